@@ -3,40 +3,25 @@
 require "test_helper"
 require "fileutils"
 require "json"
-require "minitest/mock"
 require "time"
 require "support/acme_orders"
 require "support/hostile_authority"
 require "support/peak_memory"
 
-# An authority that is broken or wants to do harm: how often it is asked within ten minutes, what that costs in memory, and what
-# becomes of the certificate that is in use. The minutes pass by a clock of the test.
+# An authority that is broken or wants to do harm: how often it is asked in an attempt, what that costs in memory, and what becomes of
+# the certificate that is in use. When the next attempt follows, crates/supervisor/src/acme/tests.rs tests.
 class HostileAuthorityTest < Minitest::Test
   include Fairlead::Test::AcmeOrders
   include Fairlead::Test::Folders
   include Fairlead::Test::PeakMemory
-  include Fairlead::Test::Waiting
 
   Authority = Fairlead::Test::HostileAuthority
   Reply = Authority::Reply
-  Keeper = Fairlead::Acme::Keeper
-  Listener = Struct.new(:address)
-  Service = Struct.new(:configuration, :listeners, :log)
-  Server = Struct.new(:asked) do
-    def ask(what) = asked << what
-  end
-
-  # Attempts in ten minutes: at 0, 1, 3 and 7 minutes, more or less.
-  ATTEMPTS = 4
+  Job = Fairlead::Acme::Job
 
   # Memory of the program and growth of this process, in KB.
   PROGRAM_MOST = 48 * 1024
   GROWTH_MOST = 32 * 1024
-
-  # Jobs with less time.
-  class Hurried < Fairlead::Acme::Job
-    def initialize(order, store, challenge, **keywords) = super(order, store, challenge, limit: 3, **keywords)
-  end
 
   def test_a_huge_problem_document_costs_little_and_controls_no_terminal
     body = "{\"type\": \"urn:ietf:params:acme:error:serverInternal\", \"detail\": \"\e]0;owned\a\e[2J"
@@ -44,12 +29,12 @@ class HostileAuthorityTest < Minitest::Test
       client.write("HTTP/1.1 503 x\r\ncontent-type: application/problem+json\r\ncontent-length: 157286400\r\n\r\n#{body}")
       2400.times { client.write("x" * 65_536) }
     end
-    assert_refused(/is longer than 131072 bytes/, requests: ATTEMPTS) { |name| flood if name == :directory }
+    assert_refused(/is longer than 131072 bytes/, requests: 1) { |name| flood if name == :directory }
   end
 
   def test_escapes_in_a_problem_document_reach_no_log
     problem = JSON.generate(type: "urn:ietf:params:acme:error:mal\e[31mformed", detail: "a\e]0;owned\a\r\nb\u202e#{"x" * 5000}")
-    assert_refused(/a\?\]0;owned\? b\?xxx+…/, requests: ATTEMPTS) { |name| Reply.new(403, {}, problem) if name == :directory }
+    assert_refused(/a\?\]0;owned\? b\?xxx+…/, requests: 1) { |name| Reply.new(403, {}, problem) if name == :directory }
   end
 
   def test_endless_answers_end
@@ -58,21 +43,21 @@ class HostileAuthorityTest < Minitest::Test
         client.write(head)
         loop { client.write(part == "body" ? "10000\r\n#{"x" * 65_536}\r\n" : "field: #{"x" * 8000}\r\n") }
       end
-      assert_refused(/is longer than|cannot reach|no answer from/, requests: ATTEMPTS) { |name| flood if name == :directory }
+      assert_refused(/is longer than|cannot reach|no answer from/, requests: 1) { |name| flood if name == :directory }
     end
   end
 
   def test_bytes_that_are_no_text_cost_neither_the_type_nor_the_time_to_wait
     limited = Reply.new(429, { "retry-after" => "7200" }, "{\"type\": \"urn:ietf:params:acme:error:rateLimited\", \"detail\": \"too \xff many\"}")
-    keeper = assert_refused(/too . many \(rateLimited\)/, requests: 5) { |name| limited if name == :order }
+    result = assert_refused(/too . many \(rateLimited\)/, requests: 5) { |name| limited if name == :order }
 
-    assert_operator keeper.report.first[:next_attempt_at], :>, Time.now + 7000
+    assert_equal 7200, result[:retry_after]
   end
 
   def test_nobody_is_led_elsewhere
     elsewhere = Authority.new
     reply = Reply.new(302, { "location" => elsewhere.directory }, "")
-    assert_refused(/leads elsewhere/, requests: ATTEMPTS) { |name| reply if name == :directory }
+    assert_refused(/leads elsewhere/, requests: 1) { |name| reply if name == :directory }
 
     assert_empty elsewhere.asked
   ensure
@@ -81,13 +66,13 @@ class HostileAuthorityTest < Minitest::Test
 
   def test_nonces_that_are_never_good_are_not_tried_for_ever
     reply = Reply.new(400, {}, JSON.generate(type: "urn:ietf:params:acme:error:badNonce", detail: "again"))
-    assert_refused(/badNonce/, requests: 30 * ATTEMPTS) { |name| reply if name == :order }
+    assert_refused(/badNonce/, requests: 30) { |name| reply if name == :order }
   end
 
   def test_addresses_that_are_none_are_a_problem
     ["::none", "http://127.0.0.1/nonce", "/nonce", "https://", "https://[::1/"].each do |address|
       reply = Reply.new(200, {}, JSON.generate(newNonce: address, newAccount: address, newOrder: address))
-      assert_refused(/authority/, requests: ATTEMPTS) { |name| reply if name == :directory }
+      assert_refused(/authority/, requests: 1) { |name| reply if name == :directory }
     end
   end
 
@@ -104,7 +89,7 @@ class HostileAuthorityTest < Minitest::Test
       slow: ->(name) { drip if name == :directory },
       undecided: ->(name) { processing if name == :finalize ? (placed = true) : (placed && name == :order) }
     }.each do |about, script|
-      assert_refused(/longer than 3 s/, requests: 20, seconds: 30, jobs: Hurried, about: about, &script)
+      assert_refused(/longer than 3 s/, requests: 20, limit: 3, about: about, &script)
     end
   end
 
@@ -126,14 +111,14 @@ class HostileAuthorityTest < Minitest::Test
       "nothing" => ->(_) { "" },
       "the root" => ->(pem) { pem.sub(/.*?END CERTIFICATE-----\n/m, "") }
     }.each do |name, mangle|
-      assert_refused(/certificate/, requests: 8 * ATTEMPTS, about: name, prepare: ->(authority) { authority.mangle = mangle })
+      assert_refused(/certificate/, requests: 9, about: name, prepare: ->(authority) { authority.mangle = mangle })
     end
   end
 
   def test_a_certificate_for_another_time_is_refused
     day = Authority::DAY
     { "not valid before" => [day, 90 * day], "has expired" => [-2 * day, -day] }.each do |words, life|
-      assert_refused(/#{words}/, requests: 8 * ATTEMPTS, prepare: ->(authority) { authority.life = life.map { |seconds| Time.now + seconds } })
+      assert_refused(/#{words}/, requests: 9, prepare: ->(authority) { authority.life = life.map { |seconds| Time.now + seconds } })
     end
   end
 
@@ -141,29 +126,23 @@ class HostileAuthorityTest < Minitest::Test
   def test_a_certificate_that_ends_earlier_than_the_one_in_use_is_refused
     [[-3600, 590], [-1, 590]].each do |life|
       prepare = ->(authority) { authority.life = life.map { |seconds| Time.now + seconds } }
-      keeper = assert_refused(/it ends at .* earlier than the one in use/, requests: 8 * ATTEMPTS, prepare: prepare)
-
-      assert_equal Integer(@lines.string[/the one in use is valid until .*:(\d\d) UTC/, 1], 10), keeper.report.first[:expires_at].sec
+      assert_refused(/it ends at .* earlier than the one in use/, requests: 9, prepare: prepare)
     end
   end
 
   # It is about to revoke the one in use.
   def test_a_certificate_that_ends_earlier_replaces_one_that_the_authority_recalls
-    window = { "start" => (Time.now - 100).utc.iso8601, "end" => (Time.now - 50).utc.iso8601 }
-    reply = Reply.new(200, { "retry-after" => "1" }, JSON.generate(suggestedWindow: window))
-    with_keeper(Authority.new { |name| reply if name == :renewal }) do |keeper, authority, _|
+    with_authority(Authority.new) do |authority, wanted, store|
       day = Authority::DAY
-      authority.life = [Time.now - day, Time.now + (89 * day)]
-      ten_minutes(keeper, 60)
+      store.folder.write(*store.certificate(wanted), pem("a.example", begins: Time.now - day, ends: Time.now + (89 * day)))
       authority.life = [Time.now - (40 * day), Time.now + day]
-      ten_minutes(keeper, 30)
 
-      assert_match(/earlier than the one in use/, keeper.report.first[:error])
+      assert_match(/earlier than the one in use/, attempt(wanted, store, recalled: true)[:message])
       authority.life = [Time.now, Time.now + (45 * day)]
-      ten_minutes(keeper, 120)
 
-      assert_nil keeper.report.first[:error]
-      assert_operator keeper.report.first[:expires_at], :<, Time.now + (46 * day)
+      assert_match(/earlier than the one in use/, attempt(wanted, store)[:message])
+      assert_equal({ outcome: "issued" }, attempt(wanted, store, recalled: true))
+      assert_operator used(wanted, store).expires_at, :<, Time.now + (46 * day)
     end
   end
 
@@ -176,102 +155,70 @@ class HostileAuthorityTest < Minitest::Test
   def test_a_token_names_no_other_file
     authorization = { identifier: { type: "dns", value: "a.example" }, status: "pending",
                       challenges: [{ type: "http-01", url: "https://127.0.0.1:1/", token: "../../../x", status: "pending" }] }
-    assert_refused(/has sent the token/, requests: 6 * ATTEMPTS) { |name| Reply.new(200, {}, JSON.generate(authorization)) if name == :authorization }
+    assert_refused(/has sent the token/, requests: 6) { |name| Reply.new(200, {}, JSON.generate(authorization)) if name == :authorization }
   end
 
-  # A frozen server, for instance.
-  def test_what_another_process_has_locked_is_told_of_once
-    with_keeper(Authority.new) do |keeper, authority, path|
-      Fairlead::Acme::Store.new(File.dirname(path, 3)).exclusively_for(["a.example"]) { ten_minutes(keeper, 120) }
-
-      assert_empty authority.asked
-      assert_equal [1, 0], ["has locked the order for a.example", "ordering"].map { |words| @told.string.scan(words).size }
-      assert_equal Keeper::BUSY, keeper.report.first[:error]
-      ten_minutes(keeper, 30)
-
-      assert_equal [1, nil], [@told.string.scan("ordering").size, keeper.report.first[:error]]
-    end
-  end
-
-  # It may want a renewal at any time, but not again and again (RFC 9773).
-  def test_an_authority_decides_when_a_certificate_is_renewed_within_reason
-    window = { "start" => (Time.now - 100).utc.iso8601, "end" => (Time.now - 50).utc.iso8601 }
+  # It may want a renewal at any time.
+  def test_an_authority_says_when_a_certificate_is_to_be_renewed
+    window = { "start" => "2027-01-15T08:00:00Z", "end" => "2027-01-15T09:00:00Z" }
     reply = Reply.new(200, { "retry-after" => "1" }, JSON.generate(suggestedWindow: window))
-    with_keeper(Authority.new { |name| reply if name == :renewal }) do |keeper, authority, _|
-      day = Authority::DAY
-      authority.life = [Time.now - day, Time.now + (89 * day)]
-      ten_minutes(keeper, 60)
+    with_authority(Authority.new { |name| reply if name == :renewal }) do |authority, wanted, store|
+      attempt(wanted, store)
+      answer = Fairlead::Acme::Question.new(wanted, store, used(wanted, store)).run
 
+      assert_equal [1_800_000_000, 1_800_003_600], answer.first(2)
+      assert_includes 0..1, answer.last
       assert_equal [1, 1], authority.asked.tally.values_at(:finalize, :renewal)
-      assert_operator keeper.report.first[:next_attempt_at], :<=, Time.now + 1
-      authority.life = [Time.now, Time.now + (90 * day)]
-      ten_minutes(keeper, 600)
-
-      assert_equal 2, authority.asked.tally[:finalize]
-      assert_includes Time.now + (day / 2)..Time.now + (61 * day), keeper.report.first[:next_attempt_at]
     end
   end
 
   private
 
-  # Every attempt within ten minutes fails with a reason that matches; the certificate in use stays.
-  def assert_refused(reason, requests:, seconds: 600, jobs: Fairlead::Acme::Job, about: nil, keep: true, before: nil, prepare: nil, &script)
-    with_keeper(Authority.new(&script), jobs) do |keeper, authority, path|
+  # An attempt fails with a reason that matches; the certificate in use stays. Returns its result.
+  def assert_refused(reason, requests:, limit: nil, about: nil, keep: true, before: nil, prepare: nil, &script)
+    with_authority(Authority.new(&script)) do |authority, wanted, store|
       prepare&.call(authority)
+      path = store.path_of(wanted)
       before ? before.call(path) : FileUtils.mkdir_p(File.dirname(path))
       File.write(path, old = expiring) if keep
-      program, growth = peak_memory { ten_minutes(keeper, seconds) }
-      report = keeper.report.first
+      result = nil
+      program, growth = peak_memory { result = attempt(wanted, store, **{ limit: limit }.compact) }
       report_case(about, authority, program, growth)
 
-      assert_match reason, report[:error], about
-      refute_match(/[\e\a\u202e]/, @lines.string)
+      assert_equal "failed", result[:outcome], about
+      assert_match reason, result[:message], about
+      refute_match(/[\e\a\u202e]/, result[:message])
       assert_operator authority.asked.size, :<=, requests, "#{about} #{authority.asked.tally}"
       assert_operator program, :<=, PROGRAM_MOST
       assert_operator growth, :<=, GROWTH_MOST
       assert_equal old, File.read(path), about if keep
-      return keeper
+      return result
     end
   end
 
   def assert_issued(address = "127.0.0.1", &script)
-    with_keeper(Authority.new(address, &script)) do |keeper, authority, path|
-      look(keeper)
-
-      assert_nil keeper.report.first[:error]
-      assert File.file?(path), authority.asked.tally
+    with_authority(Authority.new(address, &script)) do |authority, wanted, store|
+      assert_equal({ outcome: "issued" }, attempt(wanted, store))
+      assert_path_exists store.path_of(wanted), authority.asked.tally
     end
   end
 
-  def with_keeper(authority, jobs = Fairlead::Acme::Job)
+  # Yields the authority, an order, and a Store.
+  def with_authority(authority)
     in_folder do |folder|
-      wanted = order("a.example", directory: authority.directory, ca: authority.ca)
-      configuration = Fairlead::Configuration.from_options(acme: [wanted], acme_dir: folder)
-      store = Fairlead::Acme::Store.new(folder)
-      path = store.path_of(wanted)
-      log = Fairlead::EventLog.new(output: @told = StringIO.new, errors: @lines = StringIO.new)
-      service = Service.new(configuration, [Listener.new({ scheme: "http" })], log)
-      yield (keeper = Keeper.new(Server.new([]), service, jobs: jobs)), authority, path
-    ensure
-      keeper&.close
+      yield authority, order("a.example", directory: authority.directory, ca: authority.ca), Fairlead::Acme::Store.new(folder)
     end
   ensure
     authority.close
   end
 
+  def attempt(wanted, store, **keywords) = Job.new(wanted, store, "http-01", replaces: used(wanted, store), **keywords).run
+
+  # The certificate in use.
+  def used(wanted, store) = Fairlead::Acme::Certificate.parse(store.folder.read(*store.certificate(wanted)))
+
   # A certificate that is due.
   def expiring = pem("a.example", begins: Time.now - 3000, ends: Time.now + 600)
-
-  def ten_minutes(keeper, seconds)
-    now = Time.now
-    clock = 0
-    Time.stub(:now, -> { now + clock }) { (0..seconds).step(10) { |passed| (clock = passed) && look(keeper) } }
-  end
-
-  def look(keeper)
-    keeper.look(:ready)
-    wait_until("the order", seconds: 30) { Thread.list.none? { |thread| thread.name == "fairlead acme" } }
-  end
 
   def report_case(about, authority, program, growth)
     return unless ENV["SHOW"]
