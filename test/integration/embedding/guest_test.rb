@@ -29,7 +29,7 @@ class GuestTest < Minitest::Test
     end
 
     ENV.update("LISTEN_FDS" => "1", "LISTEN_PID" => Process.pid.to_s, "NOTIFY_SOCKET" => "@nowhere", "PORT" => "1",
-               "WEB_CONCURRENCY" => "2", "FAIRLEAD_LISTENERS" => "0=")
+               "WEB_CONCURRENCY" => "2", "FAIRLEAD_SPAWNER" => "0")
     before = process
     require "fairlead"
     servers = Array.new(2) { Fairlead::Server.new(->(_) { [200, {}, ["hello"]] }, bind: "tcp://127.0.0.1:0", log: Logger.new(nil)).start }
