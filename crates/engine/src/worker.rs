@@ -98,6 +98,13 @@ impl Worker {
         }
     }
 
+    /// Shows that this worker takes connections from others, as long as it does not drain. One that serves alone takes none.
+    pub(crate) fn announce(&self) {
+        if self.shared().is_some() {
+            self.counters().serving.store(1, SeqCst);
+        }
+    }
+
     /// Whether this is the process that serves, and not one that the app has forked ([`note_fork`](crate::note_fork)).
     pub(crate) fn is_at_home(&self) -> bool {
         self.home.is_here()

@@ -234,6 +234,20 @@ fn a_worker_that_ends_with_all_others_hands_nothing_over() {
     );
 }
 
+/// As in a restart from workers to none: the new process has no waiting room, and looks into none.
+#[test]
+fn a_process_that_serves_alone_gets_no_connections_of_workers() {
+    let workers = Workers::new();
+    let _alone = Server::alone((workers.scoreboard, 1), settled(), |exchange| reply(exchange, "alone"));
+    let retiring = workers.start(0, settled());
+    let mut client = idle(&retiring, 1).remove(0);
+    retiring.engine.retire();
+    let response = client.get("/");
+    assert!(says_close(&response), "{}", response.head);
+    assert!(retiring.engine.wait(Some(PATIENCE)), "it ends");
+    assert_eq!(workers.scoreboard.handed(), 0);
+}
+
 #[test]
 fn what_is_under_way_is_taken_back_when_nobody_is_left() {
     let workers = Workers::new();

@@ -125,7 +125,7 @@ macro_rules! slot {
         pub struct Slot {
             /// Milliseconds on the monotonic clock when the worker was last known alive; 0 before it starts.
             pub beat: AtomicU64,
-            /// 1 from the start of the worker until it drains.
+            /// 1 from the start of a worker until it drains: it takes connections from others.
             pub serving: AtomicU64,
             /// 1 once the supervisor gives the worker up: it shows no sign of life, and is going to be killed.
             pub(crate) given_up: AtomicU64,

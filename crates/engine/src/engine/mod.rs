@@ -159,7 +159,7 @@ impl Engine {
                 finished: Default::default(),
             }
         });
-        engine.counters().serving.store(1, SeqCst);
+        engine.worker.announce();
         Ok(engine)
     }
 

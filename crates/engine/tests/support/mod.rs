@@ -241,12 +241,36 @@ impl Server {
         shared: Option<(Arc<WaitingRoom>, usize)>,
         app: Arc<A>,
     ) -> Server {
+        let membership = shared.map(|(room, slot)| Membership::Worker(room, slot));
+        Server::as_member(listener, config, membership, app)
+    }
+
+    /// Counts in a slot of the scoreboard, and has nothing else in common with others.
+    pub fn alone(
+        (scoreboard, slot): (&'static Scoreboard, usize),
+        config: Config,
+        call: impl Fn(&mut Exchange<'_>) + Send + Sync + 'static,
+    ) -> Server {
+        let (listener, call) = (listener(&listen(), "http"), Arc::new(call));
+        Server::as_member(
+            listener,
+            config,
+            Some(Membership::Alone(scoreboard, slot)),
+            Arc::new(Closure { call }),
+        )
+    }
+
+    fn as_member<A: App + Send + Sync + 'static>(
+        listener: Listener,
+        config: Config,
+        membership: Option<Membership>,
+        app: Arc<A>,
+    ) -> Server {
         let address = listener.address().expect("an address");
         let (count, totals) = (config.max_threads, Arc::clone(&config.request_totals));
         let descriptors = Arc::clone(&config.descriptors);
         let hub = Hub::new(None).expect("a hub");
         hub.start().expect("a dispatcher");
-        let membership = shared.map(|(room, slot)| Membership::Worker(room, slot));
         let engine =
             Engine::new(config, vec![listener], Logs::default(), membership, Arc::clone(&hub)).expect("an engine");
         let threads = (0..count)
