@@ -37,7 +37,12 @@ module Fairlead
           "/raise" => -> { Thread.main.raise(Interruption, "of another thread") },
           "/exit" => -> { Thread.main.raise(SystemExit.new(3)) }
         }
-        app = ->(env) { [200, {}, ["#{VERSION} #{Process.pid} #{answers[env["PATH_INFO"]]&.call}"]] }
+        Thread.new { loop { File.write("running", "#{Process.pid} ", mode: "a") and sleep 0.01 } } if File.exist?("running")
+        hijack = lambda do |io|
+          io.write("HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n")
+          Thread.new { loop { io.write(".") and sleep 0.01 } }
+        end
+        app = ->(env) { env["PATH_INFO"] == "/hijack" ? hijack.call(env["rack.hijack"].call) : [200, {}, ["#{VERSION} #{Process.pid} #{answers[env["PATH_INFO"]]&.call}"]] }
         SERVER = Object.new.extend(Fairlead::Handler)
         before = trap("USR1", "DEFAULT")
         begin

@@ -14,7 +14,7 @@ use crate::configuration::Configuration;
 use crate::listeners::Listener;
 use crate::machine::Generation;
 use crate::pid_file::PidFile;
-use crate::settings::{LogSettings, Settings};
+use crate::settings::{LogSettings, Settings, SystemText};
 use crate::state_file::StateFile;
 use std::collections::BTreeMap;
 use std::fs::OpenOptions;
@@ -29,6 +29,8 @@ pub struct Adoption {
     adopted: Option<(Generation, Prepared)>,
     /// Nothing comes of what is only removed.
     files: Background<Option<(Generation, Result<Prepared, String>)>>,
+    /// Of a program that has called this library, and cannot remove it any more.
+    caller_pid_file: Option<SystemText>,
 }
 
 /// Files that are open or written for a configuration.
@@ -67,7 +69,18 @@ impl Adoption {
             reported: BTreeMap::new(),
             adopted: None,
             files: Background::new("fairlead files").map_err(|error| error.to_string())?,
+            caller_pid_file: None,
         })
+    }
+
+    /// Removes that file, too, at the end.
+    pub fn inherit(&mut self, caller_pid_file: Option<SystemText>) {
+        self.caller_pid_file = caller_pid_file;
+    }
+
+    /// See [`Adoption::inherit`].
+    pub fn caller_pid_file(&self) -> Option<&SystemText> {
+        self.caller_pid_file.as_ref()
     }
 
     /// True if no file is being written.
@@ -177,6 +190,9 @@ impl Adoption {
         for configuration in self.reported.values().chain([&self.current]) {
             configuration.remove_listeners_but(None);
             Files::of(&configuration.settings).remove();
+        }
+        if let Some(file) = &self.caller_pid_file {
+            PidFile::new(file.path()).remove();
         }
     }
 

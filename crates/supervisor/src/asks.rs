@@ -24,7 +24,7 @@ impl Asks {
         })
     }
 
-    /// Asks for something: the name of a request, as processes send it, or of a signal ("TERM").
+    /// Asks for something: the name of a request, as processes send it.
     pub fn push(&self, request: &str) {
         self.waiting
             .lock()

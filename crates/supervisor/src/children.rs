@@ -295,6 +295,7 @@ impl SavedChild {
             pid: None,
             pidfd: None,
             signal: self.signal.and_then(Signal::from_named_raw),
+            resident: None,
             starting: false,
             ended: false,
         };

@@ -3,6 +3,7 @@
 //! ```text
 //!   former ──handover──▶ other        reads it, supervises, and keeps it
 //!   former ◀──returned── other        if it cannot read it, or the restart fails
+//!  calling ──returned──▶ own          of the same version: code that was loaded anew serves, and the calling program is to end
 //! ```
 //! All of it travels over a link on standard input, as what the command leaves for the first program ([`start`](crate::start)): so
 //! nothing is inherited by number. The messages, and the fields of [`Handover`] but for `own`, are frozen: they keep their meaning, new
@@ -14,7 +15,8 @@ use crate::link::{Link, Message, Received, PART};
 use crate::listeners::Identity;
 use crate::machine::saved::{Returned, Saved};
 use crate::machine::ProcessId;
-use crate::settings::Settings;
+use crate::settings::{Settings, SystemText};
+use crate::signals;
 use crate::versions::versions;
 use rustix::fs::{fcntl_add_seals, memfd_create, MemfdFlags, SealFlags};
 use rustix::stdio::{dup2_stdin, stdin};
@@ -44,8 +46,8 @@ pub struct Handover {
     pub format: u32,
     /// The version of Fairlead that has written it.
     pub version: String,
-    /// The processes and the restart.
-    pub machine: Saved,
+    /// The processes and the restart; nothing if the same version goes on.
+    pub machine: Option<Saved>,
     /// The configuration that counts, with all listeners.
     pub settings: Settings,
     /// The identities of the files of those listeners: for clients, of the control server and of the health endpoints.
@@ -55,7 +57,7 @@ pub struct Handover {
     /// The certificates that they have.
     pub certificates: Vec<SavedOffer>,
     /// What the spawner with the new code has reported.
-    pub report: Report,
+    pub report: Option<Report>,
     /// The start of the server, in seconds since 1970.
     pub started_at: f64,
     /// The number of the last change of a restart, and its time.
@@ -67,6 +69,9 @@ pub struct Handover {
     pub acme: Option<Box<RawValue>>,
     /// What systemd was told last.
     pub systemd: Option<crate::systemd::Told>,
+    /// The pid file of a program that has called this library; see [`Caller`](crate::start::Caller).
+    #[serde(default)]
+    pub caller_pid_file: Option<SystemText>,
     /// All that only the program that has written it can read.
     pub own: Box<RawValue>,
 }
@@ -173,6 +178,18 @@ impl Package {
             && link.send("handover_end", &[], &[])
     }
 
+    /// Replaces this program by one that has written such a state, or has the same version. `program`: a descriptor of it.
+    ///
+    /// # Errors
+    /// If that fails: a sentence.
+    pub fn return_to(&self, program: BorrowedFd<'_>, reason: &str, news: &News) -> Result<Infallible, String> {
+        let news = serde_json::to_vec(news).map_err(|error| error.to_string())?;
+        let send = |link: &Link| self.send(link, "returned", &[reason.as_bytes(), &news], None);
+        execute(send, &title(None), |arguments, environment| {
+            nix::unistd::fexecve(program, arguments, environment)
+        })
+    }
+
     /// Reads the messages behind the first one.
     fn receive(document: OwnedFd, link: &Link) -> Result<Package, String> {
         let mut descriptors = Vec::new();
@@ -238,11 +255,7 @@ impl Arrival {
     /// # Errors
     /// If that fails: a sentence.
     pub fn give_back(&self, reason: &str, news: &News) -> Result<Infallible, String> {
-        let news = serde_json::to_vec(news).map_err(|error| error.to_string())?;
-        let send = |link: &Link| self.package.send(link, "returned", &[reason.as_bytes(), &news], None);
-        execute(send, &title(None), |arguments, environment| {
-            nix::unistd::fexecve(&self.former, arguments, environment)
-        })
+        self.package.return_to(self.former.as_fd(), reason, news)
     }
 }
 
@@ -310,21 +323,22 @@ fn execute(
         return Err("its standard input takes no message".into());
     }
     dup2_stdin(&near).map_err(|error| plain(error.into()))?;
-    let Err(error) = execute(&[title], &environment);
+    let Err(error) = signals::blocked_for(|| execute(&[title], &environment));
     let _ = dup2_stdin(&input);
     Err(plain(error.into()))
 }
 
 /// The title of the process, in which a version may change.
 fn title(change: Option<(&str, &str)>) -> CString {
-    let title = std::env::args_os().next().unwrap_or_else(|| "fairlead".into());
-    match (change, title.to_str()) {
-        (Some((from, to)), Some(words)) => text(
+    let title = std::fs::read("/proc/self/cmdline").unwrap_or_default();
+    let title = title.split(|byte| *byte == 0).next().unwrap_or_default();
+    match (change, std::str::from_utf8(title)) {
+        (Some((from, to)), Ok(words)) => text(
             words
                 .replacen(&format!("fairlead {from} "), &format!("fairlead {to} "), 1)
                 .into(),
         ),
-        _ => text(title),
+        _ => text(OsString::from_vec(title.to_vec())),
     }
 }
 

@@ -45,7 +45,7 @@ fn serve() -> Result<ExitCode, String> {
 
 fn begin(start: Start, signals: Signals) -> Result<Supervisor, String> {
     let first = start.first;
-    Supervisor::new(start, Some(signals)).inspect_err(|_| end_first(first))
+    Supervisor::new(start, signals).inspect_err(|_| end_first(first))
 }
 
 /// Takes the place of a program of another version; if that fails, even by a panic, that gets it back.

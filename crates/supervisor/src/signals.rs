@@ -1,12 +1,13 @@
 //! Signals as messages of the loop.
 //!
 //! They are blocked, also before this program was executed, and read from a descriptor: none is lost, and no code runs in a
-//! handler.
+//! handler. A program that has called this library has threads in which they are not blocked; there, a handler writes the number of
+//! the signal into a pipe, which outlives an execution.
 
-use nix::sys::signal::{SigSet, Signal};
+use nix::sys::signal::{SigSet, SigmaskHow, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 /// Signals that ask for something, by number and name.
 pub const REQUESTS: [(Signal, &str); 10] = [
@@ -27,8 +28,17 @@ const SKIPPED: [(&str, Signal); 1] = [("PUMA_SKIP_SIGUSR2", Signal::SIGUSR2)];
 
 /// The signals that this process has got.
 pub struct Signals {
-    queue: SignalFd,
+    queue: Queue,
+    /// The pipe of the program that was here before.
+    former: Option<OwnedFd>,
     hup_was_ignored: bool,
+}
+
+enum Queue {
+    /// They are blocked.
+    Blocked(SignalFd),
+    /// A handler writes a byte for each: its number.
+    Pipe(OwnedFd),
 }
 
 impl Signals {
@@ -37,8 +47,7 @@ impl Signals {
     /// # Errors
     /// If there is no descriptor.
     pub fn open() -> io::Result<Signals> {
-        let mut read: SigSet = REQUESTS.iter().map(|(signal, _)| *signal).collect();
-        read.add(Signal::SIGCHLD);
+        let mut read = all();
         read.thread_block()?;
         for (variable, signal) in SKIPPED {
             if std::env::var_os(variable).is_some() {
@@ -46,19 +55,50 @@ impl Signals {
             }
         }
         Ok(Signals {
-            queue: SignalFd::with_flags(&read, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)?,
+            queue: Queue::Blocked(SignalFd::with_flags(
+                &read,
+                SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK,
+            )?),
+            former: None,
             hup_was_ignored: ignores(Signal::SIGHUP),
         })
     }
 
-    /// Names of the signals that have come, without SIG. SIGCHLD only wakes the loop.
-    pub fn read(&self) -> Vec<&'static str> {
-        let mut names = Vec::new();
-        while let Ok(Some(info)) = self.queue.read_signal() {
-            let request = REQUESTS.iter().find(|(signal, _)| *signal as u32 == info.ssi_signo);
-            names.extend(request.map(|(_, name)| *name));
+    /// Reads from a pipe, into which handlers of this process write. It does not block.
+    pub fn from_handlers(pipe: OwnedFd) -> Signals {
+        Signals {
+            queue: Queue::Pipe(pipe),
+            former: None,
+            hup_was_ignored: ignores(Signal::SIGHUP),
         }
-        names
+    }
+
+    /// The pipe, for the program that takes the place of this one.
+    pub fn pipe(&self) -> Option<BorrowedFd<'_>> {
+        match &self.queue {
+            Queue::Pipe(pipe) => Some(pipe.as_fd()),
+            Queue::Blocked(_) => None,
+        }
+    }
+
+    /// Reads what is left in the pipe of the program that was here before, too.
+    pub fn follow(&mut self, pipe: OwnedFd) {
+        self.former = Some(pipe);
+    }
+
+    /// Names of the signals that have come, without SIG. SIGCHLD only wakes the loop.
+    pub fn read(&mut self) -> Vec<&'static str> {
+        let mut numbers = self.former.take().map(|pipe| read_all(&pipe)).unwrap_or_default();
+        match &self.queue {
+            Queue::Pipe(pipe) => numbers.extend(read_all(pipe)),
+            Queue::Blocked(queue) => {
+                while let Ok(Some(info)) = queue.read_signal() {
+                    numbers.push(info.ssi_signo as u8);
+                }
+            }
+        }
+        let name = |number: u8| REQUESTS.iter().find(|(signal, _)| *signal as i32 == i32::from(number));
+        numbers.into_iter().filter_map(name).map(|(_, name)| *name).collect()
     }
 
     /// True if the start of the process has left HUP ignored, as `nohup` does.
@@ -69,8 +109,35 @@ impl Signals {
 
 impl AsFd for Signals {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.queue.as_fd()
+        match &self.queue {
+            Queue::Blocked(queue) => queue.as_fd(),
+            Queue::Pipe(pipe) => pipe.as_fd(),
+        }
     }
+}
+
+/// Executes a program that is to find these signals blocked, and no others. Returns, with the mask as before, if that fails.
+pub fn blocked_for<R>(execute: impl FnOnce() -> R) -> R {
+    let before = all().thread_swap_mask(SigmaskHow::SIG_SETMASK);
+    let result = execute();
+    if let Ok(before) = before {
+        let _ = before.thread_set_mask();
+    }
+    result
+}
+
+fn all() -> SigSet {
+    let mut all: SigSet = REQUESTS.iter().map(|(signal, _)| *signal).collect();
+    all.add(Signal::SIGCHLD);
+    all
+}
+
+fn read_all(pipe: &OwnedFd) -> Vec<u8> {
+    let (mut numbers, mut space) = (Vec::new(), [0; 64]);
+    while let Ok(count @ 1..) = rustix::io::read(pipe, &mut space) {
+        numbers.extend_from_slice(&space[..count]);
+    }
+    numbers
 }
 
 /// From the kernel's table of this process, because asking by sigaction(2) takes `unsafe`.

@@ -6,6 +6,7 @@
 use crate::configuration::Configuration;
 use crate::handover::{Arrival, Comeback};
 use crate::link::{Link, Message, Received};
+use crate::settings::SystemText;
 use fairlead_shared_memory::SharedMemory;
 use rustix::process::Pid;
 use rustix::stdio::{dup2_stdin, stdin};
@@ -57,6 +58,17 @@ pub struct Start {
     pub link: Link,
     /// The first process is this one: it serves beside the supervisor.
     pub resident: Option<Resident>,
+    /// Set if this is not the program of the supervisor.
+    pub caller: Option<Caller>,
+}
+
+/// A program that has called this library, and gives way to the program of the supervisor after a restart.
+#[derive(Debug)]
+pub struct Caller {
+    /// The program of the supervisor.
+    pub successor: OwnedFd,
+    /// The pid file that the calling program would remove at its end, absolute.
+    pub pid_file: Option<SystemText>,
 }
 
 /// A sole process that is the process of the supervisor. It ends when its end of the link is shut down.
@@ -91,6 +103,7 @@ impl Start {
             first: pid,
             link: Link::new(first.descriptors.into_iter().next().ok_or_else(damaged)?),
             resident: None,
+            caller: None,
         })
     }
 }

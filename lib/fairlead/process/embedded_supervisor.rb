@@ -2,11 +2,12 @@
 
 module Fairlead
   # The supervisor inside the process of a program that has handed over an application, such as rackup or `rails server`. It is the
-  # same code as in the program of its own, on a native thread (Native::Supervisor); here, signals come by way of Ruby's traps.
+  # same code as in the program of its own, on a native thread (Native::Supervisor), and gets the signals of this process. After a
+  # restart, when nothing is left of the old code but this process, it becomes that program: #run does not return then.
   class EmbeddedSupervisor
-    # +link+: to a FirstStart, which has sent everything. Raises Error.
-    def initialize(link)
-      @supervisor = Native::Supervisor.new(link.fileno)
+    # +link+: to a FirstStart, which has sent everything. +program+: the path of the program. Raises Error.
+    def initialize(link, program)
+      @supervisor = Native::Supervisor.new(link.fileno, program, RestartCommand.current.pid_file)
       @bell = IO.for_fd(@supervisor.fileno, autoclose: false)
       @pid = Process.pid
     rescue RuntimeError => e # a sentence
@@ -16,14 +17,13 @@ module Fairlead
     # Serves until the server is asked to end; returns the exit status. Raises Error if the application cannot be loaded. +role+: the
     # Resident of this process, if it has one.
     def run(role = nil)
-      previous = trap_signals
       run_beside(role)
       status, defeat, @ended_by_term = @supervisor.finish
       raise Error, defeat if defeat
 
       status
     ensure
-      previous&.each { |name, handler| Signal.trap(name, handler || "DEFAULT") } if own_process?
+      @supervisor.release if own_process?
     end
 
     # Whether the process is to end as TERM ends it.
@@ -40,7 +40,7 @@ module Fairlead
     private
 
     def run_beside(role)
-      @supervisor.start
+      @supervisor.start(Signals.known(*Signals::REQUESTS.keys))
       role&.run
       @bell.wait_readable
     ensure
@@ -57,18 +57,5 @@ module Fairlead
 
     # False in a process that the application has forked from this thread.
     def own_process? = Process.pid == @pid
-
-    # Returns the previous handlers.
-    def trap_signals
-      names = Signals.known(*Signals::REQUESTS.keys).reject { |name| name == "HUP" && ignored?(name) }
-      names.to_h { |name| [name, Signal.trap(name) { ask(name) }] }
-    end
-
-    # As HUP is under nohup.
-    def ignored?(name)
-      previous = Signal.trap(name, "IGNORE")
-      Signal.trap(name, previous || "DEFAULT")
-      previous == "IGNORE"
-    end
   end
 end

@@ -7,11 +7,9 @@ module Fairlead
     # The program of the supervisor, below a folder of the load path.
     PROGRAM = "fairlead/fairlead-supervisor"
 
-    # +given+: whether the application is an object of this process.
-    def initialize(service, given: false)
+    def initialize(service)
       @service = service
       @configuration = service.configuration
-      @given = given
     end
 
     # Where the control server can be reached, and its secret; nil without one.
@@ -19,7 +17,7 @@ module Fairlead
 
     # Opens all. Raises Error; then nothing is open. +inherited+: the Inherited of this process. The block checks the configuration.
     def open(inherited)
-      @program = NativeProgram.find(PROGRAM, "the supervisor") unless @given
+      @program = NativeProgram.find(PROGRAM, "the supervisor")
       yield
       PidFile.check(@configuration.pid_file, running: true) if @configuration.pid_file
       @service.open(inherited: inherited)
@@ -67,7 +65,7 @@ module Fairlead
     def embed
       far, near = Link.pair
       hand_over(far)
-      EmbeddedSupervisor.new(near).tap { @handed_over = true }
+      EmbeddedSupervisor.new(near, @program).tap { @handed_over = true }
     ensure
       [far, near, @link].each { |link| link&.close }
       end_first unless @handed_over

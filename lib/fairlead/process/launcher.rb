@@ -76,7 +76,7 @@ module Fairlead
     def resident? = @given && !@configuration.supervised?
 
     def be_server
-      start = FirstStart.new(@service, given: @given)
+      start = FirstStart.new(@service)
       inherited = Inherited.take
       start.open(inherited) { check(inherited) }
       Control::OwnStats.know(*start.control)

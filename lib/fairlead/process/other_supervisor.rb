@@ -30,7 +30,7 @@ module Fairlead
       rescue SystemCallError => e
         raise Error, "#{path} cannot be run: #{Error.plain(e)}"
       ensure
-        group&.stop(grace: 1)
+        group&.stop
         [reader, writer].each { |io| io&.close }
       end
     end

@@ -85,6 +85,9 @@ module Fairlead
       @pid_file = pid_file
     end
 
+    # The absolute path of the pid file that another program, such as rackup, has written for itself; nil if there is none.
+    def pid_file = (SystemText.absolute(@pid_file, @folder) if @pid_file)
+
     # The words that start it as a process beside this one, which keeps its pid file.
     def words_beside = writes_pid_file? ? ["/bin/sh", "-c", BESIDE, @pid_file, *words] : words
 

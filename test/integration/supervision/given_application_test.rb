@@ -95,8 +95,33 @@ class GivenApplicationTest < Minitest::Test
     wait_for_line(server, /hot restart: done/)
 
     assert_equal "2", reply(server).first
-    let_go(server)
     assert_ends(server)
+  end
+
+  # Its threads would do everything twice, and its sockets would lead to old code.
+  [0, 2].each do |workers|
+    define_method(:"test_nothing_of_the_old_code_goes_on_after_a_restart_with_#{workers}_workers") do
+      server = program(config: "workers #{workers}\n", files: { "running" => "" })
+      stream = connect(server).request("GET", "/hijack")
+      stream.read_through("..")
+      restart_to(server, "2", workers)
+
+      wait_until("the end of the stream", seconds: PATIENCE) { ended?(stream.socket) }
+      wait_until("the end of the old threads", seconds: PATIENCE) { !running(server).include?(server.pid) }
+      assert_equal "fairlead-superv", File.read("/proc/#{server.pid}/comm").chomp
+      assert_restarts(server, "3")
+      assert_ends(server)
+    end
+  end
+
+  def test_the_program_of_the_supervisor_hears_the_signals_of_the_one_before
+    server = program
+    restart(server, "2")
+    wait_for_line(server, "hot restart: done")
+
+    assert_ends(server)
+    assert_equal 0, server.status.exitstatus
+    refute_includes server.stdout, "run has returned"
   end
 
   def test_a_killed_successor_is_replaced
@@ -144,6 +169,19 @@ class GivenApplicationTest < Minitest::Test
   end
 
   private
+
+  # The processes in which a thread of the application runs.
+  def running(server)
+    server.write("running", "")
+    wait_until("something that runs") { File.size(server.path("running")) > 1000 }
+    File.read(server.path("running")).split.map(&:to_i).uniq
+  end
+
+  def ended?(socket)
+    socket.read_nonblock(4096, exception: false).nil?
+  rescue Errno::ECONNRESET
+    true
+  end
 
   def restart_to(server, version, workers)
     server.write("version", version)

@@ -61,7 +61,7 @@ use handshakes::Handshakes;
 use jobs::Job;
 use memory::Memory;
 use parties::Parties;
-use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Weak};
 use transfers::Admission;
 use uploads::Uploads;

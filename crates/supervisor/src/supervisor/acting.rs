@@ -18,6 +18,9 @@ impl Supervisor {
                 kind,
             } => {
                 Strangers::adopt();
+                if let Some(host) = &mut self.host {
+                    host.loads(generation);
+                }
                 let started =
                     self.fleet
                         .start_spawner(spawner, generation, kind, self.adoption.current(), &self.certificates);

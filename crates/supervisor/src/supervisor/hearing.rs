@@ -15,19 +15,11 @@ use std::os::unix::ffi::OsStringExt;
 impl Supervisor {
     /// Signals, and requests of this process.
     pub(super) fn hear_requests(&mut self) {
-        let signals = self
-            .signals
-            .as_ref()
-            .map(crate::signals::Signals::read)
-            .unwrap_or_default();
-        for name in signals {
+        for name in self.signals.read() {
             self.hear_signal(name);
         }
         for request in self.asks.take() {
-            match crate::signals::REQUESTS.iter().find(|(_, name)| *name == request) {
-                Some((_, name)) => self.hear_signal(name),
-                None => self.hear_ask(&request),
-            }
+            self.hear_ask(&request);
         }
     }
 
@@ -53,11 +45,7 @@ impl Supervisor {
     fn hang_up(&mut self) -> Result<(), String> {
         let reopened = self.reopen_logs();
         let reloaded = self.reload_certificates();
-        let ignored = self
-            .signals
-            .as_ref()
-            .is_some_and(crate::signals::Signals::hup_was_ignored);
-        if reopened || reloaded || ignored {
+        if reopened || reloaded || self.signals.hup_was_ignored() {
             return Ok(());
         }
         self.stop(StopReason::Signal("HUP"))
@@ -227,7 +215,7 @@ impl Supervisor {
     /// The new code has another protocol or layout. It goes on loading the application, and reports to its own program.
     fn hear_other_version(&mut self, spawner: ProcessId, message: &Message) {
         let version = message.text(0);
-        if self.signals.is_none() {
+        if self.host.is_some() {
             self.fleet.tell(spawner, "end", &[]);
             let reason = format!(
                 "the new code has Fairlead {version}, which cannot share with what runs; stop the server and start it again"

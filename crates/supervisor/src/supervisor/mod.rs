@@ -24,7 +24,7 @@ use crate::signals::Signals;
 use crate::standard_streams::{Reopened, StandardStreams};
 use crate::start::Start;
 use certifying::Certifying;
-use reexecution::Leaving;
+use reexecution::{Host, Leaving};
 use rustix::event::{poll, PollFd, PollFlags, Timespec};
 use rustix::process::{getrlimit, setrlimit, Resource, Rlimit};
 use services::Services;
@@ -73,7 +73,7 @@ pub struct Supervisor {
     insistence: Insistence,
     log: Log,
     ruby_log: RubyLog,
-    signals: Option<Signals>,
+    signals: Signals,
     asks: Asks,
     started_at: SystemTime,
     /// Events that have not been given to the machine.
@@ -83,6 +83,8 @@ pub struct Supervisor {
     restart_changed_at: (u64, SystemTime),
     /// The last signal or command that has asked for the end.
     asked_by: Option<&'static str>,
+    /// The program with the application in which this supervisor is.
+    host: Option<Host>,
     /// Another program is to take the place of this one.
     leaving: Option<Leaving>,
     /// What the former program has left, as long as it may have to come back.
@@ -102,15 +104,15 @@ struct Parts {
     watch: Watch,
     ruby_log: RubyLog,
     log: Log,
-    signals: Option<Signals>,
+    signals: Signals,
 }
 
 impl Supervisor {
-    /// Takes over what the command has left. `signals`: those of this process, if it is a program of its own.
+    /// Takes over what the command has left. `signals`: those of this process.
     ///
     /// # Errors
     /// If a file cannot be written or descriptors are short: a sentence.
-    pub fn new(start: Start, signals: Option<Signals>) -> Result<Supervisor, String> {
+    pub fn new(start: Start, signals: Signals) -> Result<Supervisor, String> {
         let text = |error: io::Error| error.to_string();
         let settings = &start.configuration.settings;
         let log = Log::new(&settings.log);
@@ -129,7 +131,7 @@ impl Supervisor {
         let mut adoption = Adoption::begin(start.configuration)?;
         let mut services = Services::open(adoption.current()).map_err(text)?;
         services.store(adoption.current_mut());
-        Supervisor::of(Parts {
+        let mut supervisor = Supervisor::of(Parts {
             machine,
             now,
             clock,
@@ -140,13 +142,14 @@ impl Supervisor {
             ruby_log,
             log,
             signals,
-        })
+        })?;
+        supervisor.host = start.caller.map(Host::new);
+        Ok(supervisor)
     }
 
     fn of(parts: Parts) -> Result<Supervisor, String> {
         let text = |error: io::Error| error.to_string();
         raise_descriptor_limit();
-        let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
         let Parts {
             machine,
             now,
@@ -182,6 +185,7 @@ impl Supervisor {
             ended: None,
             restart_changed_at: (0, SystemTime::now()),
             asked_by: None,
+            host: None,
             leaving: None,
             arrival: None,
             welcomed: None,
@@ -221,6 +225,7 @@ impl Supervisor {
         self.serve();
         self.tend();
         self.happen(Event::Tick);
+        self.leave_host();
         self.leave_if_idle();
         self.finish()
     }
@@ -238,7 +243,7 @@ impl Supervisor {
 
     fn wait(&self, pause: Duration) {
         let own = [self.asks.as_fd(), self.reopenings.as_fd(), self.adoption.descriptor()];
-        let signals = self.signals.as_ref().map(AsFd::as_fd);
+        let signals = [self.signals.as_fd()];
         let all = self
             .fleet
             .descriptors()

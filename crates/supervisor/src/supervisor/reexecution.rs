@@ -1,17 +1,19 @@
-//! A program of another version takes the place of this one, and perhaps gives it back.
+//! Another program takes the place of this one: one of another version, which perhaps gives it back, or the same supervisor without
+//! the application that has called it.
 
 use super::{Parts, Supervisor};
 use crate::adoption::Adoption;
 use crate::certificates::Certificates;
-use crate::children::SavedChild;
+use crate::children::{Child, SavedChild, Strangers};
 use crate::configuration::Configuration;
 use crate::fleet::Fleet;
 use crate::handover::{Arrival, Comeback, Handover, Luggage, News, Package, Report};
 use crate::log::Log;
 use crate::machine::saved::Saved;
-use crate::machine::{End, Event, Machine, Moment, ProcessId};
+use crate::machine::{End, Event, FirstSpawner, Generation, Machine, Moment, ProcessId, ServerStatus};
 use crate::running_time::RunningTime;
 use crate::signals::Signals;
+use crate::start::Caller;
 use crate::supervisor::certifying::Certifying;
 use crate::supervisor::services::{RubyLog, Services};
 use crate::supervisor::watching::Watch;
@@ -46,6 +48,32 @@ enum Destination {
     Other(ProcessId),
     /// The program that was here before.
     Former,
+    /// One of the same version, without the application.
+    Own,
+}
+
+/// The program of an application that supervises its server, with the old code and its threads.
+pub(super) struct Host {
+    caller: Caller,
+    /// The last generation that a process of its own has loaded.
+    loaded: Generation,
+    /// One of them serves, or has served.
+    is_old: bool,
+}
+
+impl Host {
+    pub(super) fn new(caller: Caller) -> Host {
+        Host {
+            caller,
+            loaded: FirstSpawner::GENERATION,
+            is_old: false,
+        }
+    }
+
+    /// The command is run again for this generation.
+    pub(super) fn loads(&mut self, generation: Generation) {
+        self.loaded = generation;
+    }
 }
 
 /// What only this program can read again.
@@ -57,6 +85,9 @@ struct Own {
     memory: Vec<usize>,
     /// The slot and the descriptors of each.
     mailboxes: Vec<(usize, [usize; 2])>,
+    /// The pipe of its handlers of signals.
+    #[serde(default)]
+    signals: Option<usize>,
 }
 
 impl Supervisor {
@@ -70,6 +101,21 @@ impl Supervisor {
         self.leave(Destination::Former);
     }
 
+    /// Asks for a program of its own, once code that was loaded anew serves: threads of the old code would go on here, and keep its
+    /// memory and sockets. Processes that this one has forked end with it, so they have to be gone.
+    pub(super) fn leave_host(&mut self) {
+        let serves = self.machine.state() == ServerStatus::Ready;
+        let current = self.machine.generation();
+        let Some(host) = self.host.as_mut().filter(|_| serves) else {
+            return;
+        };
+        host.is_old |= host.loaded == current && current != FirstSpawner::GENERATION;
+        let first = |child: &Child| child.generation == FirstSpawner::GENERATION;
+        if host.is_old && !self.fleet.children.iter().any(first) {
+            self.leave(Destination::Own);
+        }
+    }
+
     fn leave(&mut self, to: Destination) {
         let since = Instant::now();
         self.leaving.get_or_insert(Leaving { since, to });
@@ -77,6 +123,11 @@ impl Supervisor {
 
     /// Is replaced, if that is asked for and nothing is under way that would be cut off.
     pub(super) fn leave_if_idle(&mut self) {
+        let serves = self.machine.state() == ServerStatus::Ready;
+        let is_late = |leaving: &Leaving| matches!(leaving.to, Destination::Own) && !serves;
+        if self.leaving.as_ref().is_some_and(is_late) {
+            self.leaving = None; // it is asked for again after the restart
+        }
         let Some(leaving) = self.leaving.take_if(|leaving| {
             let idle = [&self.adoption.is_idle(), &self.fleet.is_idle(), &self.watch.is_idle()];
             let polite = self.services.is_idle() || leaving.since.elapsed() > COURTESY;
@@ -91,23 +142,44 @@ impl Supervisor {
                 self.happen(Event::NotReexecuted(spawner, reason));
             }
             Destination::Former => self.give_back(),
+            Destination::Own => self.execute_own(),
         }
     }
 
     // --- this program leaves
+
+    /// Stays here if that fails, until another restart.
+    fn execute_own(&mut self) {
+        let package = self.pack(None).map_err(|error| crate::wording::shortage(&error));
+        let Some(host) = &mut self.host else { return };
+        let left = package.and_then(|package| package.return_to(host.caller.successor.as_fd(), "", &News::default()));
+        let Err(reason) = left;
+        (host.is_old, host.loaded) = (false, FirstSpawner::GENERATION);
+        self.log.error(
+            "host_not_left",
+            format!("the supervisor cannot get a program of its own, so threads of the old code go on: {reason}"),
+        );
+    }
 
     fn reexecute(&self, spawner: ProcessId) -> Result<Infallible, String> {
         let child = self.fleet.children.find(spawner);
         let program = child.and_then(|child| child.other.as_ref());
         let program = program.ok_or("the new process has ended")?;
         let saved = self.machine.save().ok_or("the restart is over")?;
-        let package = self.pack(saved, spawner);
+        let package = self.pack(Some((saved, spawner)));
         let package = package.map_err(|error| crate::wording::shortage(&error))?;
         program.take_over(&package, &versions().version)
     }
 
-    fn pack(&self, machine: Saved, spawner: ProcessId) -> io::Result<Package> {
+    /// `restart`: for a program of another version, which goes on with it.
+    fn pack(&self, restart: Option<(Saved, ProcessId)>) -> io::Result<Package> {
         let mut luggage = Luggage::default();
+        let (machine, spawner) = restart.unzip();
+        let caller = self.host.as_ref().map(|host| &host.caller);
+        let pid_file = caller.map_or_else(|| self.adoption.caller_pid_file(), |caller| caller.pid_file.as_ref());
+        let report = spawner
+            .map(|spawner| self.report_of(spawner, &mut luggage))
+            .transpose()?;
         let (settings, socket_files) = self.adoption.current().save(&mut luggage)?;
         let (number, changed_at) = self.restart_changed_at;
         let handover = Handover {
@@ -123,12 +195,13 @@ impl Supervisor {
                 .map(|child| child.save(&mut luggage))
                 .collect::<Result<_, _>>()?,
             certificates: self.certificates.save(&mut luggage)?,
-            report: self.report_of(spawner, &mut luggage)?,
+            report,
             started_at: seconds(self.started_at),
             restart_changed_at: (number, seconds(changed_at)),
             touched_at: self.watch.touched_at().map(seconds),
             systemd: self.services.told(),
             acme: Some(self.certifying.save(&mut luggage)?),
+            caller_pid_file: pid_file.cloned(),
             own: self.own(&mut luggage)?,
         };
         Package::write(&handover, luggage)
@@ -158,6 +231,7 @@ impl Supervisor {
                 mailboxes.push((slot, [luggage.add(sender)?, luggage.add(receiver)?]));
             }
         }
+        let pipe = self.signals.pipe();
         let own = Own {
             machine: self.machine.clone(),
             now: self.now,
@@ -166,6 +240,7 @@ impl Supervisor {
                 .map(|one| luggage.add(one))
                 .collect::<Result<_, _>>()?,
             mailboxes,
+            signals: pipe.map(|pipe| luggage.add(pipe)).transpose()?,
         };
         Ok(to_raw_value(&own)?)
     }
@@ -181,8 +256,10 @@ impl Supervisor {
         let handover = package.read()?;
         let (clock, now) = (RunningTime::begin(), Moment::ZERO);
         let limits = handover.settings.limits.clone();
-        let machine = Machine::take_over(&handover.machine, limits, now);
-        let shared = package.descriptors(&handover.report.shared)?;
+        let saved = handover.machine.as_ref().ok_or("the restart is missing")?;
+        let machine = Machine::take_over(saved, limits, now);
+        let report = handover.report.as_ref().ok_or("the new code is missing")?;
+        let shared = package.descriptors(&report.shared)?;
         let shared = shared
             .try_into()
             .map_err(|_| "the memory for the new workers is missing")?;
@@ -205,7 +282,7 @@ impl Supervisor {
 
     /// Reads what the spawner with the new code has reported.
     fn welcome(&mut self, package: &Package) -> Result<(), String> {
-        let report = package.read()?.report;
+        let report = package.read()?.report.ok_or("the new code is missing")?;
         let spawner = self.machine.newcomer().ok_or("there is no new code")?;
         let generation = self.fleet.children.find(spawner).map_or(0, |child| child.generation);
         let listeners = package.descriptors(&report.listeners)?;
@@ -269,6 +346,10 @@ impl Supervisor {
         supervisor
             .events
             .extend(names.map(|name| Event::Ended(name, End::Unknown)));
+        let pipe = own.signals.map(|pipe| package.descriptor(pipe)).transpose()?;
+        if let Some(pipe) = pipe {
+            supervisor.signals.follow(pipe);
+        }
         Ok(supervisor)
     }
 
@@ -299,17 +380,20 @@ impl Supervisor {
         let certifying = handover.acme.as_deref();
         let certifying = certifying.map(|saved| Certifying::restore(saved, package, now));
         let services = Services::resume(&configuration, handover.systemd).map_err(text)?;
+        let mut adoption = Adoption::resume(configuration)?;
+        adoption.inherit(handover.caller_pid_file);
+        Strangers::adopt();
         let mut supervisor = Supervisor::of(Parts {
             machine,
             now,
             clock,
             fleet,
-            adoption: Adoption::resume(configuration)?,
+            adoption,
             services,
             watch,
             ruby_log: RubyLog::new(link.as_ref(), &log),
             log,
-            signals: Some(signals),
+            signals,
         })?;
         supervisor.certificates = certificates;
         supervisor.certifying = certifying.unwrap_or_default();

@@ -74,7 +74,7 @@ fn what_a_later_version_adds_is_passed_over() {
 
 #[test]
 fn a_machine_that_waits_for_another_program_is_saved_in_format_1() {
-    assert_eq!(waiting().save(), Some(handover().machine));
+    assert_eq!(waiting().save(), handover().machine);
 }
 
 #[test]
@@ -113,7 +113,7 @@ fn a_worker_that_was_lost_meanwhile_is_replaced_by_the_former_program() {
 
 #[test]
 fn the_other_program_forks_nothing_for_the_generation_that_it_borrows() {
-    let mut machine = Machine::take_over(&handover().machine, limits(), NOW);
+    let mut machine = Machine::take_over(&handover().machine.expect("a restart"), limits(), NOW);
     let actions = machine.step(NOW, Event::Ended(2, End::Killed(9)));
     assert!(
         !actions.iter().any(|action| matches!(action, Action::Fork { .. })),

@@ -6,6 +6,7 @@ mod program;
 pub(crate) mod requests;
 mod settings;
 mod shared;
+mod signals;
 mod statistics;
 mod supervisor;
 mod tls;

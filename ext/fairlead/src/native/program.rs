@@ -68,7 +68,7 @@ fn texts(ruby: &Ruby, array: RArray) -> Result<Vec<CString>, Error> {
         .collect()
 }
 
-fn text(ruby: &Ruby, string: RString) -> Result<CString, Error> {
+pub(super) fn text(ruby: &Ruby, string: RString) -> Result<CString, Error> {
     // SAFETY: the String is on the stack; its bytes are copied before any Ruby runs.
     let bytes = unsafe { bytes(ruby, string.as_raw()) }.to_vec();
     CString::new(bytes).map_err(|error| Error::new(ruby.exception_arg_error(), error.to_string()))

@@ -1,18 +1,24 @@
 //! `Fairlead::Native::Supervisor`: the supervisor of a server inside a program that has loaded the application itself. It runs on a
 //! native thread of its own, which never needs the GVL.
 
-use super::{process, system_error};
+use super::signals::{self, Handlers};
+use super::{process, program, system_error};
 use fairlead_supervisor::asks::Asks;
 use fairlead_supervisor::link::Link;
-use fairlead_supervisor::start::{Resident, Start};
+use fairlead_supervisor::settings::SystemText;
+use fairlead_supervisor::signals::{Signals, REQUESTS};
+use fairlead_supervisor::start::{Caller, Resident, Start};
 use fairlead_supervisor::supervisor::{self, Ended};
-use magnus::{function, method, prelude::*, Error, RModule, Ruby};
-use nix::sys::signal::SigSet;
+use magnus::{function, method, prelude::*, Error, RModule, RString, Ruby};
+use nix::sys::signal::{SigSet, Signal};
 use rustix::event::{eventfd, EventfdFlags};
+use rustix::fs::{Mode, OFlags};
 use rustix::io::{fcntl_dupfd_cloexec, Errno};
 use rustix::process::getpid;
 use std::cell::RefCell;
+use std::ffi::OsString;
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd, RawFd};
+use std::os::unix::ffi::OsStringExt;
 use std::sync::mpsc::{channel, Receiver, Sender};
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -25,14 +31,17 @@ struct Supervisor {
     thread: RefCell<Option<JoinHandle<Option<Ended>>>>,
     /// What the thread waits for; `None` once it runs.
     waiting: RefCell<Option<(Sender<supervisor::Supervisor>, supervisor::Supervisor)>>,
+    /// From the start to the end.
+    handlers: RefCell<Option<Handlers>>,
 }
 
 pub(super) fn init(ruby: &Ruby, native: RModule) -> Result<(), Error> {
     let class = native.define_class("Supervisor", ruby.class_object())?;
     crate::classes::know::<Supervisor>(ruby);
-    class.define_singleton_method("new", function!(Supervisor::new, 1))?;
+    class.define_singleton_method("new", function!(Supervisor::new, 3))?;
     class.define_method("ask", method!(Supervisor::ask, 1))?;
-    class.define_method("start", method!(Supervisor::start, 0))?;
+    class.define_method("start", method!(Supervisor::start, 1))?;
+    class.define_method("release", method!(Supervisor::release, 0))?;
     class.define_method("fileno", method!(Supervisor::fileno, 0))?;
     class.define_method("finish", method!(Supervisor::finish, 0))
 }
@@ -47,9 +56,11 @@ impl Drop for Bell {
 }
 
 impl Supervisor {
-    /// `new(descriptor)`: takes over what was sent on the other end of that link. A RuntimeError says in a sentence what is wrong. The
-    /// thread is there before anything is written.
-    fn new(ruby: &Ruby, descriptor: RawFd) -> Result<Supervisor, Error> {
+    /// `new(descriptor, path, pid_file)`: takes over what was sent on the other end of that link. `path`: the path of the supervisor
+    /// as a program, which takes the place of this one after a restart. `pid_file`: the path of the file that this program would remove
+    /// at its end, or nil. A RuntimeError says in a sentence what is wrong. The thread is there
+    /// before anything is written.
+    fn new(ruby: &Ruby, descriptor: RawFd, path: RString, pid_file: Option<RString>) -> Result<Supervisor, Error> {
         let failed = |reason: String| Error::new(ruby.exception_runtime_error(), reason);
         let no_system = |error: std::io::Error| system_error(ruby, "the supervisor", &error);
         if descriptor < 0 {
@@ -62,31 +73,49 @@ impl Supervisor {
         start.resident = (start.first == getpid()).then_some(Resident {
             stop: process::stop_resident,
         });
+        let path = program::text(ruby, path)?;
+        let pid_file = pid_file.map(|path| program::text(ruby, path)).transpose()?;
+        let program = rustix::fs::open(path.as_c_str(), OFlags::PATH | OFlags::CLOEXEC, Mode::empty());
+        let program = program.map_err(|error| system_error(ruby, &path.to_string_lossy(), &error.into()))?;
+        start.caller = Some(Caller {
+            successor: program,
+            pid_file: pid_file.map(|path| SystemText::from(OsString::from_vec(path.into_bytes()))),
+        });
+        let pipe = signals::reader().map_err(|error| no_system(error.into()))?;
         let bell = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK);
         let bell = Arc::new(bell.map_err(|error| no_system(error.into()))?);
         let (sender, inbox) = channel();
         let thread = std::thread::Builder::new().name("fairlead supervisor".into());
         let rings = Bell(Arc::clone(&bell));
         let thread = thread.spawn(move || run(&inbox, rings)).map_err(no_system)?;
-        let supervisor = supervisor::Supervisor::new(start, None).map_err(failed)?;
+        let supervisor = supervisor::Supervisor::new(start, Signals::from_handlers(pipe)).map_err(failed)?;
         Ok(Supervisor {
             asks: supervisor.asks(),
             bell,
             thread: RefCell::new(Some(thread)),
             waiting: RefCell::new(Some((sender, supervisor))),
+            handlers: RefCell::new(None),
         })
     }
 
-    /// `ask(request)`: the name of a signal ("TERM"), or of a request ("restart"). From any thread and from a trap.
+    /// `ask(request)`: the name of a request ("restart"). From any thread and from a trap.
     fn ask(&self, request: String) {
         self.asks.push(&request);
     }
 
-    /// `start`: the supervisor runs from now on, until everything has ended.
-    fn start(&self) {
+    /// `start(signals)`: the supervisor runs from now on, until everything has ended, and gets the signals of these names ("TERM").
+    fn start(&self, names: Vec<String>) {
+        let requests = REQUESTS.iter().filter(|(_, name)| names.iter().any(|one| one == name));
+        let signals: Vec<Signal> = requests.map(|(signal, _)| *signal).collect();
+        *self.handlers.borrow_mut() = Some(Handlers::set(&signals));
         if let Some((sender, supervisor)) = self.waiting.borrow_mut().take() {
             let _ = sender.send(supervisor);
         }
+    }
+
+    /// `release`: signals do what they did before the start.
+    fn release(&self) {
+        self.handlers.borrow_mut().take();
     }
 
     /// `fileno`: the number of a descriptor that is readable when the supervisor has ended.

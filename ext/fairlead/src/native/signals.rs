@@ -1,0 +1,99 @@
+//! Signals of a program that has called the supervisor: handlers in place of Ruby's traps, so that they are heard while Ruby computes or
+//! hangs. A handler writes the number of its signal into a pipe, from which the supervisor reads.
+
+use nix::sys::signal::{sigaction, SaFlags, SigAction, SigHandler, SigSet, Signal};
+use rustix::io::{write, Errno};
+use rustix::pipe::{pipe_with, PipeFlags};
+use rustix::process::getpid;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::sync::atomic::AtomicI32;
+use std::sync::atomic::Ordering::SeqCst;
+use std::sync::{Mutex, PoisonError};
+
+/// The process that has the handlers. They do nothing in one that it has forked.
+static OWNER: AtomicI32 = AtomicI32::new(0);
+
+/// The end of the pipe for them.
+static WRITER: AtomicI32 = AtomicI32::new(-1);
+
+/// One pipe for each process, which stays open as long as that does: a handler may just be about to write.
+static PIPE: Mutex<Option<Pipe>> = Mutex::new(None);
+
+struct Pipe {
+    pid: i32,
+    reader: OwnedFd,
+    writer: OwnedFd,
+}
+
+/// Handlers, until they are dropped.
+pub(super) struct Handlers {
+    /// Of the handlers, and of the process that has them.
+    previous: Vec<(Signal, SigAction)>,
+    pid: i32,
+}
+
+/// The end of the pipe from which to read. It does not block.
+pub(super) fn reader() -> Result<OwnedFd, Errno> {
+    let mut pipe = PIPE.lock().unwrap_or_else(PoisonError::into_inner);
+    let pid = own_pid();
+    if pipe.as_ref().is_none_or(|pipe| pipe.pid != pid) {
+        let (reader, writer) = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
+        *pipe = Some(Pipe { pid, reader, writer });
+    }
+    let reader = pipe.as_ref().map(|pipe| pipe.reader.as_fd()).ok_or(Errno::BADF)?;
+    rustix::io::fcntl_dupfd_cloexec(reader, 0)
+}
+
+impl Handlers {
+    /// Sets handlers for these signals, except for HUP if it is ignored, as under `nohup`. [`reader`] has been called.
+    pub(super) fn set(signals: &[Signal]) -> Handlers {
+        if let Some(pipe) = &*PIPE.lock().unwrap_or_else(PoisonError::into_inner) {
+            WRITER.store(pipe.writer.as_raw_fd(), SeqCst);
+            OWNER.store(pipe.pid, SeqCst);
+        }
+        let action = SigAction::new(SigHandler::Handler(note), SaFlags::SA_RESTART, SigSet::empty());
+        let mut handlers = Handlers {
+            previous: Vec::new(),
+            pid: own_pid(),
+        };
+        for signal in signals.iter().copied() {
+            // SAFETY: the handler makes two system calls and loads atomics, which is safe at any time in any thread.
+            let Ok(previous) = (unsafe { sigaction(signal, &action) }) else {
+                continue;
+            };
+            if signal == Signal::SIGHUP && matches!(previous.handler(), SigHandler::SigIgn) {
+                set_back(signal, &previous);
+            } else {
+                handlers.previous.push((signal, previous));
+            }
+        }
+        handlers
+    }
+}
+
+impl Drop for Handlers {
+    fn drop(&mut self) {
+        if self.pid == own_pid() {
+            self.previous
+                .iter()
+                .for_each(|(signal, previous)| set_back(*signal, previous));
+        }
+    }
+}
+
+fn set_back(signal: Signal, action: &SigAction) {
+    // SAFETY: Ruby, or a library in this process, has set this action, and was still there when we replaced it.
+    let _ = unsafe { sigaction(signal, action) };
+}
+
+extern "C" fn note(signal: i32) {
+    if OWNER.load(SeqCst) == own_pid() {
+        // SAFETY: the pipe of this process, which nothing closes.
+        let writer = unsafe { BorrowedFd::borrow_raw(WRITER.load(SeqCst)) };
+        let _ = write(writer, &[signal as u8]); // by a system call that leaves errno alone
+    }
+}
+
+fn own_pid() -> i32 {
+    getpid().as_raw_nonzero().get()
+}
