@@ -58,6 +58,8 @@ module Fairlead
         @thread.join(GRACE) || @thread.kill
         written ? @writer.close : @writer.reopen(File::NULL, "w")
         @reader.close
+      rescue IOError
+        nil # another thread has done it meanwhile
       end
 
       private
