@@ -3,6 +3,7 @@
 require "test_helper"
 require "open3"
 require "tmpdir"
+require "support/processes"
 
 # What bin/support/ruby-tests does with files that fail.
 class RubyTestsTest < Minitest::Test
@@ -31,12 +32,12 @@ class RubyTestsTest < Minitest::Test
   end
 
   # What the runner prints for files with these tests, and whether it passes.
-  def run_files(jobs: 2, **files)
+  def run_files(jobs: 2, environment: {}, **files)
     Dir.mktmpdir do |folder|
       files.each do |name, body|
         File.write("#{folder}/#{name}_test.rb", "require 'minitest/autorun'\nclass T < Minitest::Test\n#{body}\nend\n")
       end
-      output, status = Open3.capture2e(RbConfig.ruby, RUNNER, "--jobs", jobs.to_s, folder)
+      output, status = Open3.capture2e(environment, RbConfig.ruby, RUNNER, "--jobs", jobs.to_s, folder)
       [output, status.success?]
     end
   end
@@ -58,6 +59,17 @@ class RubyTestsTest < Minitest::Test
     refute passes, output
     assert_equal [0, 1], sums(output)
     assert_match(/^== .*broken_test\.rb$(?!.*^==)/m, output)
+  end
+
+  def test_a_file_that_hangs_shows_where_and_ends_with_all_that_it_has_started
+    hangs = "def test_it = (puts \"began \#{spawn('sleep', '600')}\"; $stdout.flush; sleep)"
+    output, passes = run_files(environment: { "FAIRLEAD_FILE_SECONDS" => "1" }, steady: PASSES, stuck: hangs)
+
+    refute passes, output
+    assert_includes output, "has hung"
+    assert_match(/stuck_test\.rb:3:in `sleep'/, output)
+    begun = output.scan(/began (\d+)/).flatten.map(&:to_i).uniq
+    assert_equal [2, 0], [begun.size, begun.count { |pid| Fairlead::Test::Processes.alive?(pid) }]
   end
 
   def test_it_says_how_long_the_slowest_took
