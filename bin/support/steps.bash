@@ -7,7 +7,7 @@
 #   unlimited STEP…         such a step without the limit, for what mostly compiles: how long that takes, the machine decides
 #   finish                  names the tests that failed, prints "N passed, M failed" and exits accordingly
 
-step_seconds=${FAIRLEAD_STEP_SECONDS:-1500}
+step_seconds=${FAIRLEAD_STEP_SECONDS:-2100}
 logs=$(cargo_target)/log
 passed=0 failed=0 skipped=0
 failures=$(mktemp)
