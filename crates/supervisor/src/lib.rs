@@ -30,6 +30,7 @@ pub mod spawning;
 pub mod standard_streams;
 pub mod start;
 pub mod state_file;
+pub mod strangers;
 pub mod supervisor;
 pub mod systemd;
 pub mod versions;

@@ -1,11 +1,12 @@
 //! Does what the machine has decided.
 
 use super::{Ended, Supervisor};
-use crate::children::{Place, Strangers};
+use crate::children::Place;
 use crate::log::Level;
 use crate::machine::notice::{self, Names};
 use crate::machine::{Action, Event, Generation, Notice, ProcessId};
 use crate::native_threads;
+use crate::strangers::Strangers;
 use crate::wording::shortage;
 use std::time::Duration;
 

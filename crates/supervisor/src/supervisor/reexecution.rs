@@ -4,7 +4,7 @@
 use super::{Parts, Supervisor};
 use crate::adoption::Adoption;
 use crate::certificates::Certificates;
-use crate::children::{Child, SavedChild, Strangers};
+use crate::children::{Child, SavedChild};
 use crate::configuration::Configuration;
 use crate::fleet::Fleet;
 use crate::handover::{Arrival, Comeback, Handover, Luggage, News, Package, Report};
@@ -14,6 +14,7 @@ use crate::machine::{End, Event, FirstSpawner, Generation, Machine, Moment, Proc
 use crate::running_time::RunningTime;
 use crate::signals::Signals;
 use crate::start::Caller;
+use crate::strangers::Strangers;
 use crate::supervisor::certifying::Certifying;
 use crate::supervisor::services::{RubyLog, Services};
 use crate::supervisor::watching::Watch;

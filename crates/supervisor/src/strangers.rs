@@ -1,0 +1,59 @@
+//! Processes that the application has left behind: the kernel gives them to the supervisor.
+
+use crate::children::{Child, Children};
+use rustix::process::{getpid, set_child_subreaper, waitpid, Pid, WaitOptions};
+
+/// Takes the status of processes that the application has left behind: the kernel gives them to this process.
+#[derive(Debug, Default)]
+pub struct Strangers {
+    seen: Vec<Pid>,
+}
+
+impl Strangers {
+    /// From now on what the processes of the server leave behind is given to this one. Workers need it, too: nobody waits for the
+    /// process that has forked them. A program that serves itself, and has started no process, is left as it is.
+    pub fn adopt() {
+        let _ = set_child_subreaper(Some(getpid()));
+    }
+
+    /// Reaps those that had ended at the last look, too: somebody else may be about to. `children` are left alone.
+    pub fn reap(&mut self, children: &Children) {
+        if children.iter().any(Child::is_resident) {
+            return; // the application is here, and waits for its own children
+        }
+        let ended: Vec<Pid> = ended_children()
+            .into_iter()
+            .filter(|pid| {
+                !children
+                    .iter()
+                    .any(|child| child.pid() == Some(pid.as_raw_nonzero().get()))
+            })
+            .collect();
+        let (reaped, seen) = ended.into_iter().partition(|pid| self.seen.contains(pid));
+        self.seen = seen;
+        let reaped: Vec<Pid> = reaped;
+        for pid in reaped {
+            let _ = waitpid(Some(pid), WaitOptions::NOHANG);
+        }
+    }
+}
+
+fn ended_children() -> Vec<Pid> {
+    let threads = std::fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
+    let lists = threads.filter_map(|thread| std::fs::read_to_string(thread.path().join("children")).ok());
+    let pids: Vec<i32> = lists
+        .flat_map(|list| {
+            list.split_whitespace()
+                .filter_map(|pid| pid.parse().ok())
+                .collect::<Vec<_>>()
+        })
+        .collect();
+    pids.into_iter()
+        .filter(|pid| is_zombie(*pid))
+        .filter_map(Pid::from_raw)
+        .collect()
+}
+
+fn is_zombie(pid: i32) -> bool {
+    std::fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| stat.contains(") Z "))
+}
