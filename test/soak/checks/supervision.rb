@@ -3,8 +3,8 @@
 # Random faults in real processes: kills, stops and signals at random times under load. After each round the server is whole:
 # the wanted workers, no other process, no zombie, no descriptor more, and no request has failed but those of killed workers.
 #
-#   ruby test/soak/checks/supervision.rb 2000           # so many rounds, not 50
-#   ruby test/soak/checks/supervision.rb 2000 4711      # the same faults as with this seed
+#   ruby -Ilib test/soak/checks/supervision.rb 2000       # so many rounds, not 50
+#   ruby -Ilib test/soak/checks/supervision.rb 2000 4711  # the same faults as with this seed
 require_relative "../check"
 require_relative "../faults"
 
