@@ -13,7 +13,7 @@ module Fairlead
       def note(environment = ENV)
         return @current if @current
 
-        words = words_of_process
+        words = without_file_beside(words_of_process)
         bundle = BundleExec.new(words.join(" ").strip, environment)
         variables = original(environment)
         if bundle.any?
@@ -33,6 +33,11 @@ module Fairlead
         File.binread("/proc/self/cmdline").split("\0")
       rescue SystemCallError
         [RbConfig.ruby, $PROGRAM_NAME, *ARGV].map(&:b)
+      end
+
+      # A process that was started beside another one starts further ones as that one does.
+      def without_file_beside(words)
+        words[-2] == "-P" && words.last.match?(OF_SPAWNER) ? words[...-2] : words
       end
 
       # The shell's name for the current folder, which has the symbolic links.
@@ -62,6 +67,9 @@ module Fairlead
     # Runs a command with a pid file of its own, beside a process that has the file of the first word.
     BESIDE = 'exec "$@" -P "$0.spawner$$"'
 
+    # The end of the path of that file.
+    OF_SPAWNER = /\.spawner\d+\z/
+
     # +environment+: of the process that it starts.
     def initialize(words, folder, environment)
       @words = words.map { |word| word.dup.freeze }.freeze
@@ -82,7 +90,7 @@ module Fairlead
     def foreign(pid_file: nil, command: nil)
       require "shellwords"
       @foreign = command ? Shellwords.split(command) : @words
-      @pid_file = pid_file
+      @pid_file = pid_file&.sub(OF_SPAWNER, "")
     end
 
     # The absolute path of the pid file that another program, such as rackup, has written for itself; nil if there is none.

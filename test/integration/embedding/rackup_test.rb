@@ -48,8 +48,10 @@ class RackupTest < Minitest::Test
   # The pid file is rackup's own. It refuses to start when it finds that of a process that runs, and removes it at its end.
   def test_it_restarts_and_the_pid_file_stays
     server = rackup("-o", "127.0.0.1", "-p", 0, "-P", "server.pid", app: VERSIONED, files: { "version" => "1" })
-    2.upto(3) { |number| restart(server, :USR2, number) }
+    2.upto(4) { |number| restart(server, :USR2, number) }
 
+    wait_until("the pid file of the new code alone") { Dir.glob(server.path("server.pid.*")).size == 1 }
+    assert_match(/\Aserver\.pid\.spawner\d+\z/, File.basename(Dir.glob(server.path("server.pid.*")).first))
     assert_equal server.pid, written_pid(server)
     assert_equal 0, server.stop.exitstatus
     refute_path_exists server.path("server.pid")
