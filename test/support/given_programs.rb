@@ -31,6 +31,8 @@ module Fairlead
           "/wait" => -> { warn("waits"); sleep(0.01) until File.exist?("go") },
           "/ever" => -> { warn("waits"); sleep },
           "/fork" => -> { Process.wait(fork { exit }) },
+          "/end_fork" => -> { (pid = fork { sleep }) and Process.kill(:TERM, pid) and Process.wait2(pid).last.termsig },
+          "/orphan" => -> { system("sleep 0.2 &") },
           "/child" => -> { Process.wait2(spawn("exit 7")).last.exitstatus },
           "/late" => -> { (pid = spawn("exit 7")) and sleep(12) and Process.wait2(pid).last.exitstatus },
           "/stop" => -> { Thread.new { SERVER.shutdown } },

@@ -36,6 +36,8 @@ pub struct Child {
     pub generation: Generation,
     /// Its place as a worker.
     pub place: Option<Place>,
+    /// The generation whose spawner it is to become.
+    pub promotion: Option<Generation>,
     /// True once it serves, or forks workers.
     pub ready: bool,
     /// Listeners that it has sent, for the settings that follow.
@@ -73,6 +75,7 @@ impl Child {
             worker: None,
             generation,
             place: None,
+            promotion: None,
             ready: false,
             is_ending: false,
             listeners: Vec::new(),
@@ -282,6 +285,7 @@ impl SavedChild {
             worker: self.worker,
             generation: self.generation,
             place: self.place,
+            promotion: None,
             ready: self.ready,
             is_ending: self.is_ending,
             listeners: Vec::new(),
@@ -370,9 +374,11 @@ impl Children {
         &mut self.all[number]
     }
 
-    /// Removes those that have ended.
-    pub fn remove_ended(&mut self) {
+    /// Removes those that have ended. Returns whether there were any.
+    pub fn remove_ended(&mut self) -> bool {
+        let before = self.all.len();
         self.all.retain(|child| !child.ended);
+        self.all.len() < before
     }
 }
 

@@ -159,14 +159,15 @@ impl Fleet {
             child.send("listeners", &[], &descriptors);
         }
         child.send("promote", &[generation.to_string().as_bytes()], &[]);
+        child.promotion = Some(generation);
     }
 
-    /// The worker is a spawner now.
-    pub fn promoted(&mut self, name: ProcessId, generation: Generation) {
+    /// The worker is a spawner now, and its place is free.
+    pub fn promoted(&mut self, name: ProcessId) {
         let Some(child) = self.children.get(name) else { return };
         child.spawner = Some(name);
         child.worker = None;
-        child.generation = generation;
+        child.generation = child.promotion.take().unwrap_or(child.generation);
         if let Some(place) = child.place.take() {
             self.memory.reset(place.slot);
         }
@@ -360,6 +361,23 @@ mod tests {
         assert_eq!(bytes(&theirs), b"end\x001.5");
         fleet.end(2, "stop", &[]);
         assert_eq!(bytes(&theirs), b"stop");
+    }
+
+    #[test]
+    fn a_worker_that_has_become_a_spawner_has_no_place() {
+        let mut fleet = Fleet::new(SharedMemory::new(0).expect("memory")).expect("a fleet");
+        let (ours, theirs) = Link::pair().expect("a pair");
+        let place = Place { index: 0, slot: 3 };
+        fleet.children.add(Child::worker(2, place, 1, ours));
+        fleet.children.get(2).expect("the worker").promotion = Some(5);
+        fleet.promoted(2);
+        fleet.memory.scoreboard().slot(3).beat.store(7, Relaxed); // another worker has the place now
+        drop(theirs);
+        let child = fleet.children.find(2).expect("the spawner");
+        assert_eq!((child.spawner, child.worker, child.generation), (Some(2), None, 5));
+        let (ended, _) = fleet.ended(0, End::Exited(0));
+        assert_eq!(ended.index, None);
+        assert_eq!(fleet.memory.scoreboard().slot(3).beat.load(Relaxed), 7);
     }
 
     #[test]

@@ -23,6 +23,7 @@ pub mod native_threads;
 pub mod pid_file;
 pub mod program;
 pub mod restart_file;
+pub mod restart_signals;
 pub mod running_time;
 pub mod settings;
 pub mod signals;

@@ -29,7 +29,7 @@ pub struct Started {
 /// # Errors
 /// Those of fork(2), chdir(2) and execve(2).
 pub fn start(command: &CommandLine, link: OwnedFd) -> io::Result<Started> {
-    let (program, arguments) = command.words.split_first().ok_or(io::ErrorKind::InvalidInput)?;
+    let (program, arguments) = command.words.split_first().ok_or_else(unknown_command)?;
     let environment = command.environment.iter().map(|(name, value)| (name.os(), value.os()));
     let mut child = Command::new(program.os());
     child
@@ -51,6 +51,11 @@ pub fn start(command: &CommandLine, link: OwnedFd) -> io::Result<Started> {
         pid,
         pidfd: pidfd_open(pid, PidfdFlags::empty()).ok(),
     })
+}
+
+/// The program has hidden it by another title.
+fn unknown_command() -> io::Error {
+    io::Error::other("the command of this server is unknown; set restart_command")
 }
 
 #[cfg(test)]

@@ -11,15 +11,22 @@ pub struct Strangers {
 
 impl Strangers {
     /// From now on what the processes of the server leave behind is given to this one. Workers need it, too: nobody waits for the
-    /// process that has forked them. A program that serves itself, and has started no process, is left as it is.
+    /// process that has forked them.
     pub fn adopt() {
         let _ = set_child_subreaper(Some(getpid()));
+    }
+
+    /// Ends that if this process alone is left, and serves itself: nobody can tell children of the application from such processes.
+    pub fn leave_alone(children: &Children) {
+        if children.iter().all(Child::is_resident) {
+            let _ = set_child_subreaper(None);
+        }
     }
 
     /// Reaps those that had ended at the last look, too: somebody else may be about to. `children` are left alone.
     pub fn reap(&mut self, children: &Children) {
         if children.iter().any(Child::is_resident) {
-            return; // the application is here, and waits for its own children
+            return Strangers::leave_alone(children); // the application waits for its own children
         }
         let ended: Vec<Pid> = ended_children()
             .into_iter()

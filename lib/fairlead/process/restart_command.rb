@@ -20,7 +20,7 @@ module Fairlead
           words = bundle.words([RbConfig.ruby, *words.drop(1)])
           variables = variables.except("BUNDLE_GEMFILE").merge({ "BUNDLE_GEMFILE" => bundle.gemfile }.compact)
         end
-        @current = new([RbConfig.ruby, *words.drop(1)], folder(environment), variables)
+        @current = new(words.one? ? [] : [RbConfig.ruby, *words.drop(1)], folder(environment), variables)
       end
 
       # The one that was noted. Raises RuntimeError if none was.
@@ -28,7 +28,8 @@ module Fairlead
 
       private
 
-      # The words as the system has them, with the flags of Ruby.
+      # The words as the system has them, with the flags of Ruby. A program that has given itself a title shows one word: without the
+      # others, Ruby would run its standard input.
       def words_of_process
         File.binread("/proc/self/cmdline").split("\0")
       rescue SystemCallError
@@ -67,6 +68,9 @@ module Fairlead
     # Runs a command with a pid file of its own, beside a process that has the file of the first word.
     BESIDE = 'exec "$@" -P "$0.spawner$$"'
 
+    # Has rackup or Rails leave the terminal, which has happened already.
+    DAEMON = %w[-D --daemonize -d --daemon].freeze
+
     # The end of the path of that file.
     OF_SPAWNER = /\.spawner\d+\z/
 
@@ -86,9 +90,10 @@ module Fairlead
 
     # The command is that of another program, such as rackup or `rails server`. If that has written +pid_file+, it will do so again,
     # before it knows what it is to be, and refuses to start when it finds that of a process that runs. +command+: what it says to start
-    # it again with.
-    def foreign(pid_file: nil, command: nil)
+    # it again with. +daemon+: whether it has left the terminal, which new code beside it is not to do.
+    def foreign(pid_file: nil, command: nil, daemon: false)
       require "shellwords"
+      @words = @words.reject { |word| DAEMON.include?(word) }.freeze if daemon
       @foreign = command ? Shellwords.split(command) : @words
       @pid_file = pid_file&.sub(OF_SPAWNER, "")
     end

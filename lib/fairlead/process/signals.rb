@@ -26,9 +26,11 @@ module Fairlead
     # Variables that leave a signal to the application => the signal.
     SKIPPED = { "PUMA_SKIP_SIGUSR2" => "USR2" }.freeze
 
-    # Traps these signals ("TERM", "INT"); they arrive as events of their names (:TERM, :INT).
+    # Traps these signals ("TERM", "INT"); they arrive as events of their names (:TERM, :INT). In a process that the application has
+    # forked, a signal does what it does by default.
     def trap(*names)
-      names.each { |name| replace(name) { push(name.to_sym) } }
+      pid = Process.pid
+      names.each { |name| replace(name) { Process.pid == pid ? push(name.to_sym) : default(name) } }
     end
 
     # Those of +names+ that the system has and nobody wants to be left alone.
@@ -79,6 +81,11 @@ module Fairlead
     end
 
     private
+
+    def default(name)
+      Signal.trap(name, "DEFAULT")
+      Process.kill(name, Process.pid)
+    end
 
     def replace(name, &handler)
       previous = Signal.trap(name, handler)

@@ -23,7 +23,7 @@ module Fairlead
     # @return [void]
     # @raise [ConfigurationError, BindError]
     def run(app, **options)
-      RestartCommand.note.foreign(pid_file: options[:pid], command: options[:restart_cmd])
+      RestartCommand.note.foreign(pid_file: options[:pid], command: options[:restart_cmd], daemon: options[:daemonize])
       @server = Thread.current == Thread.main ? launcher(app, options) : Server.new(app, **translate(options))
       yield @server if block_given?
       @server.run

@@ -18,6 +18,10 @@ class ForkedByTheAppTest < Minitest::Test
       when "/fork" then Process.detach(fork { sleep 0.01 until File.exist?("go"); exit! })
       when "/exit" then Process.wait(fork { exit 0 })
       when "/raise" then Process.wait(fork { raise "in the child" })
+      when "/term"
+        pid = fork { sleep }
+        Process.kill(:TERM, pid)
+        next [200, {}, [Process.wait2(pid).last.termsig.to_s]]
       when "/stop" then Process.wait(Process.fork || exit(0))
       when "/upgrade"
         handler = Class.new { def on_message(client, text) = text == "close" ? client.close : client.write(text) }
@@ -70,6 +74,10 @@ class ForkedByTheAppTest < Minitest::Test
 
     assert_equal "/stop", get(server, "/stop").body
     assert_equal %w[/still] * 5, others.map { |client| client.get("/still").body }
+  end
+
+  def test_term_ends_a_child_with_and_without_workers
+    [0, 1].each { |workers| assert_equal Signal.list["TERM"].to_s, get(serve(APP, "-w", workers), "/term").body }
   end
 
   private

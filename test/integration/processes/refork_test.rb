@@ -42,6 +42,36 @@ class ReforkTest < Minitest::Test
     assert_equal 0, server.stop.exitstatus
   end
 
+  # The supervisor hears its signs of life, and does not load the application anew.
+  def test_the_worker_that_has_become_the_spawner_stays_it
+    server = serve(WARMING, "-w", 2, files: { "config/fairlead.rb" => "worker_timeout 1\n" })
+    until_all_have_served(server)
+    refork(server)
+    spawner = server.spawner_pid
+    over = Process.clock_gettime(Process::CLOCK_MONOTONIC) + 3
+    wait_until("more than worker_timeout") { Process.clock_gettime(Process::CLOCK_MONOTONIC) > over }
+    victim = server.worker_pids.first
+    Process.kill(:KILL, victim)
+    wait_until("another worker") { server.worker_pids.size == 2 && !server.worker_pids.include?(victim) }
+
+    assert_equal [spawner], [server.spawner_pid]
+    assert_equal [spawner.to_s], Array.new(6) { answer(server).split.first }.uniq
+    refute_match(/no sign of life|is lost/, server.stderr)
+  end
+
+  # Its former place belongs to another worker, which goes on taking connections when it ends.
+  def test_the_end_of_that_spawner_harms_no_worker
+    server = serve(WARMING, "-w", 2)
+    until_all_have_served(server)
+    refork(server)
+    Process.kill(:KILL, server.spawner_pid)
+    wait_until("the loss") { server.stderr.include?("is lost") }
+
+    assert_equal 2, server.worker_pids.size
+    Process.kill(:TERM, server.worker_pids.first)
+    Array.new(20) { assert_match(/\A\d+ \d+\z/, answer(server)) }
+  end
+
   def test_hooks_run_at_their_points_and_timers_go_on_in_the_copies
     hooks = <<~'RUBY'
       before_refork { |index| File.write("hooks", "before #{Process.pid}\n", mode: "a") }

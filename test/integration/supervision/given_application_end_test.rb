@@ -71,6 +71,10 @@ class GivenApplicationEndTest < Minitest::Test
     end
   end
 
+  def test_a_fork_of_the_application_ends_by_the_signals_of_the_server
+    assert_equal Signal.list["TERM"].to_s, get(program, "/end_fork").body.split.last
+  end
+
   def test_a_fork_of_the_application_harms_nothing
     server = controlled
     3.times { assert_equal 200, get(server, "/fork").status }

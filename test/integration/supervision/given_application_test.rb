@@ -54,6 +54,18 @@ class GivenApplicationTest < Minitest::Test
     assert_equal "1", reply(server).first
   end
 
+  # The supervisor does not become the parent of what the application leaves behind: the application alone knows its own children.
+  def test_no_orphan_of_the_application_stays_after_a_restart_that_has_failed
+    server = program
+    server.write("version", "broken")
+    server.signal(:USR2)
+    wait_for_line(server, /hot restart: failed/)
+    3.times { get(server, "/orphan") }
+
+    wait_until("no children") { File.read("/proc/#{server.pid}/task/#{server.pid}/children").empty? }
+    assert_ends(server)
+  end
+
   def test_a_command_that_cannot_be_run_is_refused
     server = program(config: %(restart_command "./missing"\n))
     server.signal(:USR2)

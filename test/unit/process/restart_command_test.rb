@@ -72,6 +72,13 @@ class RestartCommandTest < Minitest::Test
     assert_equal %w[server server], arguments("#{@folder}/rails server", of: rails)
   end
 
+  def test_new_code_beside_a_daemon_does_not_leave_the_terminal
+    command = Fairlead::RestartCommand.new(%w[ruby rackup -D -s fairlead], @folder, ENV.to_h)
+    command.foreign(daemon: true)
+
+    assert_equal %w[ruby rackup -s fairlead], command.words
+  end
+
   private
 
   # Those that two programs get which are started beside this one.

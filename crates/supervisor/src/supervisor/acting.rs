@@ -1,7 +1,7 @@
 //! Does what the machine has decided.
 
 use super::{Ended, Supervisor};
-use crate::children::Place;
+use crate::children::{Child, Place};
 use crate::log::Level;
 use crate::machine::notice::{self, Names};
 use crate::machine::{Action, Event, Generation, Notice, ProcessId};
@@ -162,7 +162,7 @@ impl Names for Processes<'_> {
 
     fn is_resident(&self, process: ProcessId) -> bool {
         let child = self.0.fleet.children.find(process);
-        child.is_some_and(crate::children::Child::is_resident)
+        child.is_some_and(Child::is_resident)
     }
 
     fn idle_timeout(&self) -> f64 {

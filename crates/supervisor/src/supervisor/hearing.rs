@@ -2,12 +2,14 @@
 
 use super::Supervisor;
 use crate::certificates::Outcome;
+use crate::children::Child;
 use crate::configuration::Configuration;
 use crate::control::Asked;
 use crate::fleet::Ended;
 use crate::handover::Program;
 use crate::link::Message;
 use crate::machine::{Command, End, Event, ProcessId, RestartKind, StopReason};
+use crate::strangers::Strangers;
 use rustix::process::Pid;
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
@@ -17,6 +19,9 @@ impl Supervisor {
     pub(super) fn hear_requests(&mut self) {
         for name in self.signals.read() {
             self.hear_signal(name);
+        }
+        if let Some(kind) = self.restart_signals.due(self.now) {
+            let _ = self.ask(Command::Restart(kind));
         }
         for request in self.asks.take() {
             self.hear_ask(&request);
@@ -29,8 +34,8 @@ impl Supervisor {
             "TERM" | "INT" => self.stop(reason),
             "QUIT" => self.halt(reason),
             "HUP" => self.hang_up(),
-            "USR1" => self.ask(Command::Restart(RestartKind::Phased)),
-            "USR2" => self.ask(Command::Restart(RestartKind::Hot)),
+            "USR1" => self.wait_for_restart(RestartKind::Phased),
+            "USR2" => self.wait_for_restart(RestartKind::Hot),
             "TTIN" => self.ask(Command::AddWorker),
             "TTOU" => self.ask(Command::RemoveWorker),
             "URG" => self.ask(Command::Restart(RestartKind::Refork)),
@@ -39,6 +44,11 @@ impl Supervisor {
                 Ok(())
             }
         };
+    }
+
+    fn wait_for_restart(&mut self, kind: RestartKind) -> Result<(), String> {
+        self.restart_signals.ask(kind);
+        Ok(())
     }
 
     /// HUP ends a server that has nothing to reopen or to read again, unless `nohup` has taken it away.
@@ -166,7 +176,9 @@ impl Supervisor {
                 self.lose_tasks(name, planned);
             }
         }
-        self.fleet.children.remove_ended();
+        if self.fleet.children.remove_ended() && self.fleet.children.iter().any(Child::is_resident) {
+            Strangers::leave_alone(&self.fleet.children);
+        }
     }
 
     /// For the hooks of the current spawner.
@@ -199,7 +211,7 @@ impl Supervisor {
             ("failed", Some(spawner), None) => Event::SpawnerFailed(spawner, message.text(0)),
             ("forked", _, Some(worker)) => return self.hear_forked(worker, &message),
             ("booted", _, Some(worker)) => return self.hear_booted(worker),
-            ("promoted", None, Some(worker)) => Event::Promoted(worker),
+            ("promoted", None, Some(worker)) => self.hear_promoted(worker),
             // A signal that asks a process to end can reach it when it takes signals for requests to the server.
             ("ask", ..) if is_ending => return,
             ("ask", ..) => return self.hear_ask(&message.text(0)),
@@ -210,6 +222,12 @@ impl Supervisor {
             _ => return,
         };
         self.happen(event);
+    }
+
+    /// The process has become a spawner, also if the machine does not wait for it any more.
+    fn hear_promoted(&mut self, worker: ProcessId) -> Event {
+        self.fleet.promoted(worker);
+        Event::Promoted(worker)
     }
 
     /// The new code has another protocol or layout. It goes on loading the application, and reports to its own program.

@@ -19,6 +19,7 @@ use crate::handover::Arrival;
 use crate::insistence::Insistence;
 use crate::log::Log;
 use crate::machine::{Action, Command, Event, FirstSpawner, Machine, Moment};
+use crate::restart_signals::RestartSignals;
 use crate::running_time::RunningTime;
 use crate::signals::Signals;
 use crate::standard_streams::{Reopened, StandardStreams};
@@ -72,6 +73,7 @@ pub struct Supervisor {
     services: Services,
     watch: Watch,
     insistence: Insistence,
+    restart_signals: RestartSignals,
     log: Log,
     ruby_log: RubyLog,
     signals: Signals,
@@ -177,6 +179,7 @@ impl Supervisor {
             services,
             watch,
             insistence: Insistence::default(),
+            restart_signals: RestartSignals::default(),
             log,
             ruby_log,
             signals,
@@ -238,7 +241,8 @@ impl Supervisor {
             .deadline()
             .map(|deadline| deadline.saturating_sub(self.now));
         let leaving = self.leaving.as_ref().map(|_| reexecution::PAUSE);
-        let pauses = [machine, self.services.pause(), self.watch.pause(), leaving];
+        let restart = self.restart_signals.pause(self.now);
+        let pauses = [machine, self.services.pause(), self.watch.pause(), restart, leaving];
         pauses.into_iter().flatten().fold(TICK, Duration::min)
     }
 

@@ -132,7 +132,8 @@ impl Supervisor {
         let Some(leaving) = self.leaving.take_if(|leaving| {
             let idle = [&self.adoption.is_idle(), &self.fleet.is_idle(), &self.watch.is_idle()];
             let polite = self.services.is_idle() || leaving.since.elapsed() > COURTESY;
-            idle.iter().all(|idle| **idle) && self.reopenings.is_idle() && polite
+            let asked = self.restart_signals.pause(self.now).is_some();
+            idle.iter().all(|idle| **idle) && self.reopenings.is_idle() && polite && !asked
         }) else {
             return;
         };
@@ -156,6 +157,7 @@ impl Supervisor {
         let left = package.and_then(|package| package.return_to(host.caller.successor.as_fd(), "", &News::default()));
         let Err(reason) = left;
         (host.is_old, host.loaded) = (false, FirstSpawner::GENERATION);
+        Strangers::adopt();
         self.log.error(
             "host_not_left",
             format!("the supervisor cannot get a program of its own, so threads of the old code go on: {reason}"),

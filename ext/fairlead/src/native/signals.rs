@@ -1,7 +1,7 @@
 //! Signals of a program that has called the supervisor: handlers in place of Ruby's traps, so that they are heard while Ruby computes or
 //! hangs. A handler writes the number of its signal into a pipe, from which the supervisor reads.
 
-use nix::sys::signal::{sigaction, SaFlags, SigAction, SigHandler, SigSet, Signal};
+use nix::sys::signal::{raise, sigaction, SaFlags, SigAction, SigHandler, SigSet, Signal};
 use rustix::io::{write, Errno};
 use rustix::pipe::{pipe_with, PipeFlags};
 use rustix::process::getpid;
@@ -10,7 +10,7 @@ use std::sync::atomic::AtomicI32;
 use std::sync::atomic::Ordering::SeqCst;
 use std::sync::{Mutex, PoisonError};
 
-/// The process that has the handlers. They do nothing in one that it has forked.
+/// The process that has the handlers. In one that it has forked, a signal does what it does by default.
 static OWNER: AtomicI32 = AtomicI32::new(0);
 
 /// The end of the pipe for them.
@@ -57,7 +57,7 @@ impl Handlers {
             pid: own_pid(),
         };
         for signal in signals.iter().copied() {
-            // SAFETY: the handler makes two system calls and loads atomics, which is safe at any time in any thread.
+            // SAFETY: the handler makes system calls and loads atomics, which is safe at any time in any thread.
             let Ok(previous) = (unsafe { sigaction(signal, &action) }) else {
                 continue;
             };
@@ -82,15 +82,19 @@ impl Drop for Handlers {
 }
 
 fn set_back(signal: Signal, action: &SigAction) {
-    // SAFETY: Ruby, or a library in this process, has set this action, and was still there when we replaced it.
+    // SAFETY: the default, or an action that Ruby or a library in this process had set when we replaced it.
     let _ = unsafe { sigaction(signal, action) };
 }
 
-extern "C" fn note(signal: i32) {
+extern "C" fn note(number: i32) {
     if OWNER.load(SeqCst) == own_pid() {
         // SAFETY: the pipe of this process, which nothing closes.
         let writer = unsafe { BorrowedFd::borrow_raw(WRITER.load(SeqCst)) };
-        let _ = write(writer, &[signal as u8]); // by a system call that leaves errno alone
+        let _ = write(writer, &[number as u8]); // by a system call that leaves errno alone
+    } else if let Ok(signal) = Signal::try_from(number) {
+        let default = SigAction::new(SigHandler::SigDfl, SaFlags::empty(), SigSet::empty());
+        set_back(signal, &default);
+        let _ = raise(signal); // it arrives when this handler has returned
     }
 }
 
