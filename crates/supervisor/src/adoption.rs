@@ -109,11 +109,11 @@ impl Adoption {
         self.reported.insert(generation, configuration);
     }
 
-    /// Forgets a generation that has failed before its configuration was adopted.
-    pub fn forget(&mut self, generation: Generation) {
-        if let Some(configuration) = self.reported.remove(&generation) {
-            configuration.remove_listeners_but(Some(&self.current));
-        }
+    /// Forgets the configurations of generations that have ended. The last one may be about to be adopted, or to be reverted.
+    pub fn keep(&mut self, lives: impl Fn(Generation) -> bool) {
+        let last = self.reported.keys().next_back().copied();
+        self.reported
+            .retain(|generation, _| lives(*generation) || Some(*generation) == last);
     }
 
     /// Prepares the files of a generation; [`Adoption::prepared`] tells of the result.

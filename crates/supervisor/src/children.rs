@@ -357,21 +357,16 @@ impl Children {
         self.all.iter_mut()
     }
 
-    /// The processes that have ended since the last call, by their numbers. Their last messages are to be read now.
-    pub fn note_ends(&mut self) -> Vec<(usize, End)> {
+    /// The processes that have ended since the last call. Their last messages are to be read now.
+    pub fn note_ends(&mut self) -> Vec<(ProcessId, End)> {
         let mut ends = Vec::new();
-        for (number, child) in self.all.iter_mut().enumerate() {
+        for child in &mut self.all {
             if let (false, Some(end)) = (child.ended, child.end()) {
                 child.ended = true;
-                ends.push((number, end));
+                ends.extend(child.names().next().map(|name| (name, end)));
             }
         }
         ends
-    }
-
-    /// The one of that number.
-    pub fn numbered(&mut self, number: usize) -> &mut Child {
-        &mut self.all[number]
     }
 
     /// Removes those that have ended. Returns whether there were any.

@@ -234,9 +234,9 @@ impl Fleet {
         events
     }
 
-    /// A process that has ended, and its names. Its last messages must have been read.
-    pub fn ended(&mut self, number: usize, end: End) -> (Ended, Vec<ProcessId>) {
-        let child = self.children.numbered(number);
+    /// A process that has ended, and its names. Its last messages must have been read. `None` if it was forgotten meanwhile.
+    pub fn ended(&mut self, name: ProcessId, end: End) -> Option<(Ended, Vec<ProcessId>)> {
+        let child = self.children.find(name)?;
         let (names, place) = (child.names().collect(), child.place);
         let ended = Ended {
             pid: child.pid(),
@@ -246,7 +246,7 @@ impl Fleet {
         if let (Some(place), false) = (place, child.is_foreign) {
             self.memory.reset(place.slot);
         }
-        (ended, names)
+        Some((ended, names))
     }
 
     /// True if no process is being started.
@@ -364,6 +364,22 @@ mod tests {
     }
 
     #[test]
+    fn an_end_is_the_end_of_that_process_though_another_one_is_forgotten() {
+        let mut fleet = Fleet::new(SharedMemory::new(0).expect("memory")).expect("a fleet");
+        let [(first, one), (second, two)] = [1, 2].map(|_| Link::pair().expect("a pair"));
+        fleet.children.add(Child::spawner(1, 1, first));
+        let place = Place { index: 4, slot: 4 };
+        fleet.children.add(Child::worker(2, place, 1, second));
+        fleet.children.get(2).expect("the worker").kill();
+        drop((one, two));
+        let ends = fleet.children.note_ends();
+        fleet.children.forget(1); // it could not be started
+        let ended = ends.iter().filter_map(|(name, end)| fleet.ended(*name, *end));
+        let ended: Vec<_> = ended.map(|(ended, names)| (ended.index, names)).collect();
+        assert_eq!(ended, [(Some(4), vec![2])]);
+    }
+
+    #[test]
     fn a_worker_that_has_become_a_spawner_has_no_place() {
         let mut fleet = Fleet::new(SharedMemory::new(0).expect("memory")).expect("a fleet");
         let (ours, theirs) = Link::pair().expect("a pair");
@@ -375,7 +391,7 @@ mod tests {
         drop(theirs);
         let child = fleet.children.find(2).expect("the spawner");
         assert_eq!((child.spawner, child.worker, child.generation), (Some(2), None, 5));
-        let (ended, _) = fleet.ended(0, End::Exited(0));
+        let (ended, _) = fleet.ended(2, End::Exited(0)).expect("its end");
         assert_eq!(ended.index, None);
         assert_eq!(fleet.memory.scoreboard().slot(3).beat.load(Relaxed), 7);
     }

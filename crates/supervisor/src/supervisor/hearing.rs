@@ -167,8 +167,10 @@ impl Supervisor {
             self.hear_requests();
             self.hear_processes();
         }
-        for (number, end) in ends {
-            let (ended, names) = self.fleet.ended(number, end);
+        for (name, end) in ends {
+            let Some((ended, names)) = self.fleet.ended(name, end) else {
+                continue;
+            };
             self.tell_of_end(ended);
             for name in names {
                 let planned = self.fleet.children.find(name).is_some_and(|child| child.is_ending);
@@ -176,9 +178,15 @@ impl Supervisor {
                 self.lose_tasks(name, planned);
             }
         }
-        if self.fleet.children.remove_ended() && self.fleet.children.iter().any(Child::is_resident) {
-            Strangers::leave_alone(&self.fleet.children);
+        if !self.fleet.children.remove_ended() {
+            return;
         }
+        let children = &self.fleet.children;
+        if children.iter().any(Child::is_resident) {
+            Strangers::leave_alone(children);
+        }
+        let lives = |generation| children.iter().any(|child| child.generation == generation);
+        self.adoption.keep(lives);
     }
 
     /// For the hooks of the current spawner.
