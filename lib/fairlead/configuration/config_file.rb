@@ -148,7 +148,7 @@ module Fairlead
       def for_puma?(origin) = origin.sub(/:\d+(?: .*)?\z/, "").match?(FOR_PUMA)
 
       def readable_text(path)
-        text = File.open(path, "rb") { |file| file.read(MOST + 1) || "" }
+        text = File.open(path, "rb") { |file| file.read(MOST + 1) || +"" }
         return text.force_encoding(Encoding::UTF_8) if text.bytesize <= MOST
 
         problem(nil, path, "has more than #{MOST >> 20} MiB, which is too much for a configuration; check its path")

@@ -23,6 +23,10 @@ class ConfigurationConfigFileTest < Minitest::Test
     end
   end
 
+  def test_an_empty_file_sets_nothing
+    assert_equal [{}, []], [read("").settings, read("").problems]
+  end
+
   def test_a_yes_or_no_needs_no_value
     assert_equal true, read("preload_app!\n")[:preload]
   end

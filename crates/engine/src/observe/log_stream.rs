@@ -156,12 +156,24 @@ impl<N: Notes> LogStream<N> {
     }
 
     fn start_thread(self: &Arc<Self>) {
-        if let Some(mut file) = self.file.try_lock() {
-            if let Some(file) = file.take() {
-                let stream = Arc::clone(self);
-                let named = std::thread::Builder::new().name("fairlead log".into());
-                let _ = named.spawn(move || stream.write_lines(file));
-            }
+        self.start_thread_by(|work| {
+            let named = std::thread::Builder::new().name("fairlead log".into());
+            named.spawn(work).map(drop)
+        });
+    }
+
+    /// If there is no thread, the file stays for the next line, which tries again.
+    fn start_thread_by(self: &Arc<Self>, spawn: impl FnOnce(Box<dyn FnOnce() + Send>) -> std::io::Result<()>) {
+        let Some(mut file) = self.file.try_lock() else { return };
+        let Some(taken) = file.take() else { return };
+        let (stream, parcel) = (Arc::clone(self), Arc::new(Mutex::new(Some(taken))));
+        let for_thread = Arc::clone(&parcel);
+        let work = move || {
+            let taken = for_thread.lock().take();
+            taken.into_iter().for_each(|file| stream.write_lines(file));
+        };
+        if spawn(Box::new(work)).is_err() {
+            *file = parcel.lock().take();
         }
     }
 
@@ -319,6 +331,20 @@ mod tests {
     use std::fs::File;
     use std::io::Read;
     use std::os::fd::AsFd;
+
+    #[test]
+    fn a_log_whose_thread_cannot_be_started_begins_with_a_later_line() {
+        let file: &'static File = Box::leak(Box::new(tempfile::tempfile().expect("a file")));
+        let [log, _] = LogFile::pair([Some(file.as_fd()), None]);
+        let log = LogStream::new(log, Nothing, Arc::default(), || {});
+        log.start_thread_by(|_| Err(std::io::ErrorKind::WouldBlock.into()));
+        log.add(|lines| lines.extend_from_slice(b"one\n"));
+        assert!(log.wait(Instant::now() + std::time::Duration::from_secs(20)));
+        let (mut text, mut reader) = (String::new(), file);
+        std::io::Seek::rewind(&mut reader).expect("a file");
+        reader.read_to_string(&mut text).expect("text");
+        assert_eq!(text, "one\n");
+    }
 
     #[test]
     fn a_torn_line_ends_before_the_next_one_begins_also_in_a_file_of_two_logs() {

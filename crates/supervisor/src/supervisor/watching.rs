@@ -13,7 +13,7 @@ use std::time::{Duration, SystemTime};
 const SECOND: Duration = Duration::from_secs(1);
 
 /// Time between two looks at the orphans.
-const ORPHANS: Duration = Duration::from_secs(5);
+const ORPHANS: Duration = Duration::from_secs(1);
 
 /// When to look at what, and what was seen.
 pub(super) struct Watch {
