@@ -33,6 +33,7 @@ use services::Services;
 use std::collections::VecDeque;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
+use std::panic::{catch_unwind, resume_unwind, AssertUnwindSafe};
 use std::time::{Duration, SystemTime};
 use watching::Watch;
 
@@ -43,6 +44,10 @@ const TICK: Duration = Duration::from_secs(1);
 
 /// Longest time between two looks at the last answers of the control server.
 const LAST_ANSWERS: Duration = Duration::from_millis(50);
+
+/// Turns in a row that may have a defect, and the pause after each.
+const MOST_DEFECTS: u32 = 10;
+const AFTER_DEFECT: Duration = Duration::from_millis(100);
 
 /// Time for the last lines of the log.
 const LAST_LINES: Duration = Duration::from_secs(1);
@@ -201,11 +206,20 @@ impl Supervisor {
         self.asks.clone()
     }
 
-    /// Runs until everything has ended.
+    /// Runs until everything has ended. A defect in one turn does not end the server, unless each further turn has it, too.
     pub fn run(&mut self) -> Ended {
+        let mut defects = 0;
         loop {
-            if let Some(ended) = self.turn() {
-                return ended;
+            match catch_unwind(AssertUnwindSafe(|| self.turn())) {
+                Ok(Some(ended)) => return ended,
+                Ok(None) => defects = 0,
+                Err(defect) if defects == MOST_DEFECTS => resume_unwind(defect),
+                Err(_) => {
+                    defects += 1;
+                    self.log
+                        .error("defect", "[BUG] the supervisor has a defect, see above; it goes on");
+                    std::thread::sleep(AFTER_DEFECT);
+                }
             }
         }
     }
