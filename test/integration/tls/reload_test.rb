@@ -50,6 +50,20 @@ class CertificateReloadTest < Minitest::Test
     assert_equal 1, server.stderr.scan("not reloaded").size
   end
 
+  def test_a_signal_while_the_process_that_reads_them_is_lost_waits_for_its_successor
+    [0, 2].each do |workers|
+      server = serve_tls("sleep 0.5 if File.exist?('slow')\n#{APP}", "-w", workers, "--watch-certificates", 0)
+      server.write("slow", "")
+      replace(server, 1)
+      Process.kill(:KILL, workers.zero? ? server.serving_pid : server.spawner_pid)
+      assert_logged(/is lost|ended unexpectedly/, server)
+      server.signal(:HUP)
+      wait_until("the new certificate", seconds: 20) { serials(server, 2).uniq == [serial(1)] }
+
+      assert_predicate server, :running?
+    end
+  end
+
   def test_files_that_change_are_noticed
     { "alone" => [], "workers" => ["-w", 2] }.each_value do |arguments|
       server = serve_tls(APP, *arguments, "--watch-certificates", 0.2)

@@ -136,13 +136,18 @@ impl Supervisor {
         true
     }
 
-    /// Returns false if there are no certificates.
+    /// Returns false if there are no certificates. As long as there is no spawner to read them, that waits.
     pub(super) fn reload_certificates(&mut self) -> bool {
-        let spawner = self
-            .machine
-            .current_spawner()
-            .filter(|_| self.adoption.current().settings.tls);
-        spawner.is_some_and(|spawner| self.fleet.tell(spawner, "reload_certificates", &[]))
+        self.reload_waits = self.adoption.current().settings.tls;
+        self.ask_for_certificates();
+        self.adoption.current().settings.tls
+    }
+
+    /// Asks the current spawner to read the certificates, if that waits.
+    pub(super) fn ask_for_certificates(&mut self) {
+        if let (true, Some(spawner)) = (self.reload_waits, self.machine.current_spawner()) {
+            self.reload_waits = !self.fleet.tell(spawner, "reload_certificates", &[]);
+        }
     }
 
     // --- processes

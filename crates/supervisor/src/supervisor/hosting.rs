@@ -162,6 +162,7 @@ impl Supervisor {
     /// Looks after what is due now and then.
     pub(super) fn tend(&mut self) {
         self.note_restart();
+        self.ask_for_certificates();
         self.tend_certificates();
         self.tend_orders();
         let board = self.fleet.memory().scoreboard();

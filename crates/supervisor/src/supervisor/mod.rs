@@ -79,6 +79,8 @@ pub struct Supervisor {
     watch: Watch,
     insistence: Insistence,
     restart_signals: RestartSignals,
+    /// Certificates are to be read again as soon as there is a spawner.
+    reload_waits: bool,
     log: Log,
     ruby_log: RubyLog,
     signals: Signals,
@@ -185,6 +187,7 @@ impl Supervisor {
             watch,
             insistence: Insistence::default(),
             restart_signals: RestartSignals::default(),
+            reload_waits: false,
             log,
             ruby_log,
             signals,

@@ -132,7 +132,7 @@ impl Supervisor {
         let Some(leaving) = self.leaving.take_if(|leaving| {
             let idle = [&self.adoption.is_idle(), &self.fleet.is_idle(), &self.watch.is_idle()];
             let polite = self.services.is_idle() || leaving.since.elapsed() > COURTESY;
-            let asked = self.restart_signals.pause(self.now).is_some();
+            let asked = self.restart_signals.pause(self.now).is_some() || self.reload_waits;
             idle.iter().all(|idle| **idle) && self.reopenings.is_idle() && polite && !asked
         }) else {
             return;
