@@ -53,6 +53,13 @@ enum Destination {
     Own,
 }
 
+impl Leaving {
+    fn to(to: Destination) -> Leaving {
+        let since = Instant::now();
+        Leaving { since, to }
+    }
+}
+
 /// The program of an application that supervises its server, with the old code and its threads.
 pub(super) struct Host {
     caller: Caller,
@@ -94,12 +101,12 @@ struct Own {
 impl Supervisor {
     /// Asks for the program of another version.
     pub(super) fn leave_to(&mut self, spawner: ProcessId) {
-        self.leave(Destination::Other(spawner));
+        self.leaving = Some(Leaving::to(Destination::Other(spawner)));
     }
 
     /// Asks for the former program.
     pub(super) fn leave_back(&mut self) {
-        self.leave(Destination::Former);
+        self.leaving = Some(Leaving::to(Destination::Former));
     }
 
     /// Asks for a program of its own, once code that was loaded anew serves: threads of the old code would go on here, and keep its
@@ -113,13 +120,8 @@ impl Supervisor {
         host.is_old |= host.loaded == current && current != FirstSpawner::GENERATION;
         let first = |child: &Child| child.generation == FirstSpawner::GENERATION;
         if host.is_old && !self.fleet.children.iter().any(first) {
-            self.leave(Destination::Own);
+            self.leaving.get_or_insert(Leaving::to(Destination::Own));
         }
-    }
-
-    fn leave(&mut self, to: Destination) {
-        let since = Instant::now();
-        self.leaving.get_or_insert(Leaving { since, to });
     }
 
     /// Is replaced, if that is asked for and nothing is under way that would be cut off.
