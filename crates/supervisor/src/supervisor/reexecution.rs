@@ -34,7 +34,7 @@ const COURTESY: Duration = Duration::from_secs(1);
 pub(super) const PAUSE: Duration = Duration::from_millis(20);
 
 /// Time for lines of the log that are not written yet.
-const LINES: Duration = Duration::from_millis(100);
+const LINES: Duration = Duration::from_secs(1);
 
 /// This program is to be replaced.
 #[derive(Debug)]
