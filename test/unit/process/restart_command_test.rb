@@ -72,6 +72,14 @@ class RestartCommandTest < Minitest::Test
     assert_equal %w[server server], arguments("#{@folder}/rails server", of: rails)
   end
 
+  # Without its words, Ruby would run standard input.
+  def test_the_command_of_a_program_that_has_given_itself_a_title_is_unknown
+    program = "$0 = 'title'; p Fairlead::RestartCommand.note.words"
+    library = File.expand_path("../../../lib", __dir__)
+
+    assert_equal "[]", IO.popen([RbConfig.ruby, "-I", library, "-r", "fairlead", "-e", program], &:read).strip
+  end
+
   def test_new_code_beside_a_daemon_does_not_leave_the_terminal
     command = Fairlead::RestartCommand.new(%w[ruby rackup -D -s fairlead], @folder, ENV.to_h)
     command.foreign(daemon: true)
