@@ -47,17 +47,7 @@ impl Configuration {
             all: descriptors.into_iter().map(Some).collect(),
             present,
         };
-        let mut listener = |settings: &ListenerSettings| descriptors.listener(settings);
-        Ok(Configuration {
-            listeners: settings.listeners.iter().map(&mut listener).collect::<Result<_, _>>()?,
-            control: settings
-                .control
-                .as_ref()
-                .map(|control| listener(&control.listener))
-                .transpose()?,
-            health: settings.health.as_ref().map(&mut listener).transpose()?,
-            settings,
-        })
+        Configuration::with_listeners(settings, |settings| descriptors.listener(settings))
     }
 
     /// Describes it for another program of the supervisor: its settings, and the identities of the files of its listeners. Their
@@ -92,17 +82,24 @@ impl Configuration {
         package: &Package,
     ) -> Result<Configuration, String> {
         let mut identities = identities.iter().copied();
-        let mut listener = |settings: &ListenerSettings| {
+        Configuration::with_listeners(settings, |settings| {
             let index = settings
                 .descriptor
                 .ok_or("the state of the supervisor lacks a listener")?;
             let identity = identities.next().flatten();
-            Ok::<_, String>(Listener::restored(
+            Ok(Listener::restored(
                 package.descriptor(index)?,
                 settings.clone(),
                 identity,
             ))
-        };
+        })
+    }
+
+    /// `listener` makes each: for clients, of the control server and of the health endpoints, in this order.
+    fn with_listeners(
+        settings: Settings,
+        mut listener: impl FnMut(&ListenerSettings) -> Result<Listener, String>,
+    ) -> Result<Configuration, String> {
         Ok(Configuration {
             listeners: settings.listeners.iter().map(&mut listener).collect::<Result<_, _>>()?,
             control: settings

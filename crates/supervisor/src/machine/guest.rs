@@ -3,7 +3,7 @@
 
 use super::restart::RestartState;
 use super::saved::Returned;
-use super::spawner::{Spawner, SpawnerState};
+use super::spawner::Spawner;
 use super::state::State;
 use super::worker::Worker;
 use super::{Action, Generation, Machine, Notice, ProcessId, Server, REEXECUTION_TIMEOUT, RETURN_PAUSE};
@@ -17,13 +17,7 @@ impl Machine {
         let Some(spawner) = self.spawners.get_mut(&id).filter(|spawner| spawner.loads()) else {
             return;
         };
-        if let SpawnerState::Starting { since } = spawner.state {
-            spawner.state.enter(SpawnerState::Loading { since, slow: false });
-        }
-        spawner.state.enter(SpawnerState::Ready {
-            alive: now,
-            progress: now,
-        });
+        spawner.has_loaded(now);
         match self.restart.as_ref().and_then(|restart| restart.target()) == Some(id) {
             true => self.target_of_other_version(id, version),
             false => self.spawner_failed(

@@ -83,6 +83,17 @@ impl Spawner {
         matches!(self.state, SpawnerState::Starting { .. } | SpawnerState::Loading { .. })
     }
 
+    /// It has loaded the application. Its start may not have been reported yet.
+    pub(super) fn has_loaded(&mut self, now: Moment) {
+        if let SpawnerState::Starting { since } = self.state {
+            self.state.enter(SpawnerState::Loading { since, slow: false });
+        }
+        self.state.enter(SpawnerState::Ready {
+            alive: now,
+            progress: now,
+        });
+    }
+
     pub(super) fn ready(&self) -> bool {
         matches!(self.state, SpawnerState::Ready { .. })
     }

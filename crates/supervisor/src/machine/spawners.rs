@@ -58,13 +58,7 @@ impl Machine {
         let Some(spawner) = self.spawners.get_mut(&id).filter(|spawner| spawner.loads()) else {
             return;
         };
-        if let SpawnerState::Starting { since } = spawner.state {
-            spawner.state.enter(SpawnerState::Loading { since, slow: false });
-        }
-        spawner.state.enter(SpawnerState::Ready {
-            alive: now,
-            progress: now,
-        });
+        spawner.has_loaded(now);
         if limits.workers == 0 {
             spawner.part = Part::Serves(None);
         }
