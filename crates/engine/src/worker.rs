@@ -98,7 +98,7 @@ impl Worker {
         }
     }
 
-    /// Shows that this worker takes connections from others, as long as it does not drain. One that serves alone takes none.
+    /// Shows that this worker takes connections from others, as long as it does not drain. A process that serves alone takes none.
     pub(crate) fn announce(&self) {
         if self.shared().is_some() {
             self.counters().serving.store(1, SeqCst);

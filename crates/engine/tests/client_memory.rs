@@ -315,7 +315,7 @@ fn messages_of_a_session_that_are_not_completed_have_its_share_together() {
     assert_eq!(good.receive(), Received::Binary(b"200000".to_vec()));
 }
 
-/// Longer than it takes until a client counts as one that does not read.
+/// Longer than it takes until a client counts as a slow reader.
 const UNTIL_KNOWN: Duration = Duration::from_millis(1_200);
 
 /// For all unsent responses.

@@ -59,7 +59,7 @@ impl Adoption {
         Adoption::resume(current)
     }
 
-    /// Goes on with the configuration of another program of the supervisor, whose files are written.
+    /// Goes on with the configuration of another program of the supervisor. Its files are written already.
     ///
     /// # Errors
     /// If descriptors are short: a sentence.

@@ -36,7 +36,7 @@ pub struct Child {
     pub generation: Generation,
     /// Its place as a worker.
     pub place: Option<Place>,
-    /// The generation whose spawner it is to become.
+    /// The generation for which it becomes the spawner.
     pub promotion: Option<Generation>,
     /// True once it serves, or forks workers.
     pub ready: bool,
@@ -52,7 +52,7 @@ pub struct Child {
     pub since: Moment,
     /// The program that can supervise it, if it has another version.
     pub other: Option<Program>,
-    /// What it has reported then, which only that program can read: settings first, then shared memory.
+    /// Its report then, for that program alone: settings first, then shared memory.
     pub report: Vec<OwnedFd>,
     /// True if another version has started it, and shares its memory.
     pub is_foreign: bool,
@@ -241,7 +241,7 @@ pub struct SavedChild {
     began_at: f64,
     link: Option<usize>,
     pid: Option<i32>,
-    /// The number of a signal for a process whose id is not known yet.
+    /// The number of a signal that waits until the process id is known.
     signal: Option<i32>,
 }
 
@@ -369,7 +369,7 @@ impl Children {
         ends
     }
 
-    /// Removes those that have ended. Returns whether there were any.
+    /// Removes the processes that have ended; true if there were any.
     pub fn remove_ended(&mut self) -> bool {
         let before = self.all.len();
         self.all.retain(|child| !child.ended);

@@ -140,7 +140,7 @@ impl Fleet {
     pub fn end(&mut self, name: ProcessId, how: &str, fields: &[&[u8]]) {
         let Some(child) = self.children.get(name) else { return };
         child.is_ending = true;
-        // One that has been lost in a memory which this program does not know still counts there as one to hand connections to.
+        // A lost worker still counts in the former scoreboard, which this program does not know: others would hand connections to it.
         let alone = child.is_foreign && child.spawner.is_none() && how == "drain";
         let told = match alone {
             true => child.send("end", &[b"0"], &[]),
@@ -208,7 +208,7 @@ impl Fleet {
         heard
     }
 
-    /// The workers that have beaten since the last call, and those of another version, which beat in a memory of their own. A resident
+    /// The workers with a heartbeat since the last call, and workers of another version, which have another scoreboard. A resident
     /// counts as alive as long as this process is: what would end it is the end of the whole program.
     pub fn beats(&mut self) -> Vec<Event> {
         let board = self.memory.scoreboard();

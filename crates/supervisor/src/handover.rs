@@ -1,4 +1,4 @@
-//! What the program of the supervisor leaves for the one of another version that takes its place, and gets back from it.
+//! The state that one program of the supervisor hands over to the next one, and gets back from it.
 //!
 //! ```text
 //!   former ──handover──▶ other        reads it, supervises, and keeps it
@@ -30,7 +30,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 
-/// The format of [`Handover`]. Another number stands for one that this program cannot read.
+/// The format of [`Handover`]. This program reads no other.
 pub const FORMAT: u32 = 1;
 
 /// Longest one, in bytes: its settings have an environment of 2 MiB at most.
@@ -56,7 +56,7 @@ pub struct Handover {
     pub children: Vec<SavedChild>,
     /// The certificates that they have.
     pub certificates: Vec<SavedOffer>,
-    /// What the spawner with the new code has reported.
+    /// The report of the spawner with the new code.
     pub report: Option<Report>,
     /// The start of the server, in seconds since 1970.
     pub started_at: f64,
