@@ -159,6 +159,7 @@ table! {
         to_i: "to_i",
         new: "new",
         add: "add",
+        prepare: "prepare",
         for_fd: "for_fd",
         set_autoclose: "autoclose=",
         method_defined: "method_defined?",

@@ -17,6 +17,14 @@ module Fairlead
     @collect_at = 0
 
     class << self
+      # Called by the extension before a streaming body. The thread of the timers must not be younger than the writers: a new thread
+      # gets the stack of a dead one, with all that was left on it, which the collector takes for used.
+      def prepare
+        Background.current.timers.prepare
+      rescue ThreadError # no room for it
+        nil
+      end
+
       # Called by the extension when the call has returned.
       def add(stream)
         @streams[stream] = true

@@ -36,6 +36,11 @@ module Fairlead
       add(seconds, repetitions.nonzero?, block)
     end
 
+    # Starts the thread that waits, if a server serves.
+    def prepare
+      @lock.synchronize { ensure_thread if @running } unless @thread&.alive?
+    end
+
     # --- for Timer
 
     def remove(timer)

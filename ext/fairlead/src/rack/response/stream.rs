@@ -91,6 +91,8 @@ pub(super) fn run(response: &Response<'_, '_>, body: VALUE) -> Result<(), Stop> 
         return Ok(());
     }
     response.with(|exchange| exchange.flush());
+    let kept = response.ruby.get_inner(&KEPT_STREAMS).as_raw();
+    call(response.ruby, kept, ids().prepare, &[]);
     let class = response.ruby.get_inner(&STREAM).as_raw();
     let stream = call(response.ruby, class, ids().new, &[]);
     let loan = response.loan(&LOAN);
