@@ -43,6 +43,9 @@ module Fairlead
       OF_WORKER = 6
       MORE = 16
 
+      # How much of what was done is kept.
+      STORY = 40
+
       # What is done, as often as it stands here.
       ACTS = %i[kill_worker kill_worker kill_spawner halt_worker stop_worker halt_spawner stop_spawner
                 phased hot refork count hang_up phased hot].freeze
@@ -50,13 +53,17 @@ module Fairlead
       # What went wrong, as texts; how many requests were answered; how often each act was done; the seed.
       attr_reader :problems, :answered, :acts, :seed
 
+      # The last things that were done, each with its time and the processes, for the search for a cause.
+      attr_reader :story
+
       def initialize(seed: Random.new_seed % (1 << 32))
         @seed = seed
         @random = Random.new(seed)
         @problems = []
+        @story = []
         @acts = Hash.new(0)
-        @taken = Set.new
-        @taken_before = Set.new
+        @taken = Hash.new { |taken, pid| taken[pid] = Set.new }
+        @gone = []
         @lost = []
         @lock = Mutex.new
         @answered = @version = 0
@@ -96,11 +103,12 @@ module Fairlead
 
       # --- faults
 
-      # Addresses are used again: only what was taken in this round or the one before explains a loss.
+      # Addresses are used again: only the connections of a process that was there in this round or the one before explain a loss.
+      # A stopped process may be there for many rounds.
       def play
         @lock.synchronize do
-          @taken_before = @taken
-          @taken = Set.new
+          @gone.each { |pid| @taken.delete(pid) }
+          @gone = @taken.keys.reject { |pid| Test::Processes.alive?(pid) }
         end
         (1 + @random.rand(4)).times do
           let(@random.rand(0.3))
@@ -112,6 +120,7 @@ module Fairlead
 
       def perform(act)
         @acts[act] += 1
+        note(act, "workers #{@server.worker_pids}, spawner #{@server.spawner_pid}")
         case act
         when :kill_worker then hit(@server.worker_pids) { |pid| Process.kill(:KILL, pid) }
         when :kill_spawner then hit([*@server.spawner_pid]) { |pid| Process.kill(:KILL, pid) }
@@ -135,7 +144,8 @@ module Fairlead
         Process.kill(:STOP, pid)
         wait_until("process #{pid} to stop") { Test::Processes.halted?(pid) }
         clients = Test::Processes.clients(pid, @server.port)
-        @lock.synchronize { @taken.merge(clients) }
+        note("stopped", pid, *clients)
+        @lock.synchronize { @taken[pid].merge(clients) }
         yield pid if block_given?
       rescue Errno::ESRCH, Errno::ENOENT
         nil # it has ended by itself
@@ -147,6 +157,13 @@ module Fairlead
           Process.kill(:CONT, pid)
         rescue Errno::ESRCH
           nil
+        end
+      end
+
+      def note(*words)
+        @lock.synchronize do
+          @story << [Time.now.strftime("%T.%L"), *words].join(" ")
+          @story.shift if @story.size > STORY
         end
       end
 
@@ -178,6 +195,7 @@ module Fairlead
         @lock.synchronize { status == 200 ? @answered += 1 : @lost << [address, "status #{status}"] }
         true
       rescue SystemCallError, Test::HttpClient::CutOff, Test::Waiting::Expired => e
+        note("lost", address)
         @lock.synchronize { @lost << [address, e.inspect] }
         true
       ensure
@@ -205,7 +223,7 @@ module Fairlead
       end
 
       def check_losses
-        lost = @lock.synchronize { @lost.slice!(0..).reject { |address, _| @taken.include?(address) || @taken_before.include?(address) } }
+        lost = @lock.synchronize { @lost.slice!(0..).reject { |address, _| @taken.each_value.any? { |clients| clients.include?(address) } } }
         problems.concat(lost.map { |address, reason| "a request of #{address || "a new connection"} was lost: #{reason}" })
       end
 
