@@ -2,6 +2,7 @@
 //! memory, and notice of the supervisor's end.
 
 use super::process;
+use super::signals::Handlers;
 use super::system_error;
 use crate::protect::check_interrupts_of_method;
 use crate::strings::bytes;
@@ -52,11 +53,13 @@ fn exec(ruby: &Ruby, path: RString, arguments: RArray, environment: RArray) -> R
     let before = held_back
         .thread_swap_mask(nix::sys::signal::SigmaskHow::SIG_BLOCK)
         .map_err(|error| system_error(ruby, "signals", &error.into()))?;
+    let handlers = Handlers::collect(&HELD_BACK);
     // Ruby has taken some already, and runs their traps now.
     let result = check_interrupts_of_method(ruby).and_then(|()| {
         let error = nix::unistd::execve(&path, &arguments, &environment).unwrap_err();
         Err(system_error(ruby, &path.to_string_lossy(), &error.into()))
     });
+    drop(handlers);
     let _ = before.thread_set_mask();
     result
 }
