@@ -67,7 +67,7 @@ module Fairlead
         @lost = []
         @lock = Mutex.new
         @answered = @version = 0
-        @resumed = []
+        @resumed = {}
       end
 
       # Yields after each round. Returns the problems; after the first one there is no further round.
@@ -115,7 +115,7 @@ module Fairlead
           perform(ACTS.sample(random: @random))
         end
       ensure
-        @resumed.each(&:join).clear
+        @resumed.each_value(&:join).clear
       end
 
       def perform(act)
@@ -138,9 +138,10 @@ module Fairlead
         @server.signal({ phased: :USR1, hot: :USR2, refork: :URG, hang_up: :HUP }.fetch(act))
       end
 
-      # Stops one of the processes, notes which requests it has, and yields its id.
+      # Stops one of the processes, notes which requests it has, and yields its id. Not one that is about to go on: it could take more
+      # requests between the two.
       def hit(pids)
-        pid = pids.sample(random: @random) or return
+        pid = pids.reject { |id| @resumed[id]&.alive? }.sample(random: @random) or return
         Process.kill(:STOP, pid)
         wait_until("process #{pid} to stop") { Test::Processes.halted?(pid) }
         clients = Test::Processes.clients(pid, @server.port)
@@ -152,7 +153,7 @@ module Fairlead
       end
 
       def resume_later(pid)
-        @resumed << Thread.new do
+        @resumed[pid] = Thread.new do
           let(HALT)
           Process.kill(:CONT, pid)
         rescue Errno::ESRCH
