@@ -181,7 +181,7 @@ module Fairlead
   # The native extension, or the load tool, is not built.
   class ExtensionError < Error; end
 
-  # Raised by a stream that is closed, or whose client has disconnected. It is an IOError, as applications expect.
+  # Raised by a stream if it is closed or its client has disconnected. It is an IOError, as applications expect.
   class ClosedError < IOError; end
 
   # Raised in a request that still runs when the server has waited for +shutdown_timeout+; the client gets a 503. It is not a

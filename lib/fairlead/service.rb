@@ -51,7 +51,7 @@ module Fairlead
       self
     end
 
-    # The same, without opening the access log. Without +bindings+, those of the present listeners are used.
+    # The same, without opening the access log. The default for +bindings+ comes from the present listeners.
     def adopt_listeners(ios, bindings = @listeners.map(&:known_as))
       @listeners = Listeners.new(ios.zip(bindings).map do |io, binding|
         io.autoclose = false

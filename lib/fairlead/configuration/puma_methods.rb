@@ -5,7 +5,7 @@ module Fairlead
     # The methods of a configuration file that are neither options nor hooks: Puma's ways to compose a file, and methods without
     # effect. They are methods of Script.
     module PumaMethods
-      # The host for `port`, with Puma's two methods.
+      # `set_default_host` sets the host for `port`, and `default_host` returns it.
       def set_default_host(host) # rubocop:disable Naming/AccessorMethodName -- Puma's name
         @file.default_host = host.to_s
       end
