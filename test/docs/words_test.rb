@@ -33,7 +33,7 @@ class WordsTest < Minitest::Test
     "crates/wire" => [1.2, 1.3, 13.9],
     "crates/supervisor" => [0.6, 2.5, 6.9],
     "other crates" => [1.5, 2.3, 17.5],
-    "test" => [2.4, 2.0, 13.8]
+    "test" => [2.4, 2.0, 13.7]
   }.freeze
 
   # A figure that has fallen by more than this has to be lowered in the table.
@@ -44,10 +44,10 @@ class WordsTest < Minitest::Test
     define_method(:"test_the_wording_of_#{folder.tr("^a-zA-Z", "_")}_is_as_plain_as_permitted") do
       words = Words.new(ROOT, Dir.glob(globs, base: ROOT).sort)
       permitted = %i[persons pointers openings].zip(PERMITTED.fetch(folder)).to_h
+      problems = permitted.filter_map { |figure, limit| worse(folder, words, figure, limit) || better(folder, words, figure, limit) }
 
       assert_operator words.words, :>, 1000, "#{folder}: too few words were found"
-      assert_empty(permitted.filter_map { |figure, limit| worse(words, figure, limit) })
-      assert_empty(permitted.filter_map { |figure, limit| better(folder, words, figure, limit) })
+      assert(problems.empty?, problems.join("\n"))
     end
   end
 
@@ -57,7 +57,7 @@ class WordsTest < Minitest::Test
     assert_in_delta 2000.0 / 17, words.persons
     assert_in_delta 3000.0 / 17, words.pointers
     assert_equal ["a.md:1: Whoever reads it, and whose it"] * 2, words.lines[:persons]
-    assert_equal ["a.md:2: is: those", "a.md:3: that read code, the former and that of Ruby."], words.lines[:pointers].uniq
+    assert_equal ["a.md:2: is: those", "a.md:3: that read `whose`, the former and that of Ruby."], words.lines[:pointers].uniq
   end
 
   def test_words_in_code_are_not_counted
@@ -125,12 +125,15 @@ class WordsTest < Minitest::Test
     in_folder(path => text) { |folder| Words.new(folder, [path]) }
   end
 
-  def worse(words, figure, limit)
+  def worse(folder, words, figure, limit)
     value = words.public_send(figure)
     return if value <= limit
 
-    "#{figure} are #{value.round(2)}, more than #{limit}; for example:\n#{words.lines[figure].last(LINES_SHOWN).join("\n")}"
+    "#{folder}, #{figure}: #{value.round(2)}, more than #{limit}. The worst lines:\n#{worst(words.lines[figure]).join("\n")}"
   end
+
+  # The lines with the most hits first.
+  def worst(lines) = lines.tally.sort_by { |_, hits| -hits }.first(LINES_SHOWN).map(&:first)
 
   def better(folder, words, figure, limit)
     value = words.public_send(figure)

@@ -11,13 +11,17 @@ module Fairlead
     class Words
       # A paragraph, list item or table row of a document, or neighbouring lines of comment.
       Block = Struct.new(:path, :line, :text) do
+        # The text with a word in place of each code in backticks.
+        def plain = @plain ||= text.gsub(QUOTED, "code")
+
         # Returns the line of each match, with path and number.
         def scan(pattern)
-          text.to_enum(:scan, pattern).map { line_at(Regexp.last_match.begin(0)) }
+          plain.to_enum(:scan, pattern).map { line_at(Regexp.last_match.begin(0)) }
         end
 
+        # The line at an offset of the plain text.
         def line_at(offset)
-          number = text[0, offset].count("\n")
+          number = plain[0, offset].count("\n")
           "#{path}:#{line + number}: #{text.lines[number].strip}"
         end
       end
@@ -66,7 +70,7 @@ module Fairlead
         { persons: found(PERSON), pointers: found(POINTER), openings: found_openings }
       end
 
-      def words = @words ||= blocks.sum { |block| block.text.scan(WORD).size }
+      def words = @words ||= blocks.sum { |block| block.plain.scan(WORD).size }
 
       private
 
@@ -75,24 +79,23 @@ module Fairlead
       def found(pattern) = blocks.flat_map { |block| block.scan(pattern) }
 
       def found_openings
-        candidates = @documents.any? ? sentences : blocks.map { |block| [block, 0, block.text] }
+        candidates = @documents.any? ? sentences : blocks.map { |block| [block, 0, block.plain] }
         candidates.select { |_, _, text| text.match?(OPENING) && !text.match?(/\?\W*\z/) }.map { |block, offset, _| block.line_at(offset) }
       end
 
       # [block, offset in its text, sentence]
       def sentences
-        @sentences ||= blocks.reject { |block| block.text.match?(HEADING) }.flat_map { |block| sentences_of(block) }
+        @sentences ||= blocks.reject { |block| block.plain.match?(HEADING) }.flat_map { |block| sentences_of(block) }
       end
 
       def sentences_of(block)
-        starts = [0, *block.text.to_enum(:scan, SENTENCE_END).map { Regexp.last_match.end(0) }]
-        sentences = starts.zip(starts.drop(1)).map { |from, following| [block, from, block.text[from...following]] }
+        starts = [0, *block.plain.to_enum(:scan, SENTENCE_END).map { Regexp.last_match.end(0) }]
+        sentences = starts.zip(starts.drop(1)).map { |from, following| [block, from, block.plain[from...following]] }
         sentences.select { |_, _, text| text.scan(WORD).size >= SHORTEST_SENTENCE }
       end
 
       def blocks
-        @blocks ||= (@documents.flat_map { |document| paragraphs(document) } + @code.flat_map { |path, lines| comments(path, lines) })
-                    .each { |block| block.text.gsub!(QUOTED, "code") }
+        @blocks ||= @documents.flat_map { |document| paragraphs(document) } + @code.flat_map { |path, lines| comments(path, lines) }
       end
 
       def paragraphs(document)
@@ -108,7 +111,7 @@ module Fairlead
         trailing = TRAILING.fetch(File.extname(path))
         lines = lines.each.with_index(1)
         collect(path, lines) { |line| [false, line[whole, 1]] if line.match?(whole) && !line.match?(INSTRUCTION) } +
-          lines.filter_map { |line, number| Block.new(path, number, +line[trailing, 1]) if !line.match?(whole) && line.match?(trailing) }
+          lines.filter_map { |line, number| Block.new(path, number, line[trailing, 1]) if !line.match?(whole) && line.match?(trailing) }
       end
 
       # Blocks of neighbouring lines. The given block returns whether a line begins a new one, and its text; nil between them.

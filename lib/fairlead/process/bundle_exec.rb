@@ -2,7 +2,7 @@
 
 module Fairlead
   # A command that was started by `bundle exec`. It only runs in its bundle: the program that RubyGems has put on the PATH does
-  # not know a Gemfile. So Bundler has to run it again, and finds the Gemfile of the folder anew.
+  # not know a Gemfile. So Bundler has to run it again, and finds the Gemfile of the folder again.
   #
   # `bundle exec` either loads the program into its own process, and then gives it another title; or it replaces itself by the
   # program, and leaves a trace in RUBYOPT. A program that sets up its bundle itself, such as bin/rails, needs neither.

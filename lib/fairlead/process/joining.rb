@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 module Fairlead
-  # The start of a program that the supervisor has started to load the application anew: takes everything that the supervisor
+  # The start of a program that the supervisor has started to load the application again: takes everything that the supervisor
   # shares, and opens only additions of the new configuration.
   #
   #   phased       new code, with the previous addresses and logs

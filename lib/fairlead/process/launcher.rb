@@ -6,7 +6,7 @@ require "fairlead/error"
 module Fairlead
   # Starts the server of a configuration. For the command, opens listeners and files, forks the first process and becomes the
   # native supervisor. For an application that is an object, supervises from this process, and serves here if there are no
-  # workers. In a program that a supervisor has started to load the application anew, does that part instead.
+  # workers. In a program that a supervisor has started to load the application again, does that part instead.
   class Launcher
     class << self
       # The launcher of this process, or of the process that has forked it. nil before the start, and in a program that only

@@ -2,7 +2,7 @@
 
 module Fairlead
   # The command that has started this process, so that it can be run again: the same words, in the same folder. If the folder is
-  # a symbolic link to a release, the link is followed anew. Bundler's setup for the old release is left out; see BundleExec.
+  # a symbolic link to a release, the link is resolved again. Bundler's setup for the old release is left out; see BundleExec.
   class RestartCommand
     # Variables that are for this process only.
     PRIVATE = [*Inherited::SYSTEMD, "FAIRLEAD_SPAWNER"].freeze
