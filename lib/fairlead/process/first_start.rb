@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
 module Fairlead
-  # The start of a server under a supervisor: opens what the configuration names, and forks the first process that loads the
-  # application. Everything is inherited by that process and by the program of the supervisor.
+  # The start of a server under a supervisor: opens the configured listeners and files, and forks the first process that loads
+  # the application. That process and the program of the supervisor inherit everything.
   class FirstStart
     # The program of the supervisor, below a folder of the load path.
     PROGRAM = "fairlead/fairlead-supervisor"
@@ -12,10 +12,11 @@ module Fairlead
       @configuration = service.configuration
     end
 
-    # Where the control server can be reached, and its secret; nil without one.
+    # The address of the control server and its secret; nil without one.
     def control = (@sockets.url && [@sockets.url, @sockets.token])
 
-    # Opens all. Raises Error; then nothing is open. +inherited+: the Inherited of this process. The block checks the configuration.
+    # Opens everything. Raises Error; then nothing is open. +inherited+: the Inherited of this process. The block checks the
+    # configuration.
     def open(inherited)
       @program = NativeProgram.find(PROGRAM, "the supervisor")
       yield
@@ -26,7 +27,7 @@ module Fairlead
       @sockets.announce(@service.log)
     end
 
-    # Closes all. What was made is removed, unless the supervisor does that.
+    # Closes everything. Removes files that were made here, unless the supervisor removes them.
     def close
       @handed_over ? @sockets.close : @sockets&.remove
       @service.close(handed_over: @handed_over)
@@ -50,7 +51,7 @@ module Fairlead
       raise Error, "no process can be started: #{Error.plain(e)}"
     end
 
-    # Has this process be the first one: it has the application already. Returns its Role, which the block makes as above.
+    # Makes this process the first one: it already has the application. Returns its Role, which the block makes as above.
     def stay
       @shared = Native::Shared.new(Worker::MOST, 0)
       Native.open_file_limit!
@@ -61,7 +62,7 @@ module Fairlead
       raise Error, "the server cannot be started: #{Error.plain(e)}"
     end
 
-    # Returns an EmbeddedSupervisor that has got all of it. Raises Error if that fails, and ends the first process.
+    # Returns an EmbeddedSupervisor that has received everything. If that fails, raises Error and ends the first process.
     def embed
       far, near = Link.pair
       hand_over(far)
@@ -71,8 +72,8 @@ module Fairlead
       end_first unless @handed_over
     end
 
-    # Replaces the program of this process by the supervisor, whose standard input is a link for a moment: so it gets descriptors. Raises
-    # Error if that fails, and ends the first process.
+    # Replaces the program of this process by the supervisor. Its standard input is at first a link, over which it gets
+    # descriptors. If that fails, raises Error and ends the first process.
     def exec
       EarlySignals.settle
       far, near = Link.pair
@@ -89,7 +90,7 @@ module Fairlead
 
     private
 
-    # Workers whose spawner has ended, and what the application leaves behind, become children of this process.
+    # Workers of a spawner that has ended, and processes left behind by the application, become children of this process.
     def prepare_process
       Native.open_file_limit!
       Native.adopt_orphans!
@@ -108,7 +109,7 @@ module Fairlead
       link.send(kind, *fields, ios: ios) || raise(Error, "the supervisor cannot be given the #{kind}")
     end
 
-    # A closed one is replaced, as its number may be another file's.
+    # A closed standard input is replaced, because its number may belong to another file.
     def standard_input
       STDIN.stat
       STDIN

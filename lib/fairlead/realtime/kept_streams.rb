@@ -1,14 +1,14 @@
 # frozen_string_literal: true
 
 module Fairlead
-  # The streams of streaming bodies that are open after their call has returned. If nobody can write to one or close it any more,
-  # because its thread has died, only the garbage collector can tell, and in an idle process it may not run for hours. So it is
-  # started when the last writer of a stream is dead, and when the server ends.
+  # The streams of streaming bodies that are open after their call has returned. If the thread of a stream has died, no object
+  # may be left that can write to it or close it. Only the garbage collector can tell, and in an idle process it may not run for
+  # hours. So it is started when the last writer of a stream is dead, and when the server ends.
   module KeptStreams
     # Seconds between two looks at the writers.
     INTERVAL = 1
 
-    # Between two collections are at least so many seconds, and so many times as long as the last one has taken.
+    # The pause between two collections: at least this many seconds, and this many times the duration of the last collection.
     LEAST_PAUSE = 10
     PAUSE = 100
 
@@ -17,8 +17,8 @@ module Fairlead
     @collect_at = 0
 
     class << self
-      # Called by the extension before a streaming body. The thread of the timers must not be younger than the writers: a new thread
-      # gets the stack of a dead one, with all that was left on it, which the collector takes for used.
+      # Called by the extension before a streaming body. The thread of the timers must not be younger than the writers: a new
+      # thread gets the stack of a dead one with its old contents, and the collector treats them as used.
       def prepare
         Background.current.timers.prepare
       rescue ThreadError # no room for it
@@ -56,7 +56,7 @@ module Fairlead
         look_later unless none?
       end
 
-      # A stream on the stack would not be collected: nothing returns one.
+      # No method returns a stream: a stream on the stack would not be collected.
       def left_by_writer?
         found = false
         @streams.each_key { |stream| found |= Native::Stream.left?(stream) }
@@ -70,7 +70,7 @@ module Fairlead
       end
     end
 
-    # Looks for such streams while a server ends, as it would wait for each of them: at once, and after ever longer pauses.
+    # Looks for such streams while a server ends, since it would wait for each of them: at once, and after ever longer pauses.
     class Search
       def initialize
         @pause = 0
