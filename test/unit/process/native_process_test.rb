@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "io/nonblock"
 require "fairlead/native"
 
 # Fairlead::Native as far as it deals with processes.
@@ -23,6 +24,13 @@ class NativeProcessTest < Minitest::Test
 
     assert_empty(%w[TERM INT HUP QUIT USR1 USR2 TTIN TTOU URG PWR CHLD].reject { |name| blocked[Signal.list.fetch(name) - 1] == 1 })
     assert_includes text, "the title\0/proc"
+  end
+
+  # Another thread of this process can take a signal that the one that executes the next program has blocked.
+  def test_no_signal_is_lost_on_the_way_to_the_next_program
+    fates = Array.new(60) { |number| fate_of_a_signal_to_a_process_that_executes_another_program(number * 0.00005) }
+
+    assert_equal 0, fates.count(:lost)
   end
 
   def test_a_program_that_is_missing_changes_nothing
@@ -60,6 +68,37 @@ class NativeProcessTest < Minitest::Test
   end
 
   private
+
+  # TERM comes after so many seconds. The large environment gives it time.
+  def fate_of_a_signal_to_a_process_that_executes_another_program(seconds)
+    output, theirs = IO.pipe
+    input, sent = IO.pipe
+    pid = fork { execute_another_program(input, theirs, sent) }
+    [input, theirs].each(&:close)
+    output.gets
+    at = monotonic + seconds
+    nil while monotonic < at
+    Process.kill(:TERM, pid)
+    sent.close
+    text = output.read
+    Process.wait(pid)
+    return :trapped if text.include?("trapped")
+
+    text.scan(/^S[ih][gd]Pnd:\s*(\h+)/).any? { |(mask)| Integer(mask, 16)[Signal.list["TERM"] - 1] == 1 } ? :pending : :lost
+  end
+
+  # That program tells what is pending as soon as its input ends.
+  def execute_another_program(input, output, sent)
+    sent.close
+    input.nonblock = false
+    $stdin.reopen(input)
+    $stdout.reopen(output)
+    trap(:TERM) { $stdout.syswrite("trapped\n") }
+    Thread.new { sleep }
+    environment = Array.new(6000) { |number| "NAME#{number}=#{"x" * 200}" }
+    $stdout.syswrite("go\n")
+    Native.exec("/bin/cat", ["cat", "-", "/proc/self/status"], environment)
+  end
 
   # Ends as soon as the other process has asked to end with it.
   def fork_one_that_waits(writer)

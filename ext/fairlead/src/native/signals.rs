@@ -1,17 +1,13 @@
 //! Signals of a program that has called the supervisor: handlers in place of Ruby's traps, so that they are heard while Ruby computes or
 //! hangs. A handler writes the number of its signal into a pipe, from which the supervisor reads.
-//!
-//! Signals of a program that another one replaces: handlers that send them to the thread that executes it, and has them blocked. There
-//! they wait for the next program; any other thread would take them with it.
 
-use nix::sys::pthread::{pthread_kill, pthread_self, Pthread};
 use nix::sys::signal::{raise, sigaction, SaFlags, SigAction, SigHandler, SigSet, Signal};
 use rustix::io::{write, Errno};
 use rustix::pipe::{pipe_with, PipeFlags};
 use rustix::process::getpid;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::sync::atomic::AtomicI32;
 use std::sync::atomic::Ordering::SeqCst;
-use std::sync::atomic::{AtomicI32, AtomicUsize};
 use std::sync::{Mutex, PoisonError};
 
 /// The process that has the handlers. In one that it has forked, a signal does what it does by default.
@@ -19,9 +15,6 @@ static OWNER: AtomicI32 = AtomicI32::new(0);
 
 /// The end of the pipe for them.
 static WRITER: AtomicI32 = AtomicI32::new(-1);
-
-/// The thread that executes another program.
-static EXECUTING: AtomicUsize = AtomicUsize::new(0);
 
 /// One pipe for each process, which stays open as long as that does: a handler may just be about to write.
 static PIPE: Mutex<Option<Pipe>> = Mutex::new(None);
@@ -58,28 +51,17 @@ impl Handlers {
             WRITER.store(pipe.writer.as_raw_fd(), SeqCst);
             OWNER.store(pipe.pid, SeqCst);
         }
-        Handlers::replace(signals, note, |signal| signal == Signal::SIGHUP)
-    }
-
-    /// Sets handlers for these signals that send them to this thread, which has them blocked. An ignored one stays ignored.
-    pub(super) fn collect(signals: &[Signal]) -> Handlers {
-        EXECUTING.store(pthread_self() as usize, SeqCst);
-        Handlers::replace(signals, send_on, |_| true)
-    }
-
-    /// `stays`: true for a signal that stays ignored.
-    fn replace(signals: &[Signal], handler: extern "C" fn(i32), stays: impl Fn(Signal) -> bool) -> Handlers {
-        let action = SigAction::new(SigHandler::Handler(handler), SaFlags::SA_RESTART, SigSet::empty());
+        let action = SigAction::new(SigHandler::Handler(note), SaFlags::SA_RESTART, SigSet::empty());
         let mut handlers = Handlers {
             previous: Vec::new(),
             pid: own_pid(),
         };
         for signal in signals.iter().copied() {
-            // SAFETY: the handlers make system calls and load atomics, which is safe at any time in any thread.
+            // SAFETY: the handler makes system calls and loads atomics, which is safe at any time in any thread.
             let Ok(previous) = (unsafe { sigaction(signal, &action) }) else {
                 continue;
             };
-            if stays(signal) && matches!(previous.handler(), SigHandler::SigIgn) {
+            if signal == Signal::SIGHUP && matches!(previous.handler(), SigHandler::SigIgn) {
                 set_back(signal, &previous);
             } else {
                 handlers.previous.push((signal, previous));
@@ -113,13 +95,6 @@ extern "C" fn note(number: i32) {
         let default = SigAction::new(SigHandler::SigDfl, SaFlags::empty(), SigSet::empty());
         set_back(signal, &default);
         let _ = raise(signal); // it arrives when this handler has returned
-    }
-}
-
-extern "C" fn send_on(number: i32) {
-    if let Ok(signal) = Signal::try_from(number) {
-        // Of a thread of this process, which has not ended: it executes the next program, or has these handlers removed.
-        let _ = pthread_kill(EXECUTING.load(SeqCst) as Pthread, signal); // leaves errno alone
     }
 }
 
