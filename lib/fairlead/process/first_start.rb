@@ -7,6 +7,9 @@ module Fairlead
     # The program of the supervisor, below a folder of the load path.
     PROGRAM = "fairlead/fairlead-supervisor"
 
+    # Seconds between two looks at a process that is to end.
+    PAUSE = 0.01
+
     def initialize(service)
       @service = service
       @configuration = service.configuration
@@ -75,16 +78,19 @@ module Fairlead
     # Replaces the program of this process by the supervisor. Its standard input is at first a link, over which it gets
     # descriptors. If that fails, raises Error and ends the first process.
     def exec
-      EarlySignals.settle
       far, near = Link.pair
       put(far, :stdin, ios: [standard_input])
       hand_over(far)
       [$stdout, $stderr].each(&:flush)
       STDIN.reopen(near.to_io)
-      Native.exec(@program, [Launcher.title(@configuration)], ENV.map { |name, value| "#{name}=#{value}".b })
+      arguments = [@program, [Launcher.title(@configuration)], ENV.map { |name, value| "#{name}=#{value}".b }]
+      EarlySignals.settle # after the last file that is loaded here
+      Native.exec(*arguments)
     rescue SystemCallError => e
       raise Error, "the supervisor cannot be started: #{Error.plain(e)}"
     ensure
+      STDIN.reopen(File::NULL)
+      [far, near].each { |link| link&.close }
       end_first
     end
 
@@ -117,12 +123,15 @@ module Fairlead
       File.open(File::NULL)
     end
 
+    # It ends by TERM while it loads the application. Later it ends because its link has no other end: none is open here, or in a
+    # message that nobody will receive.
     def end_first
       @link.close unless @link.closed?
       return if @pid == Process.pid
 
       Process.kill("TERM", @pid)
-      Process.wait(@pid)
+      limit = RunningTime::Limit.new(@configuration.shutdown_timeout)
+      limit.wait { Process.wait(@pid, Process::WNOHANG) || !sleep(PAUSE) } || Process.kill("KILL", @pid)
     rescue Errno::ESRCH, Errno::ECHILD
       nil
     end

@@ -10,8 +10,9 @@ class EarlySignalsTest < Minitest::Test
 
   # Loaded before the command: sends the process a signal when a file of Fairlead is about to run.
   AT_FILE = <<~'RUBY'
+    command = Process.pid
     trace = TracePoint.new(:script_compiled) do |point|
-      next unless point.instruction_sequence.path.end_with?(ENV.fetch("AT"))
+      next unless point.instruction_sequence.path.end_with?(ENV.fetch("AT")) && (Process.pid == command || !ENV["OF_COMMAND"])
 
       trace.disable
       Process.kill(ENV.fetch("SIGNAL"), Process.pid)
@@ -35,6 +36,11 @@ class EarlySignalsTest < Minitest::Test
       define_method(:"test_#{signal}_while_#{file.delete_suffix(".rb")}_is_loaded_ends_the_command_without_a_backtrace") do
         assert_quiet_end(AT_FILE, signal, "lib/fairlead/#{file == "spawner.rb" ? "process/" : ""}#{file}")
       end
+    end
+
+    # The last file that it needs.
+    define_method(:"test_#{signal}_just_before_the_supervisor_replaces_the_command_is_not_lost") do
+      assert_quiet_end(AT_FILE, signal, "json/ext.rb", "OF_COMMAND" => "yes")
     end
 
     define_method(:"test_#{signal}_inside_rubygems_ends_the_command_without_a_backtrace") do
@@ -74,8 +80,8 @@ class EarlySignalsTest < Minitest::Test
 
   private
 
-  def assert_quiet_end(hook, signal, file)
-    environment = { "RUBYOPT" => "-I. -rhook", "AT" => file, "SIGNAL" => signal }
+  def assert_quiet_end(hook, signal, file, more = {})
+    environment = { "RUBYOPT" => "-I. -rhook", "AT" => file, "SIGNAL" => signal, **more }
     server = launch(APP, files: { "hook.rb" => hook }, environment: environment)
     status = server.wait_exit
 
