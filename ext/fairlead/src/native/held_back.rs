@@ -1,31 +1,17 @@
 //! Signals that wait for the next program of this process.
 //!
-//! The kernel gives a signal of a process to any of its threads that has not blocked it, and Ruby has more threads than the one that
-//! executes the next program. A signal that such a thread takes ends with it. So all threads block these signals: in each, a handler
-//! of a signal that nothing else uses changes the mask that the thread has after the handler.
+//! The kernel delivers a signal for a process to any thread that has not blocked it, and Ruby has more threads than the executing one.
+//! A signal that such a thread takes ends with it. So all threads block these signals: in each, a handler of a signal that nothing else
+//! uses changes the mask that the thread has after the handler.
 
+use fairlead_supervisor::signals::{all, blocked_for};
 use nix::libc::{c_int, c_void, sigaddset, siginfo_t, sigismember, syscall, ucontext_t, SYS_tgkill};
-use nix::sys::signal::{sigaction, SaFlags, SigAction, SigHandler, SigSet, SigmaskHow, Signal};
+use nix::sys::signal::{sigaction, SaFlags, SigAction, SigHandler, SigSet, Signal};
 use nix::unistd::{getpid, gettid};
 use std::fs;
 use std::sync::atomic::AtomicI32;
 use std::sync::atomic::Ordering::SeqCst;
 use std::time::{Duration, Instant};
-
-/// All that the supervisor acts on.
-const HELD_BACK: [Signal; 11] = [
-    Signal::SIGTERM,
-    Signal::SIGINT,
-    Signal::SIGHUP,
-    Signal::SIGQUIT,
-    Signal::SIGUSR1,
-    Signal::SIGUSR2,
-    Signal::SIGTTIN,
-    Signal::SIGTTOU,
-    Signal::SIGURG,
-    Signal::SIGPWR,
-    Signal::SIGCHLD,
-];
 
 /// Asks a thread to block them. Linux never sends it.
 const ASK: Signal = Signal::SIGSTKFLT;
@@ -43,21 +29,16 @@ const BLOCKED: i32 = 1;
 /// It is in the handler of one of these signals, which sets the mask back at its end.
 const BUSY: i32 = 2;
 
-/// Runs `code`, which executes the next program, with these signals blocked in all threads. If it returns, they are as before in this
-/// thread; the others leave them to it.
-///
-/// # Errors
-/// If they cannot be blocked.
-pub(super) fn hold_back<T>(code: impl FnOnce() -> T) -> nix::Result<T> {
-    let signals: SigSet = HELD_BACK.into_iter().collect();
-    let before = signals.thread_swap_mask(SigmaskHow::SIG_BLOCK)?;
-    block_in_others();
-    let result = code();
-    let _ = before.thread_set_mask();
-    Ok(result)
+/// Runs `execute` with the supervisor's signals blocked in all threads. If it returns, this thread has its mask again; the others leave
+/// these signals to it.
+pub(super) fn hold_back<R>(execute: impl FnOnce() -> R) -> R {
+    blocked_for(|| {
+        block_in_others();
+        execute()
+    })
 }
 
-/// New threads have the mask of the one that starts them.
+/// A thread that starts later inherits the mask of this one.
 fn block_in_others() {
     let action = SigAction::new(SigHandler::SigAction(block), SaFlags::SA_RESTART, SigSet::empty());
     // SAFETY: the handler makes no system call that changes errno, and uses nothing but its arguments and an atomic. It stays: a thread
@@ -95,18 +76,14 @@ extern "C" fn block(_: c_int, _: *mut siginfo_t, context: *mut c_void) {
     // mask, and the kernel has no more of it.
     let mask = unsafe { &raw mut (*context.cast::<ucontext_t>()).uc_sigmask };
     // SAFETY: as above; signals that exist.
-    let blocked = HELD_BACK
-        .iter()
-        .filter(|signal| unsafe { sigismember(mask, **signal as c_int) } == 1);
-    match blocked.count() {
-        0 => {
-            for signal in HELD_BACK {
-                // SAFETY: as above.
-                unsafe { sigaddset(mask, signal as c_int) };
-            }
-            ANSWER.store(BLOCKED, SeqCst);
-        }
-        count if count == HELD_BACK.len() => ANSWER.store(BLOCKED, SeqCst),
-        _ => ANSWER.store(BUSY, SeqCst),
+    let is_blocked = |signal: Signal| unsafe { sigismember(mask, signal as c_int) } == 1;
+    let some_are_blocked = all().any(is_blocked);
+    if some_are_blocked && !all().all(is_blocked) {
+        return ANSWER.store(BUSY, SeqCst);
     }
+    for signal in all() {
+        // SAFETY: as above.
+        unsafe { sigaddset(mask, signal as c_int) };
+    }
+    ANSWER.store(BLOCKED, SeqCst);
 }

@@ -1,5 +1,5 @@
-//! What the processes of a server need of the system, and Ruby has no call for: replacing this program without losing a signal, files in
-//! memory, and notice of the supervisor's end.
+//! System calls for the processes of a server that Ruby lacks: replacing this program without losing a signal, files in memory, and notice
+//! of the supervisor's end.
 
 use super::held_back::hold_back;
 use super::process;
@@ -40,7 +40,6 @@ fn exec(ruby: &Ruby, path: RString, arguments: RArray, environment: RArray) -> R
         let error = nix::unistd::execve(&path, &arguments, &environment).unwrap_err();
         Err(system_error(ruby, &path.to_string_lossy(), &error.into()))
     })
-    .unwrap_or_else(|error| Err(system_error(ruby, "signals", &error.into())))
 }
 
 fn texts(ruby: &Ruby, array: RArray) -> Result<Vec<CString>, Error> {
