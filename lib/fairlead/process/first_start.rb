@@ -89,8 +89,7 @@ module Fairlead
     rescue SystemCallError => e
       raise Error, "the supervisor cannot be started: #{Error.plain(e)}"
     ensure
-      STDIN.reopen(File::NULL)
-      [far, near].each { |link| link&.close }
+      discard(far, near)
       end_first
     end
 
@@ -123,6 +122,15 @@ module Fairlead
       File.open(File::NULL)
     end
 
+    # Closes both ends of the link, with all descriptors in its messages. If standard input stays one of them because descriptors are
+    # short, the first process is killed in the end.
+    def discard(far, near)
+      [far, near].each { |link| link&.close }
+      STDIN.reopen(File::NULL)
+    rescue SystemCallError
+      nil
+    end
+
     # It ends by TERM while it loads the application. Later it ends because its link has no other end: none is open here, or in a
     # message that nobody will receive.
     def end_first
@@ -131,8 +139,11 @@ module Fairlead
 
       Process.kill("TERM", @pid)
       limit = RunningTime::Limit.new(@configuration.shutdown_timeout)
-      limit.wait { Process.wait(@pid, Process::WNOHANG) || !sleep(PAUSE) } || Process.kill("KILL", @pid)
-    rescue Errno::ESRCH, Errno::ECHILD
+      return if limit.wait { Process.wait(@pid, Process::WNOHANG) || !sleep(PAUSE) }
+
+      Process.kill("KILL", @pid)
+      Process.detach(@pid) # this program may go on
+    rescue Errno::ESRCH, Errno::ECHILD, ThreadError
       nil
     end
   end
