@@ -193,14 +193,18 @@ module Fairlead
         client = Test::HttpClient.new(socket, seconds: PATIENCE)
         address = "127.0.0.1:#{socket.local_address.ip_port}"
         status = client.get("/", "connection" => "close").status
-        @lock.synchronize { status == 200 ? @answered += 1 : @lost << [address, "status #{status}"] }
+        status == 200 ? @lock.synchronize { @answered += 1 } : lose(address, "status #{status}")
         true
       rescue SystemCallError, Test::HttpClient::CutOff, Test::Waiting::Expired => e
-        note("lost", address)
-        @lock.synchronize { @lost << [address, e.inspect] }
+        lose(address, e.inspect)
         true
       ensure
         socket&.close
+      end
+
+      def lose(address, reason)
+        note("lost", address, reason)
+        @lock.synchronize { @lost << [address, reason] }
       end
 
       # --- what has to be true after each round
