@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 module Fairlead
-  # The timers of a process, and the thread that waits for the next one; it starts with the first timer. The blocks are
+  # The timers of a process, and the thread that waits for the next one; it starts with the first timer, or before. The blocks are
   # deferred, so they take turns with the requests. Timers wait until a server begins to serve; then their time starts to count.
   # They end with the last server.
   class Timers

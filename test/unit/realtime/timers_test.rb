@@ -165,7 +165,7 @@ class TimersTest < Minitest::Test
     assert_equal 1, (Thread.list - before).count { |thread| thread.name == "fairlead timers" }
   end
 
-  def test_the_thread_can_be_had_before_and_only_while_a_server_serves
+  def test_prepare_starts_the_thread_while_a_server_serves
     before = Thread.list
     @timers.prepare
     assert_empty Thread.list - before
