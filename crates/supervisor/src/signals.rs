@@ -139,10 +139,15 @@ fn read_all(pipe: &OwnedFd) -> Vec<u8> {
     numbers
 }
 
-/// From the kernel's table of this process, because asking by sigaction(2) takes `unsafe`.
 fn ignores(signal: Signal) -> bool {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    let mask = mask.and_then(|digits| u64::from_str_radix(digits.trim(), 16).ok());
+    is_in_mask("/proc/self/status", "SigIgn:", signal)
+}
+
+/// True if the kernel's table of a process or thread has the signal in that mask. Asking by system calls takes `unsafe`, and tells of the
+/// calling thread only.
+pub fn is_in_mask(table: &str, mask: &str, signal: Signal) -> bool {
+    let table = std::fs::read_to_string(table).unwrap_or_default();
+    let digits = table.lines().find_map(|line| line.strip_prefix(mask));
+    let mask = digits.and_then(|digits| u64::from_str_radix(digits.trim(), 16).ok());
     mask.is_some_and(|mask| mask >> (signal as i32 - 1) & 1 == 1)
 }

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "fiddle"
 require "io/nonblock"
 require "fairlead/native"
 
@@ -31,6 +32,21 @@ class NativeProcessTest < Minitest::Test
     fates = Array.new(60) { |number| fate_of_a_signal_to_a_process_that_executes_another_program(number * 0.00005) }
 
     assert_equal 0, fates.count(:lost)
+  end
+
+  # A failed attempt shows the masks.
+  def test_all_threads_block_signals_also_if_they_have_blocked_some_or_all
+    output, theirs = IO.pipe
+    Process.wait(fork do
+      masks = [(1 << 64) - 1, 1 << (Signal.list["INT"] - 1), 0]
+      threads = masks.map { |mask| Thread.new { block_signals(mask) && sleep } }
+      Thread.pass until threads.all?(&:stop?)
+      Native.exec("/nowhere", ["x"], []) rescue nil # rubocop:disable Style/RescueModifier -- as expected
+      theirs.puts(threads.map { |thread| blocked_signals(thread.native_thread_id) })
+    end)
+    theirs.close
+
+    assert_equal [1, 1, 1], output.readlines.map { |line| Integer(line[/\h{16}/], 16)[Signal.list["TERM"] - 1] }
   end
 
   def test_a_program_that_is_missing_changes_nothing
@@ -68,6 +84,13 @@ class NativeProcessTest < Minitest::Test
   end
 
   private
+
+  # In this thread. True, as the function returns 0.
+  def block_signals(mask)
+    arguments = [Fiddle::TYPE_INT, Fiddle::TYPE_VOIDP, Fiddle::TYPE_VOIDP]
+    function = Fiddle::Function.new(Fiddle.dlopen(nil)["pthread_sigmask"], arguments, Fiddle::TYPE_INT)
+    function.call(0, [mask].pack("Q").ljust(128, "\0"), nil).zero?
+  end
 
   # TERM comes after so many seconds. The large environment gives it time.
   def fate_of_a_signal_to_a_process_that_executes_another_program(seconds)
@@ -113,7 +136,7 @@ class NativeProcessTest < Minitest::Test
     exit!
   end
 
-  def blocked_signals = File.read("/proc/thread-self/status")[/SigBlk:.*/]
+  def blocked_signals(thread = Thread.current.native_thread_id) = File.read("/proc/self/task/#{thread}/status")[/SigBlk:.*/]
 
   def within(seconds, &block)
     thread = Thread.new(&block)

@@ -4,9 +4,9 @@
 //! A signal that such a thread takes ends with it. So all threads block these signals: in each, a handler of a signal that nothing else
 //! uses changes the mask that the thread has after the handler.
 
-use fairlead_supervisor::signals::{all, blocked_for};
+use fairlead_supervisor::signals::{all, blocked_for, is_in_mask};
 use nix::libc::{c_int, c_void, sigaddset, siginfo_t, sigismember, syscall, ucontext_t, SYS_tgkill};
-use nix::sys::signal::{sigaction, SaFlags, SigAction, SigHandler, SigSet, Signal};
+use nix::sys::signal::{sigaction, SaFlags, SigAction, SigHandler, Signal};
 use nix::unistd::{getpid, gettid};
 use std::fs;
 use std::sync::atomic::AtomicI32;
@@ -22,12 +22,19 @@ const LIMIT: Duration = Duration::from_millis(100);
 /// Pause before the next look at the answer.
 const PAUSE: Duration = Duration::from_micros(20);
 
-/// The answer of the thread that was asked last.
-static ANSWER: AtomicI32 = AtomicI32::new(NONE);
-const NONE: i32 = 0;
-const BLOCKED: i32 = 1;
-/// It is in the handler of one of these signals, which sets the mask back at its end.
-const BUSY: i32 = 2;
+/// Longer than a handler of Ruby takes.
+const HANDLER: Duration = Duration::from_millis(1);
+
+/// The last answer: the id of the thread, and an [`Answer`] in the lowest bit.
+static ANSWER: AtomicI32 = AtomicI32::new(0);
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Answer {
+    /// All are blocked.
+    Blocked,
+    /// Some of them were blocked already: perhaps it is in a handler of one of them, which sets the mask back at its end.
+    Busy,
+}
 
 /// Runs `execute` with the supervisor's signals blocked in all threads. If it returns, this thread has its mask again; the others leave
 /// these signals to it.
@@ -40,7 +47,7 @@ pub(super) fn hold_back<R>(execute: impl FnOnce() -> R) -> R {
 
 /// A thread that starts later inherits the mask of this one.
 fn block_in_others() {
-    let action = SigAction::new(SigHandler::SigAction(block), SaFlags::SA_RESTART, SigSet::empty());
+    let action = SigAction::new(SigHandler::SigAction(block), SaFlags::SA_RESTART, all().collect());
     // SAFETY: the handler makes no system call that changes errno, and uses nothing but its arguments and an atomic. It stays: a thread
     // may be late.
     if unsafe { sigaction(ASK, &action) }.is_err() {
@@ -51,24 +58,30 @@ fn block_in_others() {
     let threads = fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
     let ids = threads.filter_map(|thread| thread.file_name().to_str()?.parse().ok());
     for thread in ids.filter(|thread| *thread != own) {
-        while ask(thread, deadline) == BUSY {
-            std::thread::sleep(PAUSE);
+        while ask(thread, deadline) == Some(Answer::Busy) {
+            std::thread::sleep(HANDLER);
         }
     }
 }
 
-/// Returns NONE if the thread has ended, or does not answer in time.
-fn ask(thread: i32, deadline: Instant) -> i32 {
-    ANSWER.store(NONE, SeqCst);
+/// Returns `None` if the thread has ended, or does not answer in time. If it blocks the question, it answers when it takes signals
+/// again, before any other signal.
+fn ask(thread: i32, deadline: Instant) -> Option<Answer> {
+    let waits = !is_in_mask(&format!("/proc/self/task/{thread}/status"), "SigBlk:", ASK);
+    ANSWER.store(0, SeqCst);
     // SAFETY: three numbers: a thread of this process, which may have ended, and a signal that has a handler.
     let asked = unsafe { syscall(SYS_tgkill, getpid().as_raw(), thread, ASK as c_int) };
-    while asked == 0 && Instant::now() < deadline {
-        match ANSWER.load(SeqCst) {
-            NONE => std::thread::sleep(PAUSE),
-            answer => return answer,
+    while asked == 0 && waits && Instant::now() < deadline {
+        let answer = ANSWER.load(SeqCst);
+        if answer >> 1 == thread {
+            return Some(match answer & 1 {
+                0 => Answer::Blocked,
+                _ => Answer::Busy,
+            });
         }
+        std::thread::sleep(PAUSE);
     }
-    NONE
+    None
 }
 
 extern "C" fn block(_: c_int, _: *mut siginfo_t, context: *mut c_void) {
@@ -77,13 +90,13 @@ extern "C" fn block(_: c_int, _: *mut siginfo_t, context: *mut c_void) {
     let mask = unsafe { &raw mut (*context.cast::<ucontext_t>()).uc_sigmask };
     // SAFETY: as above; signals that exist.
     let is_blocked = |signal: Signal| unsafe { sigismember(mask, signal as c_int) } == 1;
-    let some_are_blocked = all().any(is_blocked);
-    if some_are_blocked && !all().all(is_blocked) {
-        return ANSWER.store(BUSY, SeqCst);
-    }
+    let answer = match all().any(is_blocked) && !all().all(is_blocked) {
+        true => Answer::Busy,
+        false => Answer::Blocked,
+    };
     for signal in all() {
         // SAFETY: as above.
         unsafe { sigaddset(mask, signal as c_int) };
     }
-    ANSWER.store(BLOCKED, SeqCst);
+    ANSWER.store(gettid().as_raw() << 1 | answer as i32, SeqCst);
 }
