@@ -86,7 +86,7 @@ module Fairlead
       arguments = [@program, [Launcher.title(@configuration)], ENV.map { |name, value| "#{name}=#{value}".b }]
       EarlySignals.settle # after the last file that is loaded here
       Native.exec(*arguments)
-    rescue SystemCallError => e
+    rescue SystemCallError, IOError => e
       raise Error, "the supervisor cannot be started: #{Error.plain(e)}"
     ensure
       discard(far, near)
@@ -127,7 +127,7 @@ module Fairlead
     def discard(far, near)
       [far, near].each { |link| link&.close }
       STDIN.reopen(File::NULL)
-    rescue SystemCallError
+    rescue SystemCallError, IOError
       nil
     end
 
@@ -139,11 +139,18 @@ module Fairlead
 
       Process.kill("TERM", @pid)
       limit = RunningTime::Limit.new(@configuration.shutdown_timeout)
-      return if limit.wait { Process.wait(@pid, Process::WNOHANG) || !sleep(PAUSE) }
+      ended = limit.wait { Process.wait(@pid, Process::WNOHANG) || !sleep(PAUSE) }
+    rescue Errno::ESRCH, Errno::ECHILD
+      ended = true
+    ensure
+      kill_first unless ended || @pid == Process.pid
+    end
 
+    # It is late, or another signal has come.
+    def kill_first
       Process.kill("KILL", @pid)
       Process.detach(@pid) # this program may go on
-    rescue Errno::ESRCH, Errno::ECHILD, ThreadError
+    rescue Errno::ESRCH, ThreadError
       nil
     end
   end
