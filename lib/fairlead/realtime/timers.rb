@@ -115,6 +115,20 @@ module Fairlead
     rescue StandardError => e
       failed(e)
       retry
+    ensure
+      replace_thread unless ProcessEnd.begun?
+    end
+
+    # The application has killed this thread, if timers go on.
+    def replace_thread
+      @lock.synchronize do
+        next unless @thread.equal?(Thread.current)
+
+        @thread = nil
+        ensure_thread
+      end
+    rescue ThreadError
+      nil # there is no room for one: the next timer tries again
     end
 
     # Waits until a timer is due and returns it; nil once this thread is no longer needed.

@@ -175,6 +175,17 @@ class TimersTest < Minitest::Test
     assert_equal 1, (Thread.list - before).count { |thread| thread.name == "fairlead timers" }
   end
 
+  def test_timers_go_on_after_the_application_has_killed_their_thread
+    start
+    before = Thread.list.select { |thread| thread.name == "fairlead timers" }
+    @timers.every(0.01, nil, -> { @seen << true })
+    pop
+    (Thread.list.select { |thread| thread.name == "fairlead timers" } - before).each(&:kill).each(&:join)
+    @seen.clear
+
+    assert_equal true, pop
+  end
+
   def test_cancelled_ones_are_not_kept
     start
     objects = ObjectSpace::WeakMap.new
