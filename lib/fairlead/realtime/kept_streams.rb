@@ -13,7 +13,7 @@ module Fairlead
     PAUSE = 100
 
     @streams = ObjectSpace::WeakMap.new
-    @due = nil
+    @look = @due = nil
     @collect_at = 0
 
     class << self
@@ -39,18 +39,18 @@ module Fairlead
 
       private
 
-      # A look that is late has been forgotten: timers end with the last server of a process.
+      # Timers end with the last server of a process, and with the process. A look that is late was lost on its way to a thread.
       def look_later
-        return if @due && now < @due + (5 * INTERVAL)
+        return if @look&.active? && now < @due + (5 * INTERVAL)
 
         due = @due = now + INTERVAL
-        Background.current.timers.after(INTERVAL, -> { look(due) })
+        @look = Background.current.timers.after(INTERVAL, -> { look(due) })
       end
 
       def look(due)
         return unless due == @due
 
-        @due = nil
+        @look = nil
         collect if now >= @collect_at && left_by_writer?
       ensure
         look_later unless none?
