@@ -27,7 +27,7 @@ module Fairlead
 
       # Called by the extension when the call has returned.
       def add(stream)
-        @streams[stream] = true
+        @streams[stream] = stream # Ruby 3.1 yields a dead key if its value is alive
         look_later
       rescue ThreadError # no room for the thread of the timers: the next collection finds the stream
         nil

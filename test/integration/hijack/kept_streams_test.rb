@@ -145,6 +145,15 @@ class KeptStreamsTest < Minitest::Test
     assert_lost(server)
   end
 
+  # A thread looks all the time; it ends with a message at a dead stream.
+  def test_only_streams_that_are_alive_are_looked_at
+    server = keeping("stream.close", setup: "Thread.new { Fairlead::KeptStreams.send(:left_by_writer?) while sleep(0.001) }")
+    clients = Array.new(4) { Thread.new { 500.times { connect(server).get("/stream") } } }
+    clients.each(&:join)
+
+    assert_empty server.stderr
+  end
+
   # Without pauses, so that many searches find an owner.
   def test_a_stream_whose_last_owner_goes_late_is_cut_off
     searching = "{ INTERVAL: 0.01, LEAST_PAUSE: 0, PAUSE: 0 }.each { |name, value| Fairlead::KeptStreams.send(:remove_const, name); " \
