@@ -46,13 +46,15 @@ module Fairlead
         @waiting.shift while @waiting.any? && native.defer(@waiting.first)
       end
       pub_sub.start
-      timers.start
+      @lock.synchronize { timers.start if @engines.value?(:serving) }
     end
 
     # Called when the engine begins to drain.
     def draining(engine)
-      @lock.synchronize { @engines[engine] &&= :draining }
-      timers.stop unless @engines.value?(:serving)
+      @lock.synchronize do
+        @engines[engine] &&= :draining
+        timers.stop unless @engines.value?(:serving)
+      end
     end
 
     # Called once the engine's last connection is closed.
