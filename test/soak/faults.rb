@@ -126,8 +126,8 @@ module Fairlead
         when :kill_spawner then hit([*@server.spawner_pid]) { |pid| Process.kill(:KILL, pid) }
         when :stop_worker then hit(@server.worker_pids)
         when :stop_spawner then hit([*@server.spawner_pid])
-        when :halt_worker then hit(@server.worker_pids) { |pid| resume_later(pid) }
-        when :halt_spawner then hit([*@server.spawner_pid]) { |pid| resume_later(pid) }
+        when :halt_worker then hit(running(@server.worker_pids)) { |pid| resume_later(pid) }
+        when :halt_spawner then hit(running([*@server.spawner_pid])) { |pid| resume_later(pid) }
         when :count then @server.signal((@more = !@more) ? :TTIN : :TTOU)
         else restart(act)
         end
@@ -151,6 +151,9 @@ module Fairlead
       rescue Errno::ESRCH, Errno::ENOENT
         nil # it has ended by itself
       end
+
+      # Without stopped ones, which nobody tells to go on.
+      def running(pids) = pids.reject { |pid| Test::Processes.halted?(pid) }
 
       def resume_later(pid)
         @resumed[pid] = Thread.new do
