@@ -28,7 +28,7 @@ class WordsTest < Minitest::Test
     "README and docs" => [0.2, 0.4, 8.1],
     "docs/decisions" => [0.0, 0.0, 0.0],
     "lib" => [0.0, 0.0, 0.0],
-    "ext" => [1.5, 1.5, 9.4],
+    "ext" => [1.5, 1.5, 9.0],
     "crates/engine" => [2.3, 2.4, 17.8],
     "crates/wire" => [1.2, 1.3, 13.9],
     "crates/supervisor" => [0.6, 2.5, 6.9],
