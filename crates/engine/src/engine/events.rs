@@ -1,6 +1,6 @@
 //! Handles what the reactor sees: events and time-outs of connections and clients, and new connections.
 
-use super::Engine;
+use super::{record, Engine};
 use crate::clock::Millis;
 use crate::cluster::waiting_room::WaitingRoom;
 use crate::connection::Next;
@@ -124,7 +124,7 @@ impl Handler for Engine {
                 let was_flushing = connection.is_flushing() || connection.is_relayed();
                 let next = connection.expire(&self.worker.config, now);
                 if was_flushing && next == Next::Close {
-                    self.tell_of_slow_client();
+                    record::slow_client(&self.worker);
                 }
                 self.settle(connection, next);
             });

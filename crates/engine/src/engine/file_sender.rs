@@ -5,10 +5,9 @@
 //! so no other thread sends files. A connection whose socket is full goes back to the reactor until it is writable.
 
 use super::send_queue::{SendQueue, THREADS};
-use super::Engine;
+use super::{record, Engine};
 use crate::clock::Millis;
 use crate::connection::{Connection, Next};
-use crate::observe::excess::About;
 use crate::work_queue::Turn;
 use std::sync::{Arc, Weak};
 
@@ -67,19 +66,10 @@ impl Engine {
             let was_late = connection.is_late();
             let next = connection.send(&self.worker.config, Millis::now());
             if was_late && next == Next::Close {
-                self.tell_of_slow_client();
+                record::slow_client(&self.worker);
             }
             self.settle_elsewhere(connection, next);
         });
-    }
-
-    pub(super) fn tell_of_slow_client(&self) {
-        let seconds = self.worker.write_timeout().as_secs();
-        self.worker.log.about_peer(
-            About::SlowReader,
-            None,
-            format_args!("closed a client that did not take its response within {seconds} s"),
-        );
     }
 
     /// Hands a connection with a file to the file sender.

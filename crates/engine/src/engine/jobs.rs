@@ -1,6 +1,6 @@
 //! What threads of the app run: requests, events of clients, messages for subscriptions of the process, and tasks.
 
-use super::Engine;
+use super::{record, Engine};
 use crate::app::App;
 use crate::clock::{Millis, Nanos};
 use crate::config::fair_by::Party;
@@ -162,7 +162,7 @@ impl Engine {
         let lock_wait = app.lock_wait();
         self.counters().requests.fetch_add(1, Relaxed);
         self.count_waits(connection.stream.request.waits(), lock_wait);
-        self.record(&connection, &ended, lock_wait);
+        record::response(&self.worker, &connection, &ended, lock_wait);
         match outcome {
             Outcome::Client { client, close } => self.open_client(connection, &client, close),
             Outcome::Hijacked => self.let_go(connection),

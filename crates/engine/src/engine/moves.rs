@@ -1,7 +1,7 @@
 //! The moves of a connection between its owners: the reactor, the ready queue, the native threads; and its end.
 
 use super::jobs::Job;
-use super::Engine;
+use super::{record, Engine};
 use crate::clock::{http_date, Millis};
 use crate::connection::{Connection, Next};
 use crate::exchange::HTML;
@@ -134,7 +134,7 @@ impl Engine {
             date: Some(date.as_bytes()),
             is_head_request: false,
         };
-        self.record_refusal(connection, status, body.len() as u64);
+        record::refusal(&self.worker, connection, status, body.len() as u64);
         let buffer = connection.stream.output.buffer();
         write_head(&head, end, buffer);
         buffer.extend_from_slice(body);

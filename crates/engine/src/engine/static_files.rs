@@ -3,7 +3,7 @@
 //!
 //! This is the thread that polls: it takes only what the kernel has in memory, and leaves the rest to `look_ups.rs`.
 
-use super::Engine;
+use super::{record, Engine};
 use crate::clock::Millis;
 use crate::config::HttpsRedirect;
 use crate::connection::{Connection, Next, Then};
@@ -130,7 +130,7 @@ impl Engine {
             exchange.end()
         });
         self.counters().requests.fetch_add(1, Relaxed);
-        self.record(connection, &ended, None);
+        record::response(&self.worker, connection, &ended, None);
         !matches!(outcome, Outcome::Responded { close: false })
     }
 }
