@@ -20,7 +20,7 @@ use std::sync::{Arc, Weak};
 
 impl TurnTaker for Engine {
     fn take_turn(&self, connection: Box<Connection>, is_leaving: bool) {
-        self.scheduler.schedule(Job::Request(connection), self);
+        self.scheduler.schedule(Job::Request(connection));
         if !is_leaving {
             self.pass_on();
         }

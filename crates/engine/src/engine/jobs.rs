@@ -69,7 +69,7 @@ impl Host for Engine {
             Scheduled::Client(client) => Job::Client(client),
             Scheduled::Subscription(subscription) => Job::Subscription(subscription),
         };
-        self.scheduler.schedule(job, self);
+        self.scheduler.schedule(job);
     }
 
     fn make_room(&self, kind: Kind) -> bool {
@@ -124,7 +124,7 @@ impl Drop for Heir {
 impl Engine {
     /// Puts a task of the app into the ready queue: [`App::task`] is called once for it.
     pub fn defer(&self) {
-        self.scheduler.schedule(Job::Task, self);
+        self.scheduler.schedule(Job::Task);
     }
 
     /// Whether the next job of this worker has waited for longer than the first request in the waiting room.
@@ -337,10 +337,6 @@ impl Workplace for Engine {
 }
 
 impl Site for Engine {
-    fn has_jobs(&self) -> bool {
-        self.scheduler.ready().has_turns()
-    }
-
     fn calls_back(&self) -> bool {
         self.worker.is_stopped() || self.has_transfers()
     }
@@ -363,17 +359,5 @@ impl Site for Engine {
 
     fn is_polled(&self) -> bool {
         self.reactor.is_held()
-    }
-
-    fn end_poll(&self) {
-        self.worker.poller.wake();
-    }
-
-    fn relieve_monitor(&self) {
-        self.scheduler.relieve_monitor(&self.worker);
-    }
-
-    fn notify_monitor(&self) {
-        self.scheduler.wake_monitor();
     }
 }

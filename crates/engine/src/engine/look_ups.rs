@@ -105,7 +105,7 @@ impl Engine {
     fn leave_to_app(&self, connection: Box<Connection>) {
         self.enqueue(connection);
         if !self.scheduler.ready().is_empty() {
-            self.scheduler.notify(self);
+            self.scheduler.notify();
         }
     }
 }

@@ -137,7 +137,7 @@ impl Engine {
                 connections: Connections::new(Arc::clone(&worker)),
                 budgets,
                 in_line: Arc::default(),
-                scheduler: Scheduler::new(worker.config.max_threads, &parties::order(&worker.config, ledger)),
+                scheduler: Scheduler::new(Arc::clone(&worker), &parties::order(&worker.config, ledger)),
                 parties,
                 challenges: worker.config.acme_challenges.clone().map(Challenges::new),
                 worker,
@@ -216,14 +216,14 @@ impl Engine {
     /// called on any thread; takes no lock if there is nothing to do.
     pub fn hand_over(&self) {
         if self.is_at_home() {
-            self.give_way(|threads| threads.hand_over(self));
+            self.give_way(|threads| threads.hand_over(&self.scheduler));
         }
     }
 
     /// The app on this thread, inside a call of [`App`], has released the lock of the language: wakes another thread if
     /// that has something to do. The same thread must call [`Engine::resume`] before the call ends.
     pub fn suspend(&self) {
-        self.give_way(|threads| threads.suspend(self));
+        self.give_way(|threads| threads.suspend(&self.scheduler));
     }
 
     /// Sends what waits for other responses, as this thread may be away for long, and then wakes another one. A panic goes
@@ -245,7 +245,7 @@ impl Engine {
     /// Ends every wait inside [`App::block`], so that the threads can check for interrupts of their language.
     pub fn interrupt(&self) {
         if self.is_at_home() {
-            let interrupt = || self.scheduler.threads().interrupt(self);
+            let interrupt = || self.scheduler.threads().interrupt(&self.scheduler);
             self.worker.guard("an interrupt", interrupt);
         }
     }

@@ -69,7 +69,7 @@ impl Engine {
         let may_bring_work = next == Next::Ready;
         self.settle(connection, next);
         if may_bring_work && !self.scheduler.ready().is_empty() {
-            self.scheduler.notify(self);
+            self.scheduler.notify();
         }
     }
 

@@ -18,12 +18,14 @@ use crate::worker::Worker;
 use cadence::Cadence;
 use monitor::Monitor;
 use queue::ReadyQueue;
-use states::{Site, Snapshot, Threads};
+use states::{Alarm, Site, Snapshot, Threads};
 use std::sync::atomic::AtomicBool;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// The threads of one worker, and the jobs that they run.
 pub(crate) struct Scheduler<J> {
+    worker: Arc<Worker>,
     ready: ReadyQueue<J>,
     threads: Threads,
     cadence: Cadence,
@@ -74,8 +76,10 @@ pub(crate) trait Workplace: Site {
 }
 
 impl<J: Queued> Scheduler<J> {
-    pub(crate) fn new(max_threads: usize, order: &Order) -> Scheduler<J> {
+    pub(crate) fn new(worker: Arc<Worker>, order: &Order) -> Scheduler<J> {
+        let max_threads = worker.config.max_threads;
         Scheduler {
+            worker,
             ready: ReadyQueue::new(order, max_threads),
             threads: Threads::new(max_threads),
             cadence: Cadence::default(),
@@ -97,16 +101,16 @@ impl<J: Queued> Scheduler<J> {
     }
 
     /// Adds a job to the ready queue and makes sure that a thread looks at it, see [`Scheduler::notify`].
-    pub(crate) fn schedule(&self, job: J, site: &impl Site) {
+    pub(crate) fn schedule(&self, job: J) {
         self.ready.push(job);
-        self.notify(site);
+        self.notify();
     }
 
     /// The ready queue has a new job: makes sure that a thread looks at it, unless this thread is handling events and
     /// will look itself.
-    pub(crate) fn notify(&self, site: &impl Site) {
+    pub(crate) fn notify(&self) {
         if !Dispatching::is_here() {
-            self.threads.announce(site);
+            self.threads.announce(self);
         }
     }
 
@@ -115,14 +119,27 @@ impl<J: Queued> Scheduler<J> {
         self.monitor.look();
     }
 
-    /// Ends the monitor's poll, if the monitor is polling.
-    pub(crate) fn relieve_monitor(&self, worker: &Worker) {
-        self.monitor.release_reactor(&worker.poller);
-    }
-
     /// A poll is over: what is in the ready queue may run before the next one, and `others`, which come into it as these
     /// begin.
     pub(crate) fn polled(&self, others: usize) {
         self.cadence.polled(self.ready.len() + others);
+    }
+}
+
+impl<J: Queued> Alarm for Scheduler<J> {
+    fn has_jobs(&self) -> bool {
+        self.ready.has_turns()
+    }
+
+    fn end_poll(&self) {
+        self.worker.poller.wake();
+    }
+
+    fn relieve_monitor(&self) {
+        self.monitor.release_reactor(&self.worker.poller);
+    }
+
+    fn notify_monitor(&self) {
+        self.wake_monitor();
     }
 }
