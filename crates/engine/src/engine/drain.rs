@@ -16,7 +16,7 @@
 
 use super::file_sender::FileSender;
 use super::handshakes::Handshakes;
-use super::jobs::Job;
+use super::job::Job;
 use super::Engine;
 use crate::app::Lock;
 use crate::scheduler::start_monitor;

@@ -1,7 +1,7 @@
 //! The sessions of HTTP/2: what follows from what the reactor sees of them. Their requests become connections for one
 //! request each, and go the way of all others.
 
-use super::jobs::Job;
+use super::job::Job;
 use super::Engine;
 use crate::clock::Millis;
 use crate::connection::place::Place;

@@ -1,15 +1,15 @@
 //! What threads of the app run: requests, events of clients, messages for subscriptions of the process, and tasks.
 
+use super::job::Job;
 use super::{record, Engine};
 use crate::app::App;
 use crate::clock::{Millis, Nanos};
-use crate::config::fair_by::Party;
 use crate::connection::{Connection, Successor};
 use crate::exchange::{Exchange, Outcome, Workspace};
 use crate::limits::budget::Kind;
 use crate::realtime::{Carrier, Client, EventEnd, Host, Lender, ProcessSubscription, Scheduled};
 use crate::scheduler::states::Site;
-use crate::scheduler::{Queued, Scheduler, Workplace, PATIENCE};
+use crate::scheduler::{Scheduler, Workplace, PATIENCE};
 use crate::transport::poller::Interest;
 use crate::transport::Afterwards;
 use crate::worker::Worker;
@@ -20,48 +20,6 @@ use std::time::Duration;
 
 /// What panicked, in the log.
 const AN_EVENT: &str = "an event";
-
-/// What a thread runs in one turn.
-pub(crate) enum Job {
-    /// A connection with a complete request.
-    Request(Box<Connection>),
-    /// A client with at least one event.
-    Client(Arc<Client>),
-    /// A subscription of the process that has a message.
-    Subscription(Arc<ProcessSubscription>),
-    /// A task of the app, see [`App::task`].
-    Task,
-    /// What the app does when there is nothing else to do, see [`App::leisure`].
-    Leisure,
-}
-
-impl Queued for Job {
-    fn arrived(&self) -> Option<Nanos> {
-        match self {
-            Job::Request(connection) => Some(connection.arrived()),
-            _ => None,
-        }
-    }
-
-    fn waits_since(&self) -> Option<Nanos> {
-        match self {
-            Job::Request(connection) => Some(connection.waits_since()),
-            _ => None,
-        }
-    }
-
-    fn party(&self) -> Option<Party> {
-        match self {
-            Job::Request(connection) => connection.stream.party,
-            Job::Client(client) => client.party,
-            _ => None,
-        }
-    }
-
-    fn is_urgent(&self) -> bool {
-        matches!(self, Job::Request(connection) if connection.stream.is_urgent)
-    }
-}
 
 impl Host for Engine {
     fn schedule(&self, turn: Scheduled) {

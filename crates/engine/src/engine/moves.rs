@@ -1,6 +1,6 @@
 //! The moves of a connection between its owners: the reactor, the ready queue, the native threads; and its end.
 
-use super::jobs::Job;
+use super::job::Job;
 use super::{record, Engine};
 use crate::clock::{http_date, Millis};
 use crate::connection::{Connection, Next};

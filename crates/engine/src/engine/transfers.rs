@@ -6,7 +6,7 @@
 //! there is always a worker with a place. A request that was taken out and cannot be served is refused or logged, never
 //! lost silently.
 
-use super::jobs::Job;
+use super::job::Job;
 use super::Engine;
 use crate::clock::{AtomicMillis, Millis, Nanos};
 use crate::cluster::waiting_room::{Departure, Received, Sent, Stage, Transfer, WaitingRoom};
