@@ -227,9 +227,9 @@ impl Workplace for Engine {
             return None;
         }
         let mut connection = self.move_in()?;
-        self.rank(&mut connection);
+        self.parties.rank(&mut connection);
         let job = Job::Request(connection);
-        if self.has_parties() {
+        if self.parties.take_turns() {
             self.scheduler.ready().push(job);
             return None;
         }
@@ -276,7 +276,7 @@ impl Workplace for Engine {
         if self.waiting_room.is_none() || self.scheduler.ready().is_empty() || keeps_all {
             return;
         }
-        if self.has_parties() {
+        if self.parties.take_turns() {
             return self.offer(patience);
         }
         let time = Nanos::now() - patience;

@@ -77,8 +77,7 @@ pub struct Engine {
     /// Requests that wait behind others of their session.
     in_line: Arc<AtomicUsize>,
     scheduler: Scheduler<Job>,
-    /// Tells the parties of requests apart; `None` if neither turns by party nor paths with priority are set.
-    parties: Option<Parties>,
+    parties: Parties,
     /// Locked by the one thread that polls.
     reactor: TryLock<Reactor>,
     /// Those of the listeners, in the order that all workers share. The reactor has the sockets.

@@ -82,7 +82,7 @@ impl Engine {
     }
 
     pub(super) fn enqueue(&self, mut connection: Box<Connection>) {
-        self.rank(&mut connection);
+        self.parties.rank(&mut connection);
         if connection.stream.is_urgent {
             connection.end_turn();
         }
