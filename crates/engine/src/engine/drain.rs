@@ -179,7 +179,7 @@ impl Engine {
 
     fn finish(&self) {
         self.stop_helpers();
-        self.write_gauges();
+        self.statistics.write_gauges();
         *self.finished.0.lock() = true;
         self.finished.1.notify_all();
         self.interrupt();

@@ -119,7 +119,7 @@ impl Engine {
         let (ended, outcome) = exchange.end();
         let lock_wait = app.lock_wait();
         self.counters().requests.fetch_add(1, Relaxed);
-        self.count_waits(connection.stream.request.waits(), lock_wait);
+        self.statistics.count_waits(connection.stream.request.waits(), lock_wait);
         record::response(&self.worker, &connection, &ended, lock_wait);
         match outcome {
             Outcome::Client { client, close } => self.open_client(connection, &client, close),
@@ -259,15 +259,11 @@ impl Workplace for Engine {
     }
 
     fn publish_threads(&self) {
-        // A process that the app has forked would write to the slot of its parent.
-        if self.is_at_home() {
-            let begun = self.scheduler.now().begun();
-            self.counters().threads.store(begun as i64, Relaxed);
-        }
+        self.statistics.write_threads();
     }
 
     fn publish_gauges(&self) {
-        self.write_gauges();
+        self.statistics.write_gauges();
     }
 
     fn shed(&self, patience: Duration) {

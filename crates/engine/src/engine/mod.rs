@@ -10,7 +10,7 @@
 //! * `transfers.rs`: requests that come from other workers and go to them; `relays.rs`: those of connections that have to
 //!   stay; `handoff.rs`: the same for connections without
 //!   a request, in a drain.
-//! * `drain.rs`: how the engine ends. `memory.rs`: returns memory; `record.rs`: logs requests; `stats.rs`: statistics.
+//! * `drain.rs`: how the engine ends. `memory.rs`: returns memory; `record.rs`: logs requests; `statistics.rs`: statistics.
 
 mod challenges;
 mod drain;
@@ -31,7 +31,7 @@ mod redirect;
 mod relays;
 mod send_queue;
 mod static_files;
-mod stats;
+mod statistics;
 mod transfers;
 mod uploads;
 
@@ -39,6 +39,7 @@ use crate::acme::Challenges;
 use crate::app::App;
 use crate::cluster::membership::Membership;
 use crate::cluster::scoreboard::Slot;
+use crate::cluster::statistics::Stats;
 use crate::cluster::waiting_room::WaitingRoom;
 use crate::config::{Config, Logs};
 use crate::connection::connections::Connections;
@@ -49,7 +50,6 @@ use crate::limits::budget::Budgets;
 use crate::pubsub::Hub;
 use crate::reactor::Reactor;
 use crate::realtime::{Host, ProcessSubscription, Realtime};
-use crate::scheduler::states::Threads;
 use crate::scheduler::Scheduler;
 use crate::spool::{Relief, Spool};
 use crate::sync::{Condvar, Mutex, TryLock};
@@ -61,6 +61,7 @@ use handoff::Handoff;
 use handshakes::Handshakes;
 use job::Job;
 use memory::Memory;
+use statistics::Statistics;
 use parties::Parties;
 use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Weak};
@@ -76,7 +77,8 @@ pub struct Engine {
     sessions: Sessions,
     /// Requests that wait behind others of their session.
     in_line: Arc<AtomicUsize>,
-    scheduler: Scheduler<Job>,
+    scheduler: Arc<Scheduler<Job>>,
+    statistics: Statistics,
     parties: Parties,
     /// Locked by the one thread that polls.
     reactor: TryLock<Reactor>,
@@ -130,14 +132,19 @@ impl Engine {
                 realtime: Realtime::new(Arc::clone(&worker), hub, shared, host),
                 relief,
             };
+            let services = Arc::new(services);
+            let order = parties::order(&worker.config, ledger);
+            let scheduler = Arc::new(Scheduler::new(Arc::clone(&worker), &order));
+            let in_line = Arc::default();
             Engine {
                 me: me.clone(),
                 sessions: Sessions::new(&services.spool),
-                services: Arc::new(services),
+                statistics: Statistics::new(&services, &scheduler, &in_line),
+                services,
                 connections: Connections::new(Arc::clone(&worker)),
                 budgets,
-                in_line: Arc::default(),
-                scheduler: Scheduler::new(Arc::clone(&worker), &parties::order(&worker.config, ledger)),
+                in_line,
+                scheduler,
                 parties,
                 challenges: worker.config.acme_challenges.clone().map(Challenges::new),
                 worker,
@@ -166,6 +173,11 @@ impl Engine {
     /// What this worker publishes for the others.
     pub fn counters(&self) -> &Slot {
         self.worker.counters()
+    }
+
+    /// The current statistics.
+    pub fn stats(&self) -> Stats {
+        self.statistics.now()
     }
 
     /// Whether this is the process that serves, and not one that the app has forked ([`note_fork`](crate::note_fork)).
@@ -216,25 +228,25 @@ impl Engine {
     /// called on any thread; takes no lock if there is nothing to do.
     pub fn hand_over(&self) {
         if self.is_at_home() {
-            self.give_way(|threads| threads.hand_over(&self.scheduler));
+            self.give_way(Scheduler::hand_over);
         }
     }
 
     /// The app on this thread, inside a call of [`App`], has released the lock of the language: wakes another thread if
     /// that has something to do. The same thread must call [`Engine::resume`] before the call ends.
     pub fn suspend(&self) {
-        self.give_way(|threads| threads.suspend(&self.scheduler));
+        self.give_way(Scheduler::suspend);
     }
 
     /// Sends what waits for other responses, as this thread may be away for long, and then wakes another one. A panic goes
     /// no further: the hook of the language that calls this cannot unwind.
-    fn give_way(&self, wake: impl FnOnce(&Threads)) {
+    fn give_way(&self, wake: impl FnOnce(&Scheduler<Job>)) {
         self.worker.guard("a thread that gives way", || {
             self.worker.fault("give way");
             self.send_delayed();
         });
         self.worker
-            .guard("a thread that wakes another one", || wake(self.scheduler.threads()));
+            .guard("a thread that wakes another one", || wake(&self.scheduler));
     }
 
     /// The app on this thread wants the lock of the language back.
@@ -245,8 +257,7 @@ impl Engine {
     /// Ends every wait inside [`App::block`], so that the threads can check for interrupts of their language.
     pub fn interrupt(&self) {
         if self.is_at_home() {
-            let interrupt = || self.scheduler.threads().interrupt(&self.scheduler);
-            self.worker.guard("an interrupt", interrupt);
+            self.worker.guard("an interrupt", || self.scheduler.interrupt());
         }
     }
 

@@ -114,6 +114,21 @@ impl<J: Queued> Scheduler<J> {
         }
     }
 
+    /// Wakes a waiting thread if it has something to do; see [`Threads::hand_over`].
+    pub(crate) fn hand_over(&self) {
+        self.threads.hand_over(self);
+    }
+
+    /// The app on this thread, which runs it, has released the lock; see [`Threads::suspend`].
+    pub(crate) fn suspend(&self) {
+        self.threads.suspend(self);
+    }
+
+    /// Ends every wait of a thread.
+    pub(crate) fn interrupt(&self) {
+        self.threads.interrupt(self);
+    }
+
     /// Wakes the monitor if it is parked. One load in the usual case.
     pub(crate) fn wake_monitor(&self) {
         self.monitor.look();
