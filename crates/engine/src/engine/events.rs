@@ -161,7 +161,7 @@ impl Handler for Engine {
             self.continue_drain(now);
         }
         self.resume_uploads(now);
-        self.look_after_memory();
+        self.memory.look_after();
     }
 
     fn polled(&self) {

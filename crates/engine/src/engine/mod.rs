@@ -92,7 +92,7 @@ pub struct Engine {
     /// The budgets of all clients.
     budgets: Arc<Budgets>,
     giving_way: GivingWay,
-    memory: Memory,
+    memory: Arc<Memory>,
     /// What all workers share; `None` for a single process.
     room: Option<Arc<WaitingRoom>>,
     /// The same, if requests may move.
@@ -135,13 +135,15 @@ impl Engine {
             let services = Arc::new(services);
             let order = parties::order(&worker.config, ledger);
             let scheduler = Arc::new(Scheduler::new(Arc::clone(&worker), &order));
+            let connections = Connections::new(Arc::clone(&worker));
+            let memory = Memory::new(&services, &connections, &scheduler);
             let in_line = Arc::default();
             Engine {
                 me: me.clone(),
                 sessions: Sessions::new(&services.spool),
                 statistics: Statistics::new(&services, &scheduler, &in_line),
                 services,
-                connections: Connections::new(Arc::clone(&worker)),
+                connections,
                 budgets,
                 in_line,
                 scheduler,
@@ -158,7 +160,7 @@ impl Engine {
                 handshakes: Arc::default(),
                 uploads: Uploads::default(),
                 giving_way: GivingWay::default(),
-                memory: Memory::default(),
+                memory,
                 waiting_room: room.clone().filter(|_| has_room),
                 room,
                 handoff: Handoff::default(),
