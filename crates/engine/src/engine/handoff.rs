@@ -13,7 +13,7 @@
 use super::Engine;
 use crate::clock::Millis;
 use crate::cluster::waiting_room::{Received, Sent, Transfer, WaitingRoom};
-use crate::connection::{Connection, Then};
+use crate::connection::Connection;
 use crate::transport::listener::Endpoint;
 use crate::transport::poller::{Dispatching, Interest};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed, Ordering::SeqCst};
@@ -47,15 +47,6 @@ pub(super) struct Handoff {
 
 /// The sending side.
 impl Engine {
-    /// What follows a response.
-    pub(super) fn after_response(&self, close: bool) -> Then {
-        match close {
-            true => Then::Close,
-            false if self.worker.hands_off() => Then::HandOff,
-            false => Then::NextRequest,
-        }
-    }
-
     /// The listeners are closed: idle connections get a deadline, or are handed off from now on.
     pub(super) fn begin_handoff(&self, now: Millis) {
         let hands_off = self.worker.hands_off();

@@ -1,5 +1,6 @@
 //! What threads of the app run: requests, events of clients, messages for subscriptions of the process, and tasks.
 
+use super::ends::after_response;
 use super::job::Job;
 use super::{record, Engine};
 use crate::app::App;
@@ -48,7 +49,7 @@ impl Lender for Loan {
         if let Some(engine) = engine.upgrade().filter(|engine| engine.is_at_home()) {
             connection.place().close();
             // The poller goes on with it: this thread may have the lock of the language.
-            connection.respond_later(engine.after_response(false), Millis::now());
+            connection.respond_later(after_response(&engine.worker, false), Millis::now());
             engine.park(connection, Interest::Write);
         }
     }
@@ -127,7 +128,7 @@ impl Engine {
             Outcome::Gone => self.cut(connection),
             Outcome::Aborted => self.abort(connection),
             Outcome::Responded { close } => {
-                let then = self.after_response(close);
+                let then = after_response(&self.worker, close);
                 let next = connection.responded(then, &self.worker.config, Millis::now());
                 self.settle(connection, next);
             }

@@ -5,7 +5,7 @@
 //! that of a file, or is in a folder that is known to be there, the response is 503; any other may be a path of the app,
 //! which gets the request.
 
-use super::static_files::path_of;
+use super::without_app::path_of;
 use super::Engine;
 use crate::clock::Millis;
 use crate::connection::{Connection, Next};
@@ -69,9 +69,9 @@ impl Engine {
         };
         self.worker.guard("a look-up", || {
             connection.end_look_up();
-            match self.respond_with_found(&mut connection, found) {
+            match self.without_app.respond_with_found(&mut connection, found) {
                 Some(close) => {
-                    let next = self.go_on_after(&mut connection, close, false);
+                    let next = self.without_app.go_on_after(&mut connection, close, false);
                     self.settle_elsewhere(connection, next);
                 }
                 None => self.leave_to_app(connection),
@@ -95,9 +95,9 @@ impl Engine {
             );
             return self.leave_to_app(connection);
         }
-        let close = self.respond_with_found(&mut connection, Err(Errno::TIMEDOUT));
+        let close = self.without_app.respond_with_found(&mut connection, Err(Errno::TIMEDOUT));
         // In its next turn: requests behind it may be refused at once, too.
-        let next = close.map_or(Next::Close, |close| self.go_on_after(&mut connection, close, true));
+        let next = close.map_or(Next::Close, |close| self.without_app.go_on_after(&mut connection, close, true));
         self.settle_elsewhere(connection, next);
     }
 

@@ -1,8 +1,8 @@
 //! One worker's server, as the embedding program sees it. Puts the parts together; none of them knows the engine.
 //!
 //! * `jobs.rs`: what the threads of the app run; `events.rs`: handles what the reactor sees.
-//! * `moves.rs`: the moves of a connection between its owners; `static_files.rs`, `challenges.rs`, `redirect.rs`: requests
-//!   that never reach the app.
+//! * `moves.rs`: the moves of a connection between its owners; `ends.rs`: its end.
+//! * `without_app/`: requests that never reach the app.
 //! * `http2.rs`: the sessions of HTTP/2, whose streams are connections for one request each.
 //! * `look_ups.rs`, `file_sender.rs` and `send_queue.rs`, `uploads.rs`, `handshakes.rs`: connections that native threads work on.
 //! * `giving_way.rs`: which client gives way when what all share is used up.
@@ -12,8 +12,8 @@
 //!   a request, in a drain.
 //! * `drain.rs`: how the engine ends. `memory.rs`: returns memory; `record.rs`: logs requests; `statistics.rs`: statistics.
 
-mod challenges;
 mod drain;
+mod ends;
 mod events;
 mod file_sender;
 mod giving_way;
@@ -27,15 +27,13 @@ mod memory;
 mod moves;
 mod parties;
 mod record;
-mod redirect;
 mod relays;
 mod send_queue;
-mod static_files;
 mod statistics;
 mod transfers;
 mod uploads;
+mod without_app;
 
-use crate::acme::Challenges;
 use crate::app::App;
 use crate::cluster::membership::Membership;
 use crate::cluster::scoreboard::Slot;
@@ -67,6 +65,7 @@ use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Weak};
 use transfers::Admission;
 use uploads::Uploads;
+use without_app::WithoutApp;
 
 /// One worker's server. Made after the fork. Starts no thread before [`Engine::start`].
 pub struct Engine {
@@ -84,7 +83,7 @@ pub struct Engine {
     reactor: TryLock<Reactor>,
     /// Those of the listeners, in the order that all workers share. The reactor has the sockets.
     endpoints: Vec<Arc<Endpoint>>,
-    challenges: Option<Challenges>,
+    without_app: WithoutApp,
     look_ups: Arc<LookUps>,
     file_sender: Arc<FileSender>,
     handshakes: Arc<Handshakes>,
@@ -115,6 +114,7 @@ impl Engine {
         membership: Option<Membership>,
         hub: Arc<Hub>,
     ) -> std::io::Result<Arc<Engine>> {
+        let endpoints: Vec<_> = listeners.iter().map(|one| Arc::clone(one.endpoint())).collect();
         let files = Files::open(&config.files, &config.descriptors)?;
         let has_room = config.waiting_room;
         let worker = Arc::new(Worker::new(config, logs, membership.as_ref())?);
@@ -142,18 +142,14 @@ impl Engine {
                 me: me.clone(),
                 sessions: Sessions::new(&services.spool),
                 statistics: Statistics::new(&services, &scheduler, &in_line),
-                services,
                 connections,
                 budgets,
                 in_line,
                 scheduler,
                 parties,
-                challenges: worker.config.acme_challenges.clone().map(Challenges::new),
+                without_app: WithoutApp::new(&services, &endpoints),
                 worker,
-                endpoints: listeners
-                    .iter()
-                    .map(|listener| Arc::clone(listener.endpoint()))
-                    .collect(),
+                endpoints,
                 reactor: TryLock::new(Reactor::new(listeners)),
                 look_ups: Arc::default(),
                 file_sender: Arc::default(),
@@ -161,6 +157,7 @@ impl Engine {
                 uploads: Uploads::default(),
                 giving_way: GivingWay::default(),
                 memory,
+                services,
                 waiting_room: room.clone().filter(|_| has_room),
                 room,
                 handoff: Handoff::default(),

@@ -1,30 +1,21 @@
 //! The moves of a connection between its owners: the reactor, the ready queue, the native threads; and its end.
 
 use super::job::Job;
-use super::{record, Engine};
-use crate::clock::{http_date, Millis};
+use super::{ends, Engine};
+use crate::clock::Millis;
 use crate::connection::{Connection, Next};
-use crate::exchange::HTML;
-use crate::http::http1::{write_head, BodyFraming, ConnectionField, HeadEnd};
-use crate::http::refusal::Refusal;
-use crate::http::response::ResponseHead;
-use crate::observe::excess::About;
 use crate::spool::{GivesWay, Relief, Slowness, Verdict};
 use crate::transport::poller::Interest;
-use fairlead_wire::http1::reason;
-use std::sync::atomic::Ordering::Relaxed;
-
-const PLAIN_TEXT: &str = "text/plain";
 
 impl Engine {
     /// Moves a connection to where it has to go next.
     pub(super) fn settle(&self, mut connection: Box<Connection>, mut next: Next) {
         self.tell_uploads();
         if next == Next::Ready {
-            next = self.serve_without_app(&mut connection);
+            next = self.without_app.serve(&mut connection);
         }
         if let Next::Refuse(refusal) = next {
-            next = self.refuse(&mut connection, refusal);
+            next = self.without_app.refuse(&mut connection, refusal);
         }
         // What is relayed is little, and the worker that has made it has counted it.
         let waits_for_client = matches!(next, Next::Send | Next::Wait(Interest::Write)) && !connection.is_relayed();
@@ -101,67 +92,24 @@ impl Engine {
         }
     }
 
-    /// Responds to a request without the app.
-    fn refuse(&self, connection: &mut Connection, refusal: Refusal) -> Next {
-        self.counters().refused_requests.fetch_add(1, Relaxed);
-        let (status, why, peers) = (refusal.status(), refusal.reason(), &connection.stream.peers);
-        let log = &self.worker.log;
-        let about = if status >= 500 {
-            About::NoRoom
-        } else {
-            About::RefusedRequest
-        };
-        log.about_peer(
-            about,
-            peers.client(),
-            format_args!("refused {status} ({why}) from {peers}"),
-        );
-        let plain = format!("{}\n", reason(status));
-        let (content_type, body) = match self.services.files.page(status) {
-            Some(page) => (HTML, page),
-            None => (PLAIN_TEXT, plain.as_bytes()),
-        };
-        let mut head = ResponseHead::default();
-        head.start(status);
-        head.fields.add(b"content-type", content_type.as_bytes());
-        if status == 503 {
-            head.fields.add(b"retry-after", b"1");
-        }
-        let date = http_date();
-        let end = HeadEnd {
-            framing: Some(BodyFraming::Length(body.len() as u64)),
-            connection: ConnectionField::Close,
-            date: Some(date.as_bytes()),
-            is_head_request: false,
-        };
-        record::refusal(&self.worker, connection, status, body.len() as u64);
-        let buffer = connection.stream.output.buffer();
-        write_head(&head, end, buffer);
-        buffer.extend_from_slice(body);
-        connection.refused(Millis::now())
-    }
-
     pub(super) fn close(&self, connection: Box<Connection>) {
         drop(connection);
         self.finish_if_drained();
     }
 
-    /// Closes a connection whose response is incomplete.
-    pub(super) fn cut(&self, mut connection: Box<Connection>) {
-        connection.place().cut();
-        self.close(connection);
+    pub(super) fn cut(&self, connection: Box<Connection>) {
+        ends::cut(connection);
+        self.finish_if_drained();
     }
 
-    /// Aborts a connection to relieve others: resets it, and what the kernel still holds is not sent.
-    pub(super) fn abort(&self, mut connection: Box<Connection>) {
-        connection.place().reset();
-        self.close(connection);
+    pub(super) fn abort(&self, connection: Box<Connection>) {
+        ends::abort(connection);
+        self.finish_if_drained();
     }
 
-    /// Forgets a connection whose socket now belongs to another owner.
-    pub(super) fn let_go(&self, mut connection: Box<Connection>) {
-        connection.place().give_away();
-        self.close(connection);
+    pub(super) fn let_go(&self, connection: Box<Connection>) {
+        ends::let_go(connection);
+        self.finish_if_drained();
     }
 
     /// Whether requests wait while all threads are busy.
