@@ -10,12 +10,11 @@
 //! Draining stops the listeners and answers what has arrived with `connection: close`. Idle connections stay open for a
 //! moment, in which a request on its way may still arrive. Listeners that end with the engine are shut down, because processes that the
 //! app has forked have copies. An engine that retires answers without that, and hands its
-//! connections to other workers (`handoff.rs`). Both end when it has no connection any more.
+//! connections to other workers (`sharing/handoff.rs`). Both end when it has no connection any more.
 //!
 //! Nothing of this happens in a process that the app has forked: it has the same poll set and sockets.
 
 use super::file_sender::FileSender;
-use super::handshakes::Handshakes;
 use super::job::Job;
 use super::Engine;
 use crate::app::Lock;
@@ -34,7 +33,7 @@ impl Engine {
         FileSender::start(self)?;
         self.start_look_ups()?;
         if self.endpoints.iter().any(|endpoint| endpoint.tls.is_some()) {
-            Handshakes::start(self)?;
+            self.handshakes.start()?;
         }
         self.services.spool.start(&self.worker)?;
         start_monitor(self, lock)
@@ -160,10 +159,10 @@ impl Engine {
         if !worker.is_draining() || worker.counters().connections.load(Relaxed) > 0 {
             return;
         }
-        if self.awaits_transfers() {
+        if self.admission.awaits_transfers() {
             return;
         }
-        if self.awaits_handoffs() {
+        if self.admission.awaits_handoffs() {
             // The poller takes them over. If this is its thread, it looks before the next poll.
             if !Dispatching::is_here() {
                 worker.poller.wake();

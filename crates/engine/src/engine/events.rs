@@ -37,7 +37,7 @@ impl Handler for Engine {
     }
 
     fn permit(&self) -> Result<Permit, &'static str> {
-        if !self.has_place_for_new() {
+        if !self.admission.has_place_for_new() {
             return Err("max_connections are open");
         }
         let permit = self.worker.config.descriptors.for_connection();
@@ -53,8 +53,9 @@ impl Handler for Engine {
             .open(&transport, Some(interest), accepted.endpoint, accepted.peer, now)
         {
             Ok(mut connection) => {
-                self.await_handshake(&mut connection, now);
-                self.park_or_hand_off(Box::new(connection));
+                self.handshakes.await_handshake(&mut connection, now);
+                self.handoff.park_or_hand_off(Box::new(connection));
+                self.finish_if_drained();
             }
             Err(error) => return Err((transport, error)),
         }
@@ -75,9 +76,9 @@ impl Handler for Engine {
 
     fn transfer_waits(&self, signalled: bool) {
         if signalled {
-            self.clear_signal();
+            self.transfers.clear_signal();
         }
-        self.expect_transfers();
+        self.admission.expect_transfers();
     }
 
     fn has_more_to_read(&self) -> bool {
@@ -119,7 +120,8 @@ impl Handler for Engine {
             self.worker.guard("a connection", || {
                 self.worker.fault("expire");
                 if connection.in_handshake_since().is_some() {
-                    return self.give_handshake_up(connection, "it took too long");
+                    self.handshakes.give_up(connection, "it took too long");
+                    return self.finish_if_drained();
                 }
                 let was_flushing = connection.is_flushing() || connection.is_relayed();
                 let next = connection.expire(&self.worker.config, now);
@@ -133,23 +135,23 @@ impl Handler for Engine {
     }
 
     fn room(&self) -> Option<&WaitingRoom> {
-        self.room.as_deref()
+        self.admission.room()
     }
 
     fn admits_handoffs(&self) -> bool {
-        Engine::admits_handoffs(self)
+        self.admission.admits_handoffs()
     }
 
     fn take_handoff(&self, now: Millis) -> bool {
-        Engine::take_handoff(self, now)
+        self.handoff.take_over(now, self)
     }
 
     fn drain_pause(&self) -> Option<Duration> {
-        Engine::drain_pause(self)
+        self.handoff.drain_pause()
     }
 
     fn listeners_closed(&self, now: Millis) {
-        self.begin_handoff(now);
+        self.handoff.begin(now);
         self.finish_if_drained();
     }
 
@@ -158,7 +160,8 @@ impl Handler for Engine {
             self.leave_sessions();
         }
         if self.worker.is_draining() {
-            self.continue_drain(now);
+            self.handoff.go_on(now, self);
+            self.finish_if_drained();
         }
         self.resume_uploads(now);
         self.memory.look_after();

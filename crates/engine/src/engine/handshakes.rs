@@ -4,15 +4,17 @@
 //! Networks take turns, so that one that begins thousands of handshakes delays its own. Of `max_handshakes` and one more,
 //! one is given up: see [`Seats`].
 
-use super::Engine;
+use super::sink::{Onward, Sink};
 use crate::clock::Millis;
 use crate::config::fair_by::network;
+use crate::connection::connections::Connections;
 use crate::connection::seats::Seats;
-use crate::connection::Connection;
+use crate::connection::{Connection, Next};
 use crate::observe::excess::About;
 use crate::transport::listener::refuse;
 use crate::transport::HandshakeError;
 use crate::work_queue::{Line, Turn, WorkQueue, LOOK};
+use crate::worker::Worker;
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Weak};
@@ -24,12 +26,17 @@ const PLAIN_HTTP: &[u8] = b"HTTP/1.1 400 Bad Request\r\ncontent-type: text/plain
 /// Why a handshake is given up that has to give way.
 const TOO_MANY: &str = "there are too many at a time";
 
-/// The connections that wait for a step.
-#[derive(Default)]
+/// See the head of this file.
 pub(super) struct Handshakes {
-    queue: WorkQueue<Box<Connection>, Rounds>,
+    worker: Arc<Worker>,
+    connections: Arc<Connections>,
+    /// The connections that wait for a step.
+    queue: Arc<Queue>,
     seats: Arc<Seats>,
+    sink: Weak<dyn Sink>,
 }
+
+type Queue = WorkQueue<Box<Connection>, Rounds>;
 
 /// One connection of each network in turn.
 #[derive(Default)]
@@ -66,13 +73,22 @@ impl Line<Box<Connection>> for Rounds {
 }
 
 impl Handshakes {
+    pub(super) fn new(worker: &Arc<Worker>, connections: &Arc<Connections>, sink: Weak<dyn Sink>) -> Arc<Handshakes> {
+        Arc::new(Handshakes {
+            worker: Arc::clone(worker),
+            connections: Arc::clone(connections),
+            queue: Arc::default(),
+            seats: Arc::default(),
+            sink,
+        })
+    }
+
     /// Starts the thread, which does not keep the engine alive.
-    pub(super) fn start(engine: &Arc<Engine>) -> std::io::Result<()> {
-        let handshakes = Arc::clone(&engine.handshakes);
-        let engine = Arc::downgrade(engine);
+    pub(super) fn start(self: &Arc<Self>) -> std::io::Result<()> {
+        let (queue, me) = (Arc::clone(&self.queue), Arc::downgrade(self));
         std::thread::Builder::new()
             .name("fairlead tls".into())
-            .spawn(move || handshakes.run(&engine))?;
+            .spawn(move || run(&queue, &me))?;
         Ok(())
     }
 
@@ -81,95 +97,86 @@ impl Handshakes {
         self.queue.stop()
     }
 
-    fn run(&self, engine: &Weak<Engine>) {
-        loop {
-            let next = self.queue.next(LOOK);
-            let Some(engine) = engine.upgrade() else { return };
-            match next {
-                Turn::Of(connection) => engine.shake_hands(connection),
-                Turn::Idle => {}
-                Turn::Over => return,
-            }
-        }
-    }
-}
-
-impl Engine {
     /// A new connection begins with a handshake, if it has TLS.
     pub(super) fn await_handshake(&self, connection: &mut Connection, now: Millis) {
         if !connection.stream.transport().awaits_handshake() {
             return;
         }
-        let seats = &self.handshakes.seats;
-        if let Some(key) = seats.displace(self.worker.config.max_handshakes, now) {
+        if let Some(key) = self.seats.displace(self.worker.config.max_handshakes, now) {
             // If the thread for handshakes has it, that finds out.
             let parked = self
                 .connections
                 .parked()
                 .take_if(key, |one| one.in_handshake_since().is_some());
             if let Some(displaced) = parked {
-                self.give_handshake_up(displaced, TOO_MANY);
+                self.give_up(displaced, TOO_MANY);
             }
         }
-        connection.await_handshake(seats, now);
+        connection.await_handshake(&self.seats, now);
     }
 
-    /// Leaves a connection to the thread for handshakes.
-    pub(super) fn hand_to_handshakes(&self, connection: Box<Connection>) {
-        if let Err(connection) = self.handshakes.queue.push(connection) {
-            self.close(connection);
-        }
+    /// Leaves a connection to the thread. If that has ended, the connection ends.
+    pub(super) fn push(&self, connection: Box<Connection>) {
+        drop(self.queue.push(connection));
     }
 
-    fn shake_hands(&self, mut connection: Box<Connection>) {
+    /// Ends a connection in its handshake. `why`: for the log, if it is of interest.
+    pub(super) fn give_up(&self, connection: Box<Connection>, why: &str) {
+        self.note_failure(&connection, why);
+    }
+
+    fn take_step(&self, connection: Box<Connection>, sink: &dyn Sink) {
         self.worker.guard("a handshake", || {
             self.worker.fault("shake hands");
-            match connection.shake_hands(Millis::now()) {
-                Ok(next) => {
-                    if connection.in_handshake_since().is_none() {
-                        self.count_handshake(&connection);
-                    }
-                    self.settle_elsewhere(connection, next);
-                }
-                Err(error) => self.handshake_has_failed(connection, &error),
-            }
+            let (connection, next) = self.shake_hands(connection);
+            sink.put(Onward::Settle(connection, next));
         });
     }
 
-    fn count_handshake(&self, connection: &Connection) {
-        self.counters().handshakes.fetch_add(1, Relaxed);
+    fn shake_hands(&self, mut connection: Box<Connection>) -> (Box<Connection>, Next) {
+        let next = match connection.shake_hands(Millis::now()) {
+            Ok(next) => {
+                if connection.in_handshake_since().is_none() {
+                    self.count(&connection);
+                }
+                next
+            }
+            Err(error) => self.has_failed(&mut connection, &error),
+        };
+        (connection, next)
+    }
+
+    fn count(&self, connection: &Connection) {
+        let counters = self.worker.counters();
+        counters.handshakes.fetch_add(1, Relaxed);
         if connection.stream.session().is_some_and(|session| session.is_resumed) {
-            self.counters().resumed_handshakes.fetch_add(1, Relaxed);
+            counters.resumed_handshakes.fetch_add(1, Relaxed);
         }
     }
 
-    fn handshake_has_failed(&self, mut connection: Box<Connection>, error: &HandshakeError) {
-        let why = match error {
-            HandshakeError::Gone | HandshakeError::Socket(_) => return self.give_handshake_up(connection, ""),
-            HandshakeError::Displaced => return self.give_handshake_up(connection, TOO_MANY),
-            HandshakeError::Costly => return self.give_handshake_up(connection, "it took too much processor time"),
-            HandshakeError::PlainHttp => "it speaks plain HTTP: refused 400",
-            HandshakeError::NoCertificate => "there is no certificate yet",
-            HandshakeError::NoTls => "it does not speak TLS",
-            HandshakeError::Tls(why) => why,
+    fn has_failed(&self, connection: &mut Connection, error: &HandshakeError) -> Next {
+        let (why, is_over) = match error {
+            HandshakeError::Gone | HandshakeError::Socket(_) => ("", true),
+            HandshakeError::Displaced => (TOO_MANY, true),
+            HandshakeError::Costly => ("it took too much processor time", true),
+            HandshakeError::PlainHttp => ("it speaks plain HTTP: refused 400", false),
+            HandshakeError::NoCertificate => ("there is no certificate yet", false),
+            HandshakeError::NoTls => ("it does not speak TLS", false),
+            HandshakeError::Tls(why) => (&**why, false),
         };
         if let HandshakeError::PlainHttp = error {
             refuse(connection.stream.transport(), PLAIN_HTTP);
         }
-        self.note_failed_handshake(&connection, why);
-        // The peer may still be sending, and has to hear what was wrong.
-        let next = connection.linger(Millis::now());
-        self.settle_elsewhere(connection, next);
+        self.note_failure(connection, why);
+        match is_over {
+            true => Next::Close,
+            // The peer may still be sending, and has to hear what was wrong.
+            false => connection.linger(Millis::now()),
+        }
     }
 
-    /// Closes a connection in its handshake. `why`: for the log, if it is of interest.
-    pub(super) fn give_handshake_up(&self, connection: Box<Connection>, why: &str) {
-        self.note_failed_handshake(&connection, why);
-        self.close(connection);
-    }
-
-    fn note_failed_handshake(&self, connection: &Connection, why: &str) {
-        self.counters().failed_handshakes.fetch_add(1, Relaxed);
+    fn note_failure(&self, connection: &Connection, why: &str) {
+        self.worker.counters().failed_handshakes.fetch_add(1, Relaxed);
         if !why.is_empty() {
             let peers = &connection.stream.peers;
             let log = &self.worker.log;
@@ -178,6 +185,19 @@ impl Engine {
                 peers.client(),
                 format_args!("no TLS handshake with {peers} ({why})"),
             );
+        }
+    }
+}
+
+fn run(queue: &Queue, handshakes: &Weak<Handshakes>) {
+    loop {
+        let next = queue.next(LOOK);
+        let Some(handshakes) = handshakes.upgrade() else { return };
+        let Some(sink) = handshakes.sink.upgrade() else { return };
+        match next {
+            Turn::Of(connection) => handshakes.take_step(connection, &*sink),
+            Turn::Idle => {}
+            Turn::Over => return,
         }
     }
 }

@@ -10,7 +10,7 @@ use crate::exchange::{Exchange, Outcome, Workspace};
 use crate::limits::budget::Kind;
 use crate::realtime::{Carrier, Client, EventEnd, Host, Lender, ProcessSubscription, Scheduled};
 use crate::scheduler::states::Site;
-use crate::scheduler::{Scheduler, Workplace, PATIENCE};
+use crate::scheduler::{Scheduler, Workplace};
 use crate::transport::poller::Interest;
 use crate::transport::Afterwards;
 use crate::worker::Worker;
@@ -86,19 +86,6 @@ impl Engine {
         self.scheduler.schedule(Job::Task);
     }
 
-    /// Whether the next job of this worker has waited for longer than the first request in the waiting room.
-    fn is_own_job_first(&self) -> bool {
-        let Some(since) = self.scheduler.ready().first_waits_since() else {
-            return false;
-        };
-        // What is in the room has waited for this long at least.
-        if Nanos::now() < since + PATIENCE {
-            return false;
-        }
-        let first = self.waiting_room.as_ref().and_then(|room| room.first_waits_since());
-        first.is_some_and(|first| since < first)
-    }
-
     fn run_request(&self, mut connection: Box<Connection>, app: &impl App, workspace: &mut Workspace) {
         connection.stream.request.begin(Nanos::now());
         self.end_turn(&mut connection);
@@ -120,7 +107,8 @@ impl Engine {
         let (ended, outcome) = exchange.end();
         let lock_wait = app.lock_wait();
         self.counters().requests.fetch_add(1, Relaxed);
-        self.statistics.count_waits(connection.stream.request.waits(), lock_wait);
+        self.statistics
+            .count_waits(connection.stream.request.waits(), lock_wait);
         record::response(&self.worker, &connection, &ended, lock_wait);
         match outcome {
             Outcome::Client { client, close } => self.open_client(connection, &client, close),
@@ -224,10 +212,13 @@ impl Workplace for Engine {
     }
 
     fn take_transfer(&self) -> Option<Job> {
-        if !self.has_transfers() || self.is_own_job_first() {
+        if !self.transfers.are_due() {
             return None;
         }
-        let mut connection = self.move_in()?;
+        let Some(mut connection) = self.transfers.move_in() else {
+            self.finish_if_drained();
+            return None;
+        };
         self.parties.rank(&mut connection);
         let job = Job::Request(connection);
         if self.parties.take_turns() {
@@ -252,7 +243,7 @@ impl Workplace for Engine {
         let Some(mut reactor) = self.reactor.try_lock() else {
             return false;
         };
-        self.watch_room(&mut reactor, false);
+        self.admission.watch_room(&mut reactor, false);
         polls.store(true, SeqCst);
         reactor.poll(self, Some(time));
         polls.store(false, SeqCst);
@@ -268,32 +259,24 @@ impl Workplace for Engine {
     }
 
     fn shed(&self, patience: Duration) {
-        // A worker that ends with all others answers what it has.
-        let keeps_all = self.worker.is_draining() && !self.worker.hands_off();
-        if self.waiting_room.is_none() || self.scheduler.ready().is_empty() || keeps_all {
-            return;
-        }
-        if self.parties.take_turns() {
-            return self.offer(patience);
-        }
-        let time = Nanos::now() - patience;
-        while self.move_out(time) {}
+        self.transfers.shed(patience, self.parties.take_turns(), self);
+        self.finish_if_drained();
     }
 
     fn needs_ticks(&self) -> bool {
-        self.has_promised_transfer()
+        self.transfers.has_promised()
     }
 
     fn tick(&self) {
         self.send_delayed();
-        self.check_promise();
+        self.transfers.check_promise();
         self.check_if_given_up();
     }
 }
 
 impl Site for Engine {
     fn calls_back(&self) -> bool {
-        self.worker.is_stopped() || self.has_transfers()
+        self.worker.is_stopped() || self.admission.has_transfers()
     }
 
     fn poll(&self, begin: &mut dyn FnMut() -> bool) -> bool {
@@ -301,12 +284,12 @@ impl Site for Engine {
             return false;
         };
         self.send_delayed();
-        let watches_room = self.serves_room();
-        self.watch_room(&mut reactor, watches_room);
+        let watches_room = self.admission.serves_room();
+        self.admission.watch_room(&mut reactor, watches_room);
         if begin() {
             reactor.poll(self, None);
             if watches_room {
-                self.promise_transfer();
+                self.transfers.promise();
             }
         }
         true

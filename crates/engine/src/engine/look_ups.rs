@@ -95,14 +95,18 @@ impl Engine {
             );
             return self.leave_to_app(connection);
         }
-        let close = self.without_app.respond_with_found(&mut connection, Err(Errno::TIMEDOUT));
+        let close = self
+            .without_app
+            .respond_with_found(&mut connection, Err(Errno::TIMEDOUT));
         // In its next turn: requests behind it may be refused at once, too.
-        let next = close.map_or(Next::Close, |close| self.without_app.go_on_after(&mut connection, close, true));
+        let next = close.map_or(Next::Close, |close| {
+            self.without_app.go_on_after(&mut connection, close, true)
+        });
         self.settle_elsewhere(connection, next);
     }
 
     /// The request is none for a file.
-    fn leave_to_app(&self, connection: Box<Connection>) {
+    pub(super) fn leave_to_app(&self, connection: Box<Connection>) {
         self.enqueue(connection);
         if !self.scheduler.ready().is_empty() {
             self.scheduler.notify();

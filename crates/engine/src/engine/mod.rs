@@ -7,9 +7,7 @@
 //! * `look_ups.rs`, `file_sender.rs` and `send_queue.rs`, `uploads.rs`, `handshakes.rs`: connections that native threads work on.
 //! * `giving_way.rs`: which client gives way when what all share is used up.
 //! * `parties.rs`: whom a request counts for, and whether it goes ahead of others.
-//! * `transfers.rs`: requests that come from other workers and go to them; `relays.rs`: those of connections that have to
-//!   stay; `handoff.rs`: the same for connections without
-//!   a request, in a drain.
+//! * `sharing/`: requests and connections that come from other workers and go to them.
 //! * `drain.rs`: how the engine ends. `memory.rs`: returns memory; `record.rs`: logs requests; `statistics.rs`: statistics.
 
 mod drain;
@@ -17,7 +15,6 @@ mod ends;
 mod events;
 mod file_sender;
 mod giving_way;
-mod handoff;
 mod handshakes;
 mod http2;
 mod job;
@@ -27,10 +24,10 @@ mod memory;
 mod moves;
 mod parties;
 mod record;
-mod relays;
 mod send_queue;
+mod sharing;
+mod sink;
 mod statistics;
-mod transfers;
 mod uploads;
 mod without_app;
 
@@ -38,7 +35,6 @@ use crate::app::App;
 use crate::cluster::membership::Membership;
 use crate::cluster::scoreboard::Slot;
 use crate::cluster::statistics::Stats;
-use crate::cluster::waiting_room::WaitingRoom;
 use crate::config::{Config, Logs};
 use crate::connection::connections::Connections;
 use crate::exchange::Services;
@@ -55,15 +51,15 @@ use crate::transport::listener::{Endpoint, Listener};
 use crate::worker::Worker;
 use file_sender::FileSender;
 use giving_way::GivingWay;
-use handoff::Handoff;
 use handshakes::Handshakes;
 use job::Job;
 use memory::Memory;
-use statistics::Statistics;
 use parties::Parties;
+use sharing::{Admission, Arrivals, Handoff, Relays, Transfers};
+use sink::Sink;
+use statistics::Statistics;
 use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Weak};
-use transfers::Admission;
 use uploads::Uploads;
 use without_app::WithoutApp;
 
@@ -81,8 +77,8 @@ pub struct Engine {
     parties: Parties,
     /// Locked by the one thread that polls.
     reactor: TryLock<Reactor>,
-    /// Those of the listeners, in the order that all workers share. The reactor has the sockets.
-    endpoints: Vec<Arc<Endpoint>>,
+    /// The endpoints of the listeners, in the order that all workers share. The reactor has the sockets.
+    endpoints: Arc<[Arc<Endpoint>]>,
     without_app: WithoutApp,
     look_ups: Arc<LookUps>,
     file_sender: Arc<FileSender>,
@@ -92,12 +88,10 @@ pub struct Engine {
     budgets: Arc<Budgets>,
     giving_way: GivingWay,
     memory: Arc<Memory>,
-    /// What all workers share; `None` for a single process.
-    room: Option<Arc<WaitingRoom>>,
-    /// The same, if requests may move.
-    waiting_room: Option<Arc<WaitingRoom>>,
+    admission: Arc<Admission>,
+    transfers: Transfers,
+    relays: Arc<Relays>,
     handoff: Handoff,
-    admission: Admission,
     finished: (Mutex<bool>, Condvar),
 }
 
@@ -114,7 +108,7 @@ impl Engine {
         membership: Option<Membership>,
         hub: Arc<Hub>,
     ) -> std::io::Result<Arc<Engine>> {
-        let endpoints: Vec<_> = listeners.iter().map(|one| Arc::clone(one.endpoint())).collect();
+        let endpoints: Arc<[_]> = listeners.iter().map(|one| Arc::clone(one.endpoint())).collect();
         let files = Files::open(&config.files, &config.descriptors)?;
         let has_room = config.waiting_room;
         let worker = Arc::new(Worker::new(config, logs, membership.as_ref())?);
@@ -138,8 +132,18 @@ impl Engine {
             let connections = Connections::new(Arc::clone(&worker));
             let memory = Memory::new(&services, &connections, &scheduler);
             let in_line = Arc::default();
+            let sink: Weak<dyn Sink> = me.clone();
+            let handshakes = Handshakes::new(&worker, &connections, sink);
+            let admission = Admission::new(&worker, room.as_ref(), has_room);
+            let arrivals = Arrivals::new(&worker, &connections, &endpoints);
+            let relays = Relays::new(&worker, &connections);
             Engine {
                 me: me.clone(),
+                transfers: Transfers::new(&scheduler, &admission, &arrivals, &relays),
+                handoff: Handoff::new((&worker, &connections), &admission, &arrivals, &handshakes),
+                admission,
+                relays,
+                handshakes,
                 sessions: Sessions::new(&services.spool),
                 statistics: Statistics::new(&services, &scheduler, &in_line),
                 connections,
@@ -153,15 +157,10 @@ impl Engine {
                 reactor: TryLock::new(Reactor::new(listeners)),
                 look_ups: Arc::default(),
                 file_sender: Arc::default(),
-                handshakes: Arc::default(),
                 uploads: Uploads::default(),
                 giving_way: GivingWay::default(),
                 memory,
                 services,
-                waiting_room: room.clone().filter(|_| has_room),
-                room,
-                handoff: Handoff::default(),
-                admission: Admission::default(),
                 finished: Default::default(),
             }
         });

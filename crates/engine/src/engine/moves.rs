@@ -1,6 +1,7 @@
 //! The moves of a connection between its owners: the reactor, the ready queue, the native threads; and its end.
 
 use super::job::Job;
+use super::sink::{Onward, Sink};
 use super::{ends, Engine};
 use crate::clock::Millis;
 use crate::connection::{Connection, Next};
@@ -29,13 +30,13 @@ impl Engine {
             Next::Ready => self.enqueue(connection),
             Next::Send => self.hand_to_file_sender(connection),
             Next::Store => self.hand_to_spooler(connection),
-            Next::Shake => self.hand_to_handshakes(connection),
+            Next::Shake => self.handshakes.push(connection),
             Next::Multiplex => self.begin_session(*connection),
-            Next::Wait(Interest::Read) if connection.is_between_requests() => self.park_or_hand_off(connection),
-            Next::Wait(Interest::Write) if connection.is_relayed() => self.park_for_answer(connection, false),
-            Next::AwaitAnswer => self.park_for_answer(connection, true),
+            Next::Wait(Interest::Read) if connection.is_between_requests() => self.handoff.park_or_hand_off(connection),
+            Next::Wait(Interest::Write) if connection.is_relayed() => self.relays.park_for_answer(connection, false),
+            Next::AwaitAnswer => self.relays.park_for_answer(connection, true),
             Next::TakeOver => self.let_successor_take(connection),
-            Next::GiveAway => self.relay_both_ways(connection),
+            Next::GiveAway => self.relays.relay_both_ways(connection),
             Next::Wait(interest) => self.park(connection, interest),
             Next::HandOff => self.hand_off_or_go_on(connection),
             Next::PutOff => self.put_off(connection),
@@ -46,6 +47,7 @@ impl Engine {
         if waits_for_client {
             self.keep_to_response_memory();
         }
+        self.finish_if_drained();
     }
 
     fn let_successor_take(&self, mut connection: Box<Connection>) {
@@ -66,7 +68,7 @@ impl Engine {
 
     /// Hands a connection to another worker, with what has arrived of its next request; or goes on with that.
     fn hand_off_or_go_on(&self, connection: Box<Connection>) {
-        if let Err((mut connection, _)) = self.hand_off(connection) {
+        if let Err((mut connection, _)) = self.handoff.hand_off(connection) {
             let next = connection.parse_head(&self.worker.config, Millis::now());
             self.settle(connection, next);
         }
@@ -115,7 +117,16 @@ impl Engine {
     /// Whether requests wait while all threads are busy.
     fn is_starving(&self) -> bool {
         let are_all_busy = self.scheduler.now().busy() >= self.scheduler.threads().most();
-        are_all_busy && (!self.scheduler.ready().is_empty() || self.has_transfers())
+        are_all_busy && (!self.scheduler.ready().is_empty() || self.admission.has_transfers())
+    }
+}
+
+impl Sink for Engine {
+    fn put(&self, onward: Onward) {
+        match onward {
+            Onward::Settle(connection, next) => self.settle_elsewhere(connection, next),
+            Onward::ToApp(connection) => self.leave_to_app(connection),
+        }
     }
 }
 

@@ -87,6 +87,10 @@ impl<J: Queued> Scheduler<J> {
         }
     }
 
+    pub(crate) fn worker(&self) -> &Arc<Worker> {
+        &self.worker
+    }
+
     pub(crate) fn ready(&self) -> &ReadyQueue<J> {
         &self.ready
     }

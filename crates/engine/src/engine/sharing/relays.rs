@@ -10,25 +10,46 @@
 //! WebSockets and event streams begin where their connections are: they may stay for days, and one that is relayed would
 //! end with either worker.
 
-use super::Engine;
+use super::departure::departure_with;
 use crate::clock::Millis;
-use crate::cluster::waiting_room::{Departure, Sent};
+use crate::cluster::waiting_room::{Departure, Sent, WaitingRoom};
+use crate::connection::connections::Connections;
 use crate::connection::relayed::Answer;
 use crate::connection::{Connection, Next};
+use crate::engine::ends;
+use crate::engine::sink::{Onward, Sink};
 use crate::exchange::relay;
 use crate::transport::poller::Interest;
 use crate::transport::{Lender, Lent};
+use crate::worker::Worker;
 use std::sync::Arc;
 
-impl Engine {
-    /// Sends the request of a connection that has to stay to the waiting room. If that is not possible, it gets the
-    /// connection back, and what went wrong.
-    pub(super) fn lend(&self, mut connection: Box<Connection>) -> Result<(), (Box<Connection>, Sent)> {
-        let may_stay = connection.stream.request.offers_upgrade() || connection.stream.request.wants_event_stream();
-        let room = self.waiting_room.as_ref().zip(self.worker.shared());
-        let Some((room, (_, slot))) = room.filter(|_| !may_stay) else {
+/// See the head of this file.
+pub(in crate::engine) struct Relays {
+    worker: Arc<Worker>,
+    connections: Arc<Connections>,
+}
+
+impl Relays {
+    pub(in crate::engine) fn new(worker: &Arc<Worker>, connections: &Arc<Connections>) -> Arc<Relays> {
+        Arc::new(Relays {
+            worker: Arc::clone(worker),
+            connections: Arc::clone(connections),
+        })
+    }
+
+    /// Sends the request of a connection that has to stay to the waiting room, from the worker with that number. If that is
+    /// not possible, returns the connection, and what went wrong.
+    pub(super) fn lend(
+        &self,
+        mut connection: Box<Connection>,
+        (room, slot): (&WaitingRoom, usize),
+        sink: &dyn Sink,
+    ) -> Result<(), (Box<Connection>, Sent)> {
+        let has_to_stay = connection.stream.request.offers_upgrade() || connection.stream.request.wants_event_stream();
+        if has_to_stay {
             return Err((connection, Sent::TooLong));
-        };
+        }
         let Some((lender, lent)) = self.open_lender() else {
             return Err((connection, Sent::TooLong));
         };
@@ -44,9 +65,9 @@ impl Engine {
             Ok(answer) => {
                 connection.await_answer(answer);
                 connection.pass_turn();
-                self.settle(connection, Next::AwaitAnswer);
+                sink.put(Onward::Settle(connection, Next::AwaitAnswer));
             }
-            Err(_) => self.abort(connection),
+            Err(_) => ends::abort(connection),
         }
         Ok(())
     }
@@ -59,17 +80,17 @@ impl Engine {
 
     /// Parks a connection whose answer comes from another worker. `reads`: until there is more of it; otherwise until the
     /// peer takes more.
-    pub(super) fn park_for_answer(&self, mut connection: Box<Connection>, reads: bool) {
+    pub(in crate::engine) fn park_for_answer(&self, mut connection: Box<Connection>, reads: bool) {
         let interest = if reads { Interest::Nothing } else { Interest::Write };
         match connection.watch_answer(reads) {
-            Ok(()) => self.park(connection, interest),
-            Err(_) => self.abort(connection),
+            Ok(()) => drop(self.connections.park(connection, interest)),
+            Err(_) => ends::abort(connection),
         }
     }
 
     /// The app in the other worker has taken its end of the socket pair: from now on bytes go both ways, and a native
     /// thread carries them.
-    pub(super) fn relay_both_ways(&self, mut connection: Box<Connection>) {
+    pub(in crate::engine) fn relay_both_ways(&self, mut connection: Box<Connection>) {
         let ahead = std::mem::take(&mut connection.stream.input);
         let answered = connection.stream.output.take_unsent();
         let joined = connection.give_socket().map(|socket| {
@@ -77,14 +98,14 @@ impl Engine {
             relay::join(&transport, &socket, ahead, answered)
         });
         match joined {
-            Some(Ok(())) => self.let_go(connection),
-            _ => self.abort(connection),
+            Some(Ok(())) => ends::let_go(connection),
+            _ => ends::abort(connection),
         }
     }
 
     /// What another worker has to know to run the request of a connection that stays here.
     fn loan<'a>(&self, connection: &'a Connection, lent: &'a Lent) -> Option<Departure<'a>> {
-        let departure = self.departure_with(connection, &lent.socket)?;
+        let departure = departure_with(connection, &lent.socket)?;
         let [proxy, head, _] = departure.input;
         Some(Departure {
             input: [proxy, head, &[]],
@@ -98,9 +119,10 @@ impl Engine {
 
 #[cfg(test)]
 mod tests {
+    use super::super::departure::departure;
     use super::*;
     use crate::clock::Nanos;
-    use crate::cluster::waiting_room::{Received, Transfer, WaitingRoom};
+    use crate::cluster::waiting_room::{Received, Transfer};
     use crate::fault::Fault;
     use crate::http::body::Body;
     use crate::support::http2::{get, Http2Client};
@@ -239,7 +261,7 @@ mod tests {
         );
         let mut connection = adopted.expect("a request");
         let (room, _) = room();
-        let departure = engine.departure(&connection).expect("it can move");
+        let departure = departure(&connection).expect("it can move");
         assert_eq!(room.send(&departure, 0), Sent::Done);
         connection.place().give_away();
         drop((connection, link));
