@@ -14,7 +14,6 @@
 //!
 //! Nothing of this happens in a process that the app has forked: it has the same poll set and sockets.
 
-use super::file_sender::FileSender;
 use super::job::Job;
 use super::Engine;
 use crate::app::Lock;
@@ -30,8 +29,8 @@ impl Engine {
     /// # Errors
     /// If they cannot be started.
     pub fn start(self: &Arc<Self>, lock: Box<dyn Lock>) -> std::io::Result<()> {
-        FileSender::start(self)?;
-        self.start_look_ups()?;
+        self.file_sender.start()?;
+        self.look_ups.start()?;
         if self.endpoints.iter().any(|endpoint| endpoint.tls.is_some()) {
             self.handshakes.start()?;
         }

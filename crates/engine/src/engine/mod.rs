@@ -4,7 +4,7 @@
 //! * `moves.rs`: the moves of a connection between its owners; `ends.rs`: its end.
 //! * `without_app/`: requests that never reach the app.
 //! * `http2.rs`: the sessions of HTTP/2, whose streams are connections for one request each.
-//! * `look_ups.rs`, `file_sender.rs` and `send_queue.rs`, `uploads.rs`, `handshakes.rs`: connections that native threads work on.
+//! * `native/`: connections that native threads work on; `uploads.rs`: those whose bodies are stored.
 //! * `giving_way.rs`: which client gives way when what all share is used up.
 //! * `parties.rs`: whom a request counts for, and whether it goes ahead of others.
 //! * `sharing/`: requests and connections that come from other workers and go to them.
@@ -13,18 +13,15 @@
 mod drain;
 mod ends;
 mod events;
-mod file_sender;
 mod giving_way;
-mod handshakes;
 mod http2;
 mod job;
 mod jobs;
-mod look_ups;
 mod memory;
 mod moves;
+mod native;
 mod parties;
 mod record;
-mod send_queue;
 mod sharing;
 mod sink;
 mod statistics;
@@ -38,7 +35,7 @@ use crate::cluster::statistics::Stats;
 use crate::config::{Config, Logs};
 use crate::connection::connections::Connections;
 use crate::exchange::Services;
-use crate::files::{Files, LookUps};
+use crate::files::Files;
 use crate::http2::Sessions;
 use crate::limits::budget::Budgets;
 use crate::pubsub::Hub;
@@ -49,11 +46,10 @@ use crate::spool::{Relief, Spool};
 use crate::sync::{Condvar, Mutex, TryLock};
 use crate::transport::listener::{Endpoint, Listener};
 use crate::worker::Worker;
-use file_sender::FileSender;
 use giving_way::GivingWay;
-use handshakes::Handshakes;
 use job::Job;
 use memory::Memory;
+use native::{FileSender, Handshakes, LookUpThreads};
 use parties::Parties;
 use sharing::{Admission, Arrivals, Handoff, Relays, Transfers};
 use sink::Sink;
@@ -79,8 +75,8 @@ pub struct Engine {
     reactor: TryLock<Reactor>,
     /// The endpoints of the listeners, in the order that all workers share. The reactor has the sockets.
     endpoints: Arc<[Arc<Endpoint>]>,
-    without_app: WithoutApp,
-    look_ups: Arc<LookUps>,
+    without_app: Arc<WithoutApp>,
+    look_ups: Arc<LookUpThreads>,
     file_sender: Arc<FileSender>,
     handshakes: Arc<Handshakes>,
     uploads: Uploads,
@@ -133,6 +129,9 @@ impl Engine {
             let memory = Memory::new(&services, &connections, &scheduler);
             let in_line = Arc::default();
             let sink: Weak<dyn Sink> = me.clone();
+            let without_app = Arc::new(WithoutApp::new(&services, &endpoints));
+            let look_ups = LookUpThreads::new(&services, &connections, &without_app, Weak::clone(&sink));
+            let file_sender = FileSender::new(&worker, Weak::clone(&sink));
             let handshakes = Handshakes::new(&worker, &connections, sink);
             let admission = Admission::new(&worker, room.as_ref(), has_room);
             let arrivals = Arrivals::new(&worker, &connections, &endpoints);
@@ -151,12 +150,12 @@ impl Engine {
                 in_line,
                 scheduler,
                 parties,
-                without_app: WithoutApp::new(&services, &endpoints),
+                without_app,
                 worker,
                 endpoints,
                 reactor: TryLock::new(Reactor::new(listeners)),
-                look_ups: Arc::default(),
-                file_sender: Arc::default(),
+                look_ups,
+                file_sender,
                 uploads: Uploads::default(),
                 giving_way: GivingWay::default(),
                 memory,

@@ -28,7 +28,7 @@ impl Engine {
         }
         match next {
             Next::Ready => self.enqueue(connection),
-            Next::Send => self.hand_to_file_sender(connection),
+            Next::Send => self.file_sender.push(connection),
             Next::Store => self.hand_to_spooler(connection),
             Next::Shake => self.handshakes.push(connection),
             Next::Multiplex => self.begin_session(*connection),
@@ -40,14 +40,26 @@ impl Engine {
             Next::Wait(interest) => self.park(connection, interest),
             Next::HandOff => self.hand_off_or_go_on(connection),
             Next::PutOff => self.put_off(connection),
-            Next::LookUp => self.hand_to_look_ups(connection),
-            Next::LookedInVain => self.go_on_without_file(connection),
+            Next::LookUp => self.go_on(self.look_ups.push(connection)),
+            Next::LookedInVain => self.go_on(self.look_ups.go_on_without_file(connection)),
             Next::Close | Next::Refuse(_) => self.close(connection),
         }
         if waits_for_client {
             self.keep_to_response_memory();
         }
         self.finish_if_drained();
+    }
+
+    fn go_on(&self, onward: Option<Onward>) {
+        onward.into_iter().for_each(|onward| self.put(onward));
+    }
+
+    /// The request is none for a file.
+    fn leave_to_app(&self, connection: Box<Connection>) {
+        self.enqueue(connection);
+        if !self.scheduler.ready().is_empty() {
+            self.scheduler.notify();
+        }
     }
 
     fn let_successor_take(&self, mut connection: Box<Connection>) {

@@ -17,7 +17,7 @@ use crate::cluster::waiting_room::{Received, Sent, Transfer};
 use crate::connection::connections::Connections;
 use crate::connection::Connection;
 use crate::engine::ends;
-use crate::engine::handshakes::Handshakes;
+use crate::engine::native::Handshakes;
 use crate::engine::sink::{Onward, Sink};
 use crate::transport::listener::Endpoint;
 use crate::transport::poller::{Dispatching, Interest};

@@ -4,12 +4,12 @@
 //! Networks take turns, so that one that begins thousands of handshakes delays its own. Of `max_handshakes` and one more,
 //! one is given up: see [`Seats`].
 
-use super::sink::{Onward, Sink};
 use crate::clock::Millis;
 use crate::config::fair_by::network;
 use crate::connection::connections::Connections;
 use crate::connection::seats::Seats;
 use crate::connection::{Connection, Next};
+use crate::engine::sink::{Onward, Sink};
 use crate::observe::excess::About;
 use crate::transport::listener::refuse;
 use crate::transport::HandshakeError;
@@ -27,7 +27,7 @@ const PLAIN_HTTP: &[u8] = b"HTTP/1.1 400 Bad Request\r\ncontent-type: text/plain
 const TOO_MANY: &str = "there are too many at a time";
 
 /// See the head of this file.
-pub(super) struct Handshakes {
+pub(in crate::engine) struct Handshakes {
     worker: Arc<Worker>,
     connections: Arc<Connections>,
     /// The connections that wait for a step.
@@ -73,7 +73,11 @@ impl Line<Box<Connection>> for Rounds {
 }
 
 impl Handshakes {
-    pub(super) fn new(worker: &Arc<Worker>, connections: &Arc<Connections>, sink: Weak<dyn Sink>) -> Arc<Handshakes> {
+    pub(in crate::engine) fn new(
+        worker: &Arc<Worker>,
+        connections: &Arc<Connections>,
+        sink: Weak<dyn Sink>,
+    ) -> Arc<Handshakes> {
         Arc::new(Handshakes {
             worker: Arc::clone(worker),
             connections: Arc::clone(connections),
@@ -84,7 +88,7 @@ impl Handshakes {
     }
 
     /// Starts the thread, which does not keep the engine alive.
-    pub(super) fn start(self: &Arc<Self>) -> std::io::Result<()> {
+    pub(in crate::engine) fn start(self: &Arc<Self>) -> std::io::Result<()> {
         let (queue, me) = (Arc::clone(&self.queue), Arc::downgrade(self));
         std::thread::Builder::new()
             .name("fairlead tls".into())
@@ -93,12 +97,12 @@ impl Handshakes {
     }
 
     /// Ends the thread; returns the connections that are left.
-    pub(super) fn stop(&self) -> VecDeque<Box<Connection>> {
+    pub(in crate::engine) fn stop(&self) -> VecDeque<Box<Connection>> {
         self.queue.stop()
     }
 
     /// A new connection begins with a handshake, if it has TLS.
-    pub(super) fn await_handshake(&self, connection: &mut Connection, now: Millis) {
+    pub(in crate::engine) fn await_handshake(&self, connection: &mut Connection, now: Millis) {
         if !connection.stream.transport().awaits_handshake() {
             return;
         }
@@ -116,12 +120,12 @@ impl Handshakes {
     }
 
     /// Leaves a connection to the thread. If that has ended, the connection ends.
-    pub(super) fn push(&self, connection: Box<Connection>) {
+    pub(in crate::engine) fn push(&self, connection: Box<Connection>) {
         drop(self.queue.push(connection));
     }
 
     /// Ends a connection in its handshake. `why`: for the log, if it is of interest.
-    pub(super) fn give_up(&self, connection: Box<Connection>, why: &str) {
+    pub(in crate::engine) fn give_up(&self, connection: Box<Connection>, why: &str) {
         self.note_failure(&connection, why);
     }
 
