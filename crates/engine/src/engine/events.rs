@@ -65,7 +65,10 @@ impl Handler for Engine {
     fn happened(&self, key: Key, happened: Happened, scratch: &mut [u8], now: Millis) {
         if !is_client(key) {
             return match is_session(key) {
-                true => self.step_session(key, scratch, now),
+                true => {
+                    self.step_session(key, scratch, now);
+                    self.finish_if_drained();
+                }
                 false => self.step_connection(key, scratch, now),
             };
         }
@@ -87,6 +90,7 @@ impl Handler for Engine {
 
     fn read_on(&self, scratch: &mut [u8], now: Millis) {
         self.look_at_streams(scratch, now);
+        self.finish_if_drained();
         let realtime = &self.services.realtime;
         if !realtime.intake().is_due() {
             return;
@@ -104,7 +108,7 @@ impl Handler for Engine {
     }
 
     fn expire(&self, now: Millis) -> Millis {
-        self.keep_to_response_memory();
+        self.giving_way.keep_to_response_memory();
         let (expired, earliest) = self.connections.parked().take_expired(now);
         let realtime = &self.services.realtime;
         let next = earliest
@@ -131,6 +135,7 @@ impl Handler for Engine {
                 self.settle(connection, next);
             });
         }
+        self.finish_if_drained();
         next
     }
 

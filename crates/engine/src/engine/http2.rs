@@ -4,16 +4,13 @@
 use super::job::Job;
 use super::Engine;
 use crate::clock::Millis;
-use crate::connection::place::Place;
 use crate::connection::turns::{Turn, TurnLine, TurnTaker};
 use crate::connection::{Connection, Next};
 use crate::http2::{session_key, Arrival, End, Session};
-use crate::observe::excess::About;
 use crate::reactor::Handler;
 use crate::scheduler::{Workplace, PATIENCE};
 use crate::stream::Stream;
 use crate::transport::poller::{Dispatching, Key};
-use fairlead_wire::http2::Flood;
 use fairlead_wire::Version;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Weak};
@@ -87,7 +84,7 @@ impl Engine {
         });
         if step.is_none() {
             session.end_now(End::Usual);
-            self.forget_if_over(&session);
+            self.sessions.forget_if_over(&session, &self.worker);
         }
     }
 
@@ -102,14 +99,14 @@ impl Engine {
         }
         session.gather();
         self.step_streams(session, scratch, now);
-        self.keep_to_response_memory();
-        self.forget_if_over(session);
+        self.giving_way.keep_to_response_memory();
+        self.sessions.forget_if_over(session, &self.worker);
     }
 
     /// Takes in a request.
     fn begin_stream(&self, session: &Arc<Session>, arrival: Arrival, now: Millis) {
         let config = &self.worker.config;
-        let opened = session.open_stream(arrival, |bytes| self.admits_stream(session, bytes));
+        let opened = session.open_stream(arrival, |bytes| self.giving_way.admits_stream(session, bytes));
         let Some((link, head, begun)) = opened else { return };
         let peers = session.peers.for_stream();
         let mut stream = Stream::new(link, Arc::clone(&session.endpoint), None, config);
@@ -149,9 +146,9 @@ impl Engine {
             self.step_streams(&session, scratch, now);
             session.line.resume();
             self.resume_uploads_of(&session, now);
-            self.forget_if_over(&session);
+            self.sessions.forget_if_over(&session, &self.worker);
             // If it has given way, and that was not enough.
-            self.keep_to_response_memory();
+            self.giving_way.keep_to_response_memory();
         }
     }
 
@@ -160,7 +157,7 @@ impl Engine {
         let (expired, next) = self.sessions.expired(now);
         for session in expired {
             session.expire(now);
-            self.forget_if_over(&session);
+            self.sessions.forget_if_over(&session, &self.worker);
         }
         next
     }
@@ -169,81 +166,14 @@ impl Engine {
     pub(super) fn leave_sessions(&self) {
         for session in self.sessions.all() {
             session.leave();
-            self.forget_if_over(&session);
+            self.sessions.forget_if_over(&session, &self.worker);
         }
     }
 
     pub(super) fn stop_sessions(&self) {
         for session in self.sessions.all() {
             session.end_now(End::Usual);
-            self.forget_if_over(&session);
+            self.sessions.forget_if_over(&session, &self.worker);
         }
-    }
-
-    /// Forgets a session that has ended, once all its streams know of it.
-    pub(super) fn forget_if_over(&self, session: &Session) {
-        if !session.is_over() {
-            return;
-        }
-        if let Some((place, end)) = session.bury() {
-            self.bury(session, place, end);
-        }
-        if session.is_forgettable() {
-            self.sessions.remove(session);
-        }
-    }
-
-    /// Gives up the place of a session that has ended, and says why it has if that is of interest.
-    fn bury(&self, session: &Session, mut place: Place, end: End) {
-        session.line.clear();
-        session.budget().retire();
-        let why = match end {
-            End::Usual | End::Idle => None,
-            End::Flood(flood) => {
-                self.count_flood(flood);
-                Some(format!("{}: closed 11", flood.name()))
-            }
-            End::Violation(reason) => {
-                self.counters().http2_violations.fetch_add(1, Relaxed);
-                Some(format!("{}: closed {}", reason.description(), u32::from(reason)))
-            }
-            End::GaveWay => {
-                self.counters().http2_slow.fetch_add(1, Relaxed);
-                place.reset();
-                None
-            }
-            End::Slow => {
-                self.counters().http2_slow.fetch_add(1, Relaxed);
-                place.reset();
-                Some("it takes or sends too little: closed 11".to_string())
-            }
-        };
-        if let Some(why) = why {
-            let peers = &session.peers;
-            let log = &self.worker.log;
-            log.about_peer(
-                About::Session,
-                peers.client(),
-                format_args!("ended HTTP/2 with {peers} ({why})"),
-            );
-        }
-        drop(place);
-        session.look_later();
-        self.finish_if_drained();
-    }
-
-    fn count_flood(&self, flood: Flood) {
-        let counters = self.counters();
-        let counter = match flood {
-            Flood::Resets => &counters.http2_reset_floods,
-            Flood::ProvokedResets => &counters.http2_provoked_reset_floods,
-            Flood::Settings => &counters.http2_settings_floods,
-            Flood::Pings => &counters.http2_ping_floods,
-            Flood::Priorities => &counters.http2_priority_floods,
-            Flood::WindowUpdates => &counters.http2_window_floods,
-            Flood::Continuations => &counters.http2_continuation_floods,
-            Flood::EmptyData => &counters.http2_empty_data_floods,
-        };
-        counter.fetch_add(1, Relaxed);
     }
 }

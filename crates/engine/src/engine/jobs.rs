@@ -32,11 +32,9 @@ impl Host for Engine {
     }
 
     fn make_room(&self, kind: Kind) -> bool {
-        match kind {
-            Kind::Responses => self.keep_to_response_memory(),
-            Kind::Messages => self.make_room_for_messages(),
-            _ => self.make_session_give_way(kind, None),
-        }
+        let has_given_way = self.giving_way.make_room(kind);
+        self.finish_if_drained();
+        has_given_way
     }
 }
 

@@ -5,7 +5,7 @@
 //! * `without_app/`: requests that never reach the app.
 //! * `http2.rs`: the sessions of HTTP/2, whose streams are connections for one request each.
 //! * `native/`: connections that native threads work on; `uploads.rs`: those whose bodies are stored.
-//! * `giving_way.rs`: which client gives way when what all share is used up.
+//! * `giving_way/`: which client gives way when what all share is used up.
 //! * `parties.rs`: whom a request counts for, and whether it goes ahead of others.
 //! * `sharing/`: requests and connections that come from other workers and go to them.
 //! * `drain.rs`: how the engine ends. `memory.rs`: returns memory; `record.rs`: logs requests; `statistics.rs`: statistics.
@@ -65,7 +65,7 @@ pub struct Engine {
     worker: Arc<Worker>,
     services: Arc<Services>,
     connections: Arc<Connections>,
-    sessions: Sessions,
+    sessions: Arc<Sessions>,
     /// Requests that wait behind others of their session.
     in_line: Arc<AtomicUsize>,
     scheduler: Arc<Scheduler<Job>>,
@@ -82,7 +82,7 @@ pub struct Engine {
     uploads: Uploads,
     /// The budgets of all clients.
     budgets: Arc<Budgets>,
-    giving_way: GivingWay,
+    giving_way: Arc<GivingWay>,
     memory: Arc<Memory>,
     admission: Arc<Admission>,
     transfers: Transfers,
@@ -128,6 +128,8 @@ impl Engine {
             let connections = Connections::new(Arc::clone(&worker));
             let memory = Memory::new(&services, &connections, &scheduler);
             let in_line = Arc::default();
+            let sessions = Arc::new(Sessions::new(&services.spool));
+            let giving_way = GivingWay::new(&services, &connections, &sessions, &budgets);
             let sink: Weak<dyn Sink> = me.clone();
             let without_app = Arc::new(WithoutApp::new(&services, &endpoints));
             let look_ups = LookUpThreads::new(&services, &connections, &without_app, Weak::clone(&sink));
@@ -143,7 +145,7 @@ impl Engine {
                 admission,
                 relays,
                 handshakes,
-                sessions: Sessions::new(&services.spool),
+                sessions,
                 statistics: Statistics::new(&services, &scheduler, &in_line),
                 connections,
                 budgets,
@@ -157,7 +159,7 @@ impl Engine {
                 look_ups,
                 file_sender,
                 uploads: Uploads::default(),
-                giving_way: GivingWay::default(),
+                giving_way,
                 memory,
                 services,
                 finished: Default::default(),

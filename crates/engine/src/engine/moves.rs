@@ -5,7 +5,7 @@ use super::sink::{Onward, Sink};
 use super::{ends, Engine};
 use crate::clock::Millis;
 use crate::connection::{Connection, Next};
-use crate::spool::{GivesWay, Relief, Slowness, Verdict};
+use crate::spool::{Relief, Slowness, Verdict};
 use crate::transport::poller::Interest;
 
 impl Engine {
@@ -45,7 +45,7 @@ impl Engine {
             Next::Close | Next::Refuse(_) => self.close(connection),
         }
         if waits_for_client {
-            self.keep_to_response_memory();
+            self.giving_way.keep_to_response_memory();
         }
         self.finish_if_drained();
     }
@@ -144,35 +144,8 @@ impl Sink for Engine {
 
 impl Relief for Engine {
     fn relieve(&self, own: Option<Slowness>) -> Verdict {
-        if !self.services.spool.is_starved(self.is_starving()) {
-            return Verdict::Wait;
-        }
-        let now = Millis::now();
-        let limit = self.worker.write_timeout();
-        let from_disk = self.services.spool.is_disk_full();
-        let slowness = |connection: &Connection| {
-            let slowness = connection.slowness(now, from_disk)?;
-            slowness.is_too_much(limit).then_some(slowness)
-        };
-        let mut parked = self.connections.parked();
-        if self.services.spool.is_offer_due(now) {
-            parked.offer_more();
-        }
-        let client = self.services.realtime.slowest(now, limit);
-        let is_slower = |slowness: &Slowness| client.as_ref().is_none_or(|(slowest, _)| slowness > slowest);
-        let worst = parked.take_worst(|connection| slowness(connection).filter(is_slower));
-        drop(parked);
-        match worst {
-            Some((connection, _)) => {
-                self.services.log_abort();
-                self.abort(connection);
-                Verdict::Relieved
-            }
-            None if client.is_some_and(|(_, client)| client.give_way(Some(limit), now) == GivesWay::Yes) => {
-                Verdict::Relieved
-            }
-            None if own.is_some_and(|own| own.is_too_much(limit)) => Verdict::Own,
-            None => Verdict::Wait,
-        }
+        let verdict = self.giving_way.relieve(own, self.is_starving());
+        self.finish_if_drained();
+        verdict
     }
 }

@@ -134,7 +134,7 @@ impl Engine {
                 {
                     let _ = [Kind::Bodies, Kind::Files]
                         .into_iter()
-                        .any(|kind| self.make_session_give_way(kind, None));
+                        .any(|kind| self.giving_way.make_session_give_way(kind, None));
                 }
                 self.park(connection, Interest::Nothing);
                 return self.worker.expect(now + LOOK);
