@@ -168,7 +168,7 @@ impl Handler for Engine {
             self.handoff.go_on(now, self);
             self.finish_if_drained();
         }
-        self.resume_uploads(now);
+        self.uploads.resume(now, self);
         self.memory.look_after();
     }
 

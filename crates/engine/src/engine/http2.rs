@@ -145,7 +145,7 @@ impl Engine {
             }
             self.step_streams(&session, scratch, now);
             session.line.resume();
-            self.resume_uploads_of(&session, now);
+            self.uploads.resume_of(&session, now, self);
             self.sessions.forget_if_over(&session, &self.worker);
             // If it has given way, and that was not enough.
             self.giving_way.keep_to_response_memory();

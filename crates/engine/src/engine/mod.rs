@@ -79,7 +79,7 @@ pub struct Engine {
     look_ups: Arc<LookUpThreads>,
     file_sender: Arc<FileSender>,
     handshakes: Arc<Handshakes>,
-    uploads: Uploads,
+    uploads: Arc<Uploads>,
     /// The budgets of all clients.
     budgets: Arc<Budgets>,
     giving_way: Arc<GivingWay>,
@@ -134,7 +134,8 @@ impl Engine {
             let without_app = Arc::new(WithoutApp::new(&services, &endpoints));
             let look_ups = LookUpThreads::new(&services, &connections, &without_app, Weak::clone(&sink));
             let file_sender = FileSender::new(&worker, Weak::clone(&sink));
-            let handshakes = Handshakes::new(&worker, &connections, sink);
+            let handshakes = Handshakes::new(&worker, &connections, Weak::clone(&sink));
+            let uploads = Uploads::new(&services, &connections, &sessions, &giving_way, sink);
             let admission = Admission::new(&worker, room.as_ref(), has_room);
             let arrivals = Arrivals::new(&worker, &connections, &endpoints);
             let relays = Relays::new(&worker, &connections);
@@ -158,7 +159,7 @@ impl Engine {
                 reactor: TryLock::new(Reactor::new(listeners)),
                 look_ups,
                 file_sender,
-                uploads: Uploads::default(),
+                uploads,
                 giving_way,
                 memory,
                 services,

@@ -11,7 +11,7 @@ use crate::transport::poller::Interest;
 impl Engine {
     /// Moves a connection to where it has to go next.
     pub(super) fn settle(&self, mut connection: Box<Connection>, mut next: Next) {
-        self.tell_uploads();
+        self.uploads.tell();
         if next == Next::Ready {
             next = self.without_app.serve(&mut connection);
         }
@@ -29,7 +29,7 @@ impl Engine {
         match next {
             Next::Ready => self.enqueue(connection),
             Next::Send => self.file_sender.push(connection),
-            Next::Store => self.hand_to_spooler(connection),
+            Next::Store => self.uploads.store(connection),
             Next::Shake => self.handshakes.push(connection),
             Next::Multiplex => self.begin_session(*connection),
             Next::Wait(Interest::Read) if connection.is_between_requests() => self.handoff.park_or_hand_off(connection),
@@ -39,7 +39,7 @@ impl Engine {
             Next::GiveAway => self.relays.relay_both_ways(connection),
             Next::Wait(interest) => self.park(connection, interest),
             Next::HandOff => self.hand_off_or_go_on(connection),
-            Next::PutOff => self.put_off(connection),
+            Next::PutOff => self.uploads.put_off(connection),
             Next::LookUp => self.go_on(self.look_ups.push(connection)),
             Next::LookedInVain => self.go_on(self.look_ups.go_on_without_file(connection)),
             Next::Close | Next::Refuse(_) => self.close(connection),
