@@ -99,7 +99,7 @@ impl Engine {
                 false => self.close(connection),
             }
         }
-        self.stop_sessions();
+        self.sessions.stop();
         self.stop_helpers();
         self.empty_queue();
         // A thread that polls is woken below and closes the listeners itself.

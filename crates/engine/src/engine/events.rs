@@ -66,7 +66,7 @@ impl Handler for Engine {
         if !is_client(key) {
             return match is_session(key) {
                 true => {
-                    self.step_session(key, scratch, now);
+                    self.sessions.step(key, scratch, now, self);
                     self.finish_if_drained();
                 }
                 false => self.step_connection(key, scratch, now),
@@ -89,7 +89,7 @@ impl Handler for Engine {
     }
 
     fn read_on(&self, scratch: &mut [u8], now: Millis) {
-        self.look_at_streams(scratch, now);
+        self.sessions.look_at_streams(scratch, now, self);
         self.finish_if_drained();
         let realtime = &self.services.realtime;
         if !realtime.intake().is_due() {
@@ -114,7 +114,7 @@ impl Handler for Engine {
         let next = earliest
             .min(realtime.clients().tick(realtime, now))
             .min(self.admission.opens_at(now))
-            .min(self.expire_sessions(now));
+            .min(self.sessions.expire(now));
         for mut connection in expired {
             // The drain may have got a later end since the connection was parked.
             if connection.is_idle() && self.connections.deadline(&connection) > now {
@@ -162,7 +162,7 @@ impl Handler for Engine {
 
     fn end_of_turn(&self, now: Millis) {
         if self.worker.is_leaving() {
-            self.leave_sessions();
+            self.sessions.leave();
         }
         if self.worker.is_draining() {
             self.handoff.go_on(now, self);
@@ -173,7 +173,7 @@ impl Handler for Engine {
     }
 
     fn polled(&self) {
-        self.scheduler.polled(self.in_line.load(Relaxed));
+        self.scheduler.polled(self.sessions.in_line());
     }
 }
 

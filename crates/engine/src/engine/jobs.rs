@@ -266,7 +266,7 @@ impl Workplace for Engine {
     }
 
     fn tick(&self) {
-        self.send_delayed();
+        self.sessions.send_delayed();
         self.transfers.check_promise();
         self.check_if_given_up();
     }
@@ -281,7 +281,7 @@ impl Site for Engine {
         let Some(mut reactor) = self.reactor.try_lock() else {
             return false;
         };
-        self.send_delayed();
+        self.sessions.send_delayed();
         let watches_room = self.admission.serves_room();
         self.admission.watch_room(&mut reactor, watches_room);
         if begin() {

@@ -3,7 +3,7 @@
 //! * `jobs.rs`: what the threads of the app run; `events.rs`: handles what the reactor sees.
 //! * `moves.rs`: the moves of a connection between its owners; `ends.rs`: its end.
 //! * `without_app/`: requests that never reach the app.
-//! * `http2.rs`: the sessions of HTTP/2, whose streams are connections for one request each.
+//! * `sessions.rs`: the sessions of HTTP/2, whose streams are connections for one request each.
 //! * `native/`: connections that native threads work on; `uploads.rs`: those whose bodies are stored.
 //! * `giving_way/`: which client gives way when what all share is used up.
 //! * `parties.rs`: whom a request counts for, and whether it goes ahead of others.
@@ -14,7 +14,6 @@ mod drain;
 mod ends;
 mod events;
 mod giving_way;
-mod http2;
 mod job;
 mod jobs;
 mod memory;
@@ -22,6 +21,7 @@ mod moves;
 mod native;
 mod parties;
 mod record;
+mod sessions;
 mod sharing;
 mod sink;
 mod statistics;
@@ -34,6 +34,7 @@ use crate::cluster::scoreboard::Slot;
 use crate::cluster::statistics::Stats;
 use crate::config::{Config, Logs};
 use crate::connection::connections::Connections;
+use crate::connection::turns::TurnTaker;
 use crate::exchange::Services;
 use crate::files::Files;
 use crate::http2::Sessions;
@@ -51,10 +52,10 @@ use job::Job;
 use memory::Memory;
 use native::{FileSender, Handshakes, LookUpThreads};
 use parties::Parties;
+use sessions::SessionDriver;
 use sharing::{Admission, Arrivals, Handoff, Relays, Transfers};
 use sink::Sink;
 use statistics::Statistics;
-use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Weak};
 use uploads::Uploads;
 use without_app::WithoutApp;
@@ -65,9 +66,7 @@ pub struct Engine {
     worker: Arc<Worker>,
     services: Arc<Services>,
     connections: Arc<Connections>,
-    sessions: Arc<Sessions>,
-    /// Requests that wait behind others of their session.
-    in_line: Arc<AtomicUsize>,
+    sessions: SessionDriver,
     scheduler: Arc<Scheduler<Job>>,
     statistics: Statistics,
     parties: Parties,
@@ -130,6 +129,7 @@ impl Engine {
             let in_line = Arc::default();
             let sessions = Arc::new(Sessions::new(&services.spool));
             let giving_way = GivingWay::new(&services, &connections, &sessions, &budgets);
+            let taker: Weak<dyn TurnTaker> = me.clone();
             let sink: Weak<dyn Sink> = me.clone();
             let without_app = Arc::new(WithoutApp::new(&services, &endpoints));
             let look_ups = LookUpThreads::new(&services, &connections, &without_app, Weak::clone(&sink));
@@ -146,11 +146,16 @@ impl Engine {
                 admission,
                 relays,
                 handshakes,
-                sessions,
+                sessions: SessionDriver::new(
+                    (&worker, &connections),
+                    (&budgets, &sessions),
+                    (&giving_way, &uploads),
+                    &in_line,
+                    taker,
+                ),
                 statistics: Statistics::new(&services, &scheduler, &in_line),
                 connections,
                 budgets,
-                in_line,
                 scheduler,
                 parties,
                 without_app,
@@ -243,7 +248,7 @@ impl Engine {
     fn give_way(&self, wake: impl FnOnce(&Scheduler<Job>)) {
         self.worker.guard("a thread that gives way", || {
             self.worker.fault("give way");
-            self.send_delayed();
+            self.sessions.send_delayed();
         });
         self.worker
             .guard("a thread that wakes another one", || wake(&self.scheduler));

@@ -1,12 +1,17 @@
 //! The moves of a connection between its owners: the reactor, the ready queue, the native threads; and its end.
 
 use super::job::Job;
+use super::sessions::Streams;
 use super::sink::{Onward, Sink};
 use super::{ends, Engine};
 use crate::clock::Millis;
+use crate::connection::turns::TurnTaker;
 use crate::connection::{Connection, Next};
+use crate::reactor::Handler;
+use crate::scheduler::{Workplace, PATIENCE};
 use crate::spool::{Relief, Slowness, Verdict};
-use crate::transport::poller::Interest;
+use crate::transport::poller::{Dispatching, Happened, Interest, Key};
+use fairlead_wire::Version;
 
 impl Engine {
     /// Moves a connection to where it has to go next.
@@ -31,7 +36,7 @@ impl Engine {
             Next::Send => self.file_sender.push(connection),
             Next::Store => self.uploads.store(connection),
             Next::Shake => self.handshakes.push(connection),
-            Next::Multiplex => self.begin_session(*connection),
+            Next::Multiplex => self.sessions.begin(*connection, self),
             Next::Wait(Interest::Read) if connection.is_between_requests() => self.handoff.park_or_hand_off(connection),
             Next::Wait(Interest::Write) if connection.is_relayed() => self.relays.park_for_answer(connection, false),
             Next::AwaitAnswer => self.relays.park_for_answer(connection, true),
@@ -126,10 +131,39 @@ impl Engine {
         self.finish_if_drained();
     }
 
+    /// A thread is about to run a request: the next one of the same session may wait among those of others. This thread
+    /// finds it afterwards, or wakes another one for it when the app blocks.
+    pub(super) fn end_turn(&self, connection: &mut Connection) {
+        let here = Dispatching::enter();
+        connection.end_turn();
+        drop(here);
+        if connection.stream.request.version() == Version::Http2 {
+            self.pass_on();
+        }
+    }
+
+    /// Lets other workers take what waits here for longer than usual, if no thread here can: in its line it was not seen
+    /// by them.
+    fn pass_on(&self) {
+        let are_all_busy = || self.scheduler.now().busy() >= self.scheduler.threads().most();
+        if !self.scheduler.ready().is_empty() && are_all_busy() {
+            self.shed(PATIENCE);
+        }
+    }
+
     /// Whether requests wait while all threads are busy.
     fn is_starving(&self) -> bool {
         let are_all_busy = self.scheduler.now().busy() >= self.scheduler.threads().most();
         are_all_busy && (!self.scheduler.ready().is_empty() || self.admission.has_transfers())
+    }
+}
+
+impl TurnTaker for Engine {
+    fn take_turn(&self, connection: Box<Connection>, is_leaving: bool) {
+        self.scheduler.schedule(Job::Request(connection));
+        if !is_leaving {
+            self.pass_on();
+        }
     }
 }
 
@@ -139,6 +173,12 @@ impl Sink for Engine {
             Onward::Settle(connection, next) => self.settle_elsewhere(connection, next),
             Onward::ToApp(connection) => self.leave_to_app(connection),
         }
+    }
+}
+
+impl Streams for Engine {
+    fn happened(&self, key: Key, happened: Happened, scratch: &mut [u8], now: Millis) {
+        Handler::happened(self, key, happened, scratch, now);
     }
 }
 
