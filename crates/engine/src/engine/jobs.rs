@@ -1,202 +1,142 @@
-//! What threads of the app run: requests, events of clients, messages for subscriptions of the process, and tasks.
+//! Runs what the threads of the app have to do: requests, events of clients, messages for subscriptions of the process, and
+//! tasks.
 
-use super::ends::after_response;
+use super::events::Events;
 use super::job::Job;
-use super::{record, Engine};
+use super::moves::Moves;
+use super::parts::Parts;
+use super::record;
 use crate::app::App;
 use crate::clock::{Millis, Nanos};
-use crate::connection::{Connection, Successor};
-use crate::exchange::{Exchange, Outcome, Workspace};
-use crate::limits::budget::Kind;
-use crate::realtime::{Carrier, Client, EventEnd, Host, Lender, ProcessSubscription, Scheduled};
+use crate::connection::Connection;
+use crate::engine::ends::after_response;
+use crate::exchange::{Ended, Exchange, Outcome, Workspace};
+use crate::reactor::Reactor;
+use crate::realtime::{Client, EventEnd, ProcessSubscription};
 use crate::scheduler::states::Site;
 use crate::scheduler::{Scheduler, Workplace};
-use crate::transport::poller::Interest;
-use crate::transport::Afterwards;
+use crate::sync::TryLock;
+use crate::transport::listener::Listener;
 use crate::worker::Worker;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed, Ordering::SeqCst};
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// What panicked, in the log.
 const AN_EVENT: &str = "an event";
 
-impl Host for Engine {
-    fn schedule(&self, turn: Scheduled) {
-        let job = match turn {
-            Scheduled::Client(client) => Job::Client(client),
-            Scheduled::Subscription(subscription) => Job::Subscription(subscription),
-        };
-        self.scheduler.schedule(job);
-    }
-
-    fn make_room(&self, kind: Kind) -> bool {
-        let has_given_way = self.giving_way.make_room(kind);
-        self.finish_if_drained();
-        has_given_way
-    }
+/// See the head of this file.
+pub(super) struct Jobs {
+    parts: Arc<Parts>,
+    moves: Arc<Moves>,
+    events: Events,
+    /// Locked by the one thread that polls.
+    reactor: TryLock<Reactor>,
 }
 
-/// A connection that goes on when the client that uses it has ended.
-struct Loan(Weak<Engine>, Box<Connection>);
+impl Jobs {
+    pub(super) fn new(moves: &Arc<Moves>, listeners: Vec<Listener>) -> Arc<Jobs> {
+        Arc::new(Jobs {
+            parts: Arc::clone(moves.parts()),
+            moves: Arc::clone(moves),
+            events: Events::new(moves),
+            reactor: TryLock::new(Reactor::new(listeners)),
+        })
+    }
 
-impl Lender for Loan {
-    fn take_back(self: Box<Self>) {
-        let Loan(engine, mut connection) = *self;
-        if let Some(engine) = engine.upgrade().filter(|engine| engine.is_at_home()) {
-            connection.place().close();
-            // The poller goes on with it: this thread may have the lock of the language.
-            connection.respond_later(after_response(&engine.worker, false), Millis::now());
-            engine.park(connection, Interest::Write);
+    /// Closes the listeners, unless a thread polls: that closes them itself once the engine has stopped.
+    pub(super) fn close_listeners(&self) {
+        if let Some(mut reactor) = self.reactor.try_lock() {
+            reactor.close_listeners(&self.events);
         }
-    }
-}
-
-/// The client that goes on with a response.
-#[derive(Debug)]
-struct Heir {
-    engine: Weak<Engine>,
-    client: Option<Arc<Client>>,
-    close: bool,
-}
-
-impl Successor for Heir {
-    fn take_over(mut self: Box<Self>, connection: Box<Connection>) {
-        if let (Some(engine), Some(client)) = (self.engine.upgrade(), self.client.take()) {
-            engine.begin_client(connection, &client, self.close);
-        }
-    }
-}
-
-/// The connection has ended: who writes to the client learns of it.
-impl Drop for Heir {
-    fn drop(&mut self) {
-        if let Some(client) = self.client.take() {
-            client.end();
-        }
-    }
-}
-
-impl Engine {
-    /// Puts a task of the app into the ready queue: [`App::task`] is called once for it.
-    pub fn defer(&self) {
-        self.scheduler.schedule(Job::Task);
     }
 
     fn run_request(&self, mut connection: Box<Connection>, app: &impl App, workspace: &mut Workspace) {
         connection.stream.request.begin(Nanos::now());
-        self.end_turn(&mut connection);
+        self.moves.end_turn(&mut connection);
         if connection.is_abandoned() {
-            return self.close(connection);
+            return self.moves.close(connection);
         }
+        let (ended, outcome) = self.call(&mut connection, app, workspace);
+        let lock_wait = app.lock_wait();
+        let worker = &self.parts.worker;
+        worker.counters().requests.fetch_add(1, Relaxed);
+        let waits = connection.stream.request.waits();
+        self.parts.statistics.count_waits(waits, lock_wait);
+        record::response(worker, &connection, &ended, lock_wait);
+        match outcome {
+            Outcome::Client { client, close } => {
+                let next = self.parts.clients.open(connection, &client, close);
+                self.moves.go_on(next);
+            }
+            Outcome::Hijacked => self.moves.let_go(connection),
+            Outcome::Gone => self.moves.cut(connection),
+            Outcome::Aborted => self.moves.abort(connection),
+            Outcome::Responded { close } => {
+                let then = after_response(worker, close);
+                let next = connection.responded(then, &worker.config, Millis::now());
+                self.moves.settle(connection, next);
+            }
+        }
+    }
+
+    /// Lets the app respond. A panic of our own code becomes a 500, or ends the response.
+    fn call(&self, connection: &mut Connection, app: &impl App, workspace: &mut Workspace) -> (Ended, Outcome) {
         connection.stream.transport().begin();
-        let mut exchange = Exchange::new(&mut connection.stream, &self.services, workspace);
+        let mut exchange = Exchange::new(&mut connection.stream, &self.parts.services, workspace);
         if catch_unwind(AssertUnwindSafe(|| app.call(&mut exchange))).is_err() {
-            self.worker
-                .log
-                .error(format_args!("[BUG] the server panicked while it ran a request"));
+            let log = &self.parts.worker.log;
+            log.error(format_args!("[BUG] the server panicked while it ran a request"));
             if !exchange.has_started() || exchange.take_back() {
                 exchange.respond_plainly(500);
             } else {
                 exchange.abort();
             }
         }
-        let (ended, outcome) = exchange.end();
-        let lock_wait = app.lock_wait();
-        self.counters().requests.fetch_add(1, Relaxed);
-        self.statistics
-            .count_waits(connection.stream.request.waits(), lock_wait);
-        record::response(&self.worker, &connection, &ended, lock_wait);
-        match outcome {
-            Outcome::Client { client, close } => self.open_client(connection, &client, close),
-            Outcome::Hijacked => self.let_go(connection),
-            Outcome::Gone => self.cut(connection),
-            Outcome::Aborted => self.abort(connection),
-            Outcome::Responded { close } => {
-                let then = after_response(&self.worker, close);
-                let next = connection.responded(then, &self.worker.config, Millis::now());
-                self.settle(connection, next);
-            }
-        }
-    }
-
-    /// Turns a connection into a client, after the app has returned. `close`: whether it ends with that.
-    fn open_client(&self, mut connection: Box<Connection>, client: &Arc<Client>, close: bool) {
-        // No thread waits for the client to take what was written before. The rest follows when the kernel has that.
-        if client.is_response() && !connection.stream.output.is_empty() {
-            let heir = Box::new(Heir {
-                engine: self.me.clone(),
-                client: Some(Arc::clone(client)),
-                close,
-            });
-            let next = connection.send_for(heir, &self.worker.config, Millis::now());
-            return self.settle(connection, next);
-        }
-        self.begin_client(connection, client, close);
-    }
-
-    /// The kernel has what was written of a response before; or it is the head of an upgrade.
-    fn begin_client(&self, mut connection: Box<Connection>, client: &Arc<Client>, close: bool) {
-        // The end of a response that goes on is still to be said.
-        if !client.is_response() {
-            connection.stream.transport().give_back(Afterwards::GivenAway);
-        }
-        let head = connection.stream.output.take_unsent();
-        let goes_on = client.is_response() && !close;
-        if goes_on && !connection.stream.transport().is_for_one_response() {
-            connection.lend();
-            let carrier = Carrier::Lent(Box::new(Loan(self.me.clone(), connection)));
-            return self.services.realtime.begin(client, carrier, head, Vec::new());
-        }
-        let ahead = std::mem::take(&mut connection.stream.input);
-        let count = connection.place().become_client();
-        drop(connection);
-        let carrier = match goes_on {
-            true => Carrier::Foreign { _count: count },
-            false => Carrier::Own { _count: count },
-        };
-        self.services.realtime.begin(client, carrier, head, ahead);
+        exchange.end()
     }
 
     fn run_event(&self, client: Arc<Client>, app: &impl App) {
-        let run = |event| _ = self.worker.guard(AN_EVENT, || app.event(&client, event));
-        match self.services.realtime.run_event(&client, run) {
+        let worker = &self.parts.worker;
+        let run = |event| _ = worker.guard(AN_EVENT, || app.event(&client, event));
+        match self.parts.services.realtime.run_event(&client, run) {
             EventEnd::Nothing => {}
-            EventEnd::Again => self.scheduler.ready().push(Job::Client(client)),
+            EventEnd::Again => self.parts.scheduler.ready().push(Job::Client(client)),
             EventEnd::Gone(forgotten) => {
-                self.worker.guard(AN_EVENT, || app.gone(&client, forgotten));
-                self.finish_if_drained();
+                worker.guard(AN_EVENT, || app.gone(&client, forgotten));
+                self.moves.end_if_drained();
             }
         }
     }
 
     fn run_published(&self, subscription: Arc<ProcessSubscription>, app: &impl App) {
-        let id = subscription.id();
-        let has_more = self.services.realtime.run_published(&subscription, |publication| {
-            self.worker.guard(AN_EVENT, || app.published(id, publication));
+        let (id, realtime) = (subscription.id(), &self.parts.services.realtime);
+        let has_more = realtime.run_published(&subscription, |publication| {
+            self.parts.worker.guard(AN_EVENT, || app.published(id, publication));
         });
         if has_more {
-            self.scheduler.ready().push(Job::Subscription(subscription));
+            self.parts.scheduler.ready().push(Job::Subscription(subscription));
         }
     }
 
     fn run_task(&self, app: &impl App) {
-        self.worker.guard(AN_EVENT, || app.task());
-        self.counters().events.fetch_add(1, Relaxed);
+        let worker = &self.parts.worker;
+        worker.guard(AN_EVENT, || app.task());
+        worker.counters().events.fetch_add(1, Relaxed);
     }
 }
 
-impl Workplace for Engine {
+impl Workplace for Jobs {
     type Job = Job;
     type Workspace = Workspace;
 
     fn scheduler(&self) -> &Scheduler<Job> {
-        &self.scheduler
+        &self.parts.scheduler
     }
 
     fn worker(&self) -> &Worker {
-        &self.worker
+        &self.parts.worker
     }
 
     fn run(&self, job: Job, app: &impl App, workspace: &mut Workspace) {
@@ -205,35 +145,37 @@ impl Workplace for Engine {
             Job::Client(client) => self.run_event(client, app),
             Job::Subscription(subscription) => self.run_published(subscription, app),
             Job::Task => self.run_task(app),
-            Job::Leisure => _ = self.worker.guard("the leisure of the app", || app.leisure()),
+            Job::Leisure => _ = self.parts.worker.guard("the leisure of the app", || app.leisure()),
         }
     }
 
     fn take_transfer(&self) -> Option<Job> {
-        if !self.transfers.are_due() {
+        let parts = &self.parts;
+        if !parts.transfers.are_due() {
             return None;
         }
-        let Some(mut connection) = self.transfers.move_in() else {
-            self.finish_if_drained();
+        let Some(mut connection) = parts.transfers.move_in() else {
+            self.moves.end_if_drained();
             return None;
         };
-        self.parties.rank(&mut connection);
+        parts.parties.rank(&mut connection);
         let job = Job::Request(connection);
-        if self.parties.take_turns() {
-            self.scheduler.ready().push(job);
+        if parts.parties.take_turns() {
+            parts.scheduler.ready().push(job);
             return None;
         }
         Some(job)
     }
 
     fn leisure(&self, app: &impl App) -> Option<Job> {
-        let is_wanted = app.wants_leisure() && self.scheduler.now().busy() == 0 && !self.worker.is_leaving();
+        let (scheduler, worker) = (&self.parts.scheduler, &self.parts.worker);
+        let is_wanted = app.wants_leisure() && scheduler.now().busy() == 0 && !worker.is_leaving();
         is_wanted.then_some(Job::Leisure)
     }
 
     fn poll_now(&self) {
         if let Some(mut reactor) = self.reactor.try_lock() {
-            reactor.poll(self, Some(Duration::ZERO));
+            reactor.poll(&self.events, Some(Duration::ZERO));
         }
     }
 
@@ -241,53 +183,52 @@ impl Workplace for Engine {
         let Some(mut reactor) = self.reactor.try_lock() else {
             return false;
         };
-        self.admission.watch_room(&mut reactor, false);
+        self.parts.admission.watch_room(&mut reactor, false);
         polls.store(true, SeqCst);
-        reactor.poll(self, Some(time));
+        reactor.poll(&self.events, Some(time));
         polls.store(false, SeqCst);
         true
     }
 
     fn publish_threads(&self) {
-        self.statistics.write_threads();
+        self.parts.statistics.write_threads();
     }
 
     fn publish_gauges(&self) {
-        self.statistics.write_gauges();
+        self.parts.statistics.write_gauges();
     }
 
     fn shed(&self, patience: Duration) {
-        self.transfers.shed(patience, self.parties.take_turns(), self);
-        self.finish_if_drained();
+        self.moves.shed(patience);
     }
 
     fn needs_ticks(&self) -> bool {
-        self.transfers.has_promised()
+        self.parts.transfers.has_promised()
     }
 
     fn tick(&self) {
-        self.sessions.send_delayed();
-        self.transfers.check_promise();
-        self.check_if_given_up();
+        self.parts.sessions.send_delayed();
+        self.parts.transfers.check_promise();
+        self.moves.check_if_given_up();
     }
 }
 
-impl Site for Engine {
+impl Site for Jobs {
     fn calls_back(&self) -> bool {
-        self.worker.is_stopped() || self.admission.has_transfers()
+        self.parts.worker.is_stopped() || self.parts.admission.has_transfers()
     }
 
     fn poll(&self, begin: &mut dyn FnMut() -> bool) -> bool {
         let Some(mut reactor) = self.reactor.try_lock() else {
             return false;
         };
-        self.sessions.send_delayed();
-        let watches_room = self.admission.serves_room();
-        self.admission.watch_room(&mut reactor, watches_room);
+        self.parts.sessions.send_delayed();
+        let watches_room = self.parts.admission.serves_room();
+        self.parts.admission.watch_room(&mut reactor, watches_room);
         if begin() {
-            reactor.poll(self, None);
+            reactor.poll(&self.events, None);
             if watches_room {
-                self.transfers.promise();
+                self.parts.transfers.promise();
             }
         }
         true

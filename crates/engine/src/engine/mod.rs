@@ -1,25 +1,45 @@
-//! One worker's server, as the embedding program sees it. Puts the parts together; none of them knows the engine.
+//! One worker's server, as the embedding program sees it. [`Engine`] starts and stops it; its parts do the work.
 //!
-//! * `jobs.rs`: what the threads of the app run; `events.rs`: handles what the reactor sees.
-//! * `moves.rs`: the moves of a connection between its owners; `ends.rs`: its end.
-//! * `without_app/`: requests that never reach the app.
-//! * `sessions.rs`: the sessions of HTTP/2, whose streams are connections for one request each.
-//! * `native/`: connections that native threads work on; `uploads.rs`: those whose bodies are stored.
-//! * `giving_way/`: which client gives way when what all share is used up.
-//! * `parties.rs`: whom a request counts for, and whether it goes ahead of others.
+//! ```text
+//!                    Engine (mod.rs, life.rs)
+//!   threads of the app   │          the reactor
+//!                 │      │               │
+//!              jobs.rs ──┼──────▶ events.rs
+//!                 └──────▼──────────────┘
+//!                     moves/ ┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄ sink.rs ◀── every part puts moves there
+//!                        │
+//!      ┌───────────┬─────┴─────┬────────────────┐
+//!   sharing/ ──▶ native/   clients.rs      sessions.rs ──▶ uploads.rs
+//!                  │                            └─────┬───────┘
+//!             without_app/                       giving_way/
+//! ```
+//! * `jobs.rs` runs what the threads of the app have to do; `events.rs` handles what the reactor sees.
+//! * `moves/` gives a connection to its next owner, and asks `drain.rs` after each step if the engine is over.
 //! * `sharing/`: requests and connections that come from other workers and go to them.
-//! * `drain.rs`: how the engine ends. `memory.rs`: returns memory; `record.rs`: logs requests; `statistics.rs`: statistics.
+//! * `native/`: connections that native threads work on. `uploads.rs`: requests whose bodies are stored.
+//! * `without_app/`: requests that never reach the app. `clients.rs`: connections that become clients.
+//! * `sessions.rs`: the sessions of HTTP/2, whose streams are connections for one request each.
+//! * `giving_way/`: the client that gives way when a total is used up.
+//! * `parties.rs`: the party and the priority of a request. `ends.rs`: the ends of connections. `memory.rs`: returns memory.
+//!   `record.rs`: logs requests. `statistics.rs`: statistics.
+//!
+//! Arrows point down: a part knows neither the parts above it nor the engine. A part that has had a connection returns its
+//! next move; from a thread of its own, or with several connections, it puts the moves into the sink, which is `moves/`.
+//! `parts.rs` makes the parts.
 
+mod clients;
 mod drain;
 mod ends;
 mod events;
 mod giving_way;
 mod job;
 mod jobs;
+mod life;
 mod memory;
 mod moves;
 mod native;
 mod parties;
+mod parts;
 mod record;
 mod sessions;
 mod sharing;
@@ -33,61 +53,23 @@ use crate::cluster::membership::Membership;
 use crate::cluster::scoreboard::Slot;
 use crate::cluster::statistics::Stats;
 use crate::config::{Config, Logs};
-use crate::connection::connections::Connections;
-use crate::connection::turns::TurnTaker;
-use crate::exchange::Services;
 use crate::files::Files;
-use crate::http2::Sessions;
-use crate::limits::budget::Budgets;
 use crate::pubsub::Hub;
-use crate::reactor::Reactor;
-use crate::realtime::{Host, ProcessSubscription, Realtime};
+use crate::realtime::ProcessSubscription;
 use crate::scheduler::Scheduler;
-use crate::spool::{Relief, Spool};
-use crate::sync::{Condvar, Mutex, TryLock};
-use crate::transport::listener::{Endpoint, Listener};
+use crate::transport::listener::Listener;
 use crate::worker::Worker;
-use giving_way::GivingWay;
 use job::Job;
-use memory::Memory;
-use native::{FileSender, Handshakes, LookUpThreads};
-use parties::Parties;
-use sessions::SessionDriver;
-use sharing::{Admission, Arrivals, Handoff, Relays, Transfers};
-use sink::Sink;
-use statistics::Statistics;
-use std::sync::{Arc, Weak};
-use uploads::Uploads;
-use without_app::WithoutApp;
+use jobs::Jobs;
+use moves::Moves;
+use parts::{Foundation, Parts};
+use std::sync::Arc;
 
 /// One worker's server. Made after the fork. Starts no thread before [`Engine::start`].
 pub struct Engine {
-    me: Weak<Engine>,
-    worker: Arc<Worker>,
-    services: Arc<Services>,
-    connections: Arc<Connections>,
-    sessions: SessionDriver,
-    scheduler: Arc<Scheduler<Job>>,
-    statistics: Statistics,
-    parties: Parties,
-    /// Locked by the one thread that polls.
-    reactor: TryLock<Reactor>,
-    /// The endpoints of the listeners, in the order that all workers share. The reactor has the sockets.
-    endpoints: Arc<[Arc<Endpoint>]>,
-    without_app: Arc<WithoutApp>,
-    look_ups: Arc<LookUpThreads>,
-    file_sender: Arc<FileSender>,
-    handshakes: Arc<Handshakes>,
-    uploads: Arc<Uploads>,
-    /// The budgets of all clients.
-    budgets: Arc<Budgets>,
-    giving_way: Arc<GivingWay>,
-    memory: Arc<Memory>,
-    admission: Arc<Admission>,
-    transfers: Transfers,
-    relays: Arc<Relays>,
-    handoff: Handoff,
-    finished: (Mutex<bool>, Condvar),
+    parts: Arc<Parts>,
+    moves: Arc<Moves>,
+    jobs: Arc<Jobs>,
 }
 
 impl Engine {
@@ -103,130 +85,81 @@ impl Engine {
         membership: Option<Membership>,
         hub: Arc<Hub>,
     ) -> std::io::Result<Arc<Engine>> {
-        let endpoints: Arc<[_]> = listeners.iter().map(|one| Arc::clone(one.endpoint())).collect();
         let files = Files::open(&config.files, &config.descriptors)?;
-        let has_room = config.waiting_room;
         let worker = Arc::new(Worker::new(config, logs, membership.as_ref())?);
-        let room = membership.and_then(Membership::into_room);
-        let ledger = room.as_ref().map(|room| &room.scoreboard().ledger);
-        let parties = Parties::new(&worker.config, ledger);
-        let engine = Arc::new_cyclic(|me: &Weak<Engine>| {
-            let (host, relief): (Weak<dyn Host>, Weak<dyn Relief>) = (me.clone(), me.clone());
-            let (spool, budgets) = (Spool::new(&worker.config), budgets(&worker.config));
-            let shared = (Arc::clone(&spool), Arc::clone(&budgets));
-            let services = Services {
-                worker: Arc::clone(&worker),
-                spool,
-                files,
-                realtime: Realtime::new(Arc::clone(&worker), hub, shared, host),
-                relief,
-            };
-            let services = Arc::new(services);
-            let order = parties::order(&worker.config, ledger);
-            let scheduler = Arc::new(Scheduler::new(Arc::clone(&worker), &order));
-            let connections = Connections::new(Arc::clone(&worker));
-            let memory = Memory::new(&services, &connections, &scheduler);
-            let in_line = Arc::default();
-            let sessions = Arc::new(Sessions::new(&services.spool));
-            let giving_way = GivingWay::new(&services, &connections, &sessions, &budgets);
-            let taker: Weak<dyn TurnTaker> = me.clone();
-            let sink: Weak<dyn Sink> = me.clone();
-            let without_app = Arc::new(WithoutApp::new(&services, &endpoints));
-            let look_ups = LookUpThreads::new(&services, &connections, &without_app, Weak::clone(&sink));
-            let file_sender = FileSender::new(&worker, Weak::clone(&sink));
-            let handshakes = Handshakes::new(&worker, &connections, Weak::clone(&sink));
-            let uploads = Uploads::new(&services, &connections, &sessions, &giving_way, sink);
-            let admission = Admission::new(&worker, room.as_ref(), has_room);
-            let arrivals = Arrivals::new(&worker, &connections, &endpoints);
-            let relays = Relays::new(&worker, &connections);
-            Engine {
-                me: me.clone(),
-                transfers: Transfers::new(&scheduler, &admission, &arrivals, &relays),
-                handoff: Handoff::new((&worker, &connections), &admission, &arrivals, &handshakes),
-                admission,
-                relays,
-                handshakes,
-                sessions: SessionDriver::new(
-                    (&worker, &connections),
-                    (&budgets, &sessions),
-                    (&giving_way, &uploads),
-                    &in_line,
-                    taker,
-                ),
-                statistics: Statistics::new(&services, &scheduler, &in_line),
-                connections,
-                budgets,
-                scheduler,
-                parties,
-                without_app,
-                worker,
-                endpoints,
-                reactor: TryLock::new(Reactor::new(listeners)),
-                look_ups,
-                file_sender,
-                uploads,
-                giving_way,
-                memory,
-                services,
-                finished: Default::default(),
-            }
+        let moves = Moves::new(Foundation {
+            worker: Arc::clone(&worker),
+            endpoints: listeners.iter().map(|one| Arc::clone(one.endpoint())).collect(),
+            files,
+            hub,
+            room: membership.and_then(Membership::into_room),
         });
-        engine.worker.announce();
-        Ok(engine)
+        let engine = Engine {
+            parts: Arc::clone(moves.parts()),
+            jobs: Jobs::new(&moves, listeners),
+            moves,
+        };
+        worker.announce();
+        Ok(Arc::new(engine))
     }
 
-    /// What this worker publishes for the others.
+    /// The counters that this worker publishes for the others.
     pub fn counters(&self) -> &Slot {
-        self.worker.counters()
+        self.parts.worker.counters()
     }
 
     /// The current statistics.
     pub fn stats(&self) -> Stats {
-        self.statistics.now()
+        self.parts.statistics.now()
     }
 
-    /// Whether this is the process that serves, and not one that the app has forked ([`note_fork`](crate::note_fork)).
+    /// True in the process that serves, and false in one that the app has forked ([`note_fork`](crate::note_fork)).
     pub fn is_at_home(&self) -> bool {
-        self.worker.is_at_home()
+        self.parts.worker.is_at_home()
     }
 
-    /// Whether response fields may name files (sendfile), so that the app can be told.
+    /// True if response fields may name files (sendfile), so that the app can be told.
     pub fn sends_named_files(&self) -> bool {
-        self.services.files.has_roots()
+        self.parts.services.files.has_roots()
     }
 
     /// A new subscription of the process, for [`Hub::subscribe`]. Its events run in this engine.
     pub fn new_subscription(&self) -> Arc<ProcessSubscription> {
-        ProcessSubscription::new(&self.services.realtime)
+        ProcessSubscription::new(&self.parts.services.realtime)
     }
 
     /// Makes the events of a subscription run in this engine, after its former engine has ended.
     pub fn take_over(&self, subscription: &ProcessSubscription) {
-        subscription.move_to(&self.services.realtime);
+        subscription.move_to(&self.parts.services.realtime);
     }
 
     /// Serves on this thread until the engine has drained or stopped, the app says that the thread is interrupted, or
     /// it has forked and this is the child. Returns at once if `max_threads` threads serve already.
     pub fn serve(&self, app: &impl App) {
-        self.scheduler.serve(self, app);
+        self.parts.scheduler.serve(&*self.jobs, app);
+    }
+
+    /// Puts a task of the app into the ready queue: [`App::task`] is called once for it.
+    pub fn defer(&self) {
+        self.parts.scheduler.schedule(Job::Task);
     }
 
     /// Counts the threads to start at first as starting, and returns how many they are: at least one that serves and
     /// one to hand over to. Each of them must call [`Engine::serve`], or be given up with [`Engine::cancel_thread`].
     pub fn initial_threads(&self) -> usize {
-        let threads = self.scheduler.threads();
-        let wanted = self.worker.config.min_threads.max(2).min(threads.most());
+        let threads = self.parts.scheduler.threads();
+        let wanted = self.parts.worker.config.min_threads.max(2).min(threads.most());
         (0..wanted).take_while(|_| threads.reserve()).count()
     }
 
     /// Counts one more thread as starting. False if there are `max_threads`, or the remaining threads are enough.
     pub fn replace_thread(&self) -> bool {
-        self.scheduler.threads().reserve()
+        self.parts.scheduler.threads().reserve()
     }
 
     /// Gives up a thread that was counted as starting.
     pub fn cancel_thread(&self) {
-        self.scheduler.threads().cancel_start();
+        self.parts.scheduler.threads().cancel_start();
     }
 
     /// Wakes one waiting thread if it has something to do: a request to run, or to poll because no thread polls. May be
@@ -246,36 +179,38 @@ impl Engine {
     /// Sends what waits for other responses, as this thread may be away for long, and then wakes another one. A panic goes
     /// no further: the hook of the language that calls this cannot unwind.
     fn give_way(&self, wake: impl FnOnce(&Scheduler<Job>)) {
-        self.worker.guard("a thread that gives way", || {
-            self.worker.fault("give way");
-            self.sessions.send_delayed();
+        let parts = &self.parts;
+        parts.worker.guard("a thread that gives way", || {
+            parts.worker.fault("give way");
+            parts.sessions.send_delayed();
         });
-        self.worker
-            .guard("a thread that wakes another one", || wake(&self.scheduler));
+        let wake = || wake(&parts.scheduler);
+        parts.worker.guard("a thread that wakes another one", wake);
     }
 
     /// The app on this thread wants the lock of the language back.
     pub fn resume(&self) {
-        self.scheduler.threads().resume();
+        self.parts.scheduler.threads().resume();
     }
 
     /// Ends every wait inside [`App::block`], so that the threads can check for interrupts of their language.
     pub fn interrupt(&self) {
-        if self.is_at_home() {
-            self.worker.guard("an interrupt", || self.scheduler.interrupt());
-        }
+        self.parts.scheduler.interrupt();
     }
 
     #[cfg(test)]
     pub(crate) fn faults(&self) -> &crate::fault::Faults {
-        &self.worker.faults
+        &self.parts.worker.faults
     }
-}
 
-/// Divides the totals of an engine into budgets.
-fn budgets(config: &Config) -> Arc<Budgets> {
-    let requests = config.request_totals.most_memory();
-    let responses = config.response_memory_total_bytes;
-    let (bodies, files) = (config.descriptors.most_bodies(), config.descriptors.most_files());
-    Budgets::new([requests, responses, bodies as u64, files as u64, 0])
+    /// Takes in a connection that no listener accepted.
+    #[cfg(test)]
+    pub(crate) fn attach(&self, transport: crate::transport::Link) {
+        let (interest, endpoint) = (crate::transport::poller::Interest::Read, &self.parts.endpoints[0]);
+        let peer = Some(([127, 0, 0, 1], 1).into());
+        let (connections, now) = (&self.parts.connections, crate::clock::Millis::now());
+        let connection = connections.open(&transport, Some(interest), endpoint, peer, now);
+        let connection = Box::new(connection.expect("it can be watched"));
+        assert!(connections.park(connection, interest).is_ok());
+    }
 }

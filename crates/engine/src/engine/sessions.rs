@@ -2,7 +2,7 @@
 //! request each, and go the way of all others.
 
 use super::giving_way::GivingWay;
-use super::sink::{Onward, Sink};
+use super::sink::{Move, Sink};
 use super::uploads::Uploads;
 use crate::clock::Millis;
 use crate::connection::connections::Connections;
@@ -142,7 +142,7 @@ impl SessionDriver {
             }
             Err(error) => Next::Refuse(error.into()),
         };
-        sink.put(Onward::Settle(Box::new(connection), next));
+        sink.put(Move::Settle(Box::new(connection), next));
     }
 
     /// Goes on with streams for which no event of a socket comes.

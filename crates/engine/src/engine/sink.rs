@@ -2,8 +2,8 @@
 
 use crate::connection::{Connection, Next};
 
-/// The way of a connection after a step.
-pub(super) enum Onward {
+/// The next move of a connection.
+pub(super) enum Move {
     /// To where it has to go next.
     Settle(Box<Connection>, Next),
     /// To the ready queue: its request is known to be for the app.
@@ -11,8 +11,8 @@ pub(super) enum Onward {
 }
 
 /// Takes connections from parts that have several of them, or work on threads of their own. A part that has one connection
-/// returns its way instead.
+/// returns its move instead.
 pub(super) trait Sink: Send + Sync {
-    /// Sends a connection on its way, and makes a thread look at the ready queue if that has a new request.
-    fn put(&self, onward: Onward);
+    /// Makes a move at once. If that brings a request, makes a thread look at the ready queue.
+    fn put(&self, next: Move);
 }

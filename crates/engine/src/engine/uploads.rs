@@ -6,7 +6,7 @@
 //! waited for a while, the session with the most files gives way.
 
 use super::giving_way::GivingWay;
-use super::sink::{Onward, Sink};
+use super::sink::{Move, Sink};
 use crate::clock::Millis;
 use crate::connection::connections::Connections;
 use crate::connection::{Connection, Next};
@@ -62,7 +62,7 @@ impl Upload for StoredBody {
         let Some(sink) = self.sink.upgrade() else { return };
         let Some(worker) = self.worker.upgrade() else { return };
         let next = self.connection.store(scratch, &worker.config, Millis::now());
-        sink.put(Onward::Settle(self.connection, next));
+        sink.put(Move::Settle(self.connection, next));
     }
 }
 
@@ -142,7 +142,7 @@ impl Uploads {
             let Some(key) = next else { break };
             if let Some(mut connection) = self.take(key) {
                 let next = connection.go_on(&self.services.worker.config, now, false);
-                sink.put(Onward::Settle(connection, next));
+                sink.put(Move::Settle(connection, next));
             }
         }
         let mut waiting = self.of_sessions.lock();
@@ -191,7 +191,7 @@ impl Uploads {
             }
             self.queue.lock().pop_front();
             if let Some((next, connection)) = next {
-                sink.put(Onward::Settle(connection, next));
+                sink.put(Move::Settle(connection, next));
             }
         }
     }

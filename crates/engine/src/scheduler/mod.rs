@@ -128,9 +128,11 @@ impl<J: Queued> Scheduler<J> {
         self.threads.suspend(self);
     }
 
-    /// Ends every wait of a thread.
+    /// Ends every wait of a thread, unless this is a process that the app has forked. A panic goes no further.
     pub(crate) fn interrupt(&self) {
-        self.threads.interrupt(self);
+        if self.worker.is_at_home() {
+            self.worker.guard("an interrupt", || self.threads.interrupt(self));
+        }
     }
 
     /// Wakes the monitor if it is parked. One load in the usual case.

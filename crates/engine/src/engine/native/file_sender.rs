@@ -8,7 +8,7 @@ use super::send_queue::{SendQueue, THREADS};
 use crate::clock::Millis;
 use crate::connection::{Connection, Next};
 use crate::engine::record;
-use crate::engine::sink::{Onward, Sink};
+use crate::engine::sink::{Move, Sink};
 use crate::work_queue::Turn;
 use crate::worker::Worker;
 use std::sync::{Arc, Weak};
@@ -67,7 +67,7 @@ impl FileSender {
             if was_late && next == Next::Close {
                 record::slow_client(&self.worker);
             }
-            sink.put(Onward::Settle(connection, next));
+            sink.put(Move::Settle(connection, next));
         });
     }
 }

@@ -9,7 +9,7 @@ use crate::config::fair_by::network;
 use crate::connection::connections::Connections;
 use crate::connection::seats::Seats;
 use crate::connection::{Connection, Next};
-use crate::engine::sink::{Onward, Sink};
+use crate::engine::sink::{Move, Sink};
 use crate::observe::excess::About;
 use crate::transport::listener::refuse;
 use crate::transport::HandshakeError;
@@ -133,7 +133,7 @@ impl Handshakes {
         self.worker.guard("a handshake", || {
             self.worker.fault("shake hands");
             let (connection, next) = self.shake_hands(connection);
-            sink.put(Onward::Settle(connection, next));
+            sink.put(Move::Settle(connection, next));
         });
     }
 

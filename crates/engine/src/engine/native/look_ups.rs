@@ -8,7 +8,7 @@
 use crate::clock::Millis;
 use crate::connection::connections::Connections;
 use crate::connection::Connection;
-use crate::engine::sink::{Onward, Sink};
+use crate::engine::sink::{Move, Sink};
 use crate::engine::without_app::{path_of, WithoutApp};
 use crate::exchange::Services;
 use crate::files::{Client, Found, LookUp, LookUps, Reach, THREADS};
@@ -62,8 +62,8 @@ impl LookUpThreads {
         self.queue.stop();
     }
 
-    /// Leaves the connection's request to the threads. If they do not take it, returns its way without the file.
-    pub(in crate::engine) fn push(&self, mut connection: Box<Connection>) -> Option<Onward> {
+    /// Leaves the connection's request to the threads. If they do not take it, returns the next move without the file.
+    pub(in crate::engine) fn push(&self, mut connection: Box<Connection>) -> Option<Move> {
         let (request, key, now) = (&connection.stream.request, connection.key(), Millis::now());
         let address = connection.stream.peer().map(|peer| peer.ip());
         let client = address.map_or(Client::Connection(key), Client::Address);
@@ -82,7 +82,7 @@ impl LookUpThreads {
     }
 
     /// Answers a request without the result of its look-up.
-    pub(in crate::engine) fn go_on_without_file(&self, mut connection: Box<Connection>) -> Option<Onward> {
+    pub(in crate::engine) fn go_on_without_file(&self, mut connection: Box<Connection>) -> Option<Move> {
         let look_up = connection.end_look_up()?;
         let public = self.services.files.public();
         let is_for_file = look_up.is_file() || public.is_some_and(|public| public.is_below_known_folder(&look_up.path));
@@ -93,13 +93,13 @@ impl LookUpThreads {
                 connection.stream.peers.client(),
                 format_args!("passed a request on to the application without looking for {path:?}: the disk of public_dir does not answer"),
             );
-            return Some(Onward::ToApp(connection));
+            return Some(Move::ToApp(connection));
         }
         let without_app = &self.without_app;
         let close = without_app.respond_with_found(&mut connection, Err(Errno::TIMEDOUT))?;
         // In its next turn: requests behind it may be refused at once, too.
         let next = without_app.go_on_after(&mut connection, close, true);
-        Some(Onward::Settle(connection, next))
+        Some(Move::Settle(connection, next))
     }
 
     fn take_awaiting(&self, look_up: &Arc<LookUp>) -> Option<Box<Connection>> {
@@ -117,9 +117,9 @@ impl LookUpThreads {
             sink.put(match self.without_app.respond_with_found(&mut connection, found) {
                 Some(close) => {
                     let next = self.without_app.go_on_after(&mut connection, close, false);
-                    Onward::Settle(connection, next)
+                    Move::Settle(connection, next)
                 }
-                None => Onward::ToApp(connection),
+                None => Move::ToApp(connection),
             });
         });
     }

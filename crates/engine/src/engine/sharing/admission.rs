@@ -42,12 +42,12 @@ pub(in crate::engine) struct Admission {
 }
 
 impl Admission {
-    pub(in crate::engine) fn new(worker: &Arc<Worker>, room: Option<&Arc<WaitingRoom>>, moves: bool) -> Arc<Admission> {
+    pub(in crate::engine) fn new(worker: &Arc<Worker>, room: Option<&Arc<WaitingRoom>>) -> Arc<Admission> {
         let none = || AtomicMillis::new(NONE);
         Arc::new(Admission {
             worker: Arc::clone(worker),
             room: room.cloned(),
-            waiting_room: room.filter(|_| moves).cloned(),
+            waiting_room: room.filter(|_| worker.config.waiting_room).cloned(),
             short_until: none(),
             recheck_at: none(),
             quiet_until: none(),

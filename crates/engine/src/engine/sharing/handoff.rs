@@ -18,7 +18,7 @@ use crate::connection::connections::Connections;
 use crate::connection::Connection;
 use crate::engine::ends;
 use crate::engine::native::Handshakes;
-use crate::engine::sink::{Onward, Sink};
+use crate::engine::sink::{Move, Sink};
 use crate::transport::listener::Endpoint;
 use crate::transport::poller::{Dispatching, Interest};
 use crate::worker::Worker;
@@ -222,7 +222,7 @@ impl Handoff {
         self.handshakes.await_handshake(&mut connection, now);
         self.worker.guard("a connection", || {
             let next = connection.resume(&self.worker.config, now);
-            sink.put(Onward::Settle(connection, next));
+            sink.put(Move::Settle(connection, next));
         });
     }
 }

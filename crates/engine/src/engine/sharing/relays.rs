@@ -17,7 +17,7 @@ use crate::connection::connections::Connections;
 use crate::connection::relayed::Answer;
 use crate::connection::{Connection, Next};
 use crate::engine::ends;
-use crate::engine::sink::{Onward, Sink};
+use crate::engine::sink::{Move, Sink};
 use crate::exchange::relay;
 use crate::transport::poller::Interest;
 use crate::transport::{Lender, Lent};
@@ -65,7 +65,7 @@ impl Relays {
             Ok(answer) => {
                 connection.await_answer(answer);
                 connection.pass_turn();
-                sink.put(Onward::Settle(connection, Next::AwaitAnswer));
+                sink.put(Move::Settle(connection, Next::AwaitAnswer));
             }
             Err(_) => ends::abort(connection),
         }
@@ -241,7 +241,7 @@ mod tests {
     fn what_was_lent_goes_on_to_another_worker_as_it_came() {
         let server = Server::start(config(), |exchange| reply(exchange, "ok"));
         let engine = &server.engine;
-        let permit = || engine.worker.config.descriptors.for_file().expect("a permit");
+        let permit = || engine.parts.worker.config.descriptors.for_file().expect("a permit");
         let (lender, lent) = Lender::new([permit(), permit()]).expect("descriptors");
         let link: Link = Arc::new(RelayedSocket::new(
             Socket::uncounted(lent.socket),
@@ -250,8 +250,9 @@ mod tests {
         ));
         let peer = Some(([127, 0, 0, 1], 1).into());
         let opened = engine
+            .parts
             .connections
-            .open(&link, None, &engine.endpoints[0], peer, Millis::now());
+            .open(&link, None, &engine.parts.endpoints[0], peer, Millis::now());
         let head = b"GET /lent HTTP/1.1\r\nHost: test\r\n\r\n".to_vec();
         let adopted = opened.expect("it can be watched").adopted(
             (head, Body::Empty, false),
