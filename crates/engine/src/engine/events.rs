@@ -17,7 +17,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How many paused clients are read again in one turn, before other events are handled.
+/// Most paused clients that are read again in one turn, before other events are handled.
 const READ_ON: usize = 16;
 
 /// See the head of this file.
@@ -166,9 +166,9 @@ impl Handler for Events {
         }
         if parts.worker.is_draining() {
             parts.handoff.go_on(now, &*self.moves);
-            self.moves.end_if_drained();
         }
         parts.uploads.resume(now, &*self.moves);
+        self.moves.end_if_drained();
         parts.memory.look_after();
     }
 
