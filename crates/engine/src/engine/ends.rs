@@ -1,11 +1,11 @@
-//! The ends of connections, and what follows a response.
+//! The ends of connections, and the step that follows a response.
 //!
-//! A connection ends when it is dropped: its place gives back what it occupies, and does with the socket what was noted here.
+//! A connection ends when it is dropped: its place gives back what it occupies, and closes, resets or leaves the socket as noted here.
 
 use crate::connection::{Connection, Then};
 use crate::worker::Worker;
 
-/// Ends a connection whose response is incomplete.
+/// Ends a connection in the middle of its response.
 pub(super) fn cut(mut connection: Box<Connection>) {
     connection.place().cut();
 }
@@ -15,12 +15,12 @@ pub(super) fn abort(mut connection: Box<Connection>) {
     connection.place().reset();
 }
 
-/// Forgets a connection whose socket now belongs to another owner.
+/// Forgets a connection that has given its socket to another owner.
 pub(super) fn let_go(mut connection: Box<Connection>) {
     connection.place().give_away();
 }
 
-/// What follows a response. `close`: the response says that the connection ends.
+/// Returns the step that follows a response. `close`: the response says that the connection ends.
 pub(super) fn after_response(worker: &Worker, close: bool) -> Then {
     match close {
         true => Then::Close,

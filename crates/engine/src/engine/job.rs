@@ -17,7 +17,7 @@ pub(crate) enum Job {
     Subscription(Arc<ProcessSubscription>),
     /// A task of the app, see [`App::task`](crate::App::task).
     Task,
-    /// What the app does when there is nothing else to do, see [`App::leisure`](crate::App::leisure).
+    /// Work of the app for idle threads, see [`App::leisure`](crate::App::leisure).
     Leisure,
 }
 

@@ -23,7 +23,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed, Ordering::SeqCst};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What panicked, in the log.
+/// Name in the log for an event that panicked.
 const AN_EVENT: &str = "an event";
 
 /// See the head of this file.

@@ -6,7 +6,7 @@ use crate::scheduler::start_monitor;
 use std::time::Duration;
 
 impl Engine {
-    /// Starts the native threads of this worker. `lock` is that of the language of the app.
+    /// Starts the native threads of this worker. `lock`: the lock of the language of the app.
     ///
     /// # Errors
     /// If they cannot be started.

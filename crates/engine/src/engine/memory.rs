@@ -94,7 +94,7 @@ fn wait_and_trim(memory: &Weak<Memory>) {
 }
 
 impl Bursts {
-    /// Whether a burst is over, with `now` bytes in use. True once per burst.
+    /// True if a burst is over, with `now` bytes in use; once per burst.
     fn has_receded(&self, now: u64) -> bool {
         let peak = self.peak.load(Relaxed);
         let has_receded = burst::is_over(peak, now);

@@ -1,4 +1,4 @@
-//! Where the parts of an engine put a connection that they have had: they do not know its other owners.
+//! The sink of the parts of an engine: a part does not know the other owners of a connection.
 
 use crate::connection::{Connection, Next};
 

@@ -22,7 +22,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-/// How often the poller looks for free descriptors while a connection waits, in case it is not woken for one.
+/// Pause between two looks of the poller for free descriptors while a connection waits, in case it is not woken for one.
 const LOOK: Duration = Duration::from_millis(50);
 
 /// After an upload has waited this long for a descriptor, the session with the most files gives way.

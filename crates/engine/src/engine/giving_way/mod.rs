@@ -1,7 +1,8 @@
-//! When a total of all clients is used up, the largest share of the address that has most gives way (`limits/budget.rs`): a
-//! session of HTTP/2 ends; an HTTP/1 connection with a waiting response is aborted, and so is a WebSocket or an event stream.
-//! Peers that would soon have taken what waits for them are spared as long as there is another one. Of incomplete messages the
-//! one with the largest product of size and age gives way, of the address that has the largest one in sum.
+//! Chooses the client that gives way when a total of all clients is used up: the largest share of the address that has most
+//! (`limits/budget.rs`). A session of HTTP/2 ends; an HTTP/1 connection with a waiting response is aborted, and so is a
+//! WebSocket or an event stream. Peers that would soon have taken their responses are spared as long as there is another
+//! candidate. Of incomplete messages, the message with the largest product of size and age gives way, from the address with
+//! the largest sum of these products.
 //!
 //! `responses.rs`: memory for responses; `sessions.rs`: memory and files of the requests of sessions; `relief.rs`: the slowest
 //! reader, if threads wait for memory.
@@ -37,7 +38,7 @@ pub(super) struct GivingWay {
 struct State {
     /// The session that gives way at present, and the time at which it began.
     leaving: Option<(Weak<Budget>, Millis)>,
-    /// What that session gives back, but for what others have been promised of it.
+    /// Bytes or files that this session gives back, less the promises to others.
     left: u64,
     /// Sessions that have given way for their responses, and when: their memory comes back soon.
     gone: Vec<(Weak<Budget>, Millis)>,

@@ -106,7 +106,7 @@ impl GivingWay {
         unknown.is_some_and(|(_, unknown)| self.end_response(unknown.key, None, now) == GivesWay::Yes)
     }
 
-    /// Whether the address that has most has a large part of the memory for unsent responses.
+    /// True if the address that has most has a large part of the memory for unsent responses.
     fn has_first_large_part(&self) -> bool {
         self.services
             .spool

@@ -1,4 +1,4 @@
-//! Steps of connections and clients to which something has happened, or whose time is over.
+//! Steps of connections and clients, after an event or a time-out.
 
 use super::Moves;
 use crate::clock::Millis;

@@ -1,4 +1,4 @@
-//! The traits through which the parts reach the moves. Each part knows one of them at most, and none of the others.
+//! The traits through which the parts reach the moves.
 
 use super::Moves;
 use crate::connection::turns::TurnTaker;

@@ -13,7 +13,7 @@ use crate::work_queue::Turn;
 use crate::worker::Worker;
 use std::sync::{Arc, Weak};
 
-/// How much lower its priority is than that of the threads that run requests. On an idle processor this makes no
+/// Added to the niceness of the process: threads that run requests go first. On an idle processor this makes no
 /// difference.
 const NICENESS: i32 = 5;
 

@@ -1,5 +1,5 @@
 //! TLS handshakes: one native thread of each worker computes them, one step of each connection in turn, so that neither
-//! the app nor those whose handshakes are over wait for it.
+//! the app nor other connections wait for it.
 //!
 //! Networks take turns, so that one that begins thousands of handshakes delays its own. Of `max_handshakes` and one more,
 //! one is given up: see [`Seats`].

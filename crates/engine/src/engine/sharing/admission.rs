@@ -13,10 +13,10 @@ use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How long the waiting room is left to workers that have more descriptors.
+/// Time for which the waiting room is left to workers that have more descriptors.
 const SHORTAGE: Duration = Duration::from_millis(100);
 
-/// How long the count of the waiting room is ignored after the room was found empty although its count was above zero:
+/// Time for which the count of the waiting room is ignored after the room was found empty although its count was above zero:
 /// another worker is just taking the request out, or was killed while it did.
 const RECHECK: Duration = Duration::from_millis(2);
 

@@ -1,4 +1,4 @@
-//! What another worker has to know to go on with a connection.
+//! Departures: all that another worker needs to go on with a connection.
 
 use crate::clock::Nanos;
 use crate::cluster::waiting_room::Departure;

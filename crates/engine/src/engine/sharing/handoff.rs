@@ -6,8 +6,8 @@
 //!     request here, or runs ──response──▶ idle      (at most UNDER_WAY)
 //! ```
 //! A connection moves when it is between two requests; a request that has arrived is answered first. The bytes of an
-//! incomplete head go with it, and so do those of the next request. No thread of the app is needed: the one that polls
-//! hands off and takes over. A connection for which nobody has a place stays parked, and is served, until nothing has
+//! incomplete head go with it, and so do the bytes of the next request. No thread of the app is needed: the poller hands
+//! off and takes over. A connection for which nobody has a place stays parked, and is served, until nothing has
 //! moved for a while; then it is closed, as it is in a worker that has nobody to hand it to.
 
 use super::departure::departure;
@@ -26,16 +26,16 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed, Ordering::SeqCst};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How long an idle connection stays open after draining has begun, if there is nobody to hand it to.
+/// Time for which an idle connection stays open after draining has begun, if no other worker can take it.
 const DRAIN_IDLE: Duration = Duration::from_millis(250);
 
-/// How long it stays open after the last handoff, if it waits for one.
+/// Time for which an idle connection that waits for a handoff stays open after the last handoff.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Most connections that have been handed off and not yet been taken over, so that none of them waits for long.
 const UNDER_WAY: u64 = 128;
 
-/// How many parked connections are handed off in one turn of the reactor, before other events are handled.
+/// Most parked connections that are handed off in one turn of the reactor, before other events are handled.
 const TURN: usize = 64;
 
 /// Pause before the next attempt, while connections move.
@@ -126,7 +126,7 @@ impl Handoff {
         Ok(())
     }
 
-    /// How long the poller may wait while the drain goes on.
+    /// Longest wait of the poller while the drain goes on.
     pub(in crate::engine) fn drain_pause(&self) -> Option<Duration> {
         let is_over = self.worker.is_stopped() || self.worker.drain_deadline().is_none();
         if is_over || !self.is_due.load(SeqCst) && !self.admission.awaits_handoffs() {

@@ -1,5 +1,5 @@
 //! One queue for the requests of all workers, with TLS and HTTP/2, too. Such a connection cannot change its process, but its
-//! requests can: the worker that has the connection lends whoever runs the request one end of a socket pair, and relays
+//! requests can: the worker that has the connection lends one end of a socket pair to the worker that runs the request, and relays
 //! the response. To the other worker it is a connection for one response.
 //!
 //! ```text
@@ -103,7 +103,7 @@ impl Relays {
         }
     }
 
-    /// What another worker has to know to run the request of a connection that stays here.
+    /// The departure with which another worker runs the request of a connection that stays here.
     fn loan<'a>(&self, connection: &'a Connection, lent: &'a Lent) -> Option<Departure<'a>> {
         let departure = departure_with(connection, &lent.socket)?;
         let [proxy, head, _] = departure.input;
@@ -178,7 +178,7 @@ mod tests {
         release.send(()).expect("it waits");
     }
 
-    /// What the worker got that is about to die, once it is in the room.
+    /// Takes a request out of the room, in the name of a worker that is about to die.
     fn take(room: &WaitingRoom) -> Transfer {
         let mut found = None;
         eventually("a request is lent", || match room.receive(1) {

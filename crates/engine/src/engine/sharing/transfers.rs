@@ -22,14 +22,14 @@ use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How long a worker that was woken for a request may take before another one is woken: its thread may wait for the
+/// Time for a worker that was woken for a request. Then another worker is woken: the thread may wait for the
 /// lock of the language.
 const PROMISE: Duration = Duration::from_millis(2);
 
 /// If turns go by party: most requests in the waiting room.
 const MOST_OFFERED: u64 = 4;
 
-/// If turns go by party: how long a request waits for its turn before it is offered to other workers.
+/// If turns go by party: the wait of a request for its turn before it is offered to other workers.
 const OFFER_PATIENCE: Duration = Duration::from_nanos(1_000_000);
 
 /// If turns go by party: pause between two offers of requests that leave the free threads to others.

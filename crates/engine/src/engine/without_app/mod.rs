@@ -38,7 +38,7 @@ pub(super) struct WithoutApp {
     redirect: Option<Redirect>,
 }
 
-/// How a request is served without the app.
+/// The result for a request that is none for the app.
 enum Served {
     /// The response is written. `close`: the connection ends with it.
     Responded { close: bool },

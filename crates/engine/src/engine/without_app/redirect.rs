@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 const USUAL_PORT: u16 = 443;
 
-/// Where clients come again.
+/// The target of redirects.
 pub(super) enum Redirect {
     ToPort(u16),
     /// To the first listener with TLS, which has this port.
@@ -59,7 +59,7 @@ impl Redirect {
     }
 }
 
-/// The same with TLS. The host is that of the request: it was checked, and nothing but a client's own request sets it.
+/// The same target with `https`. The host comes from the request: it was checked, and only the client itself sets it.
 fn location(stream: &Stream, port: u16) -> Option<Vec<u8>> {
     let request = &stream.request;
     let (host, _) = host_and_port(stream.authority()?)?;
