@@ -124,9 +124,3 @@ impl NewClients {
         }
     }
 }
-
-impl std::fmt::Debug for NewClients {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.debug_struct("NewClients").finish_non_exhaustive()
-    }
-}

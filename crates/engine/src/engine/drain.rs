@@ -84,3 +84,50 @@ impl Drain {
         true
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::Millis;
+    use crate::config::Logs;
+    use crate::support::{config, PATIENCE};
+    use crate::worker::Count;
+
+    fn drain() -> (Arc<Worker>, Drain) {
+        let worker = Arc::new(Worker::new(config(), Logs::default(), None).expect("a poll set"));
+        let drain = Drain::new(&worker, &Admission::new(&worker, None));
+        (worker, drain)
+    }
+
+    #[test]
+    fn a_drain_is_over_when_the_listeners_are_empty_and_no_connection_is_left() {
+        let (worker, drain) = drain();
+        assert!(!drain.is_over(), "it serves");
+        worker.begin_drain(false);
+        assert!(!drain.is_over(), "connections may wait at the listeners");
+        worker.set_drain_deadline(Millis::now());
+        let connection = Count::connection(&worker);
+        assert!(!drain.is_over(), "a connection is open");
+        drop(connection);
+        assert!(drain.is_over());
+    }
+
+    #[test]
+    fn a_stopped_engine_does_not_wait_for_its_listeners() {
+        let (worker, drain) = drain();
+        worker.stop();
+        assert!(drain.is_over());
+    }
+
+    #[test]
+    fn a_wait_lasts_until_the_engine_has_ended() {
+        let (_, drain) = drain();
+        assert!(!drain.wait(Some(Duration::ZERO)));
+        std::thread::scope(|scope| {
+            let waits = scope.spawn(|| drain.wait(Some(PATIENCE)));
+            drain.finish();
+            assert!(waits.join().expect("no panic"));
+        });
+        assert!(drain.wait(Some(Duration::ZERO)));
+    }
+}

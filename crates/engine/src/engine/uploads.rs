@@ -42,19 +42,11 @@ pub(super) struct Uploads {
 }
 
 /// A connection whose body the spooler stores.
+#[derive(Debug)]
 struct StoredBody {
     worker: Weak<Worker>,
     sink: Weak<dyn Sink>,
     connection: Box<Connection>,
-}
-
-impl std::fmt::Debug for StoredBody {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter
-            .debug_struct("StoredBody")
-            .field("connection", &self.connection)
-            .finish_non_exhaustive()
-    }
 }
 
 impl Upload for StoredBody {

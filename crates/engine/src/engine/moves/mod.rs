@@ -1,8 +1,8 @@
 //! The moves of a connection between its owners: the reactor, the ready queue, the native threads; and its end. Nothing
 //! else moves connections: the parts put a move into the sink, or return it.
 //!
-//! `steps.rs`: steps of connections and clients. `ending.rs`: the end of the engine. `traits.rs`: the traits through which the
-//! parts reach this.
+//! `steps.rs`: steps of connections and clients. `ending.rs`: the end of the engine. `traits.rs`: the traits that the parts
+//! know.
 
 mod ending;
 mod steps;
