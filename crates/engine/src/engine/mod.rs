@@ -6,7 +6,7 @@
 //!                 │      │               │
 //!              jobs.rs ──┼──────▶ events.rs
 //!                 └──────▼──────────────┘
-//!                     moves/ ┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄ sink.rs ◀── every part puts moves there
+//!                     moves/ ┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄ sink.rs ◀── the parts put moves there
 //!                        │
 //!      ┌───────────┬─────┴─────┬────────────────┐
 //!   sharing/ ──▶ native/   clients.rs      sessions.rs ──▶ uploads.rs
