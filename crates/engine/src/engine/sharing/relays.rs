@@ -1,5 +1,5 @@
 //! One queue for the requests of all workers, with TLS and HTTP/2, too. Such a connection cannot change its process, but its
-//! requests can: the worker that has the connection lends whoever runs the request one end of a socket pair, and relays
+//! requests can: the worker that has the connection lends one end of a socket pair to the worker that runs the request, and relays
 //! the response. To the other worker it is a connection for one response.
 //!
 //! ```text
@@ -10,25 +10,46 @@
 //! WebSockets and event streams begin where their connections are: they may stay for days, and one that is relayed would
 //! end with either worker.
 
-use super::Engine;
+use super::departure::departure_with;
 use crate::clock::Millis;
-use crate::cluster::waiting_room::{Departure, Sent};
+use crate::cluster::waiting_room::{Departure, Sent, WaitingRoom};
+use crate::connection::connections::Connections;
 use crate::connection::relayed::Answer;
 use crate::connection::{Connection, Next};
+use crate::engine::ends;
+use crate::engine::sink::{Move, Sink};
 use crate::exchange::relay;
 use crate::transport::poller::Interest;
 use crate::transport::{Lender, Lent};
+use crate::worker::Worker;
 use std::sync::Arc;
 
-impl Engine {
-    /// Sends the request of a connection that has to stay to the waiting room. If that is not possible, it gets the
-    /// connection back, and what went wrong.
-    pub(super) fn lend(&self, mut connection: Box<Connection>) -> Result<(), (Box<Connection>, Sent)> {
-        let may_stay = connection.stream.request.offers_upgrade() || connection.stream.request.wants_event_stream();
-        let room = self.waiting_room.as_ref().zip(self.worker.shared());
-        let Some((room, (_, slot))) = room.filter(|_| !may_stay) else {
+/// See the head of this file.
+pub(in crate::engine) struct Relays {
+    worker: Arc<Worker>,
+    connections: Arc<Connections>,
+}
+
+impl Relays {
+    pub(in crate::engine) fn new(worker: &Arc<Worker>, connections: &Arc<Connections>) -> Arc<Relays> {
+        Arc::new(Relays {
+            worker: Arc::clone(worker),
+            connections: Arc::clone(connections),
+        })
+    }
+
+    /// Sends the request of a connection that has to stay to the waiting room, from the worker with that number. If that is
+    /// not possible, returns the connection, and what went wrong.
+    pub(super) fn lend(
+        &self,
+        mut connection: Box<Connection>,
+        (room, slot): (&WaitingRoom, usize),
+        sink: &dyn Sink,
+    ) -> Result<(), (Box<Connection>, Sent)> {
+        let has_to_stay = connection.stream.request.offers_upgrade() || connection.stream.request.wants_event_stream();
+        if has_to_stay {
             return Err((connection, Sent::TooLong));
-        };
+        }
         let Some((lender, lent)) = self.open_lender() else {
             return Err((connection, Sent::TooLong));
         };
@@ -44,9 +65,9 @@ impl Engine {
             Ok(answer) => {
                 connection.await_answer(answer);
                 connection.pass_turn();
-                self.settle(connection, Next::AwaitAnswer);
+                sink.put(Move::Settle(connection, Next::AwaitAnswer));
             }
-            Err(_) => self.abort(connection),
+            Err(_) => ends::abort(connection),
         }
         Ok(())
     }
@@ -59,17 +80,17 @@ impl Engine {
 
     /// Parks a connection whose answer comes from another worker. `reads`: until there is more of it; otherwise until the
     /// peer takes more.
-    pub(super) fn park_for_answer(&self, mut connection: Box<Connection>, reads: bool) {
+    pub(in crate::engine) fn park_for_answer(&self, mut connection: Box<Connection>, reads: bool) {
         let interest = if reads { Interest::Nothing } else { Interest::Write };
         match connection.watch_answer(reads) {
-            Ok(()) => self.park(connection, interest),
-            Err(_) => self.abort(connection),
+            Ok(()) => drop(self.connections.park(connection, interest)),
+            Err(_) => ends::abort(connection),
         }
     }
 
     /// The app in the other worker has taken its end of the socket pair: from now on bytes go both ways, and a native
     /// thread carries them.
-    pub(super) fn relay_both_ways(&self, mut connection: Box<Connection>) {
+    pub(in crate::engine) fn relay_both_ways(&self, mut connection: Box<Connection>) {
         let ahead = std::mem::take(&mut connection.stream.input);
         let answered = connection.stream.output.take_unsent();
         let joined = connection.give_socket().map(|socket| {
@@ -77,14 +98,14 @@ impl Engine {
             relay::join(&transport, &socket, ahead, answered)
         });
         match joined {
-            Some(Ok(())) => self.let_go(connection),
-            _ => self.abort(connection),
+            Some(Ok(())) => ends::let_go(connection),
+            _ => ends::abort(connection),
         }
     }
 
-    /// What another worker has to know to run the request of a connection that stays here.
+    /// The departure with which another worker runs the request of a connection that stays here.
     fn loan<'a>(&self, connection: &'a Connection, lent: &'a Lent) -> Option<Departure<'a>> {
-        let departure = self.departure_with(connection, &lent.socket)?;
+        let departure = departure_with(connection, &lent.socket)?;
         let [proxy, head, _] = departure.input;
         Some(Departure {
             input: [proxy, head, &[]],
@@ -98,9 +119,10 @@ impl Engine {
 
 #[cfg(test)]
 mod tests {
+    use super::super::departure::departure;
     use super::*;
     use crate::clock::Nanos;
-    use crate::cluster::waiting_room::{Received, Transfer, WaitingRoom};
+    use crate::cluster::waiting_room::{Received, Transfer};
     use crate::fault::Fault;
     use crate::http::body::Body;
     use crate::support::http2::{get, Http2Client};
@@ -156,7 +178,7 @@ mod tests {
         release.send(()).expect("it waits");
     }
 
-    /// What the worker got that is about to die, once it is in the room.
+    /// Takes a request out of the room, in the name of a worker that is about to die.
     fn take(room: &WaitingRoom) -> Transfer {
         let mut found = None;
         eventually("a request is lent", || match room.receive(1) {
@@ -219,7 +241,7 @@ mod tests {
     fn what_was_lent_goes_on_to_another_worker_as_it_came() {
         let server = Server::start(config(), |exchange| reply(exchange, "ok"));
         let engine = &server.engine;
-        let permit = || engine.worker.config.descriptors.for_file().expect("a permit");
+        let permit = || engine.parts.worker.config.descriptors.for_file().expect("a permit");
         let (lender, lent) = Lender::new([permit(), permit()]).expect("descriptors");
         let link: Link = Arc::new(RelayedSocket::new(
             Socket::uncounted(lent.socket),
@@ -228,8 +250,9 @@ mod tests {
         ));
         let peer = Some(([127, 0, 0, 1], 1).into());
         let opened = engine
+            .parts
             .connections
-            .open(&link, None, &engine.endpoints[0], peer, Millis::now());
+            .open(&link, None, &engine.parts.endpoints[0], peer, Millis::now());
         let head = b"GET /lent HTTP/1.1\r\nHost: test\r\n\r\n".to_vec();
         let adopted = opened.expect("it can be watched").adopted(
             (head, Body::Empty, false),
@@ -239,7 +262,7 @@ mod tests {
         );
         let mut connection = adopted.expect("a request");
         let (room, _) = room();
-        let departure = engine.departure(&connection).expect("it can move");
+        let departure = departure(&connection).expect("it can move");
         assert_eq!(room.send(&departure, 0), Sent::Done);
         connection.place().give_away();
         drop((connection, link));

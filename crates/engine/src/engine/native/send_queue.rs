@@ -1,7 +1,7 @@
 //! The turns of the file sender: one connection at a time, in order, as long as the disk answers.
 //!
 //! A thread that has been with one slice for long waits for a disk. Then another thread goes on with the others, but one
-//! thread is left for those whose bytes are elsewhere: one disk that does not answer stops nobody who needs another one.
+//! thread is left for files on other disks: a disk that does not answer does not stop the files of another disk.
 
 use crate::clock::Millis;
 use crate::sync::{Condvar, Mutex, MutexGuard};
@@ -9,7 +9,7 @@ use crate::work_queue::{Turn, LOOK};
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// How many native threads send.
+/// Native threads that send.
 pub(super) const THREADS: usize = 4;
 
 /// Most of them that wait for one disk.
@@ -18,7 +18,7 @@ const MOST_OF_DISK: usize = THREADS - 1;
 /// A slice that takes longer waits for its disk.
 const LONG: Duration = Duration::from_millis(100);
 
-/// Where the next bytes of a connection are: the device, or `None` for the temporary folder.
+/// The disk with the next bytes of a connection: the device, or `None` for the temporary folder.
 pub(super) type Disk = Option<u64>;
 
 pub(super) struct SendQueue<T> {
@@ -37,7 +37,7 @@ struct State<T> {
     next: u64,
     /// With their starts.
     running: Vec<(Disk, Millis)>,
-    /// Whether a thread waits for work, and has not been woken: at most one, so that the same one works, with warm caches.
+    /// True if a thread waits for work, and has not been woken: at most one, so that the same one works, with warm caches.
     is_ready: bool,
     /// Threads that only take the place of others.
     resting: usize,
@@ -45,7 +45,7 @@ struct State<T> {
     is_stopped: bool,
 }
 
-/// The idle thread that looks whether the one that works waits for its disk. The others sleep on, so a slice costs one
+/// The idle thread that looks if the working thread waits for its disk. The others sleep on, so a slice costs one
 /// wake-up at most.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Watcher {
@@ -56,7 +56,7 @@ enum Watcher {
     Looking,
 }
 
-/// Those whose next bytes are on one disk, each with its number.
+/// Items with their next bytes on one disk, each with its number.
 struct Line<T> {
     disk: Disk,
     items: VecDeque<(u64, T)>,
@@ -82,7 +82,7 @@ impl<T> Default for SendQueue<T> {
 }
 
 impl<T> State<T> {
-    /// Whether a thread sends, and does not wait for its disk as far as is known.
+    /// True if a thread sends, and is not known to wait for its disk.
     fn is_working(&self, now: Millis) -> bool {
         self.running.iter().any(|(_, since)| now - *since < LONG)
     }
@@ -182,7 +182,7 @@ impl<T> SendQueue<T> {
     /// A thread has sent a slice from that disk.
     pub(super) fn ended(&self, disk: Disk) {
         let mut state = self.state.lock();
-        // Those of one disk need not be told apart: the longest is counted as the one that has ended last.
+        // The threads of one disk need not be told apart: the entry that began last is removed.
         if let Some(index) = state.running.iter().rposition(|(other, _)| *other == disk) {
             state.running.remove(index);
         }

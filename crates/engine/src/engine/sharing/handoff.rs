@@ -6,30 +6,36 @@
 //!     request here, or runs ──response──▶ idle      (at most UNDER_WAY)
 //! ```
 //! A connection moves when it is between two requests; a request that has arrived is answered first. The bytes of an
-//! incomplete head go with it, and so do those of the next request. No thread of the app is needed: the one that polls
-//! hands off and takes over. A connection for which nobody has a place stays parked, and is served, until nothing has
+//! incomplete head go with it, and so do the bytes of the next request. No thread of the app is needed: the poller hands
+//! off and takes over. A connection for which nobody has a place stays parked, and is served, until nothing has
 //! moved for a while; then it is closed, as it is in a worker that has nobody to hand it to.
 
-use super::Engine;
+use super::departure::departure;
+use super::{Admission, Arrivals};
 use crate::clock::Millis;
-use crate::cluster::waiting_room::{Received, Sent, Transfer, WaitingRoom};
-use crate::connection::{Connection, Then};
+use crate::cluster::waiting_room::{Received, Sent, Transfer};
+use crate::connection::connections::Connections;
+use crate::connection::Connection;
+use crate::engine::ends;
+use crate::engine::native::Handshakes;
+use crate::engine::sink::{Move, Sink};
 use crate::transport::listener::Endpoint;
 use crate::transport::poller::{Dispatching, Interest};
+use crate::worker::Worker;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed, Ordering::SeqCst};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How long an idle connection stays open after draining has begun, if there is nobody to hand it to.
+/// Time for which an idle connection stays open after draining has begun, if no other worker can take it.
 const DRAIN_IDLE: Duration = Duration::from_millis(250);
 
-/// How long it stays open after the last handoff, if it waits for one.
+/// Time for which an idle connection that waits for a handoff stays open after the last handoff.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Most connections that have been handed off and not yet been taken over, so that none of them waits for long.
 const UNDER_WAY: u64 = 128;
 
-/// How many parked connections are handed off in one turn of the reactor, before other events are handled.
+/// Most parked connections that are handed off in one turn of the reactor, before other events are handled.
 const TURN: usize = 64;
 
 /// Pause before the next attempt, while connections move.
@@ -38,44 +44,62 @@ const PAUSE: Duration = Duration::from_millis(1);
 /// The same while nobody has a place for more.
 const LONG_PAUSE: Duration = Duration::from_millis(20);
 
-/// What a worker that drains still has to do.
-#[derive(Default)]
-pub(super) struct Handoff {
-    /// Whether connections may be parked that have not been handed off.
+/// See the head of this file.
+pub(in crate::engine) struct Handoff {
+    worker: Arc<Worker>,
+    connections: Arc<Connections>,
+    admission: Arc<Admission>,
+    arrivals: Arc<Arrivals>,
+    handshakes: Arc<Handshakes>,
+    /// True if connections may be parked that have not been handed off.
     is_due: AtomicBool,
 }
 
-/// The sending side.
-impl Engine {
-    /// What follows a response.
-    pub(super) fn after_response(&self, close: bool) -> Then {
-        match close {
-            true => Then::Close,
-            false if self.worker.hands_off() => Then::HandOff,
-            false => Then::NextRequest,
+impl Handoff {
+    pub(in crate::engine) fn new(
+        (worker, connections): (&Arc<Worker>, &Arc<Connections>),
+        admission: &Arc<Admission>,
+        arrivals: &Arc<Arrivals>,
+        handshakes: &Arc<Handshakes>,
+    ) -> Handoff {
+        Handoff {
+            worker: Arc::clone(worker),
+            connections: Arc::clone(connections),
+            admission: Arc::clone(admission),
+            arrivals: Arc::clone(arrivals),
+            handshakes: Arc::clone(handshakes),
+            is_due: AtomicBool::new(false),
         }
     }
 
+    /// Leaves a connection to the reactor; one that cannot be parked ends.
+    fn park(&self, connection: Box<Connection>) {
+        drop(self.connections.park(connection, Interest::Read));
+    }
+}
+
+/// The sending side.
+impl Handoff {
     /// The listeners are closed: idle connections get a deadline, or are handed off from now on.
-    pub(super) fn begin_handoff(&self, now: Millis) {
+    pub(in crate::engine) fn begin(&self, now: Millis) {
         let hands_off = self.worker.hands_off();
         self.connections
             .hurry_idle(now + if hands_off { PATIENCE } else { DRAIN_IDLE });
-        self.handoff.is_due.store(hands_off, SeqCst);
+        self.is_due.store(hands_off, SeqCst);
     }
 
     /// Parks a connection that waits for its peer, unless another worker takes it over.
-    pub(super) fn park_or_hand_off(&self, connection: Box<Connection>) {
+    pub(in crate::engine) fn park_or_hand_off(&self, connection: Box<Connection>) {
         if !self.worker.is_retiring() || !connection.can_move() {
-            return self.park(connection, Interest::Read);
+            return self.park(connection);
         }
         if let Err((connection, _)) = self.hand_off(connection) {
             if connection.is_idle() {
                 self.worker.put_off_drain_deadline(Millis::now() + DRAIN_IDLE);
             }
-            self.park(connection, Interest::Read);
+            self.park(connection);
             // Behind the connection, so that the poller finds it.
-            self.handoff.is_due.store(true, SeqCst);
+            self.is_due.store(true, SeqCst);
             if !Dispatching::is_here() {
                 self.worker.poller.wake();
             }
@@ -83,46 +107,45 @@ impl Engine {
     }
 
     /// Hands a connection to another worker, or gives it back with what went wrong.
-    pub(super) fn hand_off(&self, connection: Box<Connection>) -> Result<(), (Box<Connection>, Sent)> {
-        let heir = self.room.as_ref().zip(self.worker.shared());
+    pub(in crate::engine) fn hand_off(&self, connection: Box<Connection>) -> Result<(), (Box<Connection>, Sent)> {
+        let heir = self.admission.room().zip(self.worker.shared());
         let Some((room, (_, slot))) = heir.filter(|_| self.worker.hands_off()) else {
             return Err((connection, Sent::Full));
         };
         if room.handoffs().len() >= UNDER_WAY || !self.worker.others_have_place() {
             return Err((connection, Sent::Full));
         }
-        let departure = self.departure(&connection);
+        let departure = departure(&connection);
         let sent = departure.map_or(Sent::TooLong, |departure| room.handoffs().send(&departure, slot));
         if sent != Sent::Done {
             return Err((connection, sent));
         }
-        self.counters().handed_off.fetch_add(1, Relaxed);
+        self.worker.counters().handed_off.fetch_add(1, Relaxed);
         self.worker.put_off_drain_deadline(Millis::now() + PATIENCE);
-        self.let_go(connection);
+        ends::let_go(connection);
         Ok(())
     }
 
-    /// How long the poller may wait while the drain goes on.
-    pub(super) fn drain_pause(&self) -> Option<Duration> {
+    /// Longest wait of the poller while the drain goes on.
+    pub(in crate::engine) fn drain_pause(&self) -> Option<Duration> {
         let is_over = self.worker.is_stopped() || self.worker.drain_deadline().is_none();
-        if is_over || !self.handoff.is_due.load(SeqCst) && !self.awaits_handoffs() {
+        if is_over || !self.is_due.load(SeqCst) && !self.admission.awaits_handoffs() {
             return None;
         }
-        let is_moving = self.room.as_ref().is_some_and(|room| room.handoffs().is_occupied());
+        let is_moving = self.admission.are_connections_handed_off();
         Some(if is_moving { PAUSE } else { LONG_PAUSE })
     }
 
     /// Hands off parked connections, and takes over what nobody else would. Called by the poller, when all events of a
     /// poll were handled.
-    pub(super) fn continue_drain(&self, now: Millis) {
+    pub(in crate::engine) fn go_on(&self, now: Millis, sink: &dyn Sink) {
         if self.worker.is_stopped() || self.worker.drain_deadline().is_none() {
             return;
         }
-        if self.handoff.is_due.swap(false, SeqCst) {
+        if self.is_due.swap(false, SeqCst) {
             self.hand_off_parked(now);
         }
-        while self.awaits_handoffs() && self.take_handoff(now) {}
-        self.finish_if_drained();
+        while self.admission.awaits_handoffs() && self.take_over(now, sink) {}
     }
 
     /// There is nobody to hand connections to, or nobody any more: idle ones need not wait for that.
@@ -147,64 +170,59 @@ impl Engine {
             };
             if let Err((connection, sent)) = handed {
                 is_full |= sent == Sent::Full;
-                self.park(connection, Interest::Read);
+                self.park(connection);
             }
         }
         if has_more || is_full {
-            self.handoff.is_due.store(true, SeqCst);
+            self.is_due.store(true, SeqCst);
         }
     }
 }
 
 /// The receiving side.
-impl Engine {
-    /// Whether this worker takes over connections.
-    pub(super) fn admits_handoffs(&self) -> bool {
-        self.room.is_some() && !self.worker.is_stopped() && self.admits_transfers()
-    }
-
-    /// Whether connections have been handed off that depend on this worker, because no other one goes on.
-    pub(super) fn awaits_handoffs(&self) -> bool {
-        let is_occupied = |room: &Arc<WaitingRoom>| room.handoffs().is_occupied();
-        self.room.as_ref().is_some_and(is_occupied) && !self.leaves_transfers()
-    }
-
+impl Handoff {
     /// Takes over one connection. False if there is none, or it cannot be taken now.
-    pub(super) fn take_handoff(&self, now: Millis) -> bool {
-        let Some((room, (_, slot))) = self.room.as_ref().zip(self.worker.shared()) else {
+    pub(in crate::engine) fn take_over(&self, now: Millis, sink: &dyn Sink) -> bool {
+        let Some((room, (_, slot))) = self.admission.room().zip(self.worker.shared()) else {
             return false;
         };
         match room.handoffs().receive(slot) {
-            Received::Transfer(transfer) => self.go_on_with(transfer, now),
+            Received::Transfer(transfer) => self.go_on_with(transfer, now, sink),
             Received::Nobody => return false,
             Received::Short => {
-                self.lack_descriptors("connections that were handed off");
+                self.admission.lack_descriptors("connections that were handed off");
                 return false;
             }
-            Received::Spoiled(_) => self.log_transfer("closed a connection that was handed off: descriptors ran out"),
+            Received::Spoiled(_) => self
+                .admission
+                .log("closed a connection that was handed off: descriptors ran out"),
         }
         true
     }
 
-    fn go_on_with(&self, transfer: Transfer, now: Millis) {
+    fn go_on_with(&self, transfer: Transfer, now: Millis, sink: &dyn Sink) {
         let Transfer {
             socket, origin, peer, ..
         } = transfer;
-        let interest = Some(Interest::Read);
-        let mut connection = match self.connection_of((socket, origin, peer), interest, Endpoint::transport) {
+        let arrived = (socket, origin, peer);
+        let connection = self
+            .arrivals
+            .connection_of(arrived, Some(Interest::Read), Endpoint::transport);
+        let mut connection = match connection {
             Ok(connection) => Box::new(connection),
             Err((_, reason)) => {
-                return self.log_transfer(&format!("closed a connection that was handed off: {reason}"))
+                let line = format!("closed a connection that was handed off: {reason}");
+                return self.admission.log(&line);
             }
         };
-        self.counters().taken_over.fetch_add(1, Relaxed);
+        self.worker.counters().taken_over.fetch_add(1, Relaxed);
         self.worker.put_off_drain_deadline(now + DRAIN_IDLE);
         connection.await_introduction(transfer.awaited);
         connection.taken_over(transfer.stage, transfer.input, transfer.served);
-        self.await_handshake(&mut connection, now);
+        self.handshakes.await_handshake(&mut connection, now);
         self.worker.guard("a connection", || {
             let next = connection.resume(&self.worker.config, now);
-            self.settle(connection, next);
+            sink.put(Move::Settle(connection, next));
         });
     }
 }
