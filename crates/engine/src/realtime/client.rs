@@ -5,9 +5,8 @@
 
 use super::carrier::Carrier;
 use super::clients::index;
-use super::ending::Ending;
 use super::inbox::{Event, Inbox};
-use super::outbox::Frames;
+use super::outbox::Outbox;
 use super::reader::Reader;
 use super::subscriptions::Subscriptions;
 use super::{Realtime, Scheduled};
@@ -16,7 +15,6 @@ use crate::config::fair_by::Party;
 use crate::http::own_chunks::OwnChunks;
 use crate::limits::budget::Budget;
 use crate::limits::holders::Owner;
-use crate::limits::meter::Meter;
 use crate::sync::Mutex;
 use crate::transport::poller::Key;
 use crate::transport::Link;
@@ -71,51 +69,6 @@ pub(super) enum State {
     /// The last frame is being sent after a failure; what the peer still sends is discarded.
     Failed,
     Closed,
-}
-
-pub(super) struct Outbox {
-    /// `None` once the client is released.
-    pub(super) transport: Option<Link>,
-    /// As a client, until it is released.
-    pub(super) count: Option<Count>,
-    /// `None` until the client has begun, and once it is released.
-    pub(super) carrier: Option<Carrier>,
-    pub(super) frames: Frames,
-    /// When the socket last took something, or was first offered what it has not taken.
-    pub(super) moved: Millis,
-    /// Measures how fast the client takes what waits.
-    pub(super) meter: Meter,
-    /// What the poller watches the socket for.
-    pub(super) reads: bool,
-    pub(super) writes: bool,
-    /// Whether something was written since the app last got [`Event::Drained`].
-    pub(super) owes_drained: bool,
-    /// Finds the data in a response that the app frames itself.
-    pub(super) own_chunks: Option<Box<OwnChunks>>,
-    /// Bytes that are missing of a response whose length was announced.
-    pub(super) missing: Option<u64>,
-    pub(super) ending: Option<Ending>,
-    /// Whether a response ends as one that is not complete.
-    pub(super) is_cut: bool,
-}
-
-impl Outbox {
-    /// The part of `data` that belongs to a response with an announced length; all of it for others.
-    pub(super) fn within_length<'a>(&mut self, data: &'a [u8]) -> &'a [u8] {
-        let Some(missing) = &mut self.missing else { return data };
-        let most = usize::try_from(*missing).unwrap_or(usize::MAX);
-        let data = &data[..data.len().min(most)];
-        *missing -= data.len() as u64;
-        data
-    }
-
-    /// Called before something is queued. If nothing waits, the time-outs of writing start now.
-    pub(super) fn begin(&mut self) {
-        if self.frames.is_empty() {
-            self.moved = Millis::now();
-            self.meter = Meter::begin(self.moved);
-        }
-    }
 }
 
 /// A client; see the head of this file.
@@ -220,21 +173,7 @@ impl Client {
                 beginning.protocol,
                 beginning.deflate,
             )),
-            outbox: Mutex::new(Outbox {
-                transport: Some(beginning.transport),
-                count: Some(beginning.count),
-                carrier: None,
-                frames: Frames::default(),
-                moved: now,
-                meter: Meter::begin(now),
-                reads: false,
-                writes: false,
-                owes_drained: false,
-                own_chunks: None,
-                missing: None,
-                ending: None,
-                is_cut: false,
-            }),
+            outbox: Mutex::new(Outbox::new(beginning.transport, beginning.count, now)),
             inbox: Mutex::default(),
             subscriptions: Mutex::default(),
             lags: AtomicBool::new(false),

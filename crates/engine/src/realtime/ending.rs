@@ -13,11 +13,11 @@
 //! of HTTP/2 with their close frame. The last frame is sent, then the server's half of the connection is closed. What the
 //! peer still sends is discarded for a while, so that no reset overtakes the last frame (RFC 6455 §7.1.1).
 
-use super::carrier::{Carrier, Lender};
-use super::client::{Client, Outbox, Protocol, State};
+use super::client::{Client, Protocol, State};
 use super::encoding;
+use super::frames::Frame;
 use super::inbox::{Event, LastWord};
-use super::outbox::Frame;
+use super::outbox::Outbox;
 use super::turns::GOING_AWAY;
 use super::Realtime;
 use crate::clock::Millis;
@@ -57,7 +57,7 @@ pub(super) struct Ending {
     /// Whether the server's half of the connection is closed.
     is_shut: bool,
     /// Whether a response is complete and with the kernel, so that another request may follow.
-    is_complete: bool,
+    pub(super) is_complete: bool,
 }
 
 impl Ending {
@@ -80,34 +80,6 @@ impl Ending {
             _ => late.min(now + self.patience),
         };
         true
-    }
-}
-
-impl Outbox {
-    /// Sends as much as the kernel takes at once.
-    fn send_now(&mut self) {
-        let Some(transport) = &self.transport else { return };
-        let (mut taken, mut before) = (0, usize::MAX);
-        while taken != before {
-            before = taken;
-            if self.frames.flush(&**transport, &mut taken).is_err() {
-                break;
-            }
-        }
-    }
-
-    /// Whether the end of what is queued comes before the end that was announced.
-    fn is_short(&self) -> bool {
-        self.missing.is_some_and(|missing| missing > 0)
-    }
-
-    /// After a complete response, who gets the connection back.
-    fn take_lender(&mut self) -> Option<Box<dyn Lender>> {
-        let is_complete = self.ending.as_ref().is_some_and(|ending| ending.is_complete);
-        match self.carrier.take_if(|carrier| is_complete && carrier.is_lent())? {
-            Carrier::Lent(lender) => Some(lender),
-            Carrier::Own { .. } | Carrier::Foreign { .. } => None,
-        }
     }
 }
 

@@ -3,8 +3,8 @@
 //! * [`Client`] (`client.rs`) is one of them, shared by all that write to it (`sending.rs`); `ending.rs` ends it.
 //! * `reader.rs` and `decoding.rs` turn what the peer sends into events; `inbox.rs` keeps those in order until a thread
 //!   runs them, one at a time (`turns.rs`); `intake.rs` bounds what waits in all inboxes, `unfinished.rs`
-//!   incomplete messages; `outbox.rs` keeps what the
-//!   peer has not taken yet; `encoding.rs` makes frames.
+//!   incomplete messages; `outbox.rs` has what the
+//!   peer has not taken yet, in order in `frames.rs`; `encoding.rs` makes frames.
 //! * `carrier.rs` is the connection under a client, which may go on afterwards.
 //! * `subscriptions.rs` has those of a client, and the messages for blocks of the app.
 //! * `clients.rs` has all clients of an engine.
@@ -16,6 +16,7 @@ mod clients;
 mod decoding;
 mod encoding;
 mod ending;
+mod frames;
 mod inbox;
 mod intake;
 mod outbox;

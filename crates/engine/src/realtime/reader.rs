@@ -1,9 +1,10 @@
 //! Reads what a client sends: WebSocket frames become messages for the app, or are answered without it. Other clients
 //! send nothing; for them only the end of their input counts.
 
-use super::client::{Client, Events, Outbox, Protocol, State};
+use super::client::{Client, Events, Protocol, State};
 use super::encoding;
 use super::inbox::Room;
+use super::outbox::Outbox;
 use super::Realtime;
 use crate::clock::Millis;
 use crate::limits::budget::Share;

@@ -1,10 +1,11 @@
 //! Writes to a client: frames are queued and given to the kernel, as far as it takes them. What a client may leave
 //! unsent is bounded.
 
-use super::client::{Client, Events, Outbox, Protocol, State};
+use super::client::{Client, Events, Protocol, State};
 use super::encoding;
+use super::frames::{Flushed, Frame};
 use super::inbox::Event;
-use super::outbox::{Flushed, Frame};
+use super::outbox::Outbox;
 use crate::clock::Millis;
 use crate::config::Overflow;
 use crate::limits::budget::Kind;

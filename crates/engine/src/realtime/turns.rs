@@ -3,8 +3,8 @@
 
 use super::carrier::Carrier;
 use super::client::{Beginning, Client, Protocol};
+use super::frames::Frame;
 use super::inbox::Event;
-use super::outbox::Frame;
 use super::process::ProcessSubscription;
 use super::{Realtime, Scheduled};
 use crate::clock::Millis;
