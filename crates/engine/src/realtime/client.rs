@@ -5,6 +5,7 @@
 
 use super::carrier::Carrier;
 use super::clients::index;
+use super::ending::State;
 use super::inbox::{Event, Inbox};
 use super::outbox::Outbox;
 use super::reader::Reader;
@@ -15,6 +16,7 @@ use crate::config::fair_by::Party;
 use crate::http::own_chunks::OwnChunks;
 use crate::limits::budget::Budget;
 use crate::limits::holders::Owner;
+use crate::observe::excess::About;
 use crate::sync::Mutex;
 use crate::transport::poller::Key;
 use crate::transport::Link;
@@ -57,18 +59,6 @@ impl Events {
     pub fn and(self, other: Events) -> Events {
         Events(self.0 | other.0)
     }
-}
-
-/// The state of a client; changes in this order only.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-#[repr(u8)]
-pub(super) enum State {
-    Open,
-    /// The server's close frame is being sent, and the peer's is awaited.
-    Closing,
-    /// The last frame is being sent after a failure; what the peer still sends is discarded.
-    Failed,
-    Closed,
 }
 
 /// A client; see the head of this file.
@@ -290,5 +280,49 @@ impl Client {
     /// Changes the state to `state`; false if the client was there or beyond already.
     pub(super) fn advance(&self, state: State) -> bool {
         self.state.fetch_max(state as u8, SeqCst) < state as u8
+    }
+
+    /// Tells the poller what to watch the socket for.
+    pub(super) fn watch(&self, outbox: &mut Outbox) {
+        let (Some(realtime), Some(transport)) = (self.realtime.upgrade(), &outbox.transport) else {
+            return;
+        };
+        if !self.may_watch() {
+            return;
+        }
+        let _ = transport.watch_client(outbox.reads, outbox.writes, self.key, &realtime.worker.poller);
+        if outbox.writes {
+            let deadline = outbox.meter.deadline(realtime.worker.config.write_rate());
+            realtime.expect(deadline);
+        }
+    }
+
+    /// Whether events may be asked for, to be called with the outbox locked: whoever ends the client unwatches it with that
+    /// lock afterwards, and nobody would do so again.
+    pub(super) fn may_watch(&self) -> bool {
+        self.state() != State::Closed
+    }
+
+    pub(super) fn describe(&self) -> String {
+        let kind = match self.protocol() {
+            Protocol::WebSocket => "a WebSocket",
+            Protocol::EventStream { .. } => "an event stream",
+            Protocol::Stream { .. } => "a stream",
+        };
+        match self.peer {
+            Some(peer) => format!("{kind} of {peer}"),
+            None => format!("{kind} of a local client"),
+        }
+    }
+
+    pub(super) fn tell_of_end(&self, why: std::fmt::Arguments<'_>) {
+        if let Some(realtime) = self.realtime.upgrade() {
+            let log = &realtime.worker.log;
+            log.about_peer(
+                About::Client,
+                self.peer,
+                format_args!("closed {} ({why})", self.describe()),
+            );
+        }
     }
 }

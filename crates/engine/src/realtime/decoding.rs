@@ -1,7 +1,8 @@
 //! Decodes what a client sends: messages for the app, control frames that are answered at once, and the close frame or
 //! protocol violation that ends the connection.
 
-use super::client::{Client, State};
+use super::client::Client;
+use super::ending::State;
 use super::inbox::{Event, LastWord};
 use super::reader::{ReadTurn, Reader};
 use super::unfinished::NO_MEMORY;

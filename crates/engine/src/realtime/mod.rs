@@ -1,10 +1,11 @@
 //! Connections that stay: WebSockets, event streams, and responses that continue after the app has returned.
 //!
-//! * [`Client`] (`client.rs`) is one of them, shared by all that write to it (`sending.rs`); `ending.rs` ends it.
+//! * [`Client`] (`client.rs`) is one of them, shared by all that write to it (`sending.rs`). `outbox.rs` has what the
+//!   peer has not taken yet, in order in `frames.rs`; `encoding.rs` makes frames; `flushing.rs` gives them to the kernel.
+//!   `closing.rs` ends a client through the states of `ending.rs`, `ticking.rs` keeps its deadlines.
 //! * `reader.rs` and `decoding.rs` turn what the peer sends into events; `inbox.rs` keeps those in order until a thread
 //!   runs them, one at a time (`turns.rs`); `intake.rs` bounds what waits in all inboxes, `unfinished.rs`
-//!   incomplete messages; `outbox.rs` has what the
-//!   peer has not taken yet, in order in `frames.rs`; `encoding.rs` makes frames.
+//!   incomplete messages.
 //! * `carrier.rs` is the connection under a client, which may go on afterwards.
 //! * `subscriptions.rs` has those of a client, and the messages for blocks of the app.
 //! * `clients.rs` has all clients of an engine.
@@ -13,9 +14,11 @@
 mod carrier;
 mod client;
 mod clients;
+mod closing;
 mod decoding;
 mod encoding;
 mod ending;
+mod flushing;
 mod frames;
 mod inbox;
 mod intake;
@@ -24,6 +27,7 @@ mod process;
 mod reader;
 mod sending;
 mod subscriptions;
+mod ticking;
 mod turns;
 mod unfinished;
 

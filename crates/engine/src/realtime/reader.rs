@@ -1,8 +1,9 @@
 //! Reads what a client sends: WebSocket frames become messages for the app, or are answered without it. Other clients
 //! send nothing; for them only the end of their input counts.
 
-use super::client::{Client, Events, Protocol, State};
+use super::client::{Client, Events, Protocol};
 use super::encoding;
+use super::ending::State;
 use super::inbox::Room;
 use super::outbox::Outbox;
 use super::Realtime;

@@ -1,14 +1,12 @@
 //! Writes to a client: frames are queued and given to the kernel, as far as it takes them. What a client may leave
 //! unsent is bounded.
 
-use super::client::{Client, Events, Protocol, State};
+use super::client::{Client, Protocol};
 use super::encoding;
-use super::frames::{Flushed, Frame};
-use super::inbox::Event;
+use super::frames::Frame;
 use super::outbox::Outbox;
 use crate::clock::Millis;
 use crate::config::Overflow;
-use crate::limits::budget::Kind;
 use crate::pubsub::{Delivery, Owner, Publication, Subscriber};
 use crate::spool::{GivesWay, Slowness};
 use crate::sync::MutexGuard;
@@ -161,33 +159,6 @@ impl Client {
         true
     }
 
-    /// Something was queued: gives it to the kernel, or counts it if the peer is waited for already.
-    fn flush_or_count(&self, mut outbox: MutexGuard<'_, Outbox>) {
-        if !outbox.writes {
-            return self.flush_locked(outbox);
-        }
-        let is_too_much = self.count_waiting(&mut outbox);
-        drop(outbox);
-        if is_too_much {
-            self.make_room();
-        }
-    }
-
-    /// Counts what waits for the peer. True if a client has to give way for it, once the outbox is unlocked.
-    fn count_waiting(&self, outbox: &mut Outbox) -> bool {
-        let (Some(realtime), Some(transport)) = (self.realtime.upgrade(), &outbox.transport) else {
-            return false;
-        };
-        let budget = || Arc::clone(transport.budget().unwrap_or_else(|| self.budget(&realtime)));
-        outbox.frames.count(&realtime.spool, budget) && realtime.spool.is_memory_exceeded(0)
-    }
-
-    fn make_room(&self) {
-        if let Some(realtime) = self.realtime.upgrade() {
-            realtime.make_room(Kind::Responses);
-        }
-    }
-
     /// How slow the peer is; `None` if it takes everything at once, or a thread writes to it now.
     pub(super) fn slowness(&self, now: Millis) -> Option<Slowness> {
         self.outbox.try_lock()?.frames.slowness(now)
@@ -269,86 +240,9 @@ impl Client {
         false
     }
 
-    /// Gives the kernel what it takes, and handles the result.
-    pub(super) fn flush_locked(&self, mut outbox: MutexGuard<'_, Outbox>) {
-        // Before it has begun, what others have sent may still wait for the socket.
-        let Outbox {
-            transport: Some(transport),
-            carrier: Some(_),
-            frames,
-            moved,
-            meter,
-            ..
-        } = &mut *outbox
-        else {
-            return;
-        };
-        let mut taken = 0;
-        let flushed = frames.flush(&**transport, &mut taken);
-        if taken > 0 {
-            *moved = Millis::now();
-            if let (Ok(Flushed::Part), Some(realtime)) = (flushed, self.realtime.upgrade()) {
-                meter.moved(taken as u64, *moved, realtime.worker.config.write_rate());
-            }
-        }
-        match flushed {
-            Ok(Flushed::Part) => {
-                self.watch_writes(&mut outbox, true);
-                let is_too_much = self.count_waiting(&mut outbox);
-                drop(outbox);
-                if is_too_much {
-                    self.make_room();
-                }
-            }
-            Ok(Flushed::Everything) => {
-                self.watch_writes(&mut outbox, false);
-                let drained = std::mem::take(&mut outbox.owes_drained) && self.wants(Events::DRAINED);
-                let is_over = self.has_sent_all(&mut outbox);
-                drop(outbox);
-                if drained {
-                    self.tell(Event::Drained);
-                }
-                if is_over {
-                    self.end();
-                }
-            }
-            Err(_) => {
-                drop(outbox);
-                self.end();
-            }
-        }
-    }
-
     /// The socket is writable again.
     pub(crate) fn writable(&self) {
         self.flush_locked(self.outbox.lock());
-    }
-
-    fn watch_writes(&self, outbox: &mut Outbox, writes: bool) {
-        if std::mem::replace(&mut outbox.writes, writes) != writes {
-            self.watch(outbox);
-        }
-    }
-
-    /// Tells the poller what to watch the socket for.
-    pub(super) fn watch(&self, outbox: &mut Outbox) {
-        let (Some(realtime), Some(transport)) = (self.realtime.upgrade(), &outbox.transport) else {
-            return;
-        };
-        if !self.may_watch() {
-            return;
-        }
-        let _ = transport.watch_client(outbox.reads, outbox.writes, self.key, &realtime.worker.poller);
-        if outbox.writes {
-            let deadline = outbox.meter.deadline(realtime.worker.config.write_rate());
-            realtime.expect(deadline);
-        }
-    }
-
-    /// Whether events may be asked for, to be called with the outbox locked: whoever ends the client unwatches it with that
-    /// lock afterwards, and nobody would do so again.
-    fn may_watch(&self) -> bool {
-        self.state() != State::Closed
     }
 
     fn published(&self, publication: &Arc<Publication>, delivery: Delivery) -> (Frame, Option<Context<'_>>) {
@@ -375,19 +269,6 @@ impl Client {
         if self.is_open() && outbox.frames.bytes() <= self.most_bytes() {
             self.send_quietly(outbox, encoding::plain(Opcode::Pong, data));
         }
-    }
-
-    /// Sends the head of the response, before anything that was queued already.
-    pub(super) fn send_first(&self, mut outbox: MutexGuard<'_, Outbox>, head: Frame) {
-        outbox.frames.push_first(head);
-        self.flush_locked(outbox);
-    }
-
-    /// Sends a frame of the server itself.
-    pub(super) fn send_quietly(&self, mut outbox: MutexGuard<'_, Outbox>, frame: Vec<u8>) {
-        outbox.begin();
-        outbox.frames.push(Frame::Own(frame));
-        self.flush_or_count(outbox);
     }
 }
 

@@ -117,7 +117,7 @@ impl Realtime {
         }
         if is_close {
             client.inbox.lock().end_turn();
-            return EventEnd::Gone(client.release(self));
+            return EventEnd::Gone(self.release(client));
         }
         client.resume(self);
         let mut inbox = client.inbox.lock();
@@ -151,6 +151,26 @@ impl Realtime {
     fn end_client(&self, client: &Client) {
         client.say_goodbye();
         client.end_now();
-        client.release(self);
+        self.release(client);
+    }
+
+    /// Releases everything after the last event has run. Returns the names of channels that have no subscriber left in
+    /// this process.
+    fn release(&self, client: &Client) -> Vec<Box<[u8]>> {
+        client.reader.lock().end();
+        let unheard = client.inbox.lock().clear();
+        self.intake.remove(unheard, &self.worker.poller);
+        let mut outbox = client.outbox.lock();
+        let transport = outbox.transport.take();
+        let counts = (outbox.count.take(), outbox.carrier.take());
+        outbox.own_chunks = None;
+        drop(outbox);
+        if let Some(mut deflater) = client.deflater.try_lock() {
+            *deflater = None;
+        }
+        drop(transport);
+        self.clients.release(client.key);
+        drop(counts);
+        client.unsubscribe_all(self)
     }
 }

@@ -1,0 +1,104 @@
+//! Deadlines of a client: of its end, of a message that is incomplete, of a peer that takes nothing, and of silence.
+
+use super::client::{Client, Protocol};
+use super::encoding;
+use super::ending::State;
+use super::outbox::Outbox;
+use super::Realtime;
+use crate::clock::Millis;
+use crate::sync::MutexGuard;
+use fairlead_wire::websocket::Opcode;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+
+/// A silent client gets a ping after one period, and is aborted after this many.
+const SILENT_PERIODS: u32 = 2;
+
+impl Client {
+    /// Does what is due; returns when to call it again.
+    pub(super) fn tick(&self, realtime: &Realtime, now: Millis) -> Millis {
+        let mut next = self.look_after_message(realtime, now);
+        let mut outbox = self.outbox.lock();
+        if self.state() == State::Closed {
+            return Millis::NEVER;
+        }
+        let Outbox { ending, transport, .. } = &mut *outbox;
+        if let Some(ending) = ending {
+            let queued = || transport.as_ref().map_or(0, |transport| transport.unacknowledged());
+            if ending.deadline <= now && !ending.goes_on(queued(), realtime.worker.config.write_rate(), now) {
+                drop(outbox);
+                self.end();
+                return Millis::NEVER;
+            }
+            next = ending.deadline;
+        }
+        if !outbox.frames.is_empty() {
+            let due = outbox.meter.deadline(realtime.worker.config.write_rate());
+            if due <= now {
+                return self.offer_again(realtime, outbox, now);
+            }
+            next = next.min(due);
+        }
+        match self.timeout.load(Relaxed) {
+            0 => next,
+            _ if outbox.ending.is_some() => next,
+            seconds => next.min(self.look_after(outbox, Duration::from_secs(seconds.into()), now)),
+        }
+    }
+
+    /// The poller reports a socket as writable only when a third of its buffer is free, so the client is offered more
+    /// to see whether it takes anything at all.
+    fn offer_again(&self, realtime: &Realtime, outbox: MutexGuard<'_, Outbox>, now: Millis) -> Millis {
+        let before = outbox.frames.bytes();
+        self.flush_locked(outbox);
+        let outbox = self.outbox.lock();
+        let due = outbox.meter.deadline(realtime.worker.config.write_rate());
+        let stands_still = outbox.frames.bytes() >= before;
+        if self.state() != State::Closed && !outbox.frames.is_empty() && (stands_still || due <= now) {
+            let seconds = realtime.worker.write_timeout().as_secs();
+            let how_much = if stands_still { "nothing" } else { "too little" };
+            self.abort(outbox, &format!("it has taken {how_much} for {seconds} s"));
+            return Millis::NEVER;
+        }
+        due.max(now + Duration::from_millis(1))
+    }
+
+    /// Keep-alive (RFC 6455 §5.5.2): a ping for a WebSocket, which must be answered; a comment for an event stream.
+    fn look_after(&self, outbox: MutexGuard<'_, Outbox>, period: Duration, now: Millis) -> Millis {
+        match self.protocol() {
+            Protocol::Stream { .. } => Millis::NEVER,
+            Protocol::EventStream { chunked } => {
+                let due = outbox.moved + period;
+                if due > now || !outbox.frames.is_empty() {
+                    return due.max(now + Duration::from_millis(1));
+                }
+                self.send_quietly(outbox, encoding::comment(chunked));
+                now + period
+            }
+            Protocol::WebSocket => {
+                if self.paused.load(Relaxed) {
+                    // The peer may have sent something: the server does not read.
+                    return now + period;
+                }
+                let due = self.heard.load(Relaxed) + period;
+                if due > now {
+                    return due;
+                }
+                // The peer's time begins with the ping: the process may have stood still since the peer was heard.
+                let pinged = self.pinged.load(Relaxed);
+                let time = period * (SILENT_PERIODS - 1);
+                if pinged < due {
+                    self.pinged.store(now, Relaxed);
+                    self.send_quietly(outbox, encoding::plain(Opcode::Ping, b""));
+                    return now + time;
+                }
+                let gone = pinged + time;
+                if gone <= now {
+                    self.abort(outbox, "it does not answer pings");
+                    return Millis::NEVER;
+                }
+                gone
+            }
+        }
+    }
+}
