@@ -1,18 +1,14 @@
 //! Ends a client: closed by either side, by a protocol violation, or because it takes nothing.
 
-use super::client::{Client, Protocol};
+use super::client::Client;
 use super::ending::{Ending, State};
 use super::frames::Frame;
 use super::inbox::{Event, LastWord};
 use super::outbox::Outbox;
 use super::turns::GOING_AWAY;
-use crate::clock::Millis;
-use crate::http::http1::LAST_CHUNK;
 use crate::http::own_chunks::UNFINISHED;
-use crate::limits::meter::Meter;
 use crate::sync::MutexGuard;
 use crate::transport::LINGER;
-use fairlead_wire::websocket::close_frame;
 use std::time::Duration;
 
 /// How long the peer may take to answer the close frame.
@@ -32,13 +28,14 @@ impl Client {
             if outbox.is_short() {
                 self.tell_of_end(format_args!("its body is shorter than the announced content-length"));
             }
-            self.send_last(outbox, code, reason, CLOSE, false);
+            let ending = self.sending(&outbox, CLOSE);
+            self.send_last(outbox, ending, code, reason);
         }
     }
 
     /// Nobody can write to it or close it any more. What was written is sent; the response is cut off, unless that is all.
     pub fn abandon(&self) {
-        let mut outbox = self.outbox.lock();
+        let outbox = self.outbox.lock();
         let is_framed = outbox.own_chunks.as_ref().is_some_and(|chunks| chunks.is_done());
         if is_framed || outbox.missing == Some(0) {
             drop(outbox);
@@ -46,8 +43,7 @@ impl Client {
         }
         if self.advance(State::Closing) {
             self.tell_of_end(format_args!("the application has lost the stream without closing it"));
-            outbox.is_cut = true;
-            self.send_last(outbox, None, "", CLOSE, false);
+            self.send_last(outbox, Ending::Cutting, None, "");
         }
     }
 
@@ -63,10 +59,10 @@ impl Client {
     fn peer_closed(&self, code: Option<u16>) {
         let mut outbox = self.outbox.lock();
         if self.advance(State::Closing) {
-            return self.send_last(outbox, code, "", LINGER, true);
+            return self.send_last(outbox, Ending::Answering, code, "");
         }
         if let Some(ending) = &mut outbox.ending {
-            ending.peer_is_done = true;
+            ending.hear_close();
         }
         if outbox.frames.is_empty() {
             drop(outbox);
@@ -93,32 +89,13 @@ impl Client {
         if outbox.ending.is_none() {
             outbox.frames.forget_whole_frames();
         }
-        self.send_last(outbox, Some(code), reason, LINGER, false);
+        let ending = self.sending(&outbox, LINGER);
+        self.send_last(outbox, ending, Some(code), reason);
     }
 
-    fn send_last(
-        &self,
-        mut outbox: MutexGuard<'_, Outbox>,
-        code: Option<u16>,
-        reason: &str,
-        patience: Duration,
-        peer_is_done: bool,
-    ) {
-        let has_spoken = outbox.ending.is_some();
-        outbox.ending = Some(Ending {
-            patience: self.patience(&outbox, patience),
-            deadline: Millis::NEVER,
-            queued: 0,
-            meter: Meter::begin(Millis::now()),
-            peer_is_done,
-            is_shut: false,
-            is_complete: false,
-        });
-        if !has_spoken {
-            outbox.begin();
-            let last = self.closing_bytes(&outbox, code, reason);
-            outbox.frames.push(Frame::Own(last));
-        }
+    /// Queues the last frame, unless that has happened, and flushes.
+    fn send_last(&self, mut outbox: MutexGuard<'_, Outbox>, ending: Ending, code: Option<u16>, reason: &str) {
+        outbox.end(ending, self.protocol, code, reason);
         self.flush_locked(outbox);
         // What the peer still sends does not go to the app, so reading need not wait for the app.
         if let Some(realtime) = self.realtime.upgrade() {
@@ -126,27 +103,14 @@ impl Client {
         }
     }
 
-    /// `usual`, or longer for a peer that has not taken earlier frames: when the kernel has the last one, its buffer is
-    /// still full of them.
-    fn patience(&self, outbox: &Outbox, usual: Duration) -> Duration {
-        match self.realtime.upgrade() {
+    /// The state of an end with a last frame. The peer has the `usual` time to answer it, or longer if it has not taken
+    /// earlier frames: when the kernel has the last one, its buffer is still full of them.
+    fn sending(&self, outbox: &Outbox, usual: Duration) -> Ending {
+        let patience = match self.realtime.upgrade() {
             Some(realtime) if outbox.writes => realtime.worker.write_timeout().max(usual),
             _ => usual,
-        }
-    }
-
-    fn closing_bytes(&self, outbox: &Outbox, code: Option<u16>, reason: &str) -> Vec<u8> {
-        let mut bytes = Vec::new();
-        match self.protocol() {
-            _ if outbox.is_cut => {}
-            Protocol::WebSocket => close_frame(&mut bytes, code, reason),
-            Protocol::EventStream { chunked: true } | Protocol::Stream { chunked: true } => match &outbox.own_chunks {
-                Some(chunks) => bytes = chunks.last_chunk(),
-                None => bytes.extend_from_slice(LAST_CHUNK),
-            },
-            _ => {}
-        }
-        bytes
+        };
+        Ending::Sending { patience }
     }
 
     /// The server ends before the app has closed the client: sends the last frame, as far as the kernel takes it at once.
@@ -157,7 +121,7 @@ impl Client {
         let lost = outbox.frames.bytes();
         if !self.is_response() && self.advance(State::Closing) {
             outbox.frames.forget_whole_frames();
-            let last = self.closing_bytes(&outbox, Some(GOING_AWAY), "");
+            let last = outbox.last_frame(self.protocol, Some(GOING_AWAY), "");
             outbox.frames.push(Frame::Own(last));
             outbox.send_now();
         }

@@ -29,36 +29,83 @@ pub(super) enum State {
     Closed,
 }
 
-/// The state of an end that has begun.
+/// An end that has begun. An arrow without a name: the kernel has everything.
+///
+/// ```text
+///   close, fault ───────────▶ Sending ─────────────────────▶ Waiting ──deadline──▶ over
+///                              │ │ ▲                          │ │
+///                              │ │ └────────── fault ─────────┘ │
+///                              │ └─ the peer's close frame ─┐ ┌─┘
+///   the peer's close frame ────┼──────────────────────────▶ Answering ───────────▶ over
+///                              └─ a lent connection ──────▶ Complete ────────────▶ over; given back
+///   abandoned ──────────────▶ Cutting ───────────────────────────────────────────▶ over; cut off
+/// ```
 #[derive(Debug)]
-pub(super) struct Ending {
-    /// Time for the peer once the kernel has everything.
-    pub(super) patience: Duration,
-    /// Nothing is waited for after this; [`Millis::NEVER`] until the kernel has everything. If the peer takes bytes of the
-    /// kernel's queue meanwhile, the deadline moves.
-    pub(super) deadline: Millis,
+pub(super) enum Ending {
+    /// The last frame is queued.
+    Sending {
+        /// Time for the peer once the kernel has everything.
+        patience: Duration,
+    },
+    /// The kernel has everything, and the peer has time to take it, to answer or to hang up.
+    Waiting(Wait),
+    /// The last frame is queued, and the peer has sent its own: nothing is waited for afterwards.
+    Answering,
+    /// The rest of a response that is not complete is queued; no last frame follows.
+    Cutting,
+    /// A response is complete and with the kernel, so that another request may follow.
+    Complete,
+}
+
+/// The time that a peer has after the last frame.
+#[derive(Debug)]
+pub(super) struct Wait {
+    patience: Duration,
+    /// Nothing is waited for after this. If the peer takes bytes of the kernel's queue meanwhile, the deadline moves.
+    deadline: Millis,
     /// Length of the kernel's queue when it was last looked at.
-    pub(super) queued: usize,
+    queued: usize,
     /// Measures how fast the peer takes it.
-    pub(super) meter: Meter,
-    /// Whether the peer has sent its close frame.
-    pub(super) peer_is_done: bool,
-    /// Whether the server's half of the connection is closed.
+    meter: Meter,
+    /// The server's half of the connection is closed.
     pub(super) is_shut: bool,
-    /// Whether a response is complete and with the kernel, so that another request may follow.
-    pub(super) is_complete: bool,
 }
 
 impl Ending {
-    /// The kernel has everything, of which the peer has not acknowledged `queued` bytes.
-    pub(super) fn begin(&mut self, queued: usize, now: Millis) {
-        self.deadline = now + self.patience;
-        self.queued = queued;
-        self.meter = Meter::begin(now);
+    /// The time-out of the end; [`Millis::NEVER`] until the kernel has everything.
+    pub(super) fn deadline(&self) -> Millis {
+        match self {
+            Ending::Waiting(wait) => wait.deadline,
+            _ => Millis::NEVER,
+        }
     }
 
-    /// At the deadline: whether the peer gets more time, because it has taken bytes of the kernel's queue, of which `queued`
-    /// are left.
+    /// The peer has sent its close frame.
+    pub(super) fn hear_close(&mut self) {
+        if let Ending::Sending { .. } | Ending::Waiting(_) = self {
+            *self = Ending::Answering;
+        }
+    }
+}
+
+impl Wait {
+    /// The kernel has everything, of which the peer has not acknowledged `queued` bytes.
+    pub(super) fn begin(patience: Duration, queued: usize, now: Millis) -> Wait {
+        Wait {
+            patience,
+            deadline: now + patience,
+            queued,
+            meter: Meter::begin(now),
+            is_shut: false,
+        }
+    }
+
+    pub(super) fn deadline(&self) -> Millis {
+        self.deadline
+    }
+
+    /// At the deadline: true if the peer gets more time, because it has taken bytes of the kernel's queue, of which
+    /// `queued` are left.
     pub(super) fn goes_on(&mut self, queued: usize, rate: Rate, now: Millis) -> bool {
         let before = std::mem::replace(&mut self.queued, queued);
         self.meter.moved(before.saturating_sub(queued) as u64, now, rate);

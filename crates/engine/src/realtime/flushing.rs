@@ -1,15 +1,14 @@
 //! Gives the kernel what waits for a client, and does what follows: others give way for its memory, the app hears that
 //! everything is sent, or the client has ended.
 
-use super::client::{Client, Events, Protocol};
+use super::client::{Client, Events};
 use super::ending::State;
 use super::frames::{Flushed, Frame};
 use super::inbox::Event;
-use super::outbox::Outbox;
-use crate::clock::Millis;
+use super::outbox::{AllSent, Outbox};
 use crate::limits::budget::Kind;
 use crate::sync::MutexGuard;
-use crate::transport::{Afterwards, Shutdown, Transport};
+use crate::transport::{Shutdown, Transport};
 use std::sync::Arc;
 
 impl Client {
@@ -40,28 +39,10 @@ impl Client {
 
     /// Gives the kernel what it takes, and handles the result.
     pub(super) fn flush_locked(&self, mut outbox: MutexGuard<'_, Outbox>) {
-        // Before it has begun, what others have sent may still wait for the socket.
-        let Outbox {
-            transport: Some(transport),
-            carrier: Some(_),
-            frames,
-            moved,
-            meter,
-            ..
-        } = &mut *outbox
-        else {
-            return;
-        };
-        let mut taken = 0;
-        let flushed = frames.flush(&**transport, &mut taken);
-        if taken > 0 {
-            *moved = Millis::now();
-            if let (Ok(Flushed::Part), Some(realtime)) = (flushed, self.realtime.upgrade()) {
-                meter.moved(taken as u64, *moved, realtime.worker.config.write_rate());
-            }
-        }
-        match flushed {
-            Ok(Flushed::Part) => {
+        let rate = || Some(self.realtime.upgrade()?.worker.config.write_rate());
+        match outbox.flush(rate) {
+            None => {}
+            Some(Ok(Flushed::Part)) => {
                 self.watch_writes(&mut outbox, true);
                 let is_too_much = self.count_waiting(&mut outbox);
                 drop(outbox);
@@ -69,10 +50,10 @@ impl Client {
                     self.make_room();
                 }
             }
-            Ok(Flushed::Everything) => {
+            Some(Ok(Flushed::Everything)) => {
                 self.watch_writes(&mut outbox, false);
                 let drained = std::mem::take(&mut outbox.owes_drained) && self.wants(Events::DRAINED);
-                let is_over = self.has_sent_all(&mut outbox);
+                let is_over = self.is_over_once_sent(&mut outbox);
                 drop(outbox);
                 if drained {
                     self.tell(Event::Drained);
@@ -81,7 +62,7 @@ impl Client {
                     self.end();
                 }
             }
-            Err(_) => {
+            Some(Err(_)) => {
                 drop(outbox);
                 self.end();
             }
@@ -109,45 +90,19 @@ impl Client {
         }
     }
 
-    /// The kernel has everything. If that includes the last frame, the deadline begins. Closes the server's half of the
-    /// connection, unless the peer's close frame is awaited or another request may follow. True if the client has ended.
-    fn has_sent_all(&self, outbox: &mut Outbox) -> bool {
-        let (is_short, is_cut) = (outbox.is_short(), outbox.is_cut);
-        // Before the client has begun, its carrier is unknown.
-        let (Some(ending), Some(carrier)) = (&mut outbox.ending, &outbox.carrier) else {
-            return false;
-        };
-        let goes_on = carrier.goes_on() && !is_short;
-        ending.is_complete = goes_on && carrier.is_lent();
-        ending.is_complete &= !is_cut;
-        if ending.peer_is_done || ending.is_complete || is_cut {
-            return true;
-        }
-        if ending.deadline == Millis::NEVER {
-            let queued = outbox
-                .transport
-                .as_ref()
-                .map_or(0, |transport| transport.unacknowledged());
-            ending.begin(queued, Millis::now());
-            if let Some(realtime) = self.realtime.upgrade() {
-                realtime.expect(ending.deadline);
-            }
-        }
-        let awaits_response = self.state() == State::Closing && self.protocol() == Protocol::WebSocket;
-        if !awaits_response && !std::mem::replace(&mut ending.is_shut, true) {
-            if let Some(transport) = &outbox.transport {
-                if self.is_response() {
-                    transport.give_back(match goes_on {
-                        true => Afterwards::NextRequest,
-                        false => Afterwards::Close,
-                    });
+    /// The kernel has everything. True if the client has ended with that.
+    fn is_over_once_sent(&self, outbox: &mut Outbox) -> bool {
+        let awaits_answer = self.is_web_socket() && self.state() == State::Closing;
+        match outbox.all_sent(self.protocol, awaits_answer) {
+            AllSent::Open => false,
+            AllSent::Over => true,
+            AllSent::Waits(until) => {
+                if let Some(realtime) = self.realtime.upgrade() {
+                    realtime.expect(until);
                 }
-                let is_gone = transport.shut_down(Shutdown::Write).is_err();
-                // The stream of a session has nothing to tell after the end of both halves.
-                return is_gone || (transport.own_events().is_some() && self.protocol() != Protocol::WebSocket);
+                false
             }
         }
-        false
     }
 
     /// The connection is gone, or ends now; the app gets [`Event::Close`].
@@ -161,7 +116,7 @@ impl Client {
     pub(super) fn end_now(&self) -> bool {
         let is_cut = self.is_response() && {
             let outbox = self.outbox.lock();
-            outbox.is_cut || outbox.ending.is_none()
+            outbox.is_cut() || outbox.ending.is_none()
         };
         self.end_by(|transport| match is_cut {
             true => transport.cut(),

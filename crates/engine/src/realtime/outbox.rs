@@ -1,13 +1,18 @@
 //! What waits to be sent to a client, and what is known of the socket that it waits for. One lock has all of it.
 
 use super::carrier::{Carrier, Lender};
-use super::ending::Ending;
-use super::frames::Frames;
+use super::client::Protocol;
+use super::ending::{Ending, Wait};
+use super::frames::{Flushed, Frame, Frames};
 use crate::clock::Millis;
+use crate::http::http1::LAST_CHUNK;
 use crate::http::own_chunks::OwnChunks;
-use crate::limits::meter::Meter;
-use crate::transport::Link;
+use crate::limits::meter::{Meter, Rate};
+use crate::transport::{Afterwards, Link, Shutdown};
 use crate::worker::Count;
+use fairlead_wire::websocket::close_frame;
+use rustix::io;
+use std::mem::replace;
 
 pub(super) struct Outbox {
     /// `None` once the client is released.
@@ -31,8 +36,17 @@ pub(super) struct Outbox {
     /// Bytes that are missing of a response whose length was announced.
     pub(super) missing: Option<u64>,
     pub(super) ending: Option<Ending>,
-    /// Whether a response ends as one that is not complete.
-    pub(super) is_cut: bool,
+}
+
+/// What follows when the kernel has everything.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum AllSent {
+    /// More may be written.
+    Open,
+    /// The end has begun, and the peer has until then.
+    Waits(Millis),
+    /// The client has ended.
+    Over,
 }
 
 impl Outbox {
@@ -51,7 +65,6 @@ impl Outbox {
             own_chunks: None,
             missing: None,
             ending: None,
-            is_cut: false,
         }
     }
 
@@ -84,6 +97,23 @@ impl Outbox {
         }
     }
 
+    /// Gives the kernel what it takes. `None` before the client has begun: then others may still send over its
+    /// connection. `rate` is needed if the kernel takes a part.
+    pub(super) fn flush(&mut self, rate: impl FnOnce() -> Option<Rate>) -> Option<io::Result<Flushed>> {
+        let (Some(transport), Some(_)) = (&self.transport, &self.carrier) else {
+            return None;
+        };
+        let mut taken = 0;
+        let flushed = self.frames.flush(&**transport, &mut taken);
+        if taken > 0 {
+            self.moved = Millis::now();
+            if let (Ok(Flushed::Part), Some(rate)) = (flushed, rate()) {
+                self.meter.moved(taken as u64, self.moved, rate);
+            }
+        }
+        Some(flushed)
+    }
+
     /// Whether the end of what is queued comes before the end that was announced.
     pub(super) fn is_short(&self) -> bool {
         self.missing.is_some_and(|missing| missing > 0)
@@ -91,10 +121,102 @@ impl Outbox {
 
     /// After a complete response, who gets the connection back.
     pub(super) fn take_lender(&mut self) -> Option<Box<dyn Lender>> {
-        let is_complete = self.ending.as_ref().is_some_and(|ending| ending.is_complete);
+        let is_complete = matches!(self.ending, Some(Ending::Complete));
         match self.carrier.take_if(|carrier| is_complete && carrier.is_lent())? {
             Carrier::Lent(lender) => Some(lender),
             Carrier::Own { .. } | Carrier::Foreign { .. } => None,
         }
+    }
+
+    /// Whether a response ends as one that is not complete.
+    pub(super) fn is_cut(&self) -> bool {
+        matches!(self.ending, Some(Ending::Cutting))
+    }
+
+    /// Begins the end: queues the last frame, unless an earlier end has queued one.
+    pub(super) fn end(&mut self, ending: Ending, protocol: Protocol, code: Option<u16>, reason: &str) {
+        let has_spoken = self.ending.is_some();
+        if !self.is_cut() {
+            self.ending = Some(ending);
+        }
+        if !has_spoken {
+            self.begin();
+            let last = self.last_frame(protocol, code, reason);
+            self.frames.push(Frame::Own(last));
+        }
+    }
+
+    /// The close frame of a WebSocket, or the last chunk of a stream.
+    pub(super) fn last_frame(&self, protocol: Protocol, code: Option<u16>, reason: &str) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        match protocol {
+            _ if self.is_cut() => {}
+            Protocol::WebSocket => close_frame(&mut bytes, code, reason),
+            Protocol::EventStream { chunked: true } | Protocol::Stream { chunked: true } => match &self.own_chunks {
+                Some(chunks) => bytes = chunks.last_chunk(),
+                None => bytes.extend_from_slice(LAST_CHUNK),
+            },
+            _ => {}
+        }
+        bytes
+    }
+
+    /// The kernel has everything. If that includes the last frame, the time of the peer begins, and the server's half of
+    /// the connection is closed, unless the peer's close frame is awaited or another request may follow.
+    pub(super) fn all_sent(&mut self, protocol: Protocol, awaits_answer: bool) -> AllSent {
+        let is_short = self.is_short();
+        // Before the client has begun, its carrier is unknown.
+        let (Some(ending), Some(carrier)) = (&mut self.ending, &self.carrier) else {
+            return AllSent::Open;
+        };
+        let goes_on = carrier.goes_on() && !is_short;
+        if goes_on && carrier.is_lent() && !matches!(ending, Ending::Cutting) {
+            *ending = Ending::Complete;
+        }
+        if let Ending::Sending { patience } = *ending {
+            let queued = self
+                .transport
+                .as_ref()
+                .map_or(0, |transport| transport.unacknowledged());
+            *ending = Ending::Waiting(Wait::begin(patience, queued, Millis::now()));
+        }
+        let Ending::Waiting(wait) = ending else {
+            return AllSent::Over;
+        };
+        if awaits_answer || replace(&mut wait.is_shut, true) {
+            return AllSent::Waits(wait.deadline());
+        }
+        let Some(transport) = &self.transport else {
+            return AllSent::Waits(wait.deadline());
+        };
+        if let Protocol::Stream { .. } = protocol {
+            transport.give_back(match goes_on {
+                true => Afterwards::NextRequest,
+                false => Afterwards::Close,
+            });
+        }
+        let is_gone = transport.shut_down(Shutdown::Write).is_err();
+        // The stream of a session has nothing to tell after the end of both halves.
+        if is_gone || (transport.own_events().is_some() && protocol != Protocol::WebSocket) {
+            return AllSent::Over;
+        }
+        AllSent::Waits(wait.deadline())
+    }
+
+    /// The time-out of an end that has begun: not after `now` if it is over. While the peer takes bytes of the kernel's
+    /// queue, the time-out moves.
+    pub(super) fn end_deadline(&mut self, rate: Rate, now: Millis) -> Option<Millis> {
+        let ending = self.ending.as_mut()?;
+        if let Ending::Waiting(wait) = ending {
+            let queued = || {
+                self.transport
+                    .as_ref()
+                    .map_or(0, |transport| transport.unacknowledged())
+            };
+            if wait.deadline() <= now && wait.goes_on(queued(), rate, now) {
+                return Some(wait.deadline());
+            }
+        }
+        Some(ending.deadline())
     }
 }

@@ -22,15 +22,13 @@ impl Client {
         if self.state() == State::Closed {
             return Millis::NEVER;
         }
-        let Outbox { ending, transport, .. } = &mut *outbox;
-        if let Some(ending) = ending {
-            let queued = || transport.as_ref().map_or(0, |transport| transport.unacknowledged());
-            if ending.deadline <= now && !ending.goes_on(queued(), realtime.worker.config.write_rate(), now) {
+        if let Some(deadline) = outbox.end_deadline(realtime.worker.config.write_rate(), now) {
+            if deadline <= now {
                 drop(outbox);
                 self.end();
                 return Millis::NEVER;
             }
-            next = ending.deadline;
+            next = deadline;
         }
         if !outbox.frames.is_empty() {
             let due = outbox.meter.deadline(realtime.worker.config.write_rate());
