@@ -6,6 +6,7 @@
 use super::carrier::Carrier;
 use super::clients::index;
 use super::ending::State;
+use super::flow::Flow;
 use super::inbox::{Event, Inbox};
 use super::outbox::Outbox;
 use super::reader::Reader;
@@ -77,12 +78,7 @@ pub struct Client {
     pub(super) owner: Owner,
     state: AtomicU8,
     wanted: AtomicU8,
-    /// Whether the poller does not read because the app does not keep up.
-    pub(super) paused: AtomicBool,
-    /// Whether bytes that were read wait to be decoded.
-    pub(super) is_behind: AtomicBool,
-    /// Whether the client waits in line for room in all inboxes together.
-    pub(super) in_line: AtomicBool,
+    pub(super) flow: Flow,
     /// Seconds of silence after which a ping (or a comment) is sent; 0 for never.
     pub(super) timeout: AtomicU32,
     /// When the peer was last heard, and when it was last sent a ping.
@@ -149,9 +145,7 @@ impl Client {
             owner: beginning.owner,
             state: AtomicU8::new(State::Open as u8),
             wanted: AtomicU8::new(u8::MAX),
-            paused: AtomicBool::new(false),
-            is_behind: AtomicBool::new(false),
-            in_line: AtomicBool::new(false),
+            flow: Flow::default(),
             timeout: AtomicU32::new(beginning.timeout),
             heard: AtomicMillis::new(now),
             pinged: AtomicMillis::new(now),

@@ -4,8 +4,8 @@
 //!   peer has not taken yet, in order in `frames.rs`; `encoding.rs` makes frames; `flushing.rs` gives them to the kernel.
 //!   `closing.rs` ends a client through the states of `ending.rs`, `ticking.rs` keeps its deadlines.
 //! * `reader.rs` and `decoding.rs` turn what the peer sends into events; `inbox.rs` keeps those in order until a thread
-//!   runs them, one at a time (`turns.rs`); `intake.rs` bounds what waits in all inboxes, `unfinished.rs`
-//!   incomplete messages.
+//!   runs them, one at a time (`turns.rs`); `flow.rs` stops a client with a full inbox;
+//!   `intake.rs` bounds what waits in all inboxes, `unfinished.rs` incomplete messages.
 //! * `carrier.rs` is the connection under a client, which may go on afterwards.
 //! * `subscriptions.rs` has those of a client, and the messages for blocks of the app.
 //! * `clients.rs` has all clients of an engine.
@@ -18,6 +18,7 @@ mod closing;
 mod decoding;
 mod encoding;
 mod ending;
+mod flow;
 mod flushing;
 mod frames;
 mod inbox;

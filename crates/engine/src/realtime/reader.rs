@@ -1,10 +1,8 @@
 //! Reads what a client sends: WebSocket frames become messages for the app, or are answered without it. Other clients
 //! send nothing; for them only the end of their input counts.
 
-use super::client::{Client, Events, Protocol};
+use super::client::{Client, Protocol};
 use super::encoding;
-use super::ending::State;
-use super::inbox::Room;
 use super::outbox::Outbox;
 use super::Realtime;
 use crate::clock::Millis;
@@ -19,7 +17,7 @@ use rustix::event::{poll, PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
 use rustix::net::sockopt;
 use std::mem::take;
-use std::sync::atomic::Ordering::{Relaxed, SeqCst};
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 /// How often the kernel asks a peer that has ended its half whether it is still there: as long as a system remembers a
@@ -139,11 +137,11 @@ impl Client {
             self.pause(realtime);
         }
         if reader.rest.is_empty() {
-            self.is_behind.store(false, SeqCst);
-        } else if !self.paused.load(SeqCst) {
+            self.flow.catch_up();
+        } else if !self.flow.is_paused() {
             schedule |= self.take_in_rest(&mut reader, &mut turn, realtime, now);
         }
-        while reader.rest.is_empty() && !turn.is_over() && !self.paused.load(SeqCst) {
+        while reader.rest.is_empty() && !turn.is_over() && !self.flow.is_paused() {
             match transport.receive(scratch) {
                 Ok(0) if reader.is_done || !self.is_web_socket() => {
                     drop(reader);
@@ -187,7 +185,7 @@ impl Client {
     /// The poller reads from now on, unless the app has enough to do already.
     pub(super) fn start_reading(&self, realtime: &Realtime) {
         let mut outbox = self.outbox.lock();
-        outbox.reads = !self.paused.load(SeqCst);
+        outbox.reads = !self.flow.is_paused();
         self.watch(&mut outbox);
         drop(outbox);
         let reader = self.reader.lock();
@@ -273,7 +271,7 @@ impl Client {
     /// Decodes what an earlier turn has left.
     fn take_in_rest(&self, reader: &mut Reader, turn: &mut ReadTurn, realtime: &Realtime, now: Millis) -> bool {
         let mut rest = take(&mut reader.rest);
-        self.is_behind.store(false, SeqCst);
+        self.flow.catch_up();
         let (schedule, taken) = self.take_in(reader, &mut rest.bytes[rest.decoded..], turn, realtime, now);
         rest.decoded += taken;
         if !rest.is_empty() {
@@ -281,88 +279,5 @@ impl Client {
             self.stay_behind(realtime);
         }
         schedule
-    }
-
-    /// Something is left for which the poller sees no event. It is decoded in the next turn, or, if the client is paused, when it is resumed.
-    fn stay_behind(&self, realtime: &Realtime) {
-        self.is_behind.store(true, SeqCst);
-        if !self.paused.load(SeqCst) {
-            self.catch_up(realtime);
-        }
-    }
-
-    /// Whether messages go to the app.
-    pub(super) fn keeps_messages(&self) -> bool {
-        self.wants(Events::MESSAGE) && self.state() == State::Open
-    }
-
-    /// How much may still wait for the app.
-    pub(super) fn room(&self, realtime: &Realtime) -> Room {
-        let own = self.inbox.lock().room(realtime.worker.config.client_pending_bytes);
-        Room {
-            bytes: own.bytes.min(realtime.intake.room()),
-            ..own
-        }
-    }
-
-    pub(super) fn pause(&self, realtime: &Realtime) {
-        let mut outbox = self.outbox.lock();
-        self.paused.store(true, SeqCst);
-        outbox.reads = false;
-        self.watch(&mut outbox);
-        drop(outbox);
-        // The app may have caught up in between, before it could see the pause.
-        self.resume(realtime);
-    }
-
-    /// Ends a pause, if the app has caught up or takes no more messages, once there is room in all inboxes.
-    pub(crate) fn resume(&self, realtime: &Realtime) {
-        if !self.paused.load(SeqCst) {
-            return;
-        }
-        if self.keeps_messages() {
-            if !self
-                .inbox
-                .lock()
-                .has_room(realtime.worker.config.client_pending_bytes / 2)
-            {
-                return;
-            }
-            if realtime.intake.room() == 0 {
-                return self.wait_in_line(realtime);
-            }
-        }
-        let mut outbox = self.outbox.lock();
-        self.paused.store(false, SeqCst);
-        // What the peer has sent during the pause has not been read yet.
-        let now = Millis::now();
-        self.heard.store(now, Relaxed);
-        self.resumed.store(now, Relaxed);
-        outbox.reads = true;
-        self.watch(&mut outbox);
-        drop(outbox);
-        self.catch_up(realtime);
-    }
-
-    /// Lets the poller decode what is left of a read.
-    fn catch_up(&self, realtime: &Realtime) {
-        if self.is_behind.load(SeqCst) {
-            if let Some(client) = self.me.upgrade() {
-                realtime.intake.read_on(client, &realtime.worker.poller);
-            }
-        }
-    }
-
-    fn wait_in_line(&self, realtime: &Realtime) {
-        if !self.in_line.swap(true, SeqCst) {
-            if let Some(client) = self.me.upgrade() {
-                realtime.intake.wait(client, &realtime.worker.poller);
-            }
-        }
-    }
-
-    /// The client leaves the line, because it is read again.
-    pub(super) fn leave_line(&self) {
-        self.in_line.store(false, SeqCst);
     }
 }

@@ -74,7 +74,7 @@ impl Client {
                 now + period
             }
             Protocol::WebSocket => {
-                if self.paused.load(Relaxed) {
+                if self.flow.is_paused() {
                     // The peer may have sent something: the server does not read.
                     return now + period;
                 }

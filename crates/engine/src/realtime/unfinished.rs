@@ -82,7 +82,7 @@ impl Client {
             return Millis::NEVER;
         }
         let grace = realtime.worker.config.body_timeout;
-        if self.paused.load(Relaxed) {
+        if self.flow.is_paused() {
             return now + grace;
         }
         let due = due.max(self.resumed.load(Relaxed) + grace);
