@@ -8,6 +8,7 @@ use super::clients::index;
 use super::ending::State;
 use super::flow::Flow;
 use super::inbox::{Event, Inbox};
+use super::keep_alive::KeepAlive;
 use super::outbox::Outbox;
 use super::reader::Reader;
 use super::subscriptions::Subscriptions;
@@ -24,9 +25,8 @@ use crate::transport::Link;
 use crate::worker::Count;
 use fairlead_wire::websocket::{Deflate, Deflater};
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicU8, Ordering::Relaxed, Ordering::SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicU8, Ordering::Relaxed, Ordering::SeqCst};
 use std::sync::{Arc, OnceLock, Weak};
-use std::time::Duration;
 
 /// The protocol of a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,11 +79,7 @@ pub struct Client {
     state: AtomicU8,
     wanted: AtomicU8,
     pub(super) flow: Flow,
-    /// Seconds of silence after which a ping (or a comment) is sent; 0 for never.
-    pub(super) timeout: AtomicU32,
-    /// When the peer was last heard, and when it was last sent a ping.
-    pub(super) heard: AtomicMillis,
-    pub(super) pinged: AtomicMillis,
+    pub(super) keep_alive: KeepAlive,
     /// When an incomplete message was due, and when reading was last resumed: a pause is not the peer's fault.
     pub(super) message_due: AtomicMillis,
     pub(super) resumed: AtomicMillis,
@@ -146,9 +142,7 @@ impl Client {
             state: AtomicU8::new(State::Open as u8),
             wanted: AtomicU8::new(u8::MAX),
             flow: Flow::default(),
-            timeout: AtomicU32::new(beginning.timeout),
-            heard: AtomicMillis::new(now),
-            pinged: AtomicMillis::new(now),
+            keep_alive: KeepAlive::new(beginning.timeout, now),
             message_due: AtomicMillis::new(Millis::NEVER),
             resumed: AtomicMillis::new(now),
             deflater: Mutex::default(),
@@ -229,15 +223,14 @@ impl Client {
 
     /// Seconds of silence after which the server sends a ping (or a comment); 0: never.
     pub fn timeout(&self) -> u32 {
-        self.timeout.load(Relaxed)
+        self.keep_alive.seconds()
     }
 
     /// Sets [`Client::timeout`].
     pub fn set_timeout(&self, seconds: u32) {
-        self.timeout.store(seconds, Relaxed);
-        if let (Some(realtime), true) = (self.realtime.upgrade(), seconds > 0) {
-            let deadline = Millis::now() + Duration::from_secs(seconds.into());
-            realtime.expect(deadline);
+        self.keep_alive.set_seconds(seconds);
+        if let (Some(realtime), Some(period)) = (self.realtime.upgrade(), self.keep_alive.period()) {
+            realtime.expect(Millis::now() + period);
         }
     }
 

@@ -144,7 +144,7 @@ impl Client {
         let is_behind = self.flow.resume();
         // What the peer has sent during the pause has not been read yet.
         let now = Millis::now();
-        self.heard.store(now, Relaxed);
+        self.keep_alive.hear(now);
         self.resumed.store(now, Relaxed);
         outbox.reads = true;
         self.watch(&mut outbox);

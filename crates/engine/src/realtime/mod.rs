@@ -2,7 +2,7 @@
 //!
 //! * [`Client`] (`client.rs`) is one of them, shared by all that write to it (`sending.rs`). `outbox.rs` has what the
 //!   peer has not taken yet, in order in `frames.rs`; `encoding.rs` makes frames; `flushing.rs` gives them to the kernel.
-//!   `closing.rs` ends a client through the states of `ending.rs`, `ticking.rs` keeps its deadlines.
+//!   `closing.rs` ends a client through the states of `ending.rs`, `ticking.rs` keeps its deadlines (`keep_alive.rs`: those of silence).
 //! * `reader.rs` and `decoding.rs` turn what the peer sends into events; `inbox.rs` keeps those in order until a thread
 //!   runs them, one at a time (`turns.rs`); `flow.rs` stops a client with a full inbox;
 //!   `intake.rs` bounds what waits in all inboxes, `unfinished.rs` incomplete messages.
@@ -23,6 +23,7 @@ mod flushing;
 mod frames;
 mod inbox;
 mod intake;
+mod keep_alive;
 mod outbox;
 mod process;
 mod reader;

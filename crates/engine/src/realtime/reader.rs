@@ -17,7 +17,6 @@ use rustix::event::{poll, PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
 use rustix::net::sockopt;
 use std::mem::take;
-use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 /// How often the kernel asks a peer that has ended its half whether it is still there: as long as a system remembers a
@@ -154,7 +153,7 @@ impl Client {
                     return schedule;
                 }
                 Ok(count) => {
-                    self.heard.store(now, Relaxed);
+                    self.keep_alive.hear(now);
                     turn.read += count;
                     schedule |= self.take_in_read(&mut reader, &mut scratch[..count], &mut turn, realtime, now);
                     if count < scratch.len() {

@@ -3,16 +3,13 @@
 use super::client::{Client, Protocol};
 use super::encoding;
 use super::ending::State;
+use super::keep_alive::Silence;
 use super::outbox::Outbox;
 use super::Realtime;
 use crate::clock::Millis;
 use crate::sync::MutexGuard;
 use fairlead_wire::websocket::Opcode;
-use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
-
-/// A silent client gets a ping after one period, and is aborted after this many.
-const SILENT_PERIODS: u32 = 2;
 
 impl Client {
     /// Does what is due; returns when to call it again.
@@ -37,10 +34,9 @@ impl Client {
             }
             next = next.min(due);
         }
-        match self.timeout.load(Relaxed) {
-            0 => next,
-            _ if outbox.ending.is_some() => next,
-            seconds => next.min(self.look_after(outbox, Duration::from_secs(seconds.into()), now)),
+        match self.keep_alive.period().filter(|_| outbox.ending.is_none()) {
+            None => next,
+            Some(period) => next.min(self.look_after(outbox, period, now)),
         }
     }
 
@@ -61,7 +57,7 @@ impl Client {
         due.max(now + Duration::from_millis(1))
     }
 
-    /// Keep-alive (RFC 6455 §5.5.2): a ping for a WebSocket, which must be answered; a comment for an event stream.
+    /// Sends what keeps a silent client alive; returns when to look again.
     fn look_after(&self, outbox: MutexGuard<'_, Outbox>, period: Duration, now: Millis) -> Millis {
         match self.protocol() {
             Protocol::Stream { .. } => Millis::NEVER,
@@ -73,30 +69,19 @@ impl Client {
                 self.send_quietly(outbox, encoding::comment(chunked));
                 now + period
             }
-            Protocol::WebSocket => {
-                if self.flow.is_paused() {
-                    // The peer may have sent something: the server does not read.
-                    return now + period;
-                }
-                let due = self.heard.load(Relaxed) + period;
-                if due > now {
-                    return due;
-                }
-                // The peer's time begins with the ping: the process may have stood still since the peer was heard.
-                let pinged = self.pinged.load(Relaxed);
-                let time = period * (SILENT_PERIODS - 1);
-                if pinged < due {
-                    self.pinged.store(now, Relaxed);
+            // The peer may have sent something: the server does not read.
+            Protocol::WebSocket if self.flow.is_paused() => now + period,
+            Protocol::WebSocket => match self.keep_alive.look(period, now) {
+                Silence::Until(due) => due,
+                Silence::Ping(due) => {
                     self.send_quietly(outbox, encoding::plain(Opcode::Ping, b""));
-                    return now + time;
+                    due
                 }
-                let gone = pinged + time;
-                if gone <= now {
+                Silence::TooLong => {
                     self.abort(outbox, "it does not answer pings");
-                    return Millis::NEVER;
+                    Millis::NEVER
                 }
-                gone
-            }
+            },
         }
     }
 }

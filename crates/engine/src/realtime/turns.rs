@@ -18,7 +18,6 @@ use fairlead_wire::websocket::Deflate;
 use std::net::SocketAddr;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::Arc;
-use std::time::Duration;
 
 /// Close code of a server that is going away (RFC 6455 §7.4.1).
 pub(super) const GOING_AWAY: u16 = 1001;
@@ -85,9 +84,8 @@ impl Realtime {
             // The thread that has stopped the engine may have ended all clients before this one was added.
             self.end_client(client);
         }
-        match client.timeout() {
-            0 => {}
-            seconds => self.expect(Millis::now() + Duration::from_secs(seconds.into())),
+        if let Some(period) = client.keep_alive.period() {
+            self.expect(Millis::now() + period);
         }
     }
 
