@@ -12,8 +12,9 @@ use super::keep_alive::KeepAlive;
 use super::outbox::Outbox;
 use super::reader::Reader;
 use super::subscriptions::Subscriptions;
+use super::unfinished::MessageDue;
 use super::{Realtime, Scheduled};
-use crate::clock::{AtomicMillis, Millis};
+use crate::clock::Millis;
 use crate::config::fair_by::Party;
 use crate::http::own_chunks::OwnChunks;
 use crate::limits::budget::Budget;
@@ -80,9 +81,7 @@ pub struct Client {
     wanted: AtomicU8,
     pub(super) flow: Flow,
     pub(super) keep_alive: KeepAlive,
-    /// When an incomplete message was due, and when reading was last resumed: a pause is not the peer's fault.
-    pub(super) message_due: AtomicMillis,
-    pub(super) resumed: AtomicMillis,
+    pub(super) message_due: MessageDue,
     /// Made when first needed, if the context is kept between messages. Locked before the outbox, until what was
     /// compressed is queued.
     pub(super) deflater: Mutex<Option<Box<Deflater>>>,
@@ -143,11 +142,11 @@ impl Client {
             wanted: AtomicU8::new(u8::MAX),
             flow: Flow::default(),
             keep_alive: KeepAlive::new(beginning.timeout, now),
-            message_due: AtomicMillis::new(Millis::NEVER),
-            resumed: AtomicMillis::new(now),
+            message_due: MessageDue::new(now),
             deflater: Mutex::default(),
             reader: Mutex::new(Reader::new(
                 Arc::clone(&beginning.transport),
+                beginning.key,
                 beginning.protocol,
                 beginning.deflate,
             )),

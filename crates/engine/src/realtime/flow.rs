@@ -5,7 +5,7 @@ use super::ending::State;
 use super::inbox::Room;
 use super::Realtime;
 use crate::clock::Millis;
-use std::sync::atomic::{AtomicBool, AtomicU8, Ordering::Relaxed, Ordering::SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering::SeqCst};
 
 /// Bytes that were read wait to be decoded.
 const BEHIND: u8 = 1;
@@ -145,7 +145,7 @@ impl Client {
         // What the peer has sent during the pause has not been read yet.
         let now = Millis::now();
         self.keep_alive.hear(now);
-        self.resumed.store(now, Relaxed);
+        self.message_due.resume(now);
         outbox.reads = true;
         self.watch(&mut outbox);
         drop(outbox);

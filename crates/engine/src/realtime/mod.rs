@@ -3,7 +3,7 @@
 //! * [`Client`] (`client.rs`) is one of them, shared by all that write to it (`sending.rs`). `outbox.rs` has what the
 //!   peer has not taken yet, in order in `frames.rs`; `encoding.rs` makes frames; `flushing.rs` gives them to the kernel.
 //!   `closing.rs` ends a client through the states of `ending.rs`, `ticking.rs` keeps its deadlines (`keep_alive.rs`: those of silence).
-//! * `reader.rs` and `decoding.rs` turn what the peer sends into events; `inbox.rs` keeps those in order until a thread
+//! * `reading.rs` reads, and `reader.rs` decodes what the peer sends into events (`half_closed.rs`: the end of that); `inbox.rs` keeps those in order until a thread
 //!   runs them, one at a time (`turns.rs`); `flow.rs` stops a client with a full inbox;
 //!   `intake.rs` bounds what waits in all inboxes, `unfinished.rs` incomplete messages.
 //! * `carrier.rs` is the connection under a client, which may go on afterwards.
@@ -15,18 +15,19 @@ mod carrier;
 mod client;
 mod clients;
 mod closing;
-mod decoding;
 mod encoding;
 mod ending;
 mod flow;
 mod flushing;
 mod frames;
+mod half_closed;
 mod inbox;
 mod intake;
 mod keep_alive;
 mod outbox;
 mod process;
 mod reader;
+mod reading;
 mod sending;
 mod subscriptions;
 mod ticking;

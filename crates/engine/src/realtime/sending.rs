@@ -10,7 +10,7 @@ use crate::config::Overflow;
 use crate::pubsub::{Delivery, Owner, Publication, Subscriber};
 use crate::spool::{GivesWay, Slowness};
 use crate::sync::MutexGuard;
-use fairlead_wire::websocket::{Deflater, Opcode};
+use fairlead_wire::websocket::Deflater;
 use rustix::event::{poll, PollFd, PollFlags, Timespec};
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::Arc;
@@ -262,13 +262,6 @@ impl Client {
             }
         };
         (frame, None)
-    }
-
-    pub(super) fn pong(&self, data: &[u8]) {
-        let outbox = self.outbox.lock();
-        if self.is_open() && outbox.frames.bytes() <= self.most_bytes() {
-            self.send_quietly(outbox, encoding::plain(Opcode::Pong, data));
-        }
     }
 }
 

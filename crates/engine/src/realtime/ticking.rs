@@ -5,6 +5,7 @@ use super::encoding;
 use super::ending::State;
 use super::keep_alive::Silence;
 use super::outbox::Outbox;
+use super::unfinished::TOO_SLOW;
 use super::Realtime;
 use crate::clock::Millis;
 use crate::sync::MutexGuard;
@@ -37,6 +38,17 @@ impl Client {
         match self.keep_alive.period().filter(|_| outbox.ending.is_none()) {
             None => next,
             Some(period) => next.min(self.look_after(outbox, period, now)),
+        }
+    }
+
+    /// Ends the client if its message is overdue; returns when to look again.
+    fn look_after_message(&self, realtime: &Realtime, now: Millis) -> Millis {
+        let grace = realtime.worker.config.body_timeout;
+        match self.message_due.get(grace) {
+            None => Millis::NEVER,
+            Some(_) if self.flow.is_paused() => now + grace,
+            Some(due) if due <= now && !self.drop_message(TOO_SLOW) => now + Duration::from_millis(1),
+            Some(due) => due,
         }
     }
 
