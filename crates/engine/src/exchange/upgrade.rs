@@ -3,7 +3,7 @@
 use super::{Exchange, ResponsePhase};
 use crate::http::http1::{BodyFraming, ConnectionField};
 use crate::http::request::Request;
-use crate::realtime::{Client, Protocol};
+use crate::realtime::{Client, Protocol, Remainder};
 use fairlead_wire::websocket::Deflate;
 use fairlead_wire::Version;
 use std::sync::Arc;
@@ -110,16 +110,14 @@ impl Exchange<'_> {
     /// may be writing ([`Exchange::is_detachable`]).
     pub fn detach(&mut self) -> Option<Arc<Client>> {
         let chunked = self.stream_framing()?;
-        let missing = match self.phase {
-            ResponsePhase::Body(BodyFraming::Length(left)) => Some(left),
-            _ => None,
+        let remainder = match (self.own_chunks.take(), self.phase) {
+            (Some(chunks), _) => Remainder::OwnChunks(chunks),
+            (None, ResponsePhase::Body(BodyFraming::Length(left))) => Remainder::Bytes(left),
+            (None, _) => Remainder::Open,
         };
         self.phase = ResponsePhase::Ended;
         let client = self.become_client(Protocol::Stream { chunked }, None);
-        client.expect_bytes(missing);
-        if let Some(chunks) = self.own_chunks.take() {
-            client.decode_chunks(chunks);
-        }
+        client.expect(remainder);
         Some(client)
     }
 

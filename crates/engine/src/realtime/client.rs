@@ -5,18 +5,19 @@
 
 use super::carrier::Carrier;
 use super::clients::index;
+use super::encoder::Encoder;
 use super::ending::State;
 use super::flow::Flow;
 use super::inbox::{Event, Inbox};
 use super::keep_alive::KeepAlive;
 use super::outbox::Outbox;
 use super::reader::Reader;
+use super::remainder::Remainder;
 use super::subscriptions::Subscriptions;
 use super::unfinished::MessageDue;
 use super::{Realtime, Scheduled};
 use crate::clock::Millis;
 use crate::config::fair_by::Party;
-use crate::http::own_chunks::OwnChunks;
 use crate::limits::budget::Budget;
 use crate::limits::holders::Owner;
 use crate::observe::excess::About;
@@ -24,7 +25,7 @@ use crate::sync::Mutex;
 use crate::transport::poller::Key;
 use crate::transport::Link;
 use crate::worker::Count;
-use fairlead_wire::websocket::{Deflate, Deflater};
+use fairlead_wire::websocket::Deflate;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicU8, Ordering::Relaxed, Ordering::SeqCst};
 use std::sync::{Arc, OnceLock, Weak};
@@ -68,8 +69,7 @@ pub struct Client {
     pub(super) me: Weak<Client>,
     pub(super) key: Key,
     pub(super) id: u64,
-    pub(super) protocol: Protocol,
-    pub(super) deflate: Option<Deflate>,
+    pub(super) encoder: Encoder,
     pub(super) peer: Option<SocketAddr>,
     /// Whom its events count for, if turns go by party.
     pub(crate) party: Option<Party>,
@@ -82,9 +82,6 @@ pub struct Client {
     pub(super) flow: Flow,
     pub(super) keep_alive: KeepAlive,
     pub(super) message_due: MessageDue,
-    /// Made when first needed, if the context is kept between messages. Locked before the outbox, until what was
-    /// compressed is queued.
-    pub(super) deflater: Mutex<Option<Box<Deflater>>>,
     pub(super) outbox: Mutex<Outbox>,
     pub(super) reader: Mutex<Reader>,
     pub(super) inbox: Mutex<Inbox>,
@@ -98,7 +95,7 @@ impl std::fmt::Debug for Client {
         formatter
             .debug_struct("Client")
             .field("id", &self.id)
-            .field("protocol", &self.protocol)
+            .field("protocol", &self.protocol())
             .field("state", &self.state())
             .finish_non_exhaustive()
     }
@@ -109,6 +106,7 @@ pub(super) struct Beginning {
     pub(super) key: Key,
     pub(super) protocol: Protocol,
     pub(super) deflate: Option<Deflate>,
+    pub(super) deflate_min_bytes: usize,
     pub(super) peer: Option<SocketAddr>,
     pub(super) owner: Owner,
     pub(super) party: Option<Party>,
@@ -131,8 +129,7 @@ impl Client {
             me: me.clone(),
             key: beginning.key,
             id: next_id(),
-            protocol: beginning.protocol,
-            deflate: beginning.deflate,
+            encoder: Encoder::new(beginning.protocol, beginning.deflate, beginning.deflate_min_bytes),
             peer: beginning.peer,
             party: beginning.party,
             realtime,
@@ -143,7 +140,6 @@ impl Client {
             flow: Flow::default(),
             keep_alive: KeepAlive::new(beginning.timeout, now),
             message_due: MessageDue::new(now),
-            deflater: Mutex::default(),
             reader: Mutex::new(Reader::new(
                 Arc::clone(&beginning.transport),
                 beginning.key,
@@ -164,7 +160,7 @@ impl Client {
 
     /// Its protocol.
     pub fn protocol(&self) -> Protocol {
-        self.protocol
+        self.encoder.protocol()
     }
 
     /// Its own budget: for its rank, if it is no stream of a session, and for its incomplete message.
@@ -175,11 +171,11 @@ impl Client {
 
     /// Whether it is the rest of a response, whose end has to be told from a breach.
     pub(crate) fn is_response(&self) -> bool {
-        matches!(self.protocol, Protocol::Stream { .. })
+        matches!(self.protocol(), Protocol::Stream { .. })
     }
 
     pub(super) fn is_web_socket(&self) -> bool {
-        self.protocol == Protocol::WebSocket
+        self.protocol() == Protocol::WebSocket
     }
 
     /// Whether its connection was lent for it: the next request may come there, even now. Also after it was given back.
@@ -187,14 +183,9 @@ impl Client {
         self.is_response() && self.outbox.lock().carrier.as_ref().is_none_or(Carrier::is_lent)
     }
 
-    /// The app frames the rest of the response itself, in chunks.
-    pub(crate) fn decode_chunks(&self, chunks: Box<OwnChunks>) {
-        self.outbox.lock().own_chunks = Some(chunks);
-    }
-
-    /// So many bytes of the response are missing; `None` if its length was not announced.
-    pub(crate) fn expect_bytes(&self, missing: Option<u64>) {
-        self.outbox.lock().missing = missing;
+    /// The rest of the response that the client continues.
+    pub(crate) fn expect(&self, remainder: Remainder) {
+        self.outbox.lock().remainder = remainder;
     }
 
     /// Whether something that is written now may still arrive.
@@ -244,7 +235,7 @@ impl Client {
 
     /// Announces that the server is about to end. A streaming response may finish instead.
     pub(super) fn announce_shutdown(&self) {
-        if !matches!(self.protocol, Protocol::Stream { .. }) {
+        if !matches!(self.protocol(), Protocol::Stream { .. }) {
             self.tell(Event::Shutdown);
         }
     }
@@ -287,6 +278,12 @@ impl Client {
     /// lock afterwards, and nobody would do so again.
     pub(super) fn may_watch(&self) -> bool {
         self.state() != State::Closed
+    }
+
+    pub(super) fn most_bytes(&self) -> usize {
+        self.realtime
+            .upgrade()
+            .map_or(usize::MAX, |realtime| realtime.worker.config.client_pending_bytes)
     }
 
     pub(super) fn describe(&self) -> String {

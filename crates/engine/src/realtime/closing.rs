@@ -21,11 +21,11 @@ impl Client {
     /// Closes the connection after what is queued: with a close frame, or the last chunk. Later writes are refused.
     pub fn close(&self, code: Option<u16>, reason: &str) {
         let outbox = self.outbox.lock();
-        if self.is_open() && outbox.own_chunks.as_ref().is_some_and(|chunks| !chunks.is_done()) {
+        if self.is_open() && outbox.remainder.lacks_last_chunk() {
             return self.abort(outbox, UNFINISHED);
         }
         if self.advance(State::Closing) {
-            if outbox.is_short() {
+            if outbox.remainder.is_short() {
                 self.tell_of_end(format_args!("its body is shorter than the announced content-length"));
             }
             let ending = self.sending(&outbox, CLOSE);
@@ -36,8 +36,7 @@ impl Client {
     /// Nobody can write to it or close it any more. What was written is sent; the response is cut off, unless that is all.
     pub fn abandon(&self) {
         let outbox = self.outbox.lock();
-        let is_framed = outbox.own_chunks.as_ref().is_some_and(|chunks| chunks.is_done());
-        if is_framed || outbox.missing == Some(0) {
+        if outbox.remainder.is_complete() {
             drop(outbox);
             return self.close(None, "");
         }
@@ -95,7 +94,7 @@ impl Client {
 
     /// Queues the last frame, unless that has happened, and flushes.
     fn send_last(&self, mut outbox: MutexGuard<'_, Outbox>, ending: Ending, code: Option<u16>, reason: &str) {
-        outbox.end(ending, self.protocol, code, reason);
+        outbox.end(ending, self.protocol(), code, reason);
         self.flush_locked(outbox);
         // What the peer still sends does not go to the app, so reading need not wait for the app.
         if let Some(realtime) = self.realtime.upgrade() {
@@ -121,7 +120,7 @@ impl Client {
         let lost = outbox.frames.bytes();
         if !self.is_response() && self.advance(State::Closing) {
             outbox.frames.forget_whole_frames();
-            let last = outbox.last_frame(self.protocol, Some(GOING_AWAY), "");
+            let last = outbox.last_frame(self.protocol(), Some(GOING_AWAY), "");
             outbox.frames.push(Frame::Own(last));
             outbox.send_now();
         }

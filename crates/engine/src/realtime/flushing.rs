@@ -93,7 +93,7 @@ impl Client {
     /// The kernel has everything. True if the client has ended with that.
     fn is_over_once_sent(&self, outbox: &mut Outbox) -> bool {
         let awaits_answer = self.is_web_socket() && self.state() == State::Closing;
-        match outbox.all_sent(self.protocol, awaits_answer) {
+        match outbox.all_sent(self.protocol(), awaits_answer) {
             AllSent::Open => false,
             AllSent::Over => true,
             AllSent::Waits(until) => {

@@ -4,9 +4,8 @@ use super::carrier::{Carrier, Lender};
 use super::client::Protocol;
 use super::ending::{Ending, Wait};
 use super::frames::{Flushed, Frame, Frames};
+use super::remainder::Remainder;
 use crate::clock::Millis;
-use crate::http::http1::LAST_CHUNK;
-use crate::http::own_chunks::OwnChunks;
 use crate::limits::meter::{Meter, Rate};
 use crate::transport::{Afterwards, Link, Shutdown};
 use crate::worker::Count;
@@ -31,10 +30,8 @@ pub(super) struct Outbox {
     pub(super) writes: bool,
     /// Whether something was written since the app last got [`Event::Drained`].
     pub(super) owes_drained: bool,
-    /// Finds the data in a response that the app frames itself.
-    pub(super) own_chunks: Option<Box<OwnChunks>>,
-    /// Bytes that are missing of a response whose length was announced.
-    pub(super) missing: Option<u64>,
+    /// The rest of a response.
+    pub(super) remainder: Remainder,
     pub(super) ending: Option<Ending>,
 }
 
@@ -62,19 +59,9 @@ impl Outbox {
             reads: false,
             writes: false,
             owes_drained: false,
-            own_chunks: None,
-            missing: None,
+            remainder: Remainder::Open,
             ending: None,
         }
-    }
-
-    /// The part of `data` that belongs to a response with an announced length; all of it for others.
-    pub(super) fn within_length<'a>(&mut self, data: &'a [u8]) -> &'a [u8] {
-        let Some(missing) = &mut self.missing else { return data };
-        let most = usize::try_from(*missing).unwrap_or(usize::MAX);
-        let data = &data[..data.len().min(most)];
-        *missing -= data.len() as u64;
-        data
     }
 
     /// Called before something is queued. If nothing waits, the time-outs of writing start now.
@@ -114,11 +101,6 @@ impl Outbox {
         Some(flushed)
     }
 
-    /// Whether the end of what is queued comes before the end that was announced.
-    pub(super) fn is_short(&self) -> bool {
-        self.missing.is_some_and(|missing| missing > 0)
-    }
-
     /// After a complete response, who gets the connection back.
     pub(super) fn take_lender(&mut self) -> Option<Box<dyn Lender>> {
         let is_complete = matches!(self.ending, Some(Ending::Complete));
@@ -152,10 +134,9 @@ impl Outbox {
         match protocol {
             _ if self.is_cut() => {}
             Protocol::WebSocket => close_frame(&mut bytes, code, reason),
-            Protocol::EventStream { chunked: true } | Protocol::Stream { chunked: true } => match &self.own_chunks {
-                Some(chunks) => bytes = chunks.last_chunk(),
-                None => bytes.extend_from_slice(LAST_CHUNK),
-            },
+            Protocol::EventStream { chunked: true } | Protocol::Stream { chunked: true } => {
+                bytes = self.remainder.last_chunk();
+            }
             _ => {}
         }
         bytes
@@ -164,7 +145,7 @@ impl Outbox {
     /// The kernel has everything. If that includes the last frame, the time of the peer begins, and the server's half of
     /// the connection is closed, unless the peer's close frame is awaited or another request may follow.
     pub(super) fn all_sent(&mut self, protocol: Protocol, awaits_answer: bool) -> AllSent {
-        let is_short = self.is_short();
+        let is_short = self.remainder.is_short();
         // Before the client has begun, its carrier is unknown.
         let (Some(ending), Some(carrier)) = (&mut self.ending, &self.carrier) else {
             return AllSent::Open;

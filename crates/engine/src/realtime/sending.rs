@@ -2,6 +2,7 @@
 //! unsent is bounded.
 
 use super::client::{Client, Protocol};
+use super::encoder::Encoded;
 use super::encoding;
 use super::frames::Frame;
 use super::outbox::Outbox;
@@ -10,7 +11,6 @@ use crate::config::Overflow;
 use crate::pubsub::{Delivery, Owner, Publication, Subscriber};
 use crate::spool::{GivesWay, Slowness};
 use crate::sync::MutexGuard;
-use fairlead_wire::websocket::Deflater;
 use rustix::event::{poll, PollFd, PollFlags, Timespec};
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::Arc;
@@ -37,51 +37,42 @@ impl Client {
         if !self.is_open() {
             return false;
         }
-        match self.protocol {
-            Protocol::WebSocket => self.write_message(data, text),
-            Protocol::EventStream { chunked } => self.send_if_open(encoding::event(data, chunked)),
-            Protocol::Stream { chunked } => self.send_if_open(encoding::piece(data, chunked)),
-        }
-    }
-
-    /// Compresses before the outbox is locked: other threads, and the dispatcher, must not wait for a large message.
-    fn write_message(&self, data: &[u8], text: bool) -> bool {
-        let (frame, context) = self.message(data, text);
+        // Compresses before the outbox is locked: other threads, and the dispatcher, must not wait for a large message.
+        let Encoded { frame, context } = self.encoder.message(data, text);
         let is_sent = self.send_if_open(frame);
         if !is_sent {
-            forget(context);
+            context.forget();
         }
         is_sent
     }
 
-    fn send_if_open(&self, frame: Vec<u8>) -> bool {
+    fn send_if_open(&self, frame: Frame) -> bool {
         let outbox = self.outbox.lock();
-        self.is_open() && self.send(outbox, Frame::Own(frame))
+        self.is_open() && self.send(outbox, frame)
     }
 
     /// Sends one event; see [`fairlead_wire::event_stream::event`]. A WebSocket gets the data as text.
     pub fn write_event(&self, data: &[u8], name: Option<&[u8]>, id: Option<&[u8]>, retry: Option<u64>) -> bool {
-        let Protocol::EventStream { chunked } = self.protocol else {
+        let Protocol::EventStream { chunked } = self.protocol() else {
             return self.write(data, true);
         };
-        self.is_open() && self.send_if_open(encoding::named_event(data, name, id, retry, chunked))
+        self.is_open() && self.send_if_open(Frame::Own(encoding::named_event(data, name, id, retry, chunked)))
     }
 
     /// Sends the next piece of a stream, if the client has taken enough of the earlier ones.
     pub fn offer(&self, data: &[u8]) -> Offered {
         let mut outbox = self.outbox.lock();
         let (Protocol::Stream { chunked }, Some(realtime), true) =
-            (self.protocol, self.realtime.upgrade(), self.is_open())
+            (self.protocol(), self.realtime.upgrade(), self.is_open())
         else {
             return Offered::Gone;
         };
         if outbox.frames.bytes() > realtime.worker.config.response_memory_bytes {
             return Offered::Full;
         }
-        let piece = match outbox.own_chunks.as_mut().map(|chunks| chunks.decode(data)) {
-            None => encoding::piece(outbox.within_length(data), chunked),
-            Some(Ok(data)) => encoding::piece(&data, chunked),
-            Some(Err(fault)) => {
+        let piece = match outbox.remainder.piece(data, chunked) {
+            Ok(piece) => piece,
+            Err(fault) => {
                 self.abort(outbox, fault);
                 return Offered::Gone;
             }
@@ -111,32 +102,6 @@ impl Client {
         drop(outbox);
         let _ = poll(&mut [PollFd::new(&descriptor, event)], Some(&step));
         self.flush_locked(self.outbox.lock());
-    }
-
-    /// A message as a frame, and the context that it is a part of: to be kept until the frame is queued, or forgotten if
-    /// it is not. While another thread compresses, messages are sent as they are (RFC 7692 §6).
-    fn message(&self, data: &[u8], text: bool) -> (Vec<u8>, Option<Context<'_>>) {
-        let opcode = encoding::opcode(data, text);
-        let deflate = self.deflate.filter(|_| self.is_worth_deflating(data));
-        let Some(deflate) = deflate else {
-            return (encoding::plain(opcode, data), None);
-        };
-        if deflate.server_no_context {
-            return (encoding::deflated(opcode, data, deflate.server_bits), None);
-        }
-        let Some(mut context) = self.deflater.try_lock() else {
-            return (encoding::plain(opcode, data), None);
-        };
-        let deflater = context.get_or_insert_with(|| Box::new(Deflater::new(deflate.server_bits)));
-        (encoding::deflated_with(deflater, opcode, data), Some(context))
-    }
-
-    fn is_worth_deflating(&self, data: &[u8]) -> bool {
-        let least = self
-            .realtime
-            .upgrade()
-            .map_or(0, |realtime| realtime.worker.config.deflate_min_bytes);
-        data.len() >= least
     }
 
     /// Queues a frame and, unless others wait for the socket already, gives it to the kernel.
@@ -217,12 +182,6 @@ impl Client {
         Ok(())
     }
 
-    pub(super) fn most_bytes(&self) -> usize {
-        self.realtime
-            .upgrade()
-            .map_or(usize::MAX, |realtime| realtime.worker.config.client_pending_bytes)
-    }
-
     /// The client does not take what it is sent.
     fn overflow(&self, outbox: MutexGuard<'_, Outbox>) -> bool {
         let Some(realtime) = self.realtime.upgrade() else {
@@ -244,35 +203,6 @@ impl Client {
     pub(crate) fn writable(&self) {
         self.flush_locked(self.outbox.lock());
     }
-
-    fn published(&self, publication: &Arc<Publication>, delivery: Delivery) -> (Frame, Option<Context<'_>>) {
-        let message = &publication.message;
-        let frame = match self.protocol {
-            Protocol::EventStream { chunked } => Frame::Shared(encoding::shared_event(publication, chunked)),
-            Protocol::Stream { chunked } => Frame::Own(encoding::piece(message, chunked)),
-            Protocol::WebSocket => {
-                let text = delivery != Delivery::Binary;
-                let deflate = self.deflate.filter(|_| self.is_worth_deflating(message));
-                if deflate.is_some_and(|deflate| !encoding::can_share(deflate)) {
-                    let (frame, context) = self.message(message, text);
-                    return (Frame::Own(frame), context);
-                }
-                let bits = deflate.map(|deflate| deflate.server_bits);
-                Frame::Shared(encoding::shared_message(publication, text, bits))
-            }
-        };
-        (frame, None)
-    }
-}
-
-/// The compressor of a client whose messages refer to earlier ones.
-type Context<'a> = MutexGuard<'a, Option<Box<Deflater>>>;
-
-/// A message was not sent: the next one must not refer to it.
-fn forget(context: Option<Context<'_>>) {
-    if let Some(mut context) = context {
-        *context = None;
-    }
 }
 
 impl Subscriber for Client {
@@ -291,10 +221,10 @@ impl Subscriber for Client {
         if !self.is_open() {
             return false;
         }
-        let (frame, context) = self.published(publication, delivery);
+        let Encoded { frame, context } = self.encoder.published(publication, delivery);
         if let Err(frame) = self.queue(&mut outbox, frame) {
             if !self.send(outbox, frame) {
-                forget(context);
+                context.forget();
             }
             return false;
         }

@@ -6,6 +6,7 @@ use super::client::{Beginning, Client, Protocol};
 use super::frames::Frame;
 use super::inbox::Event;
 use super::process::ProcessSubscription;
+use super::remainder::Remainder;
 use super::{Realtime, Scheduled};
 use crate::clock::Millis;
 use crate::config::fair_by::Party;
@@ -51,6 +52,7 @@ impl Realtime {
             owner: owner(session),
             protocol,
             deflate,
+            deflate_min_bytes: self.worker.config.deflate_min_bytes,
             peer,
             party,
             transport: Arc::clone(transport),
@@ -161,11 +163,9 @@ impl Realtime {
         let mut outbox = client.outbox.lock();
         let transport = outbox.transport.take();
         let counts = (outbox.count.take(), outbox.carrier.take());
-        outbox.own_chunks = None;
+        outbox.remainder = Remainder::Open;
         drop(outbox);
-        if let Some(mut deflater) = client.deflater.try_lock() {
-            *deflater = None;
-        }
+        client.encoder.release();
         drop(transport);
         self.clients.release(client.key);
         drop(counts);
