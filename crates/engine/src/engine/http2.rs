@@ -7,7 +7,7 @@ use crate::clock::Millis;
 use crate::connection::place::Place;
 use crate::connection::turns::{Turn, TurnLine, TurnTaker};
 use crate::connection::{Connection, Next};
-use crate::http2::{session_key, Arrival, End, Session};
+use crate::http2::{session_key, Arrival, Beginning, End, Session};
 use crate::observe::excess::About;
 use crate::reactor::Handler;
 use crate::scheduler::{Workplace, PATIENCE};
@@ -63,13 +63,16 @@ impl Engine {
         let taker: Weak<dyn TurnTaker> = self.me.clone();
         let key = session_key(place.key());
         let budget = self.budgets.budget_of(peers.owner(key), key);
-        let session = Session::new(
-            (place, transport, ahead),
-            (endpoint, peers),
-            TurnLine::new(&self.in_line, taker, budget),
-            (Arc::clone(&self.worker), self.sessions.shared().clone()),
-            now,
-        );
+        let beginning = Beginning {
+            place,
+            transport,
+            ahead,
+            endpoint,
+            peers,
+            line: TurnLine::new(&self.in_line, taker, budget),
+            worker: Arc::clone(&self.worker),
+        };
+        let session = Session::new(beginning, self.sessions.shared().clone(), now);
         self.sessions.insert(&session);
         self.counters().http2_connections.fetch_add(1, Relaxed);
         if self.worker.is_stopped() {

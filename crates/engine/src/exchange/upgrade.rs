@@ -3,7 +3,7 @@
 use super::{Exchange, ResponsePhase};
 use crate::http::http1::{BodyFraming, ConnectionField};
 use crate::http::request::Request;
-use crate::realtime::{Client, Protocol, Remainder};
+use crate::realtime::{Client, Peer, Protocol, Remainder};
 use fairlead_wire::websocket::Deflate;
 use fairlead_wire::Version;
 use std::sync::Arc;
@@ -123,7 +123,11 @@ impl Exchange<'_> {
 
     fn become_client(&mut self, protocol: Protocol, deflate: Option<Deflate>) -> Arc<Client> {
         let stream = &self.stream;
-        let peer = (stream.peer(), stream.party, |key| stream.peers.owner(key));
+        let peer = Peer {
+            address: stream.peer(),
+            party: stream.party,
+            owner: |key| stream.peers.owner(key),
+        };
         let realtime = &self.services.realtime;
         let client = realtime.new_client(stream.transport(), peer, protocol, deflate);
         self.client = Some(Arc::clone(&client));

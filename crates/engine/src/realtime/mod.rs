@@ -45,7 +45,7 @@ pub use inbox::Event;
 pub use process::ProcessSubscription;
 pub(crate) use remainder::Remainder;
 pub use sending::Offered;
-pub(crate) use turns::EventEnd;
+pub(crate) use turns::{EventEnd, Peer};
 
 use crate::clock::Millis;
 use crate::limits::budget::{Budgets, Kind};

@@ -35,13 +35,21 @@ pub(crate) enum EventEnd {
     Gone(Vec<Box<[u8]>>),
 }
 
+/// The program at the other end of a client.
+pub(crate) struct Peer<O> {
+    pub(crate) address: Option<SocketAddr>,
+    /// The party that its events count for.
+    pub(crate) party: Option<Party>,
+    /// The owner that it counts for in the totals, if it has that key.
+    pub(crate) owner: O,
+}
+
 impl Realtime {
-    /// A client that is about to begin, from the peer, whose events count for that party. `owner`: whom it counts for in the
-    /// totals, if it has that key. Its first event comes when [`Realtime::begin`] is called.
+    /// A client that is about to begin. Its first event comes when [`Realtime::begin`] is called.
     pub(crate) fn new_client(
         &self,
         transport: &Link,
-        (peer, party, owner): (Option<SocketAddr>, Option<Party>, impl FnOnce(Key) -> Owner),
+        peer: Peer<impl FnOnce(Key) -> Owner>,
         protocol: Protocol,
         deflate: Option<Deflate>,
     ) -> Arc<Client> {
@@ -49,12 +57,12 @@ impl Realtime {
         let session = transport.budget().map_or(key, |session| session.key());
         let beginning = Beginning {
             key,
-            owner: owner(session),
+            owner: (peer.owner)(session),
             protocol,
             deflate,
             deflate_min_bytes: self.worker.config.deflate_min_bytes,
-            peer,
-            party,
+            peer: peer.address,
+            party: peer.party,
             transport: Arc::clone(transport),
             count: Count::client(&self.worker),
             timeout: match protocol {

@@ -78,6 +78,18 @@ pub(crate) struct Session {
     all_delayed: Arc<Delayed>,
 }
 
+/// The connection that becomes a session, and what the session needs of its engine.
+pub(crate) struct Beginning {
+    pub(crate) place: Place,
+    pub(crate) transport: Link,
+    /// What was received already: it begins with the preface, or the client is about to send that.
+    pub(crate) ahead: Vec<u8>,
+    pub(crate) endpoint: Arc<Endpoint>,
+    pub(crate) peers: Peers,
+    pub(crate) line: Arc<TurnLine>,
+    pub(crate) worker: Arc<Worker>,
+}
+
 /// What the sessions of an engine have in common.
 #[derive(Clone)]
 pub(crate) struct Shared {
@@ -137,15 +149,17 @@ pub(crate) struct Begun {
 }
 
 impl Session {
-    /// A session over the transport of a connection: its place, and what was received already. `ahead` begins with the
-    /// preface, or the client is about to send it.
-    pub(crate) fn new(
-        (place, transport, ahead): (Place, Link, Vec<u8>),
-        (endpoint, peers): (Arc<Endpoint>, Peers),
-        line: Arc<TurnLine>,
-        (worker, shared): (Arc<Worker>, Shared),
-        now: Millis,
-    ) -> Arc<Session> {
+    /// A session that takes the place of a connection.
+    pub(crate) fn new(beginning: Beginning, shared: Shared, now: Millis) -> Arc<Session> {
+        let Beginning {
+            place,
+            transport,
+            ahead,
+            endpoint,
+            peers,
+            line,
+            worker,
+        } = beginning;
         let pipe = PipeState::new(Arc::clone(&transport), ahead, now);
         let handshake = builder(&worker.config).handshake(Pipe(Arc::clone(&pipe)));
         let Shared {
