@@ -1,5 +1,4 @@
-//! Sends responses: flushes what the socket takes; the file sender sends files, in turns. Afterwards comes the next
-//! request, or a lingering close, which reads what the client still sends so that no reset overtakes the response.
+//! Sends responses: flushes what the socket takes; the file sender sends files, in turns.
 
 use super::{Connection, Next, State, Successor, Then};
 use crate::clock::Millis;
@@ -8,9 +7,6 @@ use crate::limits::meter::Meter;
 use crate::spool::{GivesWay, Slowness};
 use crate::stream::output::{FileParts, Flush, Output};
 use crate::transport::poller::Interest;
-use crate::transport::Shutdown;
-use crate::transport::READ_TURN;
-use rustix::io::Errno;
 use std::time::Duration;
 
 impl Connection {
@@ -82,19 +78,6 @@ impl Connection {
         }
     }
 
-    /// Sends nothing more, and discards what still comes.
-    pub(crate) fn linger(&mut self, now: Millis) -> Next {
-        if self.stream.transport().is_for_one_response() {
-            return self.give_back(Then::Close);
-        }
-        if self.stream.transport().shut_down(Shutdown::Write).is_err() {
-            return Next::Close;
-        }
-        self.state = State::Linger;
-        self.idle_since = now;
-        Next::Wait(Interest::Read)
-    }
-
     pub(super) fn flush(&mut self, config: &Config, now: Millis, files: FileParts) -> Next {
         let before = self.stream.progress();
         let State::Flush { then, meter, .. } = &mut self.state else {
@@ -124,39 +107,6 @@ impl Connection {
             Err(_) => return Next::Close,
         }
         self.go_on_after_response(then, config, now)
-    }
-
-    /// What follows a response that is with the kernel.
-    pub(super) fn go_on_after_response(&mut self, then: Then, config: &Config, now: Millis) -> Next {
-        if then == Then::TakeOver {
-            self.state = State::Ready;
-            return Next::TakeOver;
-        }
-        if self.stream.transport().is_for_one_response() {
-            return self.give_back(then);
-        }
-        match then {
-            Then::TakeOver => return Next::TakeOver,
-            Then::NextRequest | Then::HandOff => {}
-            // Unread bytes would turn the close into a reset, which may overtake the response.
-            Then::Close if !self.has_unread() => return Next::Close,
-            Then::Close | Then::Linger => return self.linger(now),
-        }
-        self.state = State::Idle;
-        self.idle_since = now;
-        if self.stream.input.is_empty() {
-            Next::Wait(Interest::Read)
-        } else if then == Then::HandOff {
-            self.state = State::Head { since: now };
-            Next::HandOff
-        } else {
-            self.parse_head(config, now)
-        }
-    }
-
-    /// Whether the client has sent more than was processed.
-    fn has_unread(&self) -> bool {
-        !self.stream.input.is_empty() || self.stream.transport().has_received() == Ok(true)
     }
 
     /// The poller reports a socket as writable only when a third of its buffer is free. A slow reader may need longer
@@ -212,17 +162,5 @@ impl Connection {
         if self.is_flushing() && !has_exact_events && self.stream.output.holds_memory() {
             let _ = self.stream.flush(FileParts::Leave);
         }
-    }
-
-    pub(super) fn discard(&mut self, scratch: &mut [u8]) -> Next {
-        for _ in 0..READ_TURN / scratch.len() {
-            match self.stream.transport().receive(scratch) {
-                Ok(0) => return Next::Close,
-                Ok(_) | Err(Errno::INTR) => {}
-                Err(Errno::AGAIN) => break,
-                Err(_) => return Next::Close,
-            }
-        }
-        Next::Wait(Interest::Read)
     }
 }

@@ -1,0 +1,86 @@
+//! Connections that move between workers: with a request, or between two.
+
+use super::{Connection, Next, State};
+use crate::clock::{Millis, Nanos};
+use crate::cluster::waiting_room::Stage;
+use crate::config::Config;
+use crate::http::body::Body;
+use crate::transport::poller::Interest;
+
+impl Connection {
+    /// Completes a connection that comes from another worker, together with its request. `None` if the head is not
+    /// valid.
+    pub(crate) fn adopted(
+        mut self,
+        (input, body, is_http2): (Vec<u8>, Body, bool),
+        (arrived, waits_since): (Nanos, Nanos),
+        served: u64,
+        config: &Config,
+    ) -> Option<Connection> {
+        self.served = served;
+        self.stream.input = input;
+        if !self.read_introduction(config).ok()? {
+            return None;
+        }
+        let request = &mut self.stream.request;
+        self.space.permit = matches!(body, Body::File(..)).then(|| config.descriptors.for_body_of_transfer());
+        request.body = body;
+        request.arrived = arrived;
+        request.line_wait = waits_since - arrived;
+        let is_whole = matches!(request.head.parse(&self.stream.input, &config.head_limits()), Ok(true));
+        if is_http2 {
+            let has_body = !request.body.is_empty();
+            request.becomes_http2(has_body);
+        }
+        let is_taken = self.take_head(config).is_ok();
+        self.state = State::Ready;
+        (is_whole && is_taken).then_some(self)
+    }
+
+    /// Completes a connection that another worker has handed off; [`Connection::resume`] goes on with it.
+    pub(crate) fn taken_over(&mut self, stage: Stage, input: Vec<u8>, served: u64) {
+        match stage {
+            Stage::Idle { since } => self.idle_since = since,
+            Stage::Head { since } => self.state = State::Head { since },
+            Stage::Request { .. } => {}
+        }
+        self.served = served;
+        self.stream.input = input;
+    }
+
+    /// Goes on with a connection that another worker has handed off, with what that has read of it.
+    pub(crate) fn resume(&mut self, config: &Config, now: Millis) -> Next {
+        if self.stream.input.is_empty() {
+            return Next::Wait(Interest::Read);
+        }
+        if !matches!(self.state, State::Handshake { .. }) {
+            return self.parse_head(config, now);
+        }
+        match self.read_introduction(config) {
+            Ok(_) => Next::Wait(Interest::Read),
+            Err(refusal) => Next::Refuse(refusal),
+        }
+    }
+
+    /// How far the connection is with its next request, if another worker can take it over now.
+    pub(crate) fn stage(&self) -> Option<Stage> {
+        match self.state {
+            State::Idle | State::Handshake { .. } => Some(Stage::Idle { since: self.idle_since }),
+            State::Head { since } => Some(Stage::Head { since }),
+            State::Ready => Some(Stage::Request {
+                arrived: self.arrived(),
+            }),
+            _ => None,
+        }
+    }
+
+    /// Whether it has no request that is complete or half complete.
+    pub(crate) fn is_between_requests(&self) -> bool {
+        matches!(self.state, State::Idle | State::Head { .. } | State::Handshake { .. })
+    }
+
+    /// Whether another worker can take it over now.
+    pub(crate) fn can_move(&self) -> bool {
+        self.is_between_requests() && self.stream.transport().can_move()
+    }
+}
