@@ -23,7 +23,9 @@ impl Connection {
             return None;
         }
         let request = &mut self.stream.request;
-        self.space.permit = matches!(body, Body::File(..)).then(|| config.descriptors.for_body_of_transfer());
+        if let Body::File(..) = body {
+            self.space.take_file(config);
+        }
         request.body = body;
         request.arrived = arrived;
         request.line_wait = waits_since - arrived;

@@ -1,11 +1,11 @@
 //! Receives the body of a request, and stores it.
 
+use super::incoming::{BodyEnd, Incoming, Unframed};
 use super::{Connection, Next, State};
 use crate::clock::{Millis, Nanos};
 use crate::config::Config;
 use crate::http::http1::CONTINUE;
 use crate::http::refusal::Refusal;
-use crate::limits::meter::Meter;
 use crate::stream::output::{FileParts, Flush};
 use crate::transport::poller::Interest;
 use crate::transport::READ_TURN;
@@ -16,51 +16,53 @@ use rustix::io::Errno;
 const TRAILER_BYTES: usize = 8 * 1024;
 
 impl Connection {
+    /// How many bytes may be read now, at most `most`, or what to do instead. `is_next`: this connection is first among
+    /// those that wait for a descriptor.
+    pub(super) fn make_room(&mut self, most: usize, config: &Config, is_next: bool) -> Result<usize, Next> {
+        match self.state {
+            State::Body(_) => self.space.room_for_body(&self.stream, most, config, is_next),
+            _ => self.space.room_for_head(&self.stream, most, config),
+        }
+    }
+
     /// Leaves what was read of the body to the spooler.
     pub(super) fn store_later(&mut self, read: Vec<u8>, now: Millis) -> Next {
-        if let State::Body { unstored, handed, .. } = &mut self.state {
-            *unstored = read;
-            *handed = now;
+        if let State::Body(incoming) = &mut self.state {
+            incoming.hand_over(read, now);
         }
         Next::Store
     }
 
     /// Whether the body ends with what is received.
     pub(super) fn ends_with_stream(&self) -> bool {
-        matches!(self.state, State::Body { .. }) && self.stream.request.head.framing == Framing::Stream
+        matches!(&self.state, State::Body(incoming) if incoming.ends_with_stream())
     }
 
     /// Restarts the meter: a client that has sent more than one turn reads is not slow.
     pub(super) fn forgive(&mut self, now: Millis) {
-        if let State::Body { meter, .. } = &mut self.state {
-            *meter = Meter::begin(now);
+        if let State::Body(incoming) = &mut self.state {
+            incoming.restart(now);
         }
     }
 
     /// Whether the next bytes of the body go to a file.
     pub(super) fn needs_disk(&self) -> bool {
-        matches!(self.state, State::Body { .. }) && self.space.permit.is_some()
+        matches!(self.state, State::Body(_)) && self.space.has_file()
     }
 
     pub(super) fn begin_body(&mut self, config: &Config, now: Millis) -> Next {
         if let Err(refusal) = self.take_head(config) {
             return Next::Refuse(refusal);
         }
-        let decoder = match self.stream.request.head.framing {
+        let end = match self.stream.request.head.framing {
             Framing::Empty | Framing::Length(0) => return self.complete(),
             _ if self.stream.lacks_tls(config) => return self.complete_without_body(),
             Framing::Length(length) if is_over(length, config) => return Next::Refuse(Refusal::BodyTooLarge),
-            Framing::Length(_) | Framing::Stream => None,
-            Framing::Chunked => Some(Box::new(ChunkedDecoder::new(TRAILER_BYTES))),
+            Framing::Length(length) => BodyEnd::Length(length),
+            Framing::Stream => BodyEnd::Stream,
+            Framing::Chunked => BodyEnd::Chunks(Box::new(ChunkedDecoder::new(TRAILER_BYTES))),
         };
-        self.state = State::Body {
-            meter: Meter::begin(now),
-            decoder,
-            began: now,
-            waits: None,
-            unstored: Vec::new(),
-            handed: now,
-        };
+        self.state = State::Body(Incoming::new(end, now));
         let rest = std::mem::take(&mut self.stream.input);
         if rest.is_empty() && self.stream.request.head.expect_continue {
             self.stream.output.buffer().extend_from_slice(CONTINUE);
@@ -69,7 +71,7 @@ impl Connection {
         if rest.is_empty() {
             return Next::Wait(Interest::Read);
         }
-        if self.memory_for(rest.len(), config) == 0 {
+        if self.space.memory_for(&self.stream, rest.len(), config) == 0 {
             return self.store_later(rest, now);
         }
         self.feed_body(&rest, config, now)
@@ -85,51 +87,29 @@ impl Connection {
     }
 
     pub(super) fn feed_body(&mut self, bytes: &[u8], config: &Config, now: Millis) -> Next {
-        let (before, framing) = (self.stream.request.body.len(), self.stream.request.head.framing);
-        let State::Body { decoder, .. } = &mut self.state else {
+        let State::Body(incoming) = &mut self.state else {
             return Next::Close;
         };
-        let mut decoder = decoder.take();
+        let (stream, space) = (&mut self.stream, &mut self.space);
+        let before = stream.request.body.len();
         let mut stored = Ok(());
         let mut keep = |part: &[u8]| {
-            if stored.is_ok() && !is_over(self.stream.request.body.len() + part.len() as u64, config) {
-                let memory_bytes = self.memory_for(part.len(), config);
-                stored = self.stream.request.body.push(part, memory_bytes, &config.temp_dir);
+            if stored.is_ok() && !is_over(stream.request.body.len() + part.len() as u64, config) {
+                let memory_bytes = space.memory_for(stream, part.len(), config);
+                stored = stream.request.body.push(part, memory_bytes, &config.temp_dir);
             } else if stored.is_ok() {
                 stored = Err(std::io::Error::from(std::io::ErrorKind::FileTooLarge));
             }
         };
-        let (consumed, done) = match &mut decoder {
-            Some(decoder) => match decoder.decode(bytes, &mut keep) {
-                Ok(progress) => (progress.consumed, progress.done),
-                Err(error) => return Next::Refuse(error.into()),
-            },
-            None if framing == Framing::Stream => {
-                keep(bytes);
-                (bytes.len(), false)
-            }
-            None => {
-                let Framing::Length(length) = framing else {
-                    return Next::Close;
-                };
-                let missing = length - before;
-                let count = missing.min(bytes.len() as u64) as usize;
-                keep(&bytes[..count]);
-                (count, count as u64 == missing)
-            }
+        let Unframed { consumed, is_whole } = match incoming.unframe(bytes, before, &mut keep) {
+            Ok(unframed) => unframed,
+            Err(error) => return Next::Refuse(error.into()),
         };
-        let moved = self.stream.request.body.len() - before;
-        if let State::Body {
-            decoder: place, meter, ..
-        } = &mut self.state
-        {
-            *place = decoder;
-            meter.moved(moved, now, config.body_rate());
-        }
+        incoming.moved(self.stream.request.body.len() - before, now, config);
         match stored {
             Err(error) if error.kind() == std::io::ErrorKind::FileTooLarge => Next::Refuse(Refusal::BodyTooLarge),
             Err(error) => Next::Refuse(Refusal::BodyNotStored(error.kind().into())),
-            Ok(()) if done => {
+            Ok(()) if is_whole => {
                 self.stream.input.extend_from_slice(&bytes[consumed..]);
                 self.complete()
             }
@@ -138,21 +118,21 @@ impl Connection {
     }
 
     pub(super) fn wait_for_descriptor(&mut self, now: Millis) -> Next {
-        if let State::Body { waits, .. } = &mut self.state {
-            *waits = Some(now);
+        if let State::Body(incoming) = &mut self.state {
+            incoming.wait(now);
         }
         Next::PutOff
     }
 
     /// Whether the body cannot be stored because there is no descriptor.
     pub(crate) fn waits_for_descriptor(&self) -> bool {
-        matches!(self.state, State::Body { waits: Some(_), .. })
+        self.has_waited_since().is_some()
     }
 
     /// Start of that wait.
     pub(crate) fn has_waited_since(&self) -> Option<Millis> {
-        match self.state {
-            State::Body { waits, .. } => waits,
+        match &self.state {
+            State::Body(incoming) => incoming.waits_since(),
             _ => None,
         }
     }
@@ -163,8 +143,8 @@ impl Connection {
         if let Err(next) = self.make_room(READ_TURN, config, is_next) {
             return next;
         }
-        if let State::Body { meter, waits, .. } = &mut self.state {
-            meter.forgive(now - waits.take().unwrap_or(now));
+        if let State::Body(incoming) = &mut self.state {
+            incoming.go_on(now);
         }
         Next::Wait(Interest::Read)
     }
@@ -188,10 +168,10 @@ impl Connection {
         if self.stream.request.body.finish().is_err() {
             return Next::Refuse(Refusal::BodyNotReadable);
         }
-        self.settle_space();
+        self.space.settle(&self.stream);
         self.stream.request.arrived = Nanos::now();
-        if let State::Body { began, .. } = self.state {
-            self.stream.request.body_wait = self.stream.request.arrived - Nanos::from(began);
+        if let State::Body(incoming) = &self.state {
+            self.stream.request.body_wait = self.stream.request.arrived - Nanos::from(incoming.began());
         }
         self.state = State::Ready;
         Next::Ready

@@ -13,6 +13,7 @@ mod afterwards;
 mod body;
 pub(crate) mod connections;
 pub(crate) mod handshake;
+mod incoming;
 mod introduction;
 mod lingering;
 pub(crate) mod parked;
@@ -34,9 +35,10 @@ use crate::limits::meter::Meter;
 use crate::stream::Stream;
 use crate::transport::poller::{Interest, Key};
 use crate::transport::LINGER;
-use fairlead_wire::http1::{ChunkedDecoder, HeadProgress};
+use fairlead_wire::http1::HeadProgress;
 use fairlead_wire::ProxyVersions;
 use handshake::HandshakeSeat;
+use incoming::Incoming;
 use space::Space;
 use std::sync::Arc;
 use std::time::Duration;
@@ -90,18 +92,7 @@ enum State {
     /// Part of a head, or of the header of a proxy before it, has arrived; `since` is when its first byte did.
     Head { since: Millis },
     /// The head is complete, the body is not.
-    Body {
-        meter: Meter,
-        decoder: Option<Box<ChunkedDecoder>>,
-        /// When the head was complete.
-        began: Millis,
-        /// Since when the body is not read, because it needs a file and there is no descriptor for one.
-        waits: Option<Millis>,
-        /// Bytes of the body that were read, for the spooler to store.
-        unstored: Vec<u8>,
-        /// When the connection was last handed to the spooler.
-        handed: Millis,
-    },
+    Body(Incoming),
     /// A complete request is here, or runs.
     Ready,
     /// A native thread looks for the file that the request may be for.
@@ -230,8 +221,7 @@ impl Connection {
             State::Idle if self.served == 0 => self.idle_since + config.head_timeout,
             State::Idle => self.idle_since + config.keep_alive_timeout,
             State::Head { since } => *since + config.head_timeout,
-            State::Body { waits: Some(since), .. } => *since + config.body_timeout,
-            State::Body { meter, .. } => meter.deadline(config.body_rate()),
+            State::Body(incoming) => incoming.deadline(config),
             State::Flush { .. } if self.stream.transport().is_relayed() => Millis::NEVER,
             State::Flush { meter, .. } => meter.deadline(config.write_rate()),
             State::Relayed(answer) => answer.deadline(config),

@@ -21,24 +21,16 @@ impl Connection {
     /// One turn of the spooler: stores what was read of a large body, and reads more. `Wait` asks for another turn when
     /// more has arrived.
     pub(crate) fn store(&mut self, scratch: &mut [u8], config: &Config, now: Millis) -> Next {
-        if let State::Body {
-            unstored,
-            meter,
-            handed,
-            ..
-        } = &mut self.state
-        {
-            // The client is not charged for the wait for the spooler or for a slow disk.
-            meter.forgive(now - *handed);
-            let unstored = std::mem::take(unstored);
+        if let State::Body(incoming) = &mut self.state {
+            let unstored = incoming.take_unstored(now);
             let next = self.feed_body(&unstored, config, now);
             if next != Next::Wait(Interest::Read) {
                 return next;
             }
         }
         let next = self.read(scratch, config, now, Disk::Write);
-        if let State::Body { meter, .. } = &mut self.state {
-            meter.forgive(Millis::now() - now);
+        if let State::Body(incoming) = &mut self.state {
+            incoming.forgive_since(now, Millis::now());
         }
         next
     }
@@ -80,7 +72,7 @@ impl Connection {
 
     /// A client may take long to send more: no memory is reserved for that meanwhile.
     fn wait_for_more(&mut self, config: &Config) -> Next {
-        self.give_back_reserved(&config.request_totals);
+        self.space.give_back_reserved(&self.stream, config);
         Next::Wait(Interest::Read)
     }
 
@@ -105,7 +97,7 @@ impl Connection {
     }
 
     fn feed(&mut self, bytes: &[u8], config: &Config, now: Millis) -> Next {
-        if matches!(self.state, State::Body { .. }) {
+        if matches!(self.state, State::Body(_)) {
             return self.feed_body(bytes, config, now);
         }
         self.stream.input.extend_from_slice(bytes);

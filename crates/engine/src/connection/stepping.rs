@@ -18,8 +18,9 @@ impl Connection {
             State::Relayed(_) => self.relay(scratch, config, now),
             State::Flush { .. } => self.flush(config, now, FileParts::Leave),
             State::Linger => self.discard(scratch),
-            State::Body { waits: Some(_), .. } | State::LookUp { .. } => self.look_for_peer(),
-            State::Body { .. } if !self.stream.output.is_empty() => self.send_interim(),
+            State::LookUp { .. } => self.look_for_peer(),
+            State::Body(_) if self.waits_for_descriptor() => self.look_for_peer(),
+            State::Body(_) if !self.stream.output.is_empty() => self.send_interim(),
             _ => self.read(scratch, config, now, Disk::Leave),
         }
     }
@@ -35,8 +36,8 @@ impl Connection {
             }
             State::Relayed(_) => self.relay_late(config, now),
             State::Head { .. } => Next::Refuse(Refusal::HeadTooSlow),
-            State::Body { waits: Some(_), .. } => Next::Refuse(Refusal::NoDescriptorForBody),
-            State::Body { .. } => Next::Refuse(Refusal::BodyTooSlow),
+            State::Body(_) if self.waits_for_descriptor() => Next::Refuse(Refusal::NoDescriptorForBody),
+            State::Body(_) => Next::Refuse(Refusal::BodyTooSlow),
             State::LookUp { .. } => Next::LookedInVain,
             _ => Next::Close,
         }
