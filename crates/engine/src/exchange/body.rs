@@ -1,6 +1,6 @@
 //! The body of a response: frames and counts it, and gives the kernel as much as it takes.
 
-use super::{Exchange, Gone, ResponsePhase, Wait};
+use super::{Exchange, Gone, ResponsePhase};
 use crate::http::http1::{chunk_line, BodyFraming, CHUNK_END};
 use crate::http::own_chunks::TOO_LONG;
 use crate::limits::descriptors::Counted;
@@ -154,13 +154,6 @@ impl Exchange<'_> {
                 false
             }
         }
-    }
-
-    /// A [`Wait`] that sends, apart from the exchange, what is spooled of the body. `None` if nothing is spooled, or
-    /// the socket is full.
-    pub fn flush_apart(&mut self) -> Option<Wait> {
-        let is_due = !self.lent && !self.gone && self.stream.output.is_spooling();
-        (is_due && self.stream.transport().has_room()).then(|| self.lend(0))
     }
 
     /// Sends what the client takes. Whether [`Exchange::detach`] may follow: no thread is writing.

@@ -4,13 +4,10 @@
 use super::upgrade::is_own_field;
 use super::{Exchange, ResponsePhase};
 use crate::files::Named;
-use crate::http::http1::{write_head, Announced, BodyFraming, ConnectionField, HeadEnd};
+use crate::http::http1::{write_head, BodyFraming, ConnectionField, HeadEnd};
 use crate::http::own_chunks::OwnChunks;
 use crate::http::response::FieldError;
 use fairlead_wire::{fields, has_no_body, Version};
-
-/// The status of an interim response with fields of the final one (RFC 8297).
-const EARLY_HINTS: u16 = 103;
 
 /// The status of success in a tunnel that the app has not accepted: 2xx would open it (RFC 8441 §5).
 const NO_TUNNEL: u16 = 501;
@@ -18,42 +15,6 @@ const NO_TUNNEL: u16 = 501;
 const HSTS: &[u8] = b"strict-transport-security";
 
 impl Exchange<'_> {
-    /// Begins an interim response (RFC 8297), whose fields follow. False if it cannot be sent: they are switched off,
-    /// the client speaks HTTP/1.0, or the final response has begun.
-    pub fn start_early_hints(&mut self) -> bool {
-        if self.phase != ResponsePhase::NotStarted
-            || self.request().version() == Version::Http10
-            || !self.services.config().early_hints
-        {
-            return false;
-        }
-        self.response.start(EARLY_HINTS);
-        self.phase = ResponsePhase::EarlyHints;
-        true
-    }
-
-    /// Whether fields go into an interim response.
-    pub fn is_hinting(&self) -> bool {
-        self.phase == ResponsePhase::EarlyHints
-    }
-
-    /// Ends the interim response and sends it.
-    pub fn end_early_hints(&mut self) {
-        if self.phase == ResponsePhase::EarlyHints {
-            let end = HeadEnd {
-                framing: None,
-                connection: ConnectionField::Implied,
-                date: None,
-                is_head_request: false,
-            };
-            write_head(self.response, end, self.stream.output.buffer());
-            self.phase = ResponsePhase::NotStarted;
-            self.flush();
-            self.flushed = false;
-            self.start = self.stream.output.buffer().len();
-        }
-    }
-
     /// Drops an interim response that was begun and not ended.
     pub fn cancel_early_hints(&mut self) {
         if self.phase == ResponsePhase::EarlyHints {
@@ -153,14 +114,6 @@ impl Exchange<'_> {
         self.announced.coding.is_some()
     }
 
-    /// Responds in place of the app, which has applied a transfer coding that the protocol of the client cannot carry.
-    fn refuse_coding(&mut self) {
-        self.blame("a transfer-encoding other than chunked can only be sent over HTTP/1.1");
-        self.announced = Announced::default();
-        self.respond_plainly(500);
-        self.phase = ResponsePhase::Ended;
-    }
-
     /// Whether the connection ends because this worker does.
     fn ends_connection(&self) -> bool {
         let (worker, transport) = (&self.services.worker, self.stream.transport());
@@ -172,16 +125,22 @@ impl Exchange<'_> {
         }
     }
 
-    /// Ends the head. `total` is the length of the body, if known; otherwise the body is chunked or, for HTTP/1.0,
-    /// ended by the end of the connection.
-    pub fn end_head(&mut self, total: Option<u64>) {
+    /// Replaces a status that would open a tunnel which the app has not accepted.
+    pub(super) fn close_tunnel(&mut self) {
         if self.request().is_tunnel() && (200..300).contains(&self.response.status) {
             self.response.status = NO_TUNNEL;
         }
+    }
+
+    /// Whether the app has applied a transfer coding that the protocol of the client cannot carry.
+    pub(super) fn is_unspeakable(&self) -> bool {
         let version = self.request().version();
-        if self.announced.is_unspeakable(self.response.status, version) {
-            return self.refuse_coding();
-        }
+        self.announced.is_unspeakable(self.response.status, version)
+    }
+
+    /// Decides how the body is framed, and writes the head.
+    pub(super) fn complete_head(&mut self, total: Option<u64>) {
+        let version = self.request().version();
         self.add_hsts();
         let is_head_request = self.request().is_head();
         let framing = self.announced.framing(self.response.status, version, total);
@@ -232,19 +191,6 @@ impl Exchange<'_> {
         if !self.response.fields.has(b"upgrade") {
             self.response.fields.add(b"upgrade", protocol);
         }
-        true
-    }
-
-    /// Ends the head of a 101 response, after which the app speaks another protocol on the socket
-    /// ([`Exchange::hijack`]). It has no framing. False if the head does not name the protocol, as it must (RFC 9110
-    /// §15.2.2).
-    pub fn end_head_for_switch(&mut self) -> bool {
-        if !self.response.fields.has(b"upgrade") {
-            return false;
-        }
-        self.write_head(None, ConnectionField::Upgrade);
-        self.close = true;
-        self.phase = ResponsePhase::Body(BodyFraming::Raw);
         true
     }
 }

@@ -1,13 +1,16 @@
 //! One request and its response, as an [`App`](crate::App) sees them: the head and body of the request, and a writer
-//! that frames the response (RFC 9112 §6, §7): `head.rs` and `body.rs`.
+//! that frames the response (RFC 9112 §6, §7): `head.rs` and `body.rs`. `ending.rs` tells what follows.
 //!
 //! Nothing here blocks, and nothing is lost if the app stops half-way: the engine ends every [`Exchange`], and closes
 //! the connection if the response is incomplete.
 
 mod body;
 mod compression;
+mod early_hints;
+mod ending;
 mod file;
 mod head;
+mod hijack;
 mod plain;
 pub(crate) mod relay;
 mod sendfile;
@@ -17,6 +20,7 @@ mod wait;
 
 pub use body::LONG_BYTES;
 pub use compression::{Coder, Until};
+pub(crate) use ending::{Ended, Outcome};
 pub(crate) use plain::HTML;
 pub use sendfile::Search;
 pub(crate) use services::Services;
@@ -26,16 +30,14 @@ pub use wait::Wait;
 use crate::clock::DateCache;
 use crate::files::Named;
 use crate::http::body::Body;
-use crate::http::http1::{Announced, BodyFraming, OwnCoding, LAST_CHUNK};
-use crate::http::own_chunks::{OwnChunks, UNFINISHED};
+use crate::http::http1::{Announced, BodyFraming};
+use crate::http::own_chunks::OwnChunks;
 use crate::http::request::Request;
 use crate::http::response::ResponseHead;
 use crate::realtime::Client;
 use crate::stream::Stream;
 use crate::tls::Session;
 use crate::transport::listener::Origin;
-use crate::transport::Afterwards;
-use fairlead_wire::Version;
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -198,60 +200,12 @@ impl<'a> Exchange<'a> {
         !matches!(self.phase, ResponsePhase::NotStarted | ResponsePhase::EarlyHints)
     }
 
-    /// Whether the app may send interim responses.
-    pub fn offers_early_hints(&self) -> bool {
-        self.services.config().early_hints
-    }
-
     /// Whether the client will see a body; if not, the app need not make one.
     pub fn wants_body(&self) -> bool {
         !matches!(
             self.phase,
             ResponsePhase::Body(BodyFraming::None) | ResponsePhase::Ended
         ) && !self.gone
-    }
-
-    /// Whether the app may take the socket: not that of HTTP/2, which others share. But a tunnel becomes one of its own.
-    pub fn can_hijack(&self) -> bool {
-        self.request().version() != Version::Http2 || self.request().offers_upgrade()
-    }
-
-    /// Gives the socket to the app (Rack SPEC, "Hijacking"). Bytes that were read beyond the request can be read from
-    /// it first. The engine forgets the connection once the app has returned.
-    ///
-    /// # Errors
-    /// If there are no descriptors left, or not [`Exchange::can_hijack`].
-    pub fn hijack(&mut self) -> std::io::Result<OwnedFd> {
-        if !self.can_hijack() {
-            let why = "a request of HTTP/2 has no socket of its own to hijack";
-            return Err(std::io::Error::new(std::io::ErrorKind::Unsupported, why));
-        }
-        let ahead = std::mem::take(&mut self.stream.input);
-        let transport = self.stream.transport();
-        let socket = match transport.as_plain() {
-            Some(plain) if ahead.is_empty() => plain.try_clone()?,
-            _ => relay::open(transport, ahead, &self.services.config().descriptors)?,
-        };
-        transport.give_back(Afterwards::GivenAway);
-        transport.hijacked();
-        self.hijacked = true;
-        self.phase = ResponsePhase::Ended;
-        Ok(socket)
-    }
-
-    /// Whether the socket was given to the app.
-    pub fn is_hijacked(&self) -> bool {
-        self.hijacked
-    }
-
-    /// Ends the head of a response whose body the app writes to the socket itself; the end of the connection ends it,
-    /// and it has the length that the app has announced, if any.
-    pub fn end_head_for_hijack(&mut self) {
-        self.close = true;
-        if self.announced.length.is_none() || self.has_own_framing() {
-            self.announced.coding = Some(OwnCoding::NONE);
-        }
-        self.end_head(None);
     }
 
     fn lost(&mut self) -> Gone {
@@ -285,92 +239,4 @@ impl<'a> Exchange<'a> {
     pub fn blame(&mut self, fault: &'static str) {
         self.faulty = Some(fault);
     }
-
-    /// Ends the response and sends it, so that the client has it before the app cleans up.
-    pub fn finish(&mut self) {
-        self.end_body();
-        self.flush();
-    }
-
-    fn end_body(&mut self) {
-        if self.lent {
-            // The [`Wait`] that has the output cannot end the body.
-            self.abort();
-        }
-        if self.phase == ResponsePhase::NotStarted {
-            self.faulty = Some("the application returned no response");
-            self.respond_plainly(500);
-        }
-        if let Some(chunks) = self.own_chunks.take().filter(|_| self.wants_body()) {
-            return self.end_own_chunks(&chunks);
-        }
-        match self.phase {
-            ResponsePhase::Body(BodyFraming::Chunked) => self.stream.output.add(LAST_CHUNK),
-            ResponsePhase::Body(BodyFraming::Length(left)) if left > 0 && !self.gone => {
-                self.faulty = Some("the body is shorter than the announced content-length; the connection is closed");
-                self.close = true;
-            }
-            ResponsePhase::Head | ResponsePhase::Upgrade(_) | ResponsePhase::Body(BodyFraming::Chunk(_)) => {
-                self.gone = true
-            }
-            _ => {}
-        }
-        self.phase = ResponsePhase::Ended;
-    }
-
-    /// Ends a body that the app has framed itself. Its trailers are kept where the protocol has them at the end of the
-    /// chunks: in HTTP/1.1.
-    fn end_own_chunks(&mut self, chunks: &OwnChunks) {
-        match self.phase {
-            _ if !chunks.is_done() => {
-                self.blame(UNFINISHED);
-                self.abort();
-            }
-            ResponsePhase::Body(BodyFraming::Chunked) => self.stream.output.add(&chunks.last_chunk()),
-            _ => {}
-        }
-        self.phase = ResponsePhase::Ended;
-    }
-
-    /// Ends the response; called by the engine when the app has returned.
-    pub(crate) fn end(mut self) -> (Ended, Outcome) {
-        self.end_body();
-        let ended = Ended {
-            status: self.response.status,
-            body_bytes: self.body_bytes,
-            faulty: self.faulty,
-        };
-        let outcome = match self.client {
-            Some(client) => Outcome::Client {
-                client,
-                close: self.close,
-            },
-            None if self.hijacked => Outcome::Hijacked,
-            None if self.is_aborted || (self.gone && self.ends_with_connection) => Outcome::Aborted,
-            None if self.gone => Outcome::Gone,
-            None => Outcome::Responded { close: self.close },
-        };
-        (ended, outcome)
-    }
-}
-
-/// What is logged of a response.
-pub(crate) struct Ended {
-    pub(crate) status: u16,
-    pub(crate) body_bytes: u64,
-    pub(crate) faulty: Option<&'static str>,
-}
-
-/// What happens to the connection.
-pub(crate) enum Outcome {
-    /// The response is written: its rest is sent, then comes the next request, or the end.
-    Responded { close: bool },
-    /// It becomes a client. `close`: whether it ends with that.
-    Client { client: Arc<Client>, close: bool },
-    /// Its socket belongs to the app.
-    Hijacked,
-    /// It is reset: to relieve others, or because the end of the connection would pass for the end of the body.
-    Aborted,
-    /// It is closed: the client is gone, or could not tell where the response ends.
-    Gone,
 }

@@ -1,12 +1,32 @@
-//! Responses of the server itself: a status, and its error page or a short text.
+//! Responses of the server itself: a status, and its error page or a short text. One takes the place of a response whose
+//! head cannot be sent.
 
 use super::{Exchange, ResponsePhase};
+use crate::http::http1::Announced;
 use fairlead_wire::reason;
 
 /// The media type of error pages.
 pub(crate) const HTML: &str = "text/html; charset=utf-8";
 
 impl Exchange<'_> {
+    /// Ends the head. `total` is the length of the body, if known; otherwise the body is chunked or, for HTTP/1.0,
+    /// ended by the end of the connection.
+    pub fn end_head(&mut self, total: Option<u64>) {
+        self.close_tunnel();
+        if self.is_unspeakable() {
+            return self.refuse_coding();
+        }
+        self.complete_head(total);
+    }
+
+    /// Responds in place of the app, which has applied a transfer coding that the protocol of the client cannot carry.
+    fn refuse_coding(&mut self) {
+        self.blame("a transfer-encoding other than chunked can only be sent over HTTP/1.1");
+        self.announced = Announced::default();
+        self.respond_plainly(500);
+        self.phase = ResponsePhase::Ended;
+    }
+
     /// Writes a complete response: the status, and its error page or a short text.
     pub fn respond_plainly(&mut self, status: u16) {
         self.respond_plainly_with(status, &[]);

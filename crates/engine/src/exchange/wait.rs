@@ -91,6 +91,13 @@ impl Exchange<'_> {
         }))
     }
 
+    /// A [`Wait`] that sends, apart from the exchange, what is spooled of the body. `None` if nothing is spooled, or
+    /// the socket is full.
+    pub fn flush_apart(&mut self) -> Option<Wait> {
+        let is_due = !self.lent && !self.gone && self.stream.output.is_spooling();
+        (is_due && self.stream.transport().has_room()).then(|| self.lend(0))
+    }
+
     pub(super) fn lend(&mut self, wanted: usize) -> Wait {
         let is_here = !std::mem::replace(&mut self.lent, true);
         Wait {
