@@ -1,6 +1,7 @@
 //! The body of a response: frames and counts it, and gives the kernel as much as it takes.
 
-use super::{Exchange, Gone, ResponsePhase};
+use super::state::{OutputState, ResponsePhase};
+use super::{Exchange, Gone};
 use crate::http::http1::{chunk_line, BodyFraming, CHUNK_END};
 use crate::http::own_chunks::TOO_LONG;
 use crate::limits::descriptors::Counted;
@@ -18,7 +19,7 @@ impl Exchange<'_> {
     /// # Errors
     /// If the client is gone.
     pub fn write(&mut self, bytes: &[u8]) -> Result<usize, Gone> {
-        if self.lent {
+        if self.is_lent() {
             return Ok(0);
         }
         if self.own_chunks.is_some() {
@@ -64,7 +65,7 @@ impl Exchange<'_> {
                 return Ok(done);
             }
         }
-        if self.gone {
+        if self.is_gone() {
             return Err(Gone);
         }
         Ok(bytes.len())
@@ -75,7 +76,7 @@ impl Exchange<'_> {
         let ResponsePhase::Body(framing) = self.phase else {
             return Ok(None);
         };
-        if self.gone {
+        if self.is_gone() {
             return Err(Gone);
         }
         let at_most = |left: u64| usize::try_from(left).unwrap_or(usize::MAX).min(length);
@@ -143,10 +144,10 @@ impl Exchange<'_> {
     /// Sends what was written, as far as the socket takes it at once: for bodies that come piece by piece. What is
     /// spooled needs [`Exchange::flush_apart`]. False if the client is gone.
     pub fn flush(&mut self) -> bool {
-        self.flushed = true;
-        if self.lent {
-            return !self.gone;
+        if self.is_lent() {
+            return !self.is_gone();
         }
+        self.output = OutputState::Sent;
         match self.stream.flush(FileParts::Leave) {
             Ok(_) => true,
             Err(_) => {
@@ -158,19 +159,19 @@ impl Exchange<'_> {
 
     /// Sends what the client takes. Whether [`Exchange::detach`] may follow: no thread is writing.
     pub fn is_detachable(&mut self) -> bool {
-        self.flush() && !self.lent
+        self.flush() && !self.is_lent()
     }
 
     /// Whether the kernel has everything that was written.
     pub fn is_flushed(&mut self) -> bool {
-        self.flush() && self.stream.output.is_empty() && !self.lent
+        self.flush() && self.stream.output.is_empty() && !self.is_lent()
     }
 
     /// Whether the rest of the body is framed in chunks; `None` if nothing can follow.
     pub(crate) fn stream_framing(&self) -> Option<bool> {
         match self.phase {
-            ResponsePhase::Body(BodyFraming::Chunked) if !self.gone => Some(true),
-            ResponsePhase::Body(BodyFraming::Raw | BodyFraming::Length(1..)) if !self.gone => Some(false),
+            ResponsePhase::Body(BodyFraming::Chunked) if !self.is_gone() => Some(true),
+            ResponsePhase::Body(BodyFraming::Raw | BodyFraming::Length(1..)) if !self.is_gone() => Some(false),
             _ => None,
         }
     }

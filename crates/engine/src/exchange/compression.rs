@@ -2,7 +2,8 @@
 //! and codes the bytes. The coding itself needs nothing of the exchange, so it can run without the lock of the
 //! language.
 
-use super::{Exchange, Gone, ResponsePhase};
+use super::state::ResponsePhase;
+use super::{Exchange, Gone};
 use crate::config::Compression;
 use fairlead_wire::content_encoding::{is_compressible, matches_type, Coding, Encoder};
 use fairlead_wire::{fields, has_no_body};

@@ -1,6 +1,7 @@
 //! Interim responses with fields of the final one (RFC 8297).
 
-use super::{Exchange, ResponsePhase};
+use super::state::{OutputState, ResponsePhase};
+use super::Exchange;
 use crate::http::http1::{write_head, ConnectionField, HeadEnd};
 use fairlead_wire::Version;
 
@@ -44,7 +45,9 @@ impl Exchange<'_> {
             write_head(self.response, end, self.stream.output.buffer());
             self.phase = ResponsePhase::NotStarted;
             self.flush();
-            self.flushed = false;
+            if !self.is_lent() {
+                self.output = OutputState::Held;
+            }
             self.start = self.stream.output.buffer().len();
         }
     }

@@ -1,6 +1,7 @@
 //! The end of a response, and what follows from it for the connection.
 
-use super::{Exchange, ResponsePhase};
+use super::state::{Owner, Persistence, Reach, ResponsePhase};
+use super::Exchange;
 use crate::http::http1::{BodyFraming, LAST_CHUNK};
 use crate::http::own_chunks::{OwnChunks, UNFINISHED};
 use crate::realtime::Client;
@@ -14,7 +15,7 @@ impl Exchange<'_> {
     }
 
     fn end_body(&mut self) {
-        if self.lent {
+        if self.is_lent() {
             // The [`Wait`] that has the output cannot end the body.
             self.abort();
         }
@@ -27,12 +28,12 @@ impl Exchange<'_> {
         }
         match self.phase {
             ResponsePhase::Body(BodyFraming::Chunked) => self.stream.output.add(LAST_CHUNK),
-            ResponsePhase::Body(BodyFraming::Length(left)) if left > 0 && !self.gone => {
+            ResponsePhase::Body(BodyFraming::Length(left)) if left > 0 && !self.is_gone() => {
                 self.faulty = Some("the body is shorter than the announced content-length; the connection is closed");
-                self.close = true;
+                self.persistence.close();
             }
             ResponsePhase::Head | ResponsePhase::Upgrade(_) | ResponsePhase::Body(BodyFraming::Chunk(_)) => {
-                self.gone = true
+                self.reach = self.reach.max(Reach::Gone)
             }
             _ => {}
         }
@@ -61,15 +62,13 @@ impl Exchange<'_> {
             body_bytes: self.body_bytes,
             faulty: self.faulty,
         };
-        let outcome = match self.client {
-            Some(client) => Outcome::Client {
-                client,
-                close: self.close,
-            },
-            None if self.hijacked => Outcome::Hijacked,
-            None if self.is_aborted || (self.gone && self.ends_with_connection) => Outcome::Aborted,
-            None if self.gone => Outcome::Gone,
-            None => Outcome::Responded { close: self.close },
+        let close = self.persistence.closes();
+        let outcome = match (self.owner, self.reach) {
+            (Owner::Client(client), _) => Outcome::Client { client, close },
+            (Owner::App, _) => Outcome::Hijacked,
+            (Owner::Server, Reach::There) => Outcome::Responded { close },
+            (Owner::Server, Reach::Gone) if self.persistence != Persistence::EndsBody => Outcome::Gone,
+            (Owner::Server, Reach::Gone | Reach::Aborted) => Outcome::Aborted,
         };
         (ended, outcome)
     }

@@ -1,7 +1,8 @@
 //! Responds with a file: conditions and ranges decide which of its bytes are sent (RFC 9110 §13.2.2, §14), both for
 //! files of the public folder and for files that the app has named.
 
-use super::{Exchange, ResponsePhase};
+use super::state::ResponsePhase;
+use super::Exchange;
 use crate::files::{content_type, Content, Description, Document, Identity};
 use fairlead_wire::conditions::{parse_http_date, Validators, Verdict};
 use fairlead_wire::multipart;

@@ -1,8 +1,9 @@
 //! The head of a response: interim responses, the status line and the app's fields, and how these determine the framing
 //! of the body (RFC 9110 §6.4, RFC 9112 §6).
 
+use super::state::ResponsePhase;
 use super::upgrade::is_own_field;
-use super::{Exchange, ResponsePhase};
+use super::Exchange;
 use crate::files::Named;
 use crate::http::http1::{write_head, BodyFraming, ConnectionField, HeadEnd};
 use crate::http::own_chunks::OwnChunks;
@@ -61,7 +62,9 @@ impl Exchange<'_> {
     fn is_sent(&mut self, name: &[u8], value: &[u8]) -> Result<bool, FieldError> {
         match name.len() {
             10 if name.eq_ignore_ascii_case(b"connection") => {
-                self.close |= fields::has_member(value, b"close");
+                if fields::has_member(value, b"close") {
+                    self.persistence.close();
+                }
                 Ok(false)
             }
             10 if name.eq_ignore_ascii_case(b"keep-alive") => Ok(false),
@@ -145,14 +148,16 @@ impl Exchange<'_> {
         let is_head_request = self.request().is_head();
         let framing = self.announced.framing(self.response.status, version, total);
         // In HTTP/2 the stream ends.
-        self.ends_with_connection = framing == BodyFraming::Raw && version != Version::Http2;
-        self.close |= framing == BodyFraming::Raw;
+        let is_raw = framing == BodyFraming::Raw;
+        self.persistence.end_body(is_raw && version != Version::Http2);
         // A response that began before that also ends its connection.
-        self.close |= self.ends_connection();
+        if is_raw || self.ends_connection() {
+            self.persistence.close();
+        }
         // The app's own field says how its body is framed.
         let has_field = self.has_own_framing() && framing == BodyFraming::Chunked;
         let in_head = if has_field { BodyFraming::Raw } else { framing };
-        self.write_head(Some(in_head), ConnectionField::of(version, self.close));
+        self.write_head(Some(in_head), ConnectionField::of(version, self.persistence.closes()));
         self.phase = ResponsePhase::Body(if is_head_request { BodyFraming::None } else { framing });
         if self.announced.is_chunked() && self.wants_body() {
             self.own_chunks = Some(Box::new(OwnChunks::new()));

@@ -1,6 +1,7 @@
 //! Sockets that the app takes: before a response (Rack SPEC, "Hijacking"), or behind a head of its own.
 
-use super::{relay, Exchange, ResponsePhase};
+use super::state::{Owner, ResponsePhase};
+use super::{relay, Exchange};
 use crate::http::http1::{BodyFraming, ConnectionField, OwnCoding};
 use crate::transport::Afterwards;
 use fairlead_wire::Version;
@@ -30,20 +31,20 @@ impl Exchange<'_> {
         };
         transport.give_back(Afterwards::GivenAway);
         transport.hijacked();
-        self.hijacked = true;
+        self.owner = Owner::App;
         self.phase = ResponsePhase::Ended;
         Ok(socket)
     }
 
     /// Whether the socket was given to the app.
     pub fn is_hijacked(&self) -> bool {
-        self.hijacked
+        matches!(self.owner, Owner::App)
     }
 
     /// Ends the head of a response whose body the app writes to the socket itself; the end of the connection ends it,
     /// and it has the length that the app has announced, if any.
     pub fn end_head_for_hijack(&mut self) {
-        self.close = true;
+        self.persistence.close();
         if self.announced.length.is_none() || self.has_own_framing() {
             self.announced.coding = Some(OwnCoding::NONE);
         }
@@ -58,7 +59,7 @@ impl Exchange<'_> {
             return false;
         }
         self.write_head(None, ConnectionField::Upgrade);
-        self.close = true;
+        self.persistence.close();
         self.phase = ResponsePhase::Body(BodyFraming::Raw);
         true
     }

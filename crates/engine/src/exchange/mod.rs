@@ -15,6 +15,7 @@ mod plain;
 pub(crate) mod relay;
 mod sendfile;
 mod services;
+mod state;
 mod upgrade;
 mod wait;
 
@@ -34,29 +35,17 @@ use crate::http::http1::{Announced, BodyFraming};
 use crate::http::own_chunks::OwnChunks;
 use crate::http::request::Request;
 use crate::http::response::ResponseHead;
-use crate::realtime::Client;
 use crate::stream::Stream;
 use crate::tls::Session;
 use crate::transport::listener::Origin;
+use state::{OutputState, Owner, Persistence, Reach, ResponsePhase};
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
-use upgrade::Upgrade;
 
 /// The client is gone: nothing that the app still writes reaches it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Gone;
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum ResponsePhase {
-    NotStarted,
-    EarlyHints,
-    Head,
-    /// The head of a response after which the connection becomes a client.
-    Upgrade(Upgrade),
-    Body(BodyFraming),
-    Ended,
-}
 
 /// What a thread keeps from response to response.
 #[derive(Default)]
@@ -74,26 +63,16 @@ pub struct Exchange<'a> {
     /// The head of the response, until it is written.
     response: &'a mut ResponseHead,
     announced: Announced,
-    close: bool,
-    /// Whether only the end of the connection ends the body: a client must be able to tell it from an early one.
-    ends_with_connection: bool,
+    persistence: Persistence,
     /// Length of the output before this response: it is truncated to this if the response is taken back.
     start: usize,
     body_bytes: u64,
     /// What the app has waited for the client so far.
     waits: Option<wait::Waits>,
-    /// Whether the kernel may have some of this response.
-    flushed: bool,
-    gone: bool,
-    /// Whether the client was aborted to relieve others: the connection is reset, so that not even what the kernel has
-    /// is sent.
-    is_aborted: bool,
-    /// Whether a [`Wait`] has the output.
-    lent: bool,
+    output: OutputState,
+    reach: Reach,
     faulty: Option<&'static str>,
-    /// The client that the connection becomes.
-    client: Option<Arc<Client>>,
-    hijacked: bool,
+    owner: Owner,
     /// The file that the app has named to be sent.
     named: Option<Named>,
     coder: Option<Box<Coder>>,
@@ -107,7 +86,7 @@ impl<'a> Exchange<'a> {
         services: &'a Arc<Services>,
         workspace: &'a mut Workspace,
     ) -> Exchange<'a> {
-        let close = !stream.request.head.keep_alive;
+        let persistence = Persistence::of(stream.request.head.keep_alive);
         let start = stream.output.buffer().len();
         workspace.head.start(0);
         Exchange {
@@ -117,18 +96,14 @@ impl<'a> Exchange<'a> {
             phase: ResponsePhase::NotStarted,
             response: &mut workspace.head,
             announced: Announced::default(),
-            close,
-            ends_with_connection: false,
+            persistence,
             start,
             body_bytes: 0,
             waits: None,
-            flushed: false,
-            gone: false,
-            is_aborted: false,
-            lent: false,
+            output: OutputState::Held,
+            reach: Reach::There,
             faulty: None,
-            client: None,
-            hijacked: false,
+            owner: Owner::Server,
             named: None,
             coder: None,
             own_chunks: None,
@@ -205,19 +180,27 @@ impl<'a> Exchange<'a> {
         !matches!(
             self.phase,
             ResponsePhase::Body(BodyFraming::None) | ResponsePhase::Ended
-        ) && !self.gone
+        ) && !self.is_gone()
+    }
+
+    fn is_gone(&self) -> bool {
+        self.reach != Reach::There
+    }
+
+    fn is_lent(&self) -> bool {
+        self.output == OutputState::Lent
     }
 
     fn lost(&mut self) -> Gone {
-        self.gone = true;
-        self.close = true;
+        self.reach = self.reach.max(Reach::Gone);
+        self.persistence.close();
         Gone
     }
 
     /// Takes back a response of which nothing was sent yet, so that another can be made. False if it is too late.
     pub fn take_back(&mut self) -> bool {
-        let is_given_away = self.hijacked || self.client.is_some();
-        if is_given_away || self.lent || self.flushed || self.body_bytes > 0 || !self.stream.output.is_unsent() {
+        let is_ours = matches!(self.owner, Owner::Server) && self.output == OutputState::Held;
+        if !is_ours || self.body_bytes > 0 || !self.stream.output.is_unsent() {
             return false;
         }
         self.stream.output.buffer().truncate(self.start);

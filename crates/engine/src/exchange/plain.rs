@@ -1,7 +1,8 @@
 //! Responses of the server itself: a status, and its error page or a short text. One takes the place of a response whose
 //! head cannot be sent.
 
-use super::{Exchange, ResponsePhase};
+use super::state::ResponsePhase;
+use super::Exchange;
 use crate::http::http1::Announced;
 use fairlead_wire::reason;
 

@@ -1,6 +1,7 @@
 //! Turns a request into a client: what it asks for, and the head of the response (RFC 6455 §4.2.2, WHATWG HTML §9.2).
 
-use super::{Exchange, ResponsePhase};
+use super::state::{Owner, ResponsePhase};
+use super::Exchange;
 use crate::http::http1::{BodyFraming, ConnectionField};
 use crate::http::request::Request;
 use crate::realtime::{Client, Peer, Protocol, Remainder};
@@ -130,7 +131,7 @@ impl Exchange<'_> {
         };
         let realtime = &self.services.realtime;
         let client = realtime.new_client(stream.transport(), peer, protocol, deflate);
-        self.client = Some(Arc::clone(&client));
+        self.owner = Owner::Client(Arc::clone(&client));
         client
     }
 }
