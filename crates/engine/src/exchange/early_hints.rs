@@ -23,7 +23,7 @@ impl Exchange<'_> {
         {
             return false;
         }
-        self.response.start(EARLY_HINTS);
+        self.head.response.start(EARLY_HINTS);
         self.phase = ResponsePhase::EarlyHints;
         true
     }
@@ -42,7 +42,7 @@ impl Exchange<'_> {
                 date: None,
                 is_head_request: false,
             };
-            write_head(self.response, end, self.stream.output.buffer());
+            write_head(self.head.response, end, self.stream.output.buffer());
             self.phase = ResponsePhase::NotStarted;
             self.flush();
             if !self.is_lent() {

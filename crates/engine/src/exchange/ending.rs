@@ -58,7 +58,7 @@ impl Exchange<'_> {
     pub(crate) fn end(mut self) -> (Ended, Outcome) {
         self.end_body();
         let ended = Ended {
-            status: self.response.status,
+            status: self.head.response.status,
             body_bytes: self.body_bytes,
             faulty: self.faulty,
         };

@@ -45,8 +45,8 @@ impl Exchange<'_> {
     /// and it has the length that the app has announced, if any.
     pub fn end_head_for_hijack(&mut self) {
         self.persistence.close();
-        if self.announced.length.is_none() || self.has_own_framing() {
-            self.announced.coding = Some(OwnCoding::NONE);
+        if self.head.announced.length.is_none() || self.has_own_framing() {
+            self.head.announced.coding = Some(OwnCoding::NONE);
         }
         self.end_head(None);
     }
@@ -55,7 +55,7 @@ impl Exchange<'_> {
     /// ([`Exchange::hijack`]). It has no framing. False if the head does not name the protocol, as it must (RFC 9110
     /// §15.2.2).
     pub fn end_head_for_switch(&mut self) -> bool {
-        if !self.response.fields.has(b"upgrade") {
+        if !self.head.response.fields.has(b"upgrade") {
             return false;
         }
         self.write_head(None, ConnectionField::Upgrade);

@@ -29,15 +29,15 @@ pub(crate) use upgrade::upgrade_offer;
 pub use wait::Wait;
 
 use crate::clock::DateCache;
-use crate::files::Named;
 use crate::http::body::Body;
-use crate::http::http1::{Announced, BodyFraming};
+use crate::http::http1::BodyFraming;
 use crate::http::own_chunks::OwnChunks;
 use crate::http::request::Request;
 use crate::http::response::ResponseHead;
 use crate::stream::Stream;
 use crate::tls::Session;
 use crate::transport::listener::Origin;
+use head::Head;
 use state::{OutputState, Owner, Persistence, Reach, ResponsePhase};
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
@@ -58,11 +58,8 @@ pub(crate) struct Workspace {
 pub struct Exchange<'a> {
     stream: &'a mut Stream,
     services: &'a Arc<Services>,
-    date: &'a mut DateCache,
     phase: ResponsePhase,
-    /// The head of the response, until it is written.
-    response: &'a mut ResponseHead,
-    announced: Announced,
+    head: Head<'a>,
     persistence: Persistence,
     /// Length of the output before this response: it is truncated to this if the response is taken back.
     start: usize,
@@ -73,8 +70,6 @@ pub struct Exchange<'a> {
     reach: Reach,
     faulty: Option<&'static str>,
     owner: Owner,
-    /// The file that the app has named to be sent.
-    named: Option<Named>,
     coder: Option<Box<Coder>>,
     /// Finds the data in a body that the app frames itself.
     own_chunks: Option<Box<OwnChunks>>,
@@ -88,14 +83,11 @@ impl<'a> Exchange<'a> {
     ) -> Exchange<'a> {
         let persistence = Persistence::of(stream.request.head.keep_alive);
         let start = stream.output.buffer().len();
-        workspace.head.start(0);
         Exchange {
             stream,
             services,
-            date: &mut workspace.date,
             phase: ResponsePhase::NotStarted,
-            response: &mut workspace.head,
-            announced: Announced::default(),
+            head: Head::new(workspace),
             persistence,
             start,
             body_bytes: 0,
@@ -104,7 +96,6 @@ impl<'a> Exchange<'a> {
             reach: Reach::There,
             faulty: None,
             owner: Owner::Server,
-            named: None,
             coder: None,
             own_chunks: None,
         }
@@ -205,8 +196,7 @@ impl<'a> Exchange<'a> {
         }
         self.stream.output.buffer().truncate(self.start);
         self.phase = ResponsePhase::NotStarted;
-        self.announced = Announced::default();
-        self.named = None;
+        self.head.forget();
         self.coder = None;
         self.own_chunks = None;
         true

@@ -67,8 +67,8 @@ impl Exchange<'_> {
                 .config()
                 .deflate
                 .and_then(|context| request.negotiate_deflate(context));
-            self.response.start(101);
-            let fields = &mut self.response.fields;
+            self.head.response.start(101);
+            let fields = &mut self.head.response.fields;
             fields.add(b"upgrade", b"websocket");
             fields.add(b"sec-websocket-accept", &handshake.accept);
             if let Some((parameters, response)) = accepted {
@@ -76,8 +76,8 @@ impl Exchange<'_> {
                 fields.add(b"sec-websocket-extensions", response.as_bytes());
             }
         } else {
-            self.response.start(200);
-            self.response.fields.add(b"content-type", b"text/event-stream");
+            self.head.response.start(200);
+            self.head.response.fields.add(b"content-type", b"text/event-stream");
         }
         self.phase = ResponsePhase::Upgrade(Upgrade { protocol, deflate });
         true
@@ -91,8 +91,8 @@ impl Exchange<'_> {
         let (framing, connection) = match upgrade.protocol {
             Protocol::EventStream { chunked } => {
                 for (name, value) in EVENT_STREAM_FIELDS {
-                    if !self.response.fields.has(name) {
-                        self.response.fields.add(name, value);
+                    if !self.head.response.fields.has(name) {
+                        self.head.response.fields.add(name, value);
                     }
                 }
                 // The connection ends with the stream. A client that is not told would use it for its next request.
