@@ -2,7 +2,7 @@
 
 use super::state::{OutputState, ResponsePhase};
 use super::{Exchange, Gone};
-use crate::http::http1::{chunk_line, BodyFraming, CHUNK_END};
+use crate::http::http1::BodyFraming;
 use crate::http::own_chunks::TOO_LONG;
 use crate::limits::descriptors::Counted;
 use crate::stream::output::FileParts;
@@ -73,50 +73,26 @@ impl Exchange<'_> {
 
     /// Frames the next `length` bytes. Returns how many of them belong to the body; `None` if the client gets none.
     pub(super) fn begin_write(&mut self, length: usize) -> Result<Option<usize>, Gone> {
-        let ResponsePhase::Body(framing) = self.phase else {
+        let is_gone = self.is_gone();
+        let ResponsePhase::Body(framing) = &mut self.phase else {
             return Ok(None);
         };
-        if self.is_gone() {
+        if is_gone {
             return Err(Gone);
         }
-        let at_most = |left: u64| usize::try_from(left).unwrap_or(usize::MAX).min(length);
-        Ok(match framing {
-            BodyFraming::None => None,
-            BodyFraming::Raw => Some(length),
-            BodyFraming::Length(left) => {
-                let wanted = at_most(left);
-                if wanted < length {
-                    self.faulty = Some("the body is longer than the announced content-length; the rest was left out");
-                }
-                Some(wanted)
-            }
-            BodyFraming::Chunked if length == 0 => Some(0),
-            BodyFraming::Chunked => {
-                self.stream.output.add(chunk_line(length, &mut [0; 20]));
-                self.phase = ResponsePhase::Body(BodyFraming::Chunk(length as u64));
-                Some(length)
-            }
-            // A chunk must become as long as its size line says.
-            BodyFraming::Chunk(left) => Some(at_most(left)),
-        })
+        let has_length = matches!(framing, BodyFraming::Length(_));
+        let wanted = framing.begin(length, &mut self.stream.output);
+        if has_length && wanted.is_some_and(|wanted| wanted < length) {
+            self.faulty = Some("the body is longer than the announced content-length; the rest was left out");
+        }
+        Ok(wanted)
     }
 
     /// Counts the bytes that were added.
     pub(super) fn end_write(&mut self, taken: usize) {
         self.body_bytes += taken as u64;
-        let ResponsePhase::Body(framing) = &mut self.phase else {
-            return;
-        };
-        match framing {
-            BodyFraming::Length(left) => *left -= taken as u64,
-            BodyFraming::Chunk(left) => {
-                *left -= taken as u64;
-                if *left == 0 {
-                    *framing = BodyFraming::Chunked;
-                    self.stream.output.add(CHUNK_END);
-                }
-            }
-            _ => {}
+        if let ResponsePhase::Body(framing) = &mut self.phase {
+            framing.took(taken, &mut self.stream.output);
         }
     }
 

@@ -9,6 +9,7 @@ mod compression;
 mod early_hints;
 mod ending;
 mod file;
+mod framing;
 mod head;
 mod hijack;
 mod plain;
