@@ -7,30 +7,35 @@ use crate::config::Config;
 use crate::http::body::Body;
 use crate::transport::poller::Interest;
 
+/// A request that another worker has read.
+pub(crate) struct Adopted {
+    /// Its head, and what has come behind it.
+    pub(crate) input: Vec<u8>,
+    pub(crate) body: Body,
+    pub(crate) is_http2: bool,
+    /// When it was complete, and since when it has waited for its turn among the requests of all connections.
+    pub(crate) arrived: Nanos,
+    pub(crate) waits_since: Nanos,
+}
+
 impl Connection {
     /// Completes a connection that comes from another worker, together with its request. `None` if the head is not
     /// valid.
-    pub(crate) fn adopted(
-        mut self,
-        (input, body, is_http2): (Vec<u8>, Body, bool),
-        (arrived, waits_since): (Nanos, Nanos),
-        served: u64,
-        config: &Config,
-    ) -> Option<Connection> {
+    pub(crate) fn adopted(mut self, adopted: Adopted, served: u64, config: &Config) -> Option<Connection> {
         self.served = served;
-        self.stream.input = input;
+        self.stream.input = adopted.input;
         if !self.read_introduction(config).ok()? {
             return None;
         }
         let request = &mut self.stream.request;
-        if let Body::File(..) = body {
+        if let Body::File(..) = adopted.body {
             self.space.take_file(config);
         }
-        request.body = body;
-        request.arrived = arrived;
-        request.line_wait = waits_since - arrived;
+        request.body = adopted.body;
+        request.arrived = adopted.arrived;
+        request.line_wait = adopted.waits_since - adopted.arrived;
         let is_whole = matches!(request.head.parse(&self.stream.input, &config.head_limits()), Ok(true));
-        if is_http2 {
+        if adopted.is_http2 {
             let has_body = !request.body.is_empty();
             request.becomes_http2(has_body);
         }

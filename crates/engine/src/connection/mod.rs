@@ -8,7 +8,7 @@
 //!     └── time-out ─────┴──▶ refused (408, 4xx, 5xx) ──▶ Linger ──▶ gone ◀── connection: close┘
 //! ```
 
-mod adopting;
+pub(crate) mod adopting;
 mod afterwards;
 mod body;
 pub(crate) mod connections;

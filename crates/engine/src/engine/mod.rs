@@ -122,12 +122,12 @@ impl Engine {
         let engine = Arc::new_cyclic(|me: &Weak<Engine>| {
             let (host, relief): (Weak<dyn Host>, Weak<dyn Relief>) = (me.clone(), me.clone());
             let (spool, budgets) = (Spool::new(&worker.config), budgets(&worker.config));
-            let shared = (Arc::clone(&spool), Arc::clone(&budgets));
+            let realtime = Realtime::new(Arc::clone(&worker), hub, Arc::clone(&spool), Arc::clone(&budgets), host);
             let services = Services {
                 worker: Arc::clone(&worker),
                 spool,
                 files,
-                realtime: Realtime::new(Arc::clone(&worker), hub, shared, host),
+                realtime,
                 relief,
             };
             Engine {

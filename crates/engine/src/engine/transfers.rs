@@ -10,6 +10,7 @@ use super::jobs::Job;
 use super::Engine;
 use crate::clock::{AtomicMillis, Millis, Nanos};
 use crate::cluster::waiting_room::{Departure, Received, Sent, Stage, Transfer, WaitingRoom};
+use crate::connection::adopting::Adopted;
 use crate::connection::Connection;
 use crate::limits::descriptors::Counted;
 use crate::reactor::Reactor;
@@ -387,9 +388,14 @@ impl Engine {
         connection.stream.request.body_wait = transfer.body_wait;
         connection.stream.request.waits.waiting_room = Nanos::now() - transfer.entered;
         let config = &self.worker.config;
-        let request = (transfer.input, transfer.body, transfer.is_http2);
-        let adopted = connection.adopted(request, (arrived, transfer.waits_since), transfer.served, config);
-        let Some(mut connection) = adopted else {
+        let request = Adopted {
+            input: transfer.input,
+            body: transfer.body,
+            is_http2: transfer.is_http2,
+            arrived,
+            waits_since: transfer.waits_since,
+        };
+        let Some(mut connection) = connection.adopted(request, transfer.served, config) else {
             self.refuse_transfer(None::<OwnedFd>, "it cannot be read");
             return None;
         };

@@ -91,7 +91,8 @@ impl Realtime {
     pub(crate) fn new(
         worker: Arc<Worker>,
         hub: Arc<Hub>,
-        (spool, budgets): (Arc<Spool>, Arc<Budgets>),
+        spool: Arc<Spool>,
+        budgets: Arc<Budgets>,
         host: Weak<dyn Host>,
     ) -> Arc<Realtime> {
         Arc::new_cyclic(|me| Realtime {

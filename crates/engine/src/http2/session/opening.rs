@@ -2,7 +2,8 @@
 
 use super::{Arrival, Begun, Session};
 use crate::http2::head::{priority, request_head};
-use crate::http2::receiving::RequestEnd;
+use crate::http2::receiving::{Receiving, RequestEnd};
+use crate::http2::sending::Sending;
 use crate::http2::stream::StreamSocket;
 use crate::transport::Link;
 use fairlead_wire::Error;
@@ -36,8 +37,9 @@ impl Session {
             priority: priority(&request),
         };
         let is_head_request = request.method() == http::Method::HEAD;
-        let receiving = (Some(body).filter(|_| has_more), end);
-        let stream = StreamSocket::new(self, arrival.respond, receiving, is_head_request);
+        let receiving = Receiving::new(Some(body).filter(|_| has_more), end);
+        let sending = Sending::new(arrival.respond, end == RequestEnd::Hangup);
+        let stream = StreamSocket::new(self, receiving, sending, is_head_request);
         if has_more {
             self.streams.receive(&stream);
         }
