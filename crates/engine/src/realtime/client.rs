@@ -27,7 +27,7 @@ use crate::transport::Link;
 use crate::worker::Count;
 use fairlead_wire::websocket::Deflate;
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicU8, Ordering::Relaxed, Ordering::SeqCst};
+use std::sync::atomic::{AtomicU64, AtomicU8, Ordering::Relaxed, Ordering::SeqCst};
 use std::sync::{Arc, OnceLock, Weak};
 
 /// The protocol of a client.
@@ -85,9 +85,7 @@ pub struct Client {
     pub(super) outbox: Mutex<Outbox>,
     pub(super) reader: Mutex<Reader>,
     pub(super) inbox: Mutex<Inbox>,
-    pub(super) subscriptions: Mutex<Subscriptions>,
-    /// Whether the app does not keep up with what is published for its blocks, and that was logged.
-    pub(super) lags: AtomicBool,
+    pub(super) subscriptions: Subscriptions,
 }
 
 impl std::fmt::Debug for Client {
@@ -148,8 +146,7 @@ impl Client {
             )),
             outbox: Mutex::new(Outbox::new(beginning.transport, beginning.count, now)),
             inbox: Mutex::default(),
-            subscriptions: Mutex::default(),
-            lags: AtomicBool::new(false),
+            subscriptions: Subscriptions::default(),
         })
     }
 
