@@ -1,4 +1,4 @@
-//! What follows a response that is with the kernel: the next request, or the end.
+//! The next request, or the end, after a response that is with the kernel.
 
 use super::{Connection, Next, State, Then};
 use crate::clock::Millis;

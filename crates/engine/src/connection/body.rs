@@ -16,8 +16,8 @@ use rustix::io::Errno;
 const TRAILER_BYTES: usize = 8 * 1024;
 
 impl Connection {
-    /// How many bytes may be read now, at most `most`, or what to do instead. `is_next`: this connection is first among
-    /// those that wait for a descriptor.
+    /// Returns the bytes that may be read now, at most `most`, or the next step if there is no room. `is_next`: this
+    /// connection is the first of all that wait for a descriptor.
     pub(super) fn make_room(&mut self, most: usize, config: &Config, is_next: bool) -> Result<usize, Next> {
         match self.state {
             State::Body(_) => self.space.room_for_body(&self.stream, most, config, is_next),

@@ -16,6 +16,7 @@ pub(crate) mod handshake;
 mod incoming;
 mod introduction;
 mod lingering;
+mod outgoing;
 pub(crate) mod parked;
 pub(crate) mod place;
 mod reading;
@@ -31,7 +32,6 @@ use crate::config::Config;
 use crate::connection::place::Place;
 use crate::files::{LookUp, LOOK_STEP};
 use crate::http::refusal::Refusal;
-use crate::limits::meter::Meter;
 use crate::stream::Stream;
 use crate::transport::poller::{Interest, Key};
 use crate::transport::LINGER;
@@ -39,6 +39,7 @@ use fairlead_wire::http1::HeadProgress;
 use fairlead_wire::ProxyVersions;
 use handshake::HandshakeSeat;
 use incoming::Incoming;
+use outgoing::Outgoing;
 use space::Space;
 use std::sync::Arc;
 use std::time::Duration;
@@ -97,9 +98,8 @@ enum State {
     Ready,
     /// A native thread looks for the file that the request may be for.
     LookUp { seen: Millis, look_up: Arc<LookUp> },
-    /// A response is being sent. `late`: its deadline has come, and the file sender should find out whether the client
-    /// takes more.
-    Flush { meter: Meter, then: Then, late: bool },
+    /// A response is being sent.
+    Flush(Outgoing),
     /// Another worker runs the request, and its answer is relayed.
     Relayed(Box<relayed::Answer>),
     /// Everything is sent; what still arrives is discarded.
@@ -222,8 +222,8 @@ impl Connection {
             State::Idle => self.idle_since + config.keep_alive_timeout,
             State::Head { since } => *since + config.head_timeout,
             State::Body(incoming) => incoming.deadline(config),
-            State::Flush { .. } if self.stream.transport().is_relayed() => Millis::NEVER,
-            State::Flush { meter, .. } => meter.deadline(config.write_rate()),
+            State::Flush(_) if self.stream.transport().is_relayed() => Millis::NEVER,
+            State::Flush(outgoing) => outgoing.deadline(config),
             State::Relayed(answer) => answer.deadline(config),
             State::Linger => self.idle_since + LINGER,
             State::LookUp { seen, .. } => *seen + LOOK_STEP,
@@ -262,7 +262,7 @@ impl Connection {
 
     /// Whether a response is being sent.
     pub(crate) fn is_flushing(&self) -> bool {
-        matches!(self.state, State::Flush { .. })
+        matches!(self.state, State::Flush(_))
     }
 
     /// Takes the head that was parsed: its method, its address and its keep-alive are those of the settings.

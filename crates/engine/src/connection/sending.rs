@@ -1,9 +1,9 @@
 //! Sends responses: flushes what the socket takes; the file sender sends files, in turns.
 
+use super::outgoing::Outgoing;
 use super::{Connection, Next, State, Successor, Then};
 use crate::clock::Millis;
 use crate::config::Config;
-use crate::limits::meter::Meter;
 use crate::spool::{GivesWay, Slowness};
 use crate::stream::output::{FileParts, Flush, Output};
 use crate::transport::poller::Interest;
@@ -45,11 +45,7 @@ impl Connection {
     }
 
     fn begin_flush(&mut self, then: Then, now: Millis) {
-        self.state = State::Flush {
-            meter: Meter::begin(now),
-            then,
-            late: false,
-        };
+        self.state = State::Flush(Outgoing::new(then, now));
     }
 
     /// One turn of the file sender: at most one slice of a file. `Send` asks for another turn.
@@ -62,7 +58,7 @@ impl Connection {
 
     /// Whether the file sender has to check a client that seems to take no more.
     pub(crate) fn is_late(&self) -> bool {
-        matches!(self.state, State::Flush { late: true, .. })
+        matches!(&self.state, State::Flush(outgoing) if outgoing.is_late())
     }
 
     /// A response of the server itself is in the output: sends it, and discards what the client still sends.
@@ -80,10 +76,10 @@ impl Connection {
 
     pub(super) fn flush(&mut self, config: &Config, now: Millis, files: FileParts) -> Next {
         let before = self.stream.progress();
-        let State::Flush { then, meter, .. } = &mut self.state else {
+        let State::Flush(outgoing) = &mut self.state else {
             return Next::Close;
         };
-        let then = *then;
+        let then = outgoing.then();
         let flushed = self.stream.flush(files);
         // The client is not charged for a slow disk.
         let now = if files == FileParts::Send { Millis::now() } else { now };
@@ -93,9 +89,9 @@ impl Connection {
                 let taken = self.stream.progress() - before;
                 if flushed == Flush::Turn && taken > 0 {
                     // The client takes everything that is offered.
-                    *meter = Meter::begin(now);
+                    outgoing.restart(now);
                 } else {
-                    meter.moved(taken, now, config.write_rate());
+                    outgoing.moved(taken, now, config);
                 }
                 let is_for_file_sender = flushed == Flush::Turn && self.stream.output.is_at_file();
                 return if is_for_file_sender {
@@ -112,8 +108,8 @@ impl Connection {
     /// The poller reports a socket as writable only when a third of its buffer is free. A slow reader may need longer
     /// for that than its time-out, so it is offered more to see whether it takes anything at all.
     pub(super) fn flush_late(&mut self, config: &Config, now: Millis, files: FileParts) -> Next {
-        if let State::Flush { late, .. } = &mut self.state {
-            *late = false;
+        if let State::Flush(outgoing) = &mut self.state {
+            outgoing.be_in_time();
         }
         let before = self.stream.progress();
         let next = self.flush(config, now, files);

@@ -60,15 +60,15 @@ impl Space {
         self.permit = Some(config.descriptors.for_body_of_transfer());
     }
 
-    /// How many bytes of a head may be read now, at most `most`, or what to do instead.
+    /// Returns the bytes of a head that may be read now, at most `most`, or the next step if there is no room.
     pub(super) fn room_for_head(&mut self, stream: &Stream, most: usize, config: &Config) -> Result<usize, Next> {
         let most = most.min(HEAD_BYTES);
         let is_there = self.taken.memory(&config.request_totals, stream.input_memory() + most);
         is_there.then_some(most).ok_or(Next::Refuse(Refusal::NoMemoryForHead))
     }
 
-    /// How many bytes of a body may be read now, at most `most`, or what to do instead. `is_next`: this connection is
-    /// first among those that wait for a descriptor.
+    /// Returns the bytes of a body that may be read now, at most `most`, or the next step if there is no room. `is_next`:
+    /// this connection is the first of all that wait for a descriptor.
     pub(super) fn room_for_body(
         &mut self,
         stream: &Stream,

@@ -16,7 +16,7 @@ impl Connection {
             }
             State::Handshake { .. } => Next::Shake,
             State::Relayed(_) => self.relay(scratch, config, now),
-            State::Flush { .. } => self.flush(config, now, FileParts::Leave),
+            State::Flush(_) => self.flush(config, now, FileParts::Leave),
             State::Linger => self.discard(scratch),
             State::LookUp { .. } => self.look_for_peer(),
             State::Body(_) if self.waits_for_descriptor() => self.look_for_peer(),
@@ -29,9 +29,9 @@ impl Connection {
     /// was idle is not.
     pub(crate) fn expire(&mut self, config: &Config, now: Millis) -> Next {
         match self.state {
-            State::Flush { .. } if !self.stream.output.is_at_file() => self.flush_late(config, now, FileParts::Leave),
-            State::Flush { ref mut late, .. } => {
-                *late = true;
+            State::Flush(_) if !self.stream.output.is_at_file() => self.flush_late(config, now, FileParts::Leave),
+            State::Flush(ref mut outgoing) => {
+                outgoing.be_late();
                 Next::Send
             }
             State::Relayed(_) => self.relay_late(config, now),

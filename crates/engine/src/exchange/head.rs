@@ -26,7 +26,7 @@ pub(super) struct Head<'a> {
     named: Option<Named>,
 }
 
-/// What becomes of a field of the app.
+/// The use of a field of the app.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Noted {
     /// It is sent as it is.
@@ -95,7 +95,7 @@ impl Head<'_> {
         self.named.take()
     }
 
-    /// Whether the app has applied a transfer-encoding, so that only it knows the bytes of the body.
+    /// True if the app has applied a transfer-encoding, so that only it knows the bytes of the body.
     pub(super) fn has_own_framing(&self) -> bool {
         self.announced.coding.is_some()
     }
@@ -218,7 +218,7 @@ impl Exchange<'_> {
         }
     }
 
-    /// Whether the app has applied a transfer coding that the protocol of the client cannot carry.
+    /// True if the app has applied a transfer coding that the protocol of the client cannot carry.
     pub(super) fn is_unspeakable(&self) -> bool {
         let version = self.request().version();
         self.head.announced.is_unspeakable(self.head.response.status, version)

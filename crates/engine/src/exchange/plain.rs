@@ -1,5 +1,5 @@
-//! Responses of the server itself: a status, and its error page or a short text. One takes the place of a response whose
-//! head cannot be sent.
+//! Responses of the server itself: a status, and its error page or a short text. If a head of
+//! the app cannot be sent, one takes its place.
 
 use super::state::ResponsePhase;
 use super::Exchange;

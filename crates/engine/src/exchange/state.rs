@@ -86,7 +86,7 @@ impl Persistence {
         }
     }
 
-    /// A head was written, whose body ends with the connection or not. Only the last head counts.
+    /// A head was written. `ends_body`: its body ends with the connection. Only the last head counts.
     pub(super) fn end_body(&mut self, ends_body: bool) {
         match ends_body {
             true => *self = Persistence::EndsBody,

@@ -25,8 +25,8 @@ pub(super) struct Encoded<'a> {
     pub(super) context: Context<'a>,
 }
 
-/// The compressor of a client whose messages refer to earlier ones, if a message was compressed with it. To be kept until
-/// the message is queued, or forgotten if it is not.
+/// The compressor for messages that refer to earlier ones, if a message was compressed with it. It is kept until the
+/// message is queued, or forgotten if the message is not.
 pub(super) struct Context<'a>(Option<MutexGuard<'a, Option<Box<Deflater>>>>);
 
 impl Context<'_> {

@@ -6,7 +6,7 @@
 //! * `closing.rs` ends a client through the states of `ending.rs`; `ticking.rs` keeps its deadlines, with the silence of
 //!   `keep_alive.rs`.
 //! * `reading.rs` reads, and `reader.rs` decodes what the peer sends into events (`half_closed.rs`: the end of that).
-//!   `inbox.rs` keeps those in order until a thread runs them, one at a time (`turns.rs`). `flow.rs` stops a client with
+//!   `inbox.rs` keeps the events in order until a thread runs them, one at a time (`turns.rs`). `flow.rs` stops a client with
 //!   a full inbox; `intake.rs` bounds what waits in all inboxes, `unfinished.rs` incomplete messages.
 //! * `carrier.rs` is the connection under a client, which may go on afterwards.
 //! * `subscriptions.rs` has those of a client, and the messages for blocks of the app.

@@ -1,4 +1,4 @@
-//! What waits to be sent to a client, and what is known of the socket that it waits for. One lock has all of it.
+//! The frames that wait for a client, the state of its socket, and its end. One lock has all of it.
 
 use super::carrier::{Carrier, Lender};
 use super::client::Protocol;
@@ -35,7 +35,7 @@ pub(super) struct Outbox {
     pub(super) ending: Option<Ending>,
 }
 
-/// What follows when the kernel has everything.
+/// The state of the end once the kernel has everything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum AllSent {
     /// More may be written.

@@ -63,7 +63,7 @@ pub(super) enum Control {
     Close(Option<u16>),
 }
 
-/// What some bytes of a peer were.
+/// The frames in some bytes of a peer.
 pub(super) struct Decoded {
     /// Messages for the app.
     pub(super) messages: Vec<Event>,
@@ -143,12 +143,12 @@ impl Reader {
         self.unfinished.forget();
     }
 
-    /// Whether there is something to decode in what is still read.
+    /// True if bytes that are still read have to be decoded.
     pub(super) fn decodes(&self) -> bool {
         self.decoder.is_some()
     }
 
-    /// Whether an earlier turn has left bytes.
+    /// True if an earlier turn has left bytes.
     pub(super) fn has_rest(&self) -> bool {
         !self.rest.is_empty()
     }

@@ -1,4 +1,4 @@
-//! What is still to come of a response that continues after the app has returned, as far as its head tells.
+//! The rest of a response that continues after the app has returned, as far as its head tells.
 
 use super::encoding;
 use crate::http::http1::LAST_CHUNK;

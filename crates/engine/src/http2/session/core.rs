@@ -44,7 +44,7 @@ pub(super) struct Core {
     pace: Pace,
 }
 
-/// What the poller watches a socket for.
+/// The events that the poller watches a socket for.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 struct Interest {
     reads: bool,
@@ -89,12 +89,12 @@ impl Core {
         }
     }
 
-    /// Whether `h2` may still be driven.
+    /// True if `h2` may still be driven.
     pub(super) fn is_driven(&self) -> bool {
         matches!(self.state, State::Preface(_) | State::Open(_))
     }
 
-    /// Whether what still comes is discarded.
+    /// True if all that still comes is discarded.
     pub(super) fn is_closing(&self) -> bool {
         matches!(self.state, State::Closing(_))
     }
@@ -201,7 +201,7 @@ impl Core {
         Some((place, self.end.unwrap_or(End::Usual)))
     }
 
-    /// Whether its place was given back after the end.
+    /// True if its place was given back after the end.
     pub(super) fn is_buried(&self) -> bool {
         matches!(self.state, State::Over) && self.place.is_none()
     }
@@ -243,7 +243,7 @@ impl Core {
         }
     }
 
-    /// How slowly the client takes its responses.
+    /// Returns how slowly the client takes its responses.
     pub(super) fn slowness(&mut self, carrier: &Carrier, now: Millis) -> Option<Slowness> {
         let sent = carrier.pipe.unsent.all_sent();
         // Nothing has been sent since it has some, or that would be noted.

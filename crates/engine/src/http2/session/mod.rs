@@ -82,7 +82,7 @@ pub(crate) struct Session {
 pub(crate) struct Beginning {
     pub(crate) place: Place,
     pub(crate) transport: Link,
-    /// What was received already: it begins with the preface, or the client is about to send that.
+    /// Bytes that were received already. They begin with the preface, or the client is about to send it.
     pub(crate) ahead: Vec<u8>,
     pub(crate) endpoint: Arc<Endpoint>,
     pub(crate) peers: Peers,

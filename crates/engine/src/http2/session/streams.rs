@@ -25,7 +25,7 @@ pub(super) struct Streams {
     hijacked: AtomicUsize,
     /// When the session has begun, or its last stream was over.
     idle_since: AtomicMillis,
-    /// Whether streams have to be looked at without an event of the socket, see [`Streams::look_later`].
+    /// Set if streams have to be looked at without an event of the socket; see [`Streams::look_later`].
     looks_later: AtomicBool,
     /// The same for any session of the engine.
     is_any_due: Arc<AtomicBool>,
@@ -82,7 +82,7 @@ impl Streams {
         self.receiving.lock().insert(stream.id(), Arc::downgrade(stream));
     }
 
-    /// Takes what came in small frames for those streams out of `h2`.
+    /// Takes small frames for these streams out of `h2`.
     pub(super) fn gather(&self, streams: Vec<u32>) {
         for id in streams {
             let stream = self.receiving.lock().get(&id).and_then(Weak::upgrade);
@@ -92,12 +92,12 @@ impl Streams {
         }
     }
 
-    /// Whether somebody waits for one of them.
+    /// True if a thread or the poller waits for one of them.
     pub(super) fn is_any_watched(&self) -> bool {
         !self.watched.lock().is_empty()
     }
 
-    /// What has happened to streams that somebody waits for.
+    /// Events of the streams that are waited for.
     fn due(&self) -> Vec<(Key, Happened)> {
         self.looks_later.store(false, SeqCst);
         let watched = self.watched.lock();
