@@ -82,6 +82,7 @@ pub struct Client {
     pub(super) flow: Flow,
     pub(super) keep_alive: KeepAlive,
     pub(super) message_due: MessageDue,
+    /// Locked after the reader, if both are.
     pub(super) outbox: Mutex<Outbox>,
     pub(super) reader: Mutex<Reader>,
     pub(super) inbox: Mutex<Inbox>,

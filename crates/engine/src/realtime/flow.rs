@@ -17,16 +17,17 @@ const PAUSED: u8 = 2;
 ///
 /// ```text
 ///               a turn leaves bytes
-///   Reading ◀──────────────────────▶ Behind         the poller decodes them in its next turn
+///   Current ◀──────────────────────▶ Behind         the poller decodes them in its next turn
 ///     │ ▲        they are decoded      │ ▲
 ///     │ │ resume                       │ │ resume
 ///     ▼ │ pause                        ▼ │ pause
-///   Paused ────────────────────────▶ PausedBehind   they are decoded when the pause ends
+///   Paused ◀───────────────────────▶ PausedBehind   they are decoded when the pause ends
 /// ```
 /// The poller, which has the reader, moves to the right and back. Any thread that has the outbox moves down and up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Reading {
-    Reading,
+    /// All bytes that were read are decoded.
+    Current,
     Behind,
     Paused,
     PausedBehind,
@@ -35,7 +36,7 @@ enum Reading {
 impl Reading {
     fn of(bits: u8) -> Reading {
         match (bits & PAUSED != 0, bits & BEHIND != 0) {
-            (false, false) => Reading::Reading,
+            (false, false) => Reading::Current,
             (false, true) => Reading::Behind,
             (true, false) => Reading::Paused,
             (true, true) => Reading::PausedBehind,
@@ -81,7 +82,7 @@ impl Flow {
     fn fall_behind(&self) -> bool {
         matches!(
             Reading::of(self.state.fetch_or(BEHIND, SeqCst)),
-            Reading::Reading | Reading::Behind
+            Reading::Current | Reading::Behind
         )
     }
 
