@@ -118,3 +118,43 @@ impl Wait {
         true
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PATIENCE: Duration = Duration::from_secs(5);
+
+    #[test]
+    fn the_close_frame_of_the_peer_leaves_nothing_to_wait_for() {
+        let waiting = Ending::Waiting(Wait::begin(PATIENCE, 0, Millis::now()));
+        assert_ne!(waiting.deadline(), Millis::NEVER);
+        for mut ending in [Ending::Sending { patience: PATIENCE }, waiting] {
+            ending.hear_close();
+            assert!(matches!(ending, Ending::Answering) && ending.deadline() == Millis::NEVER);
+        }
+        let mut cutting = Ending::Cutting;
+        cutting.hear_close();
+        assert!(matches!(cutting, Ending::Cutting), "the response stays incomplete");
+    }
+
+    #[test]
+    fn a_peer_that_takes_bytes_of_the_kernels_queue_gets_more_time() {
+        let begin = Millis::now();
+        let after = |seconds| begin + Duration::from_secs(seconds);
+        let rate = Rate {
+            grace: Duration::from_secs(10),
+            bytes: 100,
+        };
+        let mut wait = Wait::begin(PATIENCE, 1000, begin);
+        assert_eq!(wait.deadline(), after(5));
+        assert!(wait.goes_on(500, rate, after(5)), "500 bytes pay for five seconds");
+        assert_eq!(wait.deadline(), after(10));
+        assert!(wait.goes_on(500, rate, after(10)), "its grace is not over");
+        assert!(!wait.goes_on(500, rate, after(15)));
+        assert!(
+            !Wait::begin(PATIENCE, 0, begin).goes_on(0, rate, after(5)),
+            "it has everything"
+        );
+    }
+}
