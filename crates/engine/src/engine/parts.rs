@@ -88,12 +88,12 @@ impl Parts {
         let ledger = room.as_ref().map(|room| &room.scoreboard().ledger);
         let budgets = budgets(&worker.config);
         let spool = Spool::new(&worker.config);
-        let totals = (Arc::clone(&spool), Arc::clone(&budgets));
+        let realtime = Realtime::new(Arc::clone(&worker), hub, Arc::clone(&spool), Arc::clone(&budgets), upward.host);
         let services = Arc::new(Services {
             worker: Arc::clone(&worker),
             spool,
             files,
-            realtime: Realtime::new(Arc::clone(&worker), hub, totals, upward.host),
+            realtime,
             relief: upward.relief,
         });
         let connections = Connections::new(Arc::clone(&worker));

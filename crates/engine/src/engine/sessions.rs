@@ -8,7 +8,7 @@ use crate::clock::Millis;
 use crate::connection::connections::Connections;
 use crate::connection::turns::{Turn, TurnLine, TurnTaker};
 use crate::connection::{Connection, Next};
-use crate::http2::{session_key, Arrival, End, Session, Sessions};
+use crate::http2::{session_key, Arrival, Beginning, End, Session, Sessions};
 use crate::limits::budget::Budgets;
 use crate::stream::Stream;
 use crate::transport::poller::{Happened, Key};
@@ -81,13 +81,16 @@ impl SessionDriver {
         let (endpoint, peers) = stream.into_peers();
         let key = session_key(place.key());
         let budget = self.budgets.budget_of(peers.owner(key), key);
-        let session = Session::new(
-            (place, transport, ahead),
-            (endpoint, peers),
-            TurnLine::new(&self.in_line, Weak::clone(&self.taker), budget),
-            (Arc::clone(&self.worker), self.sessions.shared().clone()),
-            now,
-        );
+        let beginning = Beginning {
+            place,
+            transport,
+            ahead,
+            endpoint,
+            peers,
+            line: TurnLine::new(&self.in_line, Weak::clone(&self.taker), budget),
+            worker: Arc::clone(&self.worker),
+        };
+        let session = Session::new(beginning, self.sessions.shared().clone(), now);
         self.sessions.insert(&session);
         self.worker.counters().http2_connections.fetch_add(1, Relaxed);
         if self.worker.is_stopped() {

@@ -27,5 +27,5 @@ mod signal;
 mod stream;
 mod unsent;
 
-pub(crate) use session::{Arrival, End, Session};
+pub(crate) use session::{Arrival, Beginning, End, Session};
 pub(crate) use sessions::{is_session, session_key, Sessions};

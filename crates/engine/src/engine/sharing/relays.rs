@@ -123,6 +123,7 @@ mod tests {
     use super::*;
     use crate::clock::Nanos;
     use crate::cluster::waiting_room::{Received, Transfer};
+    use crate::connection::adopting::Adopted;
     use crate::fault::Fault;
     use crate::http::body::Body;
     use crate::support::http2::{get, Http2Client};
@@ -254,12 +255,14 @@ mod tests {
             .connections
             .open(&link, None, &engine.parts.endpoints[0], peer, Millis::now());
         let head = b"GET /lent HTTP/1.1\r\nHost: test\r\n\r\n".to_vec();
-        let adopted = opened.expect("it can be watched").adopted(
-            (head, Body::Empty, false),
-            (Nanos::now(), Nanos::now()),
-            0,
-            &config(),
-        );
+        let request = Adopted {
+            input: head,
+            body: Body::Empty,
+            is_http2: false,
+            arrived: Nanos::now(),
+            waits_since: Nanos::now(),
+        };
+        let adopted = opened.expect("it can be watched").adopted(request, 0, &config());
         let mut connection = adopted.expect("a request");
         let (room, _) = room();
         let departure = departure(&connection).expect("it can move");

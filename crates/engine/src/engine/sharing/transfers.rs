@@ -8,6 +8,7 @@ use super::departure::departure;
 use super::{Admission, Arrivals, Relays};
 use crate::clock::{AtomicMillis, Millis, Nanos};
 use crate::cluster::waiting_room::{Received, Sent, Stage, Transfer, WaitingRoom};
+use crate::connection::adopting::Adopted;
 use crate::connection::Connection;
 use crate::engine::ends;
 use crate::engine::job::Job;
@@ -279,9 +280,14 @@ impl Transfers {
         connection.stream.request.body_wait = transfer.body_wait;
         connection.stream.request.waits.waiting_room = Nanos::now() - transfer.entered;
         let config = &self.worker.config;
-        let request = (transfer.input, transfer.body, transfer.is_http2);
-        let adopted = connection.adopted(request, (arrived, transfer.waits_since), transfer.served, config);
-        let Some(mut connection) = adopted else {
+        let request = Adopted {
+            input: transfer.input,
+            body: transfer.body,
+            is_http2: transfer.is_http2,
+            arrived,
+            waits_since: transfer.waits_since,
+        };
+        let Some(mut connection) = connection.adopted(request, transfer.served, config) else {
             self.refuse(None::<OwnedFd>, "it cannot be read");
             return None;
         };
