@@ -19,13 +19,13 @@ module Fairlead
   autoload :FinishedError, "fairlead/error"
   autoload :ForcedShutdown, "fairlead/error"
 
-  # For programs with a server inside, and for rackup and Rails.
+  # For programs with a server inside, for rackup and for Rails.
   autoload :Server, "fairlead/server"
   autoload :Group, "fairlead/group"
   autoload :Handler, "fairlead/rack/handler"
   autoload :Integrations, "fairlead/integrations"
 
-  # Real time, and what an application does besides serving requests.
+  # Real time, and other work of an application besides serving requests.
   autoload :Client, "fairlead/native"
   autoload :PubSub, "fairlead/realtime/pub_sub"
   autoload :Schedule, "fairlead/realtime/schedule"
@@ -93,15 +93,17 @@ module Fairlead
   autoload :Stats, "fairlead/observe/stats"
 
   class << self
-    # The statistics of the server in this process and of its siblings. `:engines` has an entry for each engine of this
-    # process. With workers, `:room` has those of the waiting room, and `:workers` an entry for each worker.
+    # The statistics of the server in this process and of its siblings. `:engines` has an entry for each engine of this process.
+    # With workers, `:room` has the statistics of the waiting room, and `:workers` an entry for each worker. docs/deployment.md
+    # lists them.
     # docs/deployment.md lists them.
     #
     # @return [Hash{Symbol => Array<Hash{Symbol => Integer}>, Hash{Symbol => Integer}}]
     def stats = Stats.to_h
 
     # Calls the block (or `handler:`) with each message that is published to a channel. It takes the arguments of
-    # {Client#subscribe}. The subscription belongs to the process; if it is made before the workers are forked, each of them
+    # {Client#subscribe}. The subscription belongs to the process. If it is made before the workers are forked, each worker has
+    # it.
     # has it.
     #
     # @param name [String, Symbol] the channel or pattern; also as `to:` or `channel:`
@@ -178,11 +180,11 @@ module Fairlead
   end
 end
 
-# Parts are loaded when the current folder may be another one already.
+# Loads the parts when the current folder may have changed.
 relative = $LOAD_PATH.index { |path| !path.to_s.start_with?("/") && File.identical?(path, __dir__) }
 $LOAD_PATH[relative] = File.expand_path($LOAD_PATH[relative]) if relative
 
-# For the libraries that choose a server by its name.
+# For libraries that choose a server by its name.
 if defined?(Rack) || defined?(Rackup) || defined?(Capybara) || defined?(ActiveSupport) || (defined?(Gem) && Gem.loaded_specs.key?("capybara"))
   Fairlead::Integrations.install
 end

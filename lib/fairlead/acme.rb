@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 module Fairlead
-  # Certificates that come by themselves, from an authority that speaks ACME (RFC 8555), such as Let's Encrypt.
+  # Certificates from an authority that speaks ACME (RFC 8555), such as Let's Encrypt, ordered and renewed automatically.
   #
   #   the schedule ── in the supervisor (crates/supervisor/src/acme): knows when something is due, and tells about it
   #     │ asks for work
@@ -33,7 +33,7 @@ module Fairlead
     autoload :Authority, "fairlead/acme/authority"
     autoload :SigningRequest, "fairlead/acme/signing_request"
 
-    # What proves to the authority that a host is ours: an answer to a request, or a certificate in a handshake.
+    # Ways to prove to the authority that we own a host: a response to a request, or a certificate in a handshake.
     CHALLENGES = %w[http-01 tls-alpn-01].freeze
   end
 end

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# Runs system tests on Fairlead: `Capybara.server = :fairlead`. Where the bundle has Capybara, it is registered without this
-# file; elsewhere require "fairlead/capybara".
+# Runs system tests on Fairlead: `Capybara.server = :fairlead`. If the bundle has Capybara, the server is registered without
+# this file; otherwise require "fairlead/capybara".
 
 require "capybara"
 require "fairlead"

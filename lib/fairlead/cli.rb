@@ -8,8 +8,8 @@ module Fairlead
       new(arguments, output, errors).run
     end
 
-    # Prints what a command has to say, whole; returns the exit status. Raises Error, because a script must not take a file that was
-    # cut off, on a full disk, for the answer.
+    # Prints the whole output of a command; returns the exit status. Raises Error on a full disk, because a script must not use
+    # truncated output.
     def self.print(text, output)
       output.write(text)
       output.flush
@@ -63,7 +63,7 @@ module Fairlead
       Launcher.new(@configuration, log: @log).run
     end
 
-    # Checks what can be checked without listening, without loading the application, and without changing anything.
+    # Checks the configuration without listening, without loading the application, and without changing anything.
     def check
       configuration = Configuration.load(@flags)
       Dir.chdir(configuration.directory) do

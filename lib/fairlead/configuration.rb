@@ -2,7 +2,7 @@
 
 module Fairlead
   # The configuration of a server, from flags, configuration file, environment and defaults (in that order of precedence): one
-  # frozen, validated object. A Layer is what a single source has set.
+  # frozen, validated object. A Layer has the options of a single source.
   #
   # An option is read by its name: `configuration.workers`, `configuration.preload?`.
   class Configuration
@@ -30,45 +30,44 @@ module Fairlead
     # A value and its source.
     Setting = Struct.new(:value, :origin)
 
-    # The source of a value that has not been set.
+    # The source of a value that no source has set.
     DEFAULT = "default"
 
     class << self
-      # The configuration of a command line. Raises ConfigurationError with all its problems. +flags+: a Layer. +environment+: the
-      # variables. +fallback+: a Layer for what no other source sets. +default_host+: the host for a port in the configuration
-      # file that has none; nil means every interface.
+      # The configuration of a command line. Raises ConfigurationError with all its problems. +flags+: a Layer. +environment+:
+      # the variables. +fallback+: a Layer with values for options that no other source sets. +default_host+: the host for a
+      # port without a host in the configuration file; nil means every interface.
       def load(flags, environment: ENV, fallback: Layer.new, default_host: nil)
         Loader.new(flags, environment, fallback, default_host).load
       end
 
-      # The configuration of a program: neither a file nor the environment counts.
+      # The configuration of a program; ignores the file and the environment.
       def from_options(options)
         new([Layer.from(options, origin: "Fairlead::Server")])
       end
 
-      # The configuration of a Fairlead::Server, for which options of the command have no meaning.
+      # The configuration of a Fairlead::Server. Options of the command have no meaning there.
       def embedded(options)
         new([EmbeddedLayer.from(options, origin: "Fairlead::Server")], embedded: true)
       end
 
-      # Whether Ruby threads may change their native thread (the M:N scheduler of Ruby 3.3 and newer, if it is switched on).
+      # True if Ruby threads may change their native thread (the M:N scheduler of Ruby 3.3 and newer is switched on).
       def mn_scheduler?(description = RUBY_DESCRIPTION) = description.include?("+MN")
     end
 
     # The Hooks of the configuration file, and warnings about settings that have no effect.
     attr_reader :hooks, :warnings
 
-    # The host for a port without one in the configuration file; nil if it was not needed.
+    # The host for a port without a host in the configuration file; nil if it was not needed.
     attr_reader :default_host
 
     # The application that the configuration file contains, or nil.
     attr_reader :app
 
-    # What the configuration file has set for plugins, beyond the options: name => value.
+    # Settings for plugins in the configuration file, beyond the options: name => value.
     attr_reader :plugin_settings
 
-    # +layers+: the sources; the first one wins.
-    # +embedded+: whether it is that of a Fairlead::Server.
+    # +layers+: the sources; the first one wins. +embedded+: true for a Fairlead::Server.
     def initialize(layers, hooks: Hooks.new, default_host: nil, app: nil, plugin_settings: {}, embedded: false)
       @hooks = hooks.freeze
       @app = app
@@ -86,25 +85,25 @@ module Fairlead
 
     def [](name) = @values[name]
 
-    # The source of that option's value: a flag, a line of a file, a variable, or "default".
+    # The source of the option's value: a flag, a line of a file, a variable, or "default".
     def origin(name) = @values.origin(name)
 
-    # Whether a source has set it.
+    # True if a source has set the option.
     def given?(name) = origin(name) != DEFAULT
 
     Options.settings.each do |option|
       define_method(option.boolean? ? :"#{option.name}?" : option.name) { self[option.name] }
     end
 
-    # Whether there are workers and a supervisor.
+    # True if there are workers and a supervisor.
     def supervised? = workers.positive?
 
     def development? = environment == "development"
 
-    # Whether somebody is known to develop. A program with a server inside may be in use without having said anything.
+    # True if the server surely runs for development. A program with a server inside may be in production without any setting.
     def at_development? = development? && (!@embedded || given?(:environment))
 
-    # Where requests are logged: a path, "-" for standard output, or nil.
+    # The destination of the access log: a path, "-" for standard output, or nil.
     def access_log_path
       access_log || ("-" if log_requests? && !quiet?)
     end
@@ -134,7 +133,7 @@ module Fairlead
       names.map { |_, name| problem(:acme, origin(:acme), "#{name} begins two certificates; name its hosts together, or another host first") }
     end
 
-    # The engine keeps what a Ruby thread does by native thread.
+    # The engine keeps the state of a Ruby thread by native thread.
     def mn_scheduler_problems
       return [] unless self.class.mn_scheduler?
 

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 module Fairlead
-  # What people and programs watch and steer a running server with: the control server and its commands, the health
+  # Tools for people and programs to watch and steer a running server: the control server and its commands, the health
   # endpoints, the state file, and the command `fairlead ctl`.
   module Control
     autoload :Token, "fairlead/control/token"

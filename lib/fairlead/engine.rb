@@ -8,19 +8,20 @@ module Fairlead
 
     include Threads
 
-    # How long the blocks of :shutdown run before the engine begins to drain, in seconds; then they run beside it.
+    # Seconds that the blocks of :shutdown run before the engine begins to drain; then both run side by side.
     HEAD_START = 1
 
-    # How long the threads may take to end once the engine has been stopped, in seconds.
+    # Seconds in which the threads have to end once the engine is stopped.
     THREAD_GRACE = 1
 
-    # How long requests may take to end after ForcedShutdown has been raised in them, in seconds.
+    # Seconds in which requests have to end after ForcedShutdown has been raised in them.
     FORCED_GRACE = 2
 
-    # How often to look for streams that nobody can close, while requests end, in seconds.
+    # Seconds between two searches for streams that no object can close, while requests end.
     SEARCH = 1
 
-    # +shared+: the scoreboard of the server (Native::Shared), or nil if no other process looks at it. +slot+: the place of this one.
+    # +shared+: the scoreboard of the server (Native::Shared), or nil if no other process reads it. +slot+: the slot of this
+    # process.
     def initialize(service, shared: nil, slot: 0)
       @service = service
       @shared = shared
@@ -37,7 +38,7 @@ module Fairlead
       @pid = nil
     end
 
-    # Starts serving; returns at once. It has descriptors of its own for the listeners, and closes them when it drains.
+    # Starts serving; returns at once. The engine has its own descriptors for the listeners, and closes them when it drains.
     def start
       @pid = Process.pid
       ProcessEnd.watch
@@ -56,11 +57,11 @@ module Fairlead
       give_up unless started
     end
 
-    # Finishes what has arrived, for up to +seconds+ (nil: as long as it takes), and ends. Then ForcedShutdown is raised in
-    # requests that still run. Returns false if requests were aborted.
+    # Finishes requests that have arrived, for up to +seconds+ (nil: without a limit), and ends. Then ForcedShutdown is raised
+    # in requests that still run. Returns false if requests were aborted.
     #
-    # +delay+: for so many seconds before, connections are still accepted, but each response ends its connection: time for
-    # load balancers to notice that the server is going to end. +retire+: other workers go on, and get the connections. +ending+: the
+    # +delay+: seconds before the drain in which connections are still accepted, but each response ends its connection. Load
+    # balancers have this time to notice the coming end. +retire+: other workers go on, and get the connections. +ending+: the
     # inodes of the listeners that end with this engine (Listener#ending).
     def drain(seconds, delay: 0, retire: false, ending: [])
       return true unless own_process?
@@ -99,7 +100,7 @@ module Fairlead
 
     def stats = @native.stats
 
-    # Whether +thread+ runs requests or blocks of :shutdown, so that the engine waits for it before it ends.
+    # True if +thread+ runs requests or blocks of :shutdown, so that the engine waits for it before it ends.
     def runs?(thread) = own_process? && (thread == @shutdown_hooks || threads.include?(thread))
 
     private
@@ -110,7 +111,7 @@ module Fairlead
       @native ? stop : @lines&.close
     end
 
-    # Serves for +seconds+, the last ones. Returns false if the engine has been stopped meanwhile.
+    # Serves for the last +seconds+. Returns false if the engine has been stopped meanwhile.
     def leave(seconds)
       @native.leave
       @lock.synchronize do
@@ -131,7 +132,7 @@ module Fairlead
     def start_shutdown_hooks(head_start)
       Background.current.draining(self)
       @lock.synchronize { @shutdown_hooks ||= Thread.new { run_hooks(:shutdown) } }
-    rescue ThreadError # there is no room for one
+    rescue ThreadError # there is no room for a thread
       run_hooks(:shutdown)
     else
       @shutdown_hooks.join(head_start)
@@ -146,7 +147,7 @@ module Fairlead
       Backtraces.print(@service.log) if @service.configuration.shutdown_backtraces == occasion
     end
 
-    # Raises in the threads that run requests, so that each client gets a 503 and the application can tidy up.
+    # Raises in the threads that run requests, so that each client gets a 503 and the application can clean up.
     def abort_requests
       busy = tell_of_aborted
       busy.each { |thread| thread.raise(ForcedShutdown, "the server ends, and the request has not") }
@@ -178,8 +179,8 @@ module Fairlead
       run_hooks(:stopped)
     end
 
-    # False in a process that the application has forked, where nothing may be done with the engine. If that was in a request,
-    # the process ends with its only thread.
+    # False in a process that the application has forked, which must not use the engine. If a request has forked it, the process
+    # ends with its only thread.
     def own_process? = Process.pid == @pid
 
     def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)

@@ -2,13 +2,13 @@
 
 # The errors that Fairlead raises. Messages are for people; code reads the attributes.
 module Fairlead
-  # The superclass of most of them.
+  # The superclass of most errors.
   class Error < StandardError
-    # The function of Ruby's own that the message of a SystemCallError names.
+    # The name of an internal Ruby function in the message of a SystemCallError.
     FUNCTION = / @ \w+(?= - |\z)/
     private_constant :FUNCTION
 
-    # One line about any exception, without Ruby's own functions and without the receiver that the message of a NameError shows.
+    # One line about any exception, without internal Ruby functions and without the receiver in the message of a NameError.
     #
     # @param exception [Exception]
     # @return [String]
@@ -18,7 +18,7 @@ module Fairlead
       "#{message} (#{exception.class})"
     end
 
-    # The message without Ruby's own functions.
+    # The message without internal Ruby functions.
     #
     # @param exception [Exception]
     # @return [String] "Permission denied - /path"
@@ -27,7 +27,7 @@ module Fairlead
       exception.is_a?(SystemCallError) ? message.sub(FUNCTION, "") : message
     end
 
-    # The same without the file, for a message that names it.
+    # The message without the file, for a text that names the file itself.
     #
     # @param exception [Exception]
     # @return [String] "Permission denied"
@@ -41,7 +41,7 @@ module Fairlead
   class ConfigurationError < Error
     # +option+: its name, or nil. +origin+: the source ("--workers", "config/fairlead.rb:3").
     Problem = Struct.new(:option, :origin, :message) do
-      # If the origin is a flag, it names the option already.
+      # If the origin is a flag, it already names the option.
       def to_s
         name = option unless origin.to_s.start_with?("-")
         [origin, name, message].compact.map { |text| SystemText.shown(text) }.join(": ")
@@ -140,7 +140,7 @@ module Fairlead
 
   # The process cannot open any more files or sockets.
   class DescriptorError < Error
-    # The exceptions that Ruby raises for that.
+    # The exceptions of Ruby for that error.
     SYSTEM_ERRORS = [Errno::EMFILE, Errno::ENFILE].freeze
 
     # @param error [SystemCallError] one of SYSTEM_ERRORS
@@ -161,9 +161,9 @@ module Fairlead
     end
   end
 
-  # What the system lacks when a process starts: descriptors, or threads.
+  # The system lacks descriptors or threads when a process starts.
   module Shortage
-    # For `rescue`: whether the exception is an Error, or tells of a shortage.
+    # For `rescue`: true if the exception is an Error or is caused by a shortage.
     def self.===(error) = error.is_a?(Error) || !error_of(error).nil?
 
     # The Error that says what to do.
@@ -181,14 +181,14 @@ module Fairlead
   # The native extension, or the load tool, is not built.
   class ExtensionError < Error; end
 
-  # Raised by a stream that is closed, or whose client has disconnected. It is an IOError, as applications expect.
+  # Raised by a stream if it is closed or its client has disconnected. It is an IOError, as applications expect.
   class ClosedError < IOError; end
 
-  # Raised in a request that is still running when the server has waited for +shutdown_timeout+: it gets a 503. No
-  # StandardError, so that the application does not go on by rescuing it.
+  # Raised in a request that still runs when the server has waited for +shutdown_timeout+; the client gets a 503. It is not a
+  # StandardError, so that a rescue in the application does not stop it.
   class ForcedShutdown < Interrupt; end
 
-  # Raised by objects of a response (the block of +each+, +rack.hijack+, +rack.early_hints+) that are used after it has ended,
-  # or in a forked process.
+  # Raised by objects of a response (the block of +each+, +rack.hijack+, +rack.early_hints+) if the application uses them after
+  # the response has ended, or in a forked process.
   class FinishedError < IOError; end
 end

@@ -15,7 +15,7 @@ module Fairlead
     # @return [Array<Server>] in the order in which they were added
     attr_reader :servers
 
-    # @param options [Hash{Symbol => Object}] the options of Server.new that all servers have, unless they have their own
+    # @param options [Hash{Symbol => Object}] options of Server.new for all servers; a server's own options win
     def initialize(**options)
       @options = options
       @servers = []
@@ -34,7 +34,7 @@ module Fairlead
     end
 
     # Starts all servers, and returns. First all of them listen, then all of them serve; so if an address cannot be opened, no
-    # application has been called. If this raises, or the block, none of the servers runs.
+    # application has been called. If this method or the block raises, none of the servers runs.
     #
     # @yieldparam group [Group] itself, once all servers serve
     # @return [Group] itself
@@ -68,7 +68,7 @@ module Fairlead
       self
     end
 
-    # Stops all servers at the same time; see {Server#stop}. In a request of one of them it does not wait for any.
+    # Stops all servers at the same time; see {Server#stop}. In a request of one of them, it does not wait.
     #
     # @param seconds [Numeric, nil, :own] how long requests may take; :own is the option shutdown_timeout of each server
     # @param wait [Boolean] false to return nil at once
@@ -87,7 +87,7 @@ module Fairlead
 
     # Reads the certificates of all servers again; see {Server#reload_certificates}.
     #
-    # @return [Boolean] whether all could be used
+    # @return [Boolean] whether all servers could use theirs
     def reload_certificates = servers.map(&:reload_certificates).all?
 
     # @return [Boolean] whether all servers listen
@@ -97,7 +97,7 @@ module Fairlead
     def ports = servers.flat_map(&:ports)
     alias connected_ports ports
 
-    # @return [Array<String>] where they listen
+    # @return [Array<String>] the addresses on which they listen
     def addresses = servers.flat_map(&:addresses)
 
     private

@@ -1,9 +1,9 @@
 # frozen_string_literal: true
 
 module Fairlead
-  # Makes the server known to libraries that choose one by name: Rack's handlers, Capybara and the system tests of Rails. What
-  # is loaded already is told at once. What may come later gets an autoload: whoever opens or names that module first loads our
-  # file beside it. So waiting costs nothing, and +require+ stays as it is.
+  # Makes the server known to libraries that choose a server by name: Rack's handlers, Capybara and the system tests of Rails.
+  # Libraries that are loaded already are told at once. For others there is an autoload: the code that opens or names their
+  # module first loads our file beside it. So waiting costs nothing, and +require+ stays as it is.
   module Integrations
     class << self
       def install
@@ -13,7 +13,7 @@ module Fairlead
         system_tests
       end
 
-      # Whether Puma can be loaded. It then stays what an application gets that names no server.
+      # True if Puma can be loaded. Then Puma stays the default of an application that names no server.
       def puma?
         require "rack/handler/puma"
         true
@@ -21,7 +21,7 @@ module Fairlead
         false
       end
 
-      # Requires +feature+, unless it is that file which has just led here.
+      # Requires +feature+, unless that file has just led here.
       def complete(feature)
         path = $LOAD_PATH.resolve_feature_path(feature)&.last
         require feature unless caller_locations.any? { |frame| frame.absolute_path == path }
@@ -40,7 +40,7 @@ module Fairlead
         end
       end
 
-      # Those of Rack 3. What starts an application with Rackup has loaded them before the application.
+      # The handlers of Rack 3. A program that starts an application with Rackup has loaded them before the application.
       def rackup
         require "fairlead/integrations/rackup_handler" if defined?(::Rackup::Handler)
       end
@@ -54,7 +54,7 @@ module Fairlead
         end
       end
 
-      # There, Rails asks for Puma if nobody has chosen a server yet.
+      # There, Rails asks for Puma if no server has been chosen yet.
       def system_tests
         return unless defined?(::ActiveSupport) && ::ActiveSupport.respond_to?(:on_load)
 

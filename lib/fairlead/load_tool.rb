@@ -14,7 +14,7 @@ module Fairlead
       exec([path, path], *arguments)
     end
 
-    # The path of the program. Raises ExtensionError when it is not built.
+    # The path of the program. Raises ExtensionError if it is not built.
     def find(folders = $LOAD_PATH) = NativeProgram.find(PROGRAM, "the load tool", folders)
   end
 end

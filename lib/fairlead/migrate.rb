@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
 module Fairlead
-  # `fairlead migrate`: writes the configuration file for Fairlead that means the same as one for Puma. The rewriting itself is
-  # Configuration::Migration.
+  # `fairlead migrate`: writes a configuration file for Fairlead that is equivalent to a file for Puma. Configuration::Migration
+  # rewrites the text.
   class Migrate
     USAGE = <<~TEXT
       Usage: fairlead migrate [--force] [--stdout | -] [config/puma.rb]
@@ -56,7 +56,7 @@ module Fairlead
       problem("cannot be read (#{e.class.name.delete_prefix("Errno::")})", @source)
     end
 
-    # The same name, with fairlead in the place of puma.
+    # The same name, with "fairlead" instead of "puma".
     def target
       @target ||= @source.include?("puma") ? @source.sub(/puma(?!.*puma)/, "fairlead") : "config/fairlead.rb"
     end

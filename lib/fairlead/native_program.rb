@@ -1,10 +1,11 @@
 # frozen_string_literal: true
 
 module Fairlead
-  # The native programs that belong to Fairlead. bin/setup and RubyGems put them beside this file; some versions of RubyGems put
-  # them into the gem's folder for extensions.
+  # The native programs of Fairlead. bin/setup and RubyGems put them beside this file; some versions of RubyGems put them into
+  # the gem's folder for extensions.
   module NativeProgram
-    # The path of a program. +name+: below a folder of the load path. +title+: for people. Raises ExtensionError when it is not built.
+    # The path of a program. +name+: below a folder of the load path. +title+: for people. Raises ExtensionError if it is not
+    # built.
     def self.find(name, title, folders = $LOAD_PATH)
       paths = folders.lazy.map { |folder| File.join(folder, name) }
       paths.find { |path| File.file?(path) && File.executable?(path) } ||

@@ -4,10 +4,9 @@ require "etc"
 require "fairlead/options/option"
 
 module Fairlead
-  # The table of all options. Flags, the methods of the configuration file, environment variables, validation, --help,
-  # --check, docs/configuration.md and the settings of the engine are derived from it, and no default is written anywhere
-  # else. options/option.rb describes the attributes of an entry. The file is long because a single table is easier to
-  # search.
+  # The table of all options. Flags, the methods of the configuration file, environment variables, validation, --help, --check,
+  # docs/configuration.md and the settings of the engine are derived from it. No default is written anywhere else.
+  # options/option.rb describes the attributes of an entry. The file is long because a single table is easier to search.
   module Options
     extend Enumerable
 
@@ -26,7 +25,7 @@ module Fairlead
 
       def fetch(name) = self[name] || raise(KeyError, "there is no option #{name.inspect}")
 
-      # The entries that hold a value of their own.
+      # The entries that have a value.
       def settings = grep(Option)
 
       # The headings, in order.
@@ -51,8 +50,8 @@ module Fairlead
         @entries[entry.name] = entry
       end
 
-      # Dir.tmpdir would find it too, but loads FileUtils. Who may remove files from the folder makes no difference here:
-      # those that go there lose their names at once.
+      # Dir.tmpdir would find the folder too, but loads FileUtils. It does not matter who may remove files from the folder: the
+      # server's files lose their names at once.
       def folder_for_temporary_files(directory)
         given = ENV.fetch("TMPDIR", "")
         folders = [*(SystemText.absolute(given, directory) unless given.empty?), Etc.systmpdir]

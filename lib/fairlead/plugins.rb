@@ -1,10 +1,10 @@
 # frozen_string_literal: true
 
 module Fairlead
-  # The plugins that are configured, but for those that are built in. They are written for Puma, so fairlead/compat/puma is loaded
-  # with the first of them. They run in the process that has the application and forks the workers: a spawner, or the only process.
+  # The configured plugins that are not built in. They are written for Puma, so the first plugin loads fairlead/compat/puma.
+  # They run in the process that has the application and forks the workers: a spawner, or the sole process.
   class Plugins
-    # What the server does itself.
+    # The plugins that the server replaces by its own functions.
     BUILT_IN = %w[systemd tmp_restart].freeze
 
     class << self
@@ -24,8 +24,8 @@ module Fairlead
       @restarting = false
     end
 
-    # Starts them: they register for what follows. Called before the application is loaded. Raises PluginError: a plugin refuses to
-    # run with these options, or it is broken.
+    # Starts the plugins: they register for later events. Called before the application is loaded. Raises PluginError if a
+    # plugin refuses to run with these options, or is broken.
     def start
       @service.configuration.plugin.uniq.each do |name|
         plugin = self.class.load(name) or next
@@ -35,18 +35,18 @@ module Fairlead
       @launcher&.events&.state(:booting)
     end
 
-    # The server is ready; what they do in the background begins.
+    # The server is ready; the background work of the plugins begins.
     def booted
       tell(:running, :after_booted)
       Puma::Plugins.start_background(@service.log) if @launcher
     end
 
-    # A hot restart begins. This process goes on until there is a new one in its place, so they are told at the end.
+    # A hot restart begins. This process goes on until a new one has replaced it, so the plugins are told at the end.
     def will_restart
       @restarting = true
     end
 
-    # The server has ended, or other code has taken the place of this one.
+    # The server has ended, or other code has replaced this process.
     def stopped
       tell(:restart, :before_restart) if @restarting
       tell(:stop, :after_stopped)

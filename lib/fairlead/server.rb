@@ -1,11 +1,11 @@
 # frozen_string_literal: true
 
-require "fairlead/process/signals" # in a trap nothing can be loaded
+require "fairlead/process/signals" # nothing can be loaded in a trap
 
 module Fairlead
-  # A server inside another program. It serves in this process, on threads of its own. It handles no signals, opens only
-  # the files that its options name, reads neither configuration files nor environment variables, and leaves everything that
-  # belongs to the process as it is. After its end it can start again. {Group} starts and stops several together.
+  # A server inside another program. It serves in this process, on its own threads. It handles no signals, opens only the files
+  # that its options name, reads neither configuration files nor environment variables, and changes nothing that belongs to the
+  # process. After its end it can start again. {Group} starts and stops several servers together.
   #
   #   server = Fairlead::Server.new(app, bind: "tcp://127.0.0.1:0", threads: [0, 5])
   #   server.start
@@ -40,8 +40,8 @@ module Fairlead
       wait
     end
 
-    # Opens the addresses, and leaves it to {#start} to serve them: clients can connect, and wait. For programs that may open
-    # a port only before they change their user, for example.
+    # Opens the addresses without serving them: clients can connect, and wait for {#start}. For programs that may open a port
+    # only before they change their user, for example.
     #
     # @return [Server] itself
     # @raise [BindError] if it cannot listen
@@ -51,8 +51,8 @@ module Fairlead
       self
     end
 
-    # Starts serving and returns. If the server is just ending, waits for that before. If this raises, or the block, the server
-    # does not run.
+    # Starts serving and returns. If the server is just ending, waits for its end first. If this method or the block raises, the
+    # server does not run.
     #
     # @yieldparam server [Server] itself, once it serves
     # @return [Server] itself
@@ -75,8 +75,8 @@ module Fairlead
       self
     end
 
-    # Finishes what has arrived, and ends. An exception that another thread raises here, such as Timeout's, ends the wait but
-    # not the stop.
+    # Finishes requests that have arrived, and ends. An exception that another thread raises here, such as Timeout's, ends the
+    # wait but not the stop.
     #
     # Called in a request, in another block that this server runs, or in a trap, it cannot wait, because the server waits for
     # its caller. It then returns nil at once, and the server ends after the caller has returned. A request that waits for the
@@ -105,9 +105,9 @@ module Fairlead
     # @return [Boolean] false if it is not a file
     def reopen_logs = (@life.nil? || @life.here?) && @service.reopen_logs
 
-    # Reads the certificates of `ssl://` addresses again, for those who connect from now on. Not for a trap.
+    # Reads the certificates of `ssl://` addresses again, for new connections. Not for a trap.
     #
-    # @return [Boolean] whether all could be used; the log says what could not, and the former ones stay
+    # @return [Boolean] whether all could be used; the log names the failed ones, and the previous ones stay
     def reload_certificates = running? && @service.reload_certificates
 
     # @return [Boolean] whether it listens in this process; false again once it has been stopped
@@ -124,7 +124,7 @@ module Fairlead
     # @return [Integer, nil] the first of them
     def port = ports.first
 
-    # @return [Array<String>] where it listens: "http://127.0.0.1:40123", "unix:/run/app.sock"
+    # @return [Array<String>] the addresses on which it listens: "http://127.0.0.1:40123", "unix:/run/app.sock"
     def addresses = @service.listeners.to_a.map(&:to_s)
 
     # @return [Hash{Symbol => Integer}] the statistics of the engine, which docs/deployment.md lists; none before the start, and
@@ -133,7 +133,7 @@ module Fairlead
 
     private
 
-    # From the last start on; nil in a process that was forked since then.
+    # Since the last start; nil in a process that was forked since then.
     def life = (@life if @life&.here?)
 
     def announce

@@ -1,16 +1,16 @@
 # frozen_string_literal: true
 
 module Fairlead
-  # What is served, and where: the configuration, the open listeners, the logs and the application. The first process opens
-  # it; workers inherit it.
+  # The served application with its configuration, open listeners and logs. The first process opens it; workers inherit it.
   class Service
     attr_reader :configuration, :log, :listeners
 
-    # What `ssl://` addresses offer: a Tls::Offers. nil before the listeners are there.
+    # The Tls::Offers of the `ssl://` addresses; nil before there are listeners.
     attr_reader :tls
 
     # +app+: the application, if it is loaded already; otherwise #app loads the rackup file. +redirection+: the Redirection of
-    # the standard streams, if this process has one. +shares_certificates+: whether other processes of the server get what this one reads.
+    # the standard streams, if this process has one. +shares_certificates+: true if other processes of the server get the
+    # certificates that this process reads.
     def initialize(configuration, log:, app: nil, redirection: nil, shares_certificates: false)
       @configuration = configuration
       @log = log
@@ -20,7 +20,7 @@ module Fairlead
       @unused = []
     end
 
-    # The LogFile of the access log; nil if that is none.
+    # The LogFile of the access log; nil if the log is not a file.
     def access_log_file = @access_log&.file
 
     # Opens the listeners and the access log. +inherited+: as for Listeners.open.
@@ -33,10 +33,10 @@ module Fairlead
       self
     end
 
-    # Logs which inherited listeners none of the addresses has needed.
+    # Logs the inherited listeners that no address uses.
     def tell_of_unused = @unused.each { |listener| log.listener_unused(listener) }
 
-    # Logs the addresses that this process has opened itself.
+    # Logs the addresses that this process itself has opened.
     def announce_opened = listeners.reject(&:lent?).each { |listener| log.listening(listener) }
 
     # Logs the addresses, once there is an application to serve them.
@@ -51,7 +51,7 @@ module Fairlead
       self
     end
 
-    # As above; nothing else is opened. Without +bindings+ they are those of the listeners that are there.
+    # The same, without opening the access log. The default for +bindings+ comes from the present listeners.
     def adopt_listeners(ios, bindings = @listeners.map(&:known_as))
       @listeners = Listeners.new(ios.zip(bindings).map do |io, binding|
         io.autoclose = false
@@ -69,10 +69,10 @@ module Fairlead
       @app ||= AppLoader.wrap(dressed(@given || AppLoader.of(configuration)))
     end
 
-    # Whether the application is none of a rackup file.
+    # True if the application does not come from a rackup file.
     def given? = !@given.nil?
 
-    # Whether the application is loaded before the workers are forked.
+    # True if the application is loaded before the workers are forked.
     def preload? = given? || configuration.preload?
 
     # The listeners for the engine.
@@ -81,10 +81,10 @@ module Fairlead
       listeners.to_engine(proxy_protocol: proxy_protocol)
     end
 
-    # Where an engine in this process writes its own lines: EngineLines.
+    # The EngineLines of an engine in this process.
     def engine_lines = EngineLines.new(log, @access_log)
 
-    # The settings of the engine: its options, and what only this process has.
+    # The settings of the engine: its options, and values that only this process has.
     def engine_settings(lines = engine_lines)
       details = configuration.development?
       handler = configuration.lowlevel_error_handler
@@ -103,7 +103,7 @@ module Fairlead
       )
     end
 
-    # Reopens every log that is a file, and says so. Returns false if none is.
+    # Reopens every log that is a file, and logs it. Returns false if none is a file.
     def reopen_logs
       files = { "the access log" => @access_log&.file }.merge(@redirection ? @redirection.files : {}).compact
       return false if files.empty?
@@ -113,7 +113,8 @@ module Fairlead
       true
     end
 
-    # Closes everything, even if #open has failed halfway. +handed_over+: whether another part of the server has the listeners now.
+    # Closes everything, even if #open has failed halfway. +handed_over+: true if another part of the server has the listeners
+    # now.
     def close(handed_over: false)
       handed_over ? @listeners.close : @listeners&.remove
       @access_log&.close
@@ -143,7 +144,7 @@ module Fairlead
       listeners
     end
 
-    # Gives a listener what the configuration says of its address, which may have changed since it was opened.
+    # Applies the configuration of its address to a listener. The configuration may have changed since the listener was opened.
     def claim(listener, address)
       return if address.to_s.empty?
 
@@ -152,7 +153,7 @@ module Fairlead
       Binding.parse(configured || address).claim([listener])
     end
 
-    # +address+: what it was opened for, or nil.
+    # +address+: the address that the listener was opened for, or nil.
     def secured(listener, address)
       offer = @tls.for(address) unless address.to_s.empty?
       if offer

@@ -3,9 +3,10 @@
 require "etc"
 
 module Fairlead
-  # A folder for what outlives the server and is its owner's alone, such as keys. Files appear whole or not at all, and are on
-  # the disk before anybody sees them. Nothing is written to a folder in which another user could replace it, nothing is read from the
-  # folder of another user, and no link of another user is followed: root could read and write everything there.
+  # A folder for files that outlive the server and that only its owner may read, such as keys. Files appear whole or not at all,
+  # and are on the disk before other processes see them. Nothing is written to a folder where another user could replace it.
+  # Nothing is read from another user's folder, and no link of another user is followed: root could read and write everything
+  # there.
   class StateFolder
     FOLDER_MODE = 0o700
     FILE_MODE = 0o600
@@ -13,14 +14,14 @@ module Fairlead
     # The reason why there is no usual place.
     HOMELESS = "this user has no home folder"
 
-    # Mode bits that let other users replace what is in a folder.
+    # Mode bits that let other users replace files in a folder.
     OPEN_TO_OTHERS = 0o022
 
-    # The age from which a temporary file is left over from a process that was killed, in seconds.
+    # The age in seconds from which a temporary file counts as left over from a killed process.
     LEFT_OVER = 60
 
     class << self
-      # The usual place for +name+: in the folder that systemd keeps for the service (StateDirectory=), or in that of the user
+      # The usual place for +name+: in the folder that systemd keeps for the service (StateDirectory=), or in the user's folder
       # (the XDG Base Directory Specification). It must not be in a release, which the next deployment replaces. nil for a user
       # without a home folder, such as a number that a container was given.
       def default(name, environment: ENV)
@@ -30,7 +31,7 @@ module Fairlead
 
       private
 
-      # The specification says to ignore a relative one.
+      # The specification says to ignore a relative path.
       def absolute(path) = (SystemText.decode(path) if path.to_s.start_with?("/"))
 
       def of_user(environment)
@@ -51,10 +52,10 @@ module Fairlead
       @path = SystemText.absolute(path)
     end
 
-    # Whether files can be written there; the folder may still have to be made.
+    # True if files can be written there; the folder may still be missing.
     def usable? = reason_against.nil?
 
-    # Why they cannot, as far as that is known without writing; or nil.
+    # The reason why no files can be written, as far as known without writing; or nil.
     def reason_against
       existing = path
       existing = File.dirname(existing) until File.exist?(existing)
@@ -67,10 +68,10 @@ module Fairlead
       Error.reason(e)
     end
 
-    # The path of what is called +name+ in the folder.
+    # The path of +name+ in the folder.
     def join(*name) = File.join(path, *name)
 
-    # The text of a file, or nil. +most+: how many bytes of it, at most. Does not wait for what is no file, such as a pipe.
+    # The text of a file, or nil. +most+: the largest number of bytes to read. Does not wait for pipes and other special files.
     def read(*name, most: nil)
       levels(join(*name)).each { |level| refuse_strangers(level) }
       File.open(join(*name), File::RDONLY | File::NONBLOCK) do |file|
@@ -99,14 +100,14 @@ module Fairlead
       nil
     end
 
-    # The names of the files in a folder of it.
+    # The names of the files in a subfolder.
     def names(*folder)
       Dir.children(join(*folder))
     rescue Errno::ENOENT, Errno::ENOTDIR
       []
     end
 
-    # Deletes temporary files that killed processes have left behind: there may be keys in them.
+    # Deletes temporary files that killed processes have left behind: they may contain keys.
     def sweep(now: Time.now)
       Dir.glob("**/*~", File::FNM_DOTMATCH, base: path).grep(WholeFile::TEMPORARY).each { |name| sweep_file(name, now - LEFT_OVER) }
     end
@@ -118,8 +119,8 @@ module Fairlead
       nil
     end
 
-    # Calls the block unless another process is in such a block for this folder: returns false then, or waits for its end.
-    # +name+: of the file that is locked.
+    # Calls the block unless another process is in such a block for this folder; then it returns false, or waits for the other
+    # process. +name+: of the locked file.
     def exclusively(*name, wait: false)
       target = join(*(name.empty? ? ["lock"] : name))
       make(path)
@@ -146,7 +147,7 @@ module Fairlead
       check(folder)
     end
 
-    # Raises EACCES if another user could change what is in the folder, or where it leads.
+    # Raises EACCES if another user could change files in the folder, or the destination of its path.
     def check(folder)
       levels(folder).each do |level|
         refuse_strangers(level)
@@ -156,7 +157,7 @@ module Fairlead
       end
     end
 
-    # What there is from this folder down to +target+. Folders above this one are not ours.
+    # The existing folders from this one down to +target+. Folders above this one are not ours.
     def levels(target)
       below = []
       while target == path || target.start_with?("#{path}/")
@@ -166,7 +167,7 @@ module Fairlead
       below
     end
 
-    # A file in a folder of ours may be anybody's: only we can have put it there.
+    # A file in our folder may belong to any user: only we can have put it there.
     def refuse_strangers(place)
       own = File.lstat(place)
       raise Errno::EACCES, "#{place} is a link of another user" if own.symlink? && stranger?(own)

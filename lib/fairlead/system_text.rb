@@ -1,14 +1,14 @@
 # frozen_string_literal: true
 
 module Fairlead
-  # Paths, and other words that the system passes on: arguments, variables. They are bytes. Ruby takes them for text in the encoding
-  # of the locale, in which they often are invalid, because services run without a locale.
+  # Paths, and other texts from the system: arguments, variables. They are bytes. Ruby treats them as text in the encoding of
+  # the locale, where they are often invalid, because services run without a locale.
   module SystemText
-    # The reason why a path that begins with a `~` has no absolute one.
+    # The reason why a path that begins with `~` has no absolute path.
     HOMELESS = "names no home folder that is known; give the whole path"
 
     class << self
-      # The same bytes as UTF-8 if they are UTF-8, whatever the locale says, and as binary otherwise.
+      # The same bytes as UTF-8 if they are valid UTF-8, in any locale, and as binary otherwise.
       def decode(text)
         utf8 = text.dup.force_encoding(Encoding::UTF_8)
         utf8.valid_encoding? ? utf8 : utf8.force_encoding(Encoding::BINARY)
@@ -22,11 +22,11 @@ module Fairlead
       # The current folder.
       def current = decode(Dir.pwd)
 
-      # The absolute path of +path+, which begins at +folder+ if it is relative. Raises ArgumentError if it begins at a home folder that
-      # nothing is known of.
+      # The absolute path of +path+, which begins at +folder+ if it is relative. Raises ArgumentError if it begins at an unknown
+      # home folder.
       def absolute(path, folder = Dir.pwd) = decode(File.expand_path(path.b, folder.b))
 
-      # The pairs of a query. Bytes that should have been escaped stand for themselves.
+      # The pairs of a query. Bytes that should have been escaped are taken as they are.
       def query(text)
         require "uri"
         escaped = text.b.gsub(/[^\x00-\x7f]/n) { |byte| format("%%%02X", byte.ord) }

@@ -1,9 +1,9 @@
 # frozen_string_literal: true
 
 module Fairlead
-  # TLS: what an `ssl://` address and the options say of it (Parameters, Settings), what a listener offers because of that (Offer),
-  # and how certificates are replaced (Offers, Upkeep, Settling; in processes that read no
-  # files, HandedOver and Follower). The handshakes are the engine's business.
+  # TLS: the parameters of an `ssl://` address and the options (Parameters, Settings), the offer of a listener that follows from
+  # them (Offer), and the replacement of certificates (Offers, Upkeep, Settling; in processes that read no files, HandedOver and
+  # Follower). The engine does the handshakes.
   module Tls
     autoload :Parameters, "fairlead/tls/parameters"
     autoload :Settings, "fairlead/tls/settings"
@@ -18,11 +18,11 @@ module Fairlead
     autoload :DevelopmentCertificate, "fairlead/tls/development_certificate"
     autoload :DevelopmentAuthority, "fairlead/tls/development_authority"
 
-    # Something is wrong with the parameters, or with what they name. The message says what, and is shown behind the address.
+    # The parameters are wrong, or the files that they name. The message says why, and is shown behind the address.
     class Invalid < Error; end
 
-    # A certificate (with those between it and the authority) and its key, each a path or a place in the Store; and the path of an
-    # OCSP response, or nil.
+    # A certificate (with the intermediates up to the authority) and its key, each a path or a place in the Store; and the path
+    # of an OCSP response, or nil.
     Certificate = Struct.new(:cert, :key, :ocsp)
   end
 end

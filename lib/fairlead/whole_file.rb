@@ -1,16 +1,16 @@
 # frozen_string_literal: true
 
 module Fairlead
-  # Files that appear whole or not at all. In a folder where others may write too, such as /tmp, nobody can prepare a file or a link for the
-  # text to end up in: the temporary file is always new, under a name that cannot be guessed.
+  # Files that appear whole or not at all. In a folder where others may write too, such as /tmp, another user cannot prepare a
+  # file or a link to receive the text: the temporary file is always new, under a name that cannot be guessed.
   module WholeFile
     # The end of the name of a temporary file.
     TEMPORARY = /\.\h{16}~\z/
 
     FLAGS = File::WRONLY | File::CREAT | File::EXCL | File::NOFOLLOW
 
-    # Replaces the file at +path+. +durable+: on the disk before it appears. A device, such as /dev/null, stays one, and gets the text.
-    # Raises SystemCallError.
+    # Replaces the file at +path+. +durable+: on the disk before it appears. A device, such as /dev/null, stays, and gets the
+    # text. Raises SystemCallError.
     def self.write(path, text, mode:, durable: false)
       return File.write(path, text.to_s) if device?(path)
 

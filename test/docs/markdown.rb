@@ -2,8 +2,8 @@
 
 module Fairlead
   module Test
-    # One Markdown file of the checkout: its links, its headings and its code, by line, as the tests of the
-    # documentation need them. Knows the Markdown that is used here, not all of it.
+    # One Markdown file of the checkout: its links, headings, code and prose, by line, as the tests of the documentation
+    # need them. Knows the Markdown that is used here, not all of it.
     class Markdown
       Code = Struct.new(:line, :language, :marks, :text)
       Link = Struct.new(:line, :target)
@@ -13,7 +13,7 @@ module Fairlead
       REFERENCE = /\A\[[^\]]+\]:\s*(\S+)/
       HEADING = /\A\#{1,6}\s+(.*?)\s*#*\s*\z/
 
-      attr_reader :path, :code, :links, :anchors
+      attr_reader :path, :code, :links, :anchors, :prose
 
       # All of them, except those that are built or belong to others.
       def self.all(root)
@@ -26,13 +26,14 @@ module Fairlead
         @code = []
         @links = []
         @anchors = []
-        prose(File.readlines(File.join(root, path), chomp: true)) { |line, number| read(line, number) }
+        @prose = []
+        outside_code(File.readlines(File.join(root, path), chomp: true)) { |line, number| read(line, number) }
       end
 
       private
 
       # Yields the lines outside code and collects the code.
-      def prose(lines)
+      def outside_code(lines)
         open = nil
         lines.each.with_index(1) do |line, number|
           fence = FENCE.match(line)
@@ -50,6 +51,7 @@ module Fairlead
       end
 
       def read(line, number)
+        @prose << [line, number]
         text = line.gsub(/`[^`]*`/, "")
         (text.scan(LINK) + text.scan(REFERENCE)).flatten.each { |target| @links << Link.new(number, target) }
         @anchors << anchor(HEADING.match(line)[1]) if HEADING.match?(line)

@@ -43,6 +43,9 @@ module Fairlead
       OF_WORKER = 6
       MORE = 16
 
+      # How much of what was done is kept.
+      STORY = 40
+
       # What is done, as often as it stands here.
       ACTS = %i[kill_worker kill_worker kill_spawner halt_worker stop_worker halt_spawner stop_spawner
                 phased hot refork count hang_up phased hot].freeze
@@ -50,17 +53,21 @@ module Fairlead
       # What went wrong, as texts; how many requests were answered; how often each act was done; the seed.
       attr_reader :problems, :answered, :acts, :seed
 
+      # The last things that were done, each with its time and the processes, for the search for a cause.
+      attr_reader :story
+
       def initialize(seed: Random.new_seed % (1 << 32))
         @seed = seed
         @random = Random.new(seed)
         @problems = []
+        @story = []
         @acts = Hash.new(0)
-        @taken = Set.new
-        @taken_before = Set.new
+        @taken = Hash.new { |taken, pid| taken[pid] = Set.new }
+        @gone = []
         @lost = []
         @lock = Mutex.new
         @answered = @version = 0
-        @resumed = []
+        @resumed = {}
       end
 
       # Yields after each round. Returns the problems; after the first one there is no further round.
@@ -96,29 +103,31 @@ module Fairlead
 
       # --- faults
 
-      # Addresses are used again: only what was taken in this round or the one before explains a loss.
+      # Addresses are used again: only the connections of a process that was there in this round or the one before explain a loss.
+      # A stopped process may be there for many rounds.
       def play
         @lock.synchronize do
-          @taken_before = @taken
-          @taken = Set.new
+          @gone.each { |pid| @taken.delete(pid) }
+          @gone = @taken.keys.reject { |pid| Test::Processes.alive?(pid) }
         end
         (1 + @random.rand(4)).times do
           let(@random.rand(0.3))
           perform(ACTS.sample(random: @random))
         end
       ensure
-        @resumed.each(&:join).clear
+        @resumed.each_value(&:join).clear
       end
 
       def perform(act)
         @acts[act] += 1
+        note(act, "workers #{@server.worker_pids}, spawner #{@server.spawner_pid}")
         case act
         when :kill_worker then hit(@server.worker_pids) { |pid| Process.kill(:KILL, pid) }
         when :kill_spawner then hit([*@server.spawner_pid]) { |pid| Process.kill(:KILL, pid) }
         when :stop_worker then hit(@server.worker_pids)
         when :stop_spawner then hit([*@server.spawner_pid])
-        when :halt_worker then hit(@server.worker_pids) { |pid| resume_later(pid) }
-        when :halt_spawner then hit([*@server.spawner_pid]) { |pid| resume_later(pid) }
+        when :halt_worker then hit(running(@server.worker_pids)) { |pid| resume_later(pid) }
+        when :halt_spawner then hit(running([*@server.spawner_pid])) { |pid| resume_later(pid) }
         when :count then @server.signal((@more = !@more) ? :TTIN : :TTOU)
         else restart(act)
         end
@@ -129,24 +138,36 @@ module Fairlead
         @server.signal({ phased: :USR1, hot: :USR2, refork: :URG, hang_up: :HUP }.fetch(act))
       end
 
-      # Stops one of the processes, notes which requests it has, and yields its id.
+      # Stops one of the processes, notes which requests it has, and yields its id. Not one that is about to go on: it could take more
+      # requests between the two.
       def hit(pids)
-        pid = pids.sample(random: @random) or return
+        pid = pids.reject { |id| @resumed[id]&.alive? }.sample(random: @random) or return
         Process.kill(:STOP, pid)
         wait_until("process #{pid} to stop") { Test::Processes.halted?(pid) }
         clients = Test::Processes.clients(pid, @server.port)
-        @lock.synchronize { @taken.merge(clients) }
+        note("stopped", pid, *clients)
+        @lock.synchronize { @taken[pid].merge(clients) }
         yield pid if block_given?
       rescue Errno::ESRCH, Errno::ENOENT
         nil # it has ended by itself
       end
 
+      # Without stopped ones, which nobody tells to go on.
+      def running(pids) = pids.reject { |pid| Test::Processes.halted?(pid) }
+
       def resume_later(pid)
-        @resumed << Thread.new do
+        @resumed[pid] = Thread.new do
           let(HALT)
           Process.kill(:CONT, pid)
         rescue Errno::ESRCH
           nil
+        end
+      end
+
+      def note(*words)
+        @lock.synchronize do
+          @story << [Time.now.strftime("%T.%L"), *words].join(" ")
+          @story.shift if @story.size > STORY
         end
       end
 
@@ -175,13 +196,18 @@ module Fairlead
         client = Test::HttpClient.new(socket, seconds: PATIENCE)
         address = "127.0.0.1:#{socket.local_address.ip_port}"
         status = client.get("/", "connection" => "close").status
-        @lock.synchronize { status == 200 ? @answered += 1 : @lost << [address, "status #{status}"] }
+        status == 200 ? @lock.synchronize { @answered += 1 } : lose(address, "status #{status}")
         true
       rescue SystemCallError, Test::HttpClient::CutOff, Test::Waiting::Expired => e
-        @lock.synchronize { @lost << [address, e.inspect] }
+        lose(address, e.inspect)
         true
       ensure
         socket&.close
+      end
+
+      def lose(address, reason)
+        note("lost", address, reason)
+        @lock.synchronize { @lost << [address, reason] }
       end
 
       # --- what has to be true after each round
@@ -205,7 +231,7 @@ module Fairlead
       end
 
       def check_losses
-        lost = @lock.synchronize { @lost.slice!(0..).reject { |address, _| @taken.include?(address) || @taken_before.include?(address) } }
+        lost = @lock.synchronize { @lost.slice!(0..).reject { |address, _| @taken.each_value.any? { |clients| clients.include?(address) } } }
         problems.concat(lost.map { |address, reason| "a request of #{address || "a new connection"} was lost: #{reason}" })
       end
 

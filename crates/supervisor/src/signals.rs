@@ -47,7 +47,7 @@ impl Signals {
     /// # Errors
     /// If there is no descriptor.
     pub fn open() -> io::Result<Signals> {
-        let mut read = all();
+        let mut read: SigSet = all().collect();
         read.thread_block()?;
         for (variable, signal) in SKIPPED {
             if std::env::var_os(variable).is_some() {
@@ -118,7 +118,7 @@ impl AsFd for Signals {
 
 /// Executes a program that is to find these signals blocked, and no others. Returns, with the mask as before, if that fails.
 pub fn blocked_for<R>(execute: impl FnOnce() -> R) -> R {
-    let before = all().thread_swap_mask(SigmaskHow::SIG_SETMASK);
+    let before = all().collect::<SigSet>().thread_swap_mask(SigmaskHow::SIG_SETMASK);
     let result = execute();
     if let Ok(before) = before {
         let _ = before.thread_set_mask();
@@ -126,10 +126,9 @@ pub fn blocked_for<R>(execute: impl FnOnce() -> R) -> R {
     result
 }
 
-fn all() -> SigSet {
-    let mut all: SigSet = REQUESTS.iter().map(|(signal, _)| *signal).collect();
-    all.add(Signal::SIGCHLD);
-    all
+/// The requests, and SIGCHLD. May be called in a handler.
+pub fn all() -> impl Iterator<Item = Signal> {
+    REQUESTS.into_iter().map(|(signal, _)| signal).chain([Signal::SIGCHLD])
 }
 
 fn read_all(pipe: &OwnedFd) -> Vec<u8> {
@@ -140,10 +139,15 @@ fn read_all(pipe: &OwnedFd) -> Vec<u8> {
     numbers
 }
 
-/// From the kernel's table of this process, because asking by sigaction(2) takes `unsafe`.
 fn ignores(signal: Signal) -> bool {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    let mask = mask.and_then(|digits| u64::from_str_radix(digits.trim(), 16).ok());
+    is_in_mask("/proc/self/status", "SigIgn:", signal)
+}
+
+/// True if the kernel's table of a process or thread has the signal in that mask. Asking by system calls takes `unsafe`, and tells of the
+/// calling thread only.
+pub fn is_in_mask(table: &str, mask: &str, signal: Signal) -> bool {
+    let table = std::fs::read_to_string(table).unwrap_or_default();
+    let digits = table.lines().find_map(|line| line.strip_prefix(mask));
+    let mask = digits.and_then(|digits| u64::from_str_radix(digits.trim(), 16).ok());
     mask.is_some_and(|mask| mask >> (signal as i32 - 1) & 1 == 1)
 }

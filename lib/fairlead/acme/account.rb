@@ -5,15 +5,15 @@ require "openssl"
 
 module Fairlead
   module Acme
-    # The account with an authority (RFC 8555 §7.3) as it is kept: its key, its address, and whom the authority may write to. It
-    # is made with the first order. What cannot be used counts as missing.
+    # The stored account with an authority (RFC 8555 §7.3): its key, its address, and the contacts that the authority may write
+    # to. The first order makes it. Unusable files count as missing.
     class Account
       CURVE = "prime256v1"
 
-      # The longest file that is read, in bytes.
+      # The largest file to read, in bytes.
       MOST_BYTES = 64 * 1024
 
-      # Suffix of an unusable key when a new one takes its place.
+      # Suffix of an unusable key when a new key replaces it.
       UNUSABLE = ".unusable"
 
       # +log+: for #acme_state_unusable; may be nil.
@@ -23,20 +23,20 @@ module Fairlead
         @log = log
       end
 
-      # For the program; nil if there is no account.
+      # The account for the program; nil if there is none.
       def to_h
         key = read_key or return
         values = read_values
         { key: key.private_to_der.bytes, url: values["url"], contact: Array(values["contact"]).grep(String) }
       end
 
-      # Keeps it. +key+: PKCS #8 in DER, if it is new.
+      # Stores the account. +key+: PKCS #8 in DER, if it is new.
       def save(url, key)
         keep_key(OpenSSL::PKey.read(key.pack("C*"))) if key
         @store.folder.write(*@store.account(@order), JSON.pretty_generate(url: url, contact: @order.contact) << "\n")
       end
 
-      # The authority does not know its address any more.
+      # The authority no longer knows the address of the account.
       def forget = @store.folder.delete(*@store.account(@order))
 
       private
@@ -58,7 +58,7 @@ module Fairlead
         end
       end
 
-      # With an address that is none, the authority finds the account by its key.
+      # With an invalid address, the authority finds the account by its key.
       def read_values
         values = read(@store.account(@order)) { |text| JSON.parse(text) }
         return {} unless values.is_a?(Hash)

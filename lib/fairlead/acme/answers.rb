@@ -9,10 +9,10 @@ module Fairlead
       # The extension of a certificate that is an answer (RFC 8737 §3).
       ACME_IDENTIFIER = "1.3.6.1.5.5.7.1.31"
 
-      # How long such a certificate is valid, in seconds; it is deleted after a few.
+      # Seconds for which such a certificate is valid; it is deleted after a few.
       VALIDITY = 24 * 3600
 
-      # What is the name of a file.
+      # Valid names of files.
       TOKEN = /\A[\w-]{1,128}\z/
       HOST = /\A\w[\w.-]{0,252}\z/
 
@@ -21,7 +21,7 @@ module Fairlead
         @given = []
       end
 
-      # +host+ is asked for; the answer contains +authorization+.
+      # The authority asks for +host+; the answer contains +authorization+.
       def give(challenge, host:, token:, authorization:)
         raise Problem.new("malformed", "the authority has sent the token #{token.inspect}") unless TOKEN.match?(token)
         raise Problem.new("malformed", "the authority asks for the host #{host.inspect}") unless HOST.match?(host)
@@ -32,7 +32,7 @@ module Fairlead
         end
       end
 
-      # Takes those of this order away.
+      # Removes the answers of this order.
       def take_away
         @given.each { |name| @store.folder.delete(*name) }
         @given.clear
@@ -45,7 +45,7 @@ module Fairlead
         @store.folder.write(*@given.last, text)
       end
 
-      # The key and the certificate that is valid for nobody else.
+      # The key and the certificate, which is valid only for this host.
       def certificate(host, authorization)
         key = OpenSSL::PKey::EC.generate("prime256v1")
         certificate = blank(key)

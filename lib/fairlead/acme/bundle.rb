@@ -4,9 +4,9 @@ require "openssl"
 
 module Fairlead
   module Acme
-    # The text of a certificate's file: the key, the certificate, and the certificates above it, in PEM.
+    # The text of a certificate file: the key, the certificate, and the certificates above it, in PEM.
     class Bundle
-      # The longest text that is read. A chain has a few KB.
+      # The longest text to read. A chain has a few KB.
       MOST_BYTES = 256 * 1024
 
       PEM = /-----BEGIN CERTIFICATE-----.+?-----END CERTIFICATE-----/m
@@ -25,7 +25,7 @@ module Fairlead
         @certificate ||= Certificate.parse(@text)
       end
 
-      # Why the engine cannot load it, in words; nil if it can.
+      # The reason why the engine cannot load it; nil if it can.
       def fault
         return "#{@name}: the text is longer than #{MOST_BYTES} bytes" if @text.bytesize > MOST_BYTES
 

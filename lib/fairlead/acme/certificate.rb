@@ -4,18 +4,18 @@ require "openssl"
 
 module Fairlead
   module Acme
-    # A certificate that has been issued: until when it is valid, and when it is to be renewed.
+    # An issued certificate: the end of its validity, and the time of its renewal.
     class Certificate
       # It is renewed when this part of its life is over…
       RENEWED_AFTER = Rational(2, 3)
 
-      # …or earlier by up to this part, so that not all servers of the world come at the same time. It follows from the
-      # certificate, so that it stays the same after a restart.
+      # …or earlier by up to this part, so that renewals are spread out. The offset follows from the certificate, so it stays
+      # the same after a restart.
       JITTER = Rational(1, 30)
 
       SAN = "subjectAltName"
 
-      # The first certificate in this text; nil if there is none.
+      # The first certificate in the text; nil if there is none.
       def self.parse(pem)
         new(OpenSSL::X509::Certificate.new(pem)) if pem
       rescue OpenSSL::X509::CertificateError
@@ -48,7 +48,7 @@ module Fairlead
         begins_at + (life * (RENEWED_AFTER - (JITTER * fraction))).to_f
       end
 
-      # Its name for the authority that has issued it (RFC 9773 §4.1), in two parts; nil if it does not name the authority's key.
+      # Its name at the authority that has issued it (RFC 9773 §4.1), in two parts; nil if it does not name the authority's key.
       def identifier
         authority = @certificate.authority_key_identifier or return
         serial = OpenSSL::ASN1::Integer(@certificate.serial).to_der.byteslice(2..)
@@ -57,16 +57,16 @@ module Fairlead
         nil
       end
 
-      # The hosts for which it is.
+      # The hosts in the certificate.
       def hosts
         value = @certificate.extensions.find { |extension| extension.oid == SAN }&.value.to_s
         value.split(", ").filter_map { |name| name[/\ADNS:(.*)/, 1] }.map(&:downcase)
       end
 
-      # Whether it has the hosts of an order, and no others.
+      # True if it has the hosts of an order, and no others.
       def for?(order) = hosts.sort == order.hosts.sort
 
-      # Whether +key+ is its key.
+      # True if +key+ is its key.
       def belongs_to?(key) = @certificate.check_private_key(key)
 
       private

@@ -4,14 +4,14 @@ require "json"
 
 module Fairlead
   module Acme
-    # Does the work for certificates that the supervisor asks for: it looks at files, orders, and asks authorities. When which of it is
-    # due, the supervisor decides (crates/supervisor/src/acme). Each task has a thread of its own, because disks and
-    # authorities can hang, and is answered with facts.
+    # Does the certificate tasks of the supervisor: looks at files, orders, and asks authorities. The supervisor decides when a
+    # task is due (crates/supervisor/src/acme). Each task has its own thread, because disks and authorities can hang, and is
+    # answered with facts.
     class Clerk
-      # Seconds for which #close waits for the threads. A disk that hangs may keep them longer.
+      # Seconds that #close waits for the threads. A disk that hangs may keep them longer.
       END_LIMIT = 5
 
-      # +service+: a Service, which is open. +link+: to the supervisor.
+      # +service+: an open Service. +link+: to the supervisor.
       def initialize(service, link)
         @service = service
         @link = link
@@ -22,7 +22,7 @@ module Fairlead
         @running = {}
       end
 
-      # Tells the supervisor which certificates there are to be. Returns false if it does not take that now.
+      # Tells the supervisor the configured certificates. Returns false if it cannot take the message now.
       def introduce
         orders = @orders.map do |key, order|
           { key: key, hosts: order.hosts, directory: order.directory, authority: order.authority }
@@ -33,8 +33,8 @@ module Fairlead
         file&.close
       end
 
-      # Does a task of the supervisor on a thread. +message+: the number of the task, its name, the key of an order, and details, with
-      # the text of its certificate if there is one.
+      # Does a task of the supervisor on a thread. +message+: the number of the task, its name, the key of an order, and
+      # details, with the text of its certificate if there is one.
       def act_on(message)
         number, task, key, details = message.fields
         text = message.ios.map { |io| contents(io) }.first
@@ -47,7 +47,7 @@ module Fairlead
         end
       end
 
-      # Ends what runs.
+      # Ends running tasks.
       def close
         running = @lock.synchronize do
           @closing = true
@@ -60,7 +60,8 @@ module Fairlead
 
       private
 
-      # Calls the block with +job+ and answers. A task whose former thread still hangs gets none, and no answer.
+      # Calls the block with +job+ and answers. If the previous thread of the task still hangs, the task does not run and gets
+      # no answer.
       def run(number, key, task, job = nil, &block)
         @lock.synchronize do
           next if @closing || @running.key?([key, task])
@@ -101,7 +102,7 @@ module Fairlead
         with_facts(answer, kept, wish)
       end
 
-      # Why the folder cannot be used; nil if it can. Each look tries until it can.
+      # The reason why the folder cannot be used; nil if it can. Each look tries again until it can.
       def unusable
         @prepared ||= @store.prepare || true
         nil
@@ -113,7 +114,8 @@ module Fairlead
         Job.new(order, @store, challenge(order), replaces: certificate(text), recalled: wish[:recalled], log: @log)
       end
 
-      # Any authority wants HTTP-01 on port 80, and TLS-ALPN-01 on port 443; which of our listeners these are it alone knows.
+      # Every authority uses port 80 for HTTP-01, and port 443 for TLS-ALPN-01; only the authority knows which of our listeners
+      # it reaches.
       def challenge(order)
         plain = @service.listeners.any? { |listener| listener.address[:scheme] == "http" }
         order.challenge || (plain ? "http-01" : "tls-alpn-01")
@@ -132,7 +134,7 @@ module Fairlead
         end
       end
 
-      # What was issued earlier and could not be written then.
+      # Writes a certificate that was issued earlier and could not be written then.
       def write(kept, text)
         kept.write(text)
         { outcome: "issued" }

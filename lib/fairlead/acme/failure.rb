@@ -6,19 +6,19 @@ require "time"
 
 module Fairlead
   module Acme
-    # Failed attempts of an order, and when the next one may be made, as the supervisor has decided. It is kept in a file, so that a
-    # server that is started again and again does not ask the authority again and again, which soon refuses such servers.
+    # Failed attempts of an order, and the time of the next attempt, which the supervisor has decided. A file keeps them, so
+    # that a server that is started repeatedly does not ask the authority each time; authorities soon refuse such servers.
     class Failure
-      # The longest pause of ours, in seconds.
+      # Our longest pause, in seconds.
       LONGEST = 6 * 3600
 
-      # The longest that an authority can make us wait, in seconds.
+      # The longest pause that an authority can request, in seconds.
       MOST = 7 * 24 * 3600
 
-      # By how much a pause differs from what is due, at most.
+      # Largest random deviation from the pause, as a part of it.
       JITTER = 0.15
 
-      # The largest number of failures that counts.
+      # The largest number of failures that is counted.
       COUNT_MOST = 10_000
 
       # Errors that a damaged file can raise.
@@ -26,7 +26,8 @@ module Fairlead
       private_constant :DAMAGES
 
       class << self
-        # From the text of a file; nil if there is none, or it is about another order. Yields the reason if the text is damaged.
+        # The failure in the text of a file; nil if there is none, or it is about another order. Yields the reason if the text
+        # is damaged.
         def parse(text, order, now: Time.now)
           values = JSON.parse(text.dup.force_encoding(Encoding::UTF_8), symbolize_names: true)
           return unless values.is_a?(Hash) && values[:order] == digest(order)
@@ -38,17 +39,17 @@ module Fairlead
           nil
         end
 
-        # The same for the same order.
+        # A digest that is the same for the same order.
         def digest(order) = Digest::SHA256.hexdigest(JSON.generate(order.to_h))
       end
 
-      # How many attempts have failed since the last one that has not.
+      # Failed attempts since the last success.
       attr_reader :count
 
-      # What has gone wrong the last time.
+      # The reason of the last failure.
       attr_reader :reason
 
-      # When the next attempt may be made.
+      # Time of the next attempt.
       attr_reader :retry_at
 
       def initialize(order, count:, reason:, retry_at:)
@@ -58,8 +59,8 @@ module Fairlead
         @retry_at = retry_at
       end
 
-      # Itself, unless the next attempt is further away than any pause can be, because a clock was wrong or a file is damaged:
-      # the same failure with the longest pause of ours.
+      # This failure, or the same failure with our longest pause: if the next attempt is further away than any pause can be, a
+      # clock was wrong or the file is damaged.
       def bounded(now)
         return self if retry_at <= now + (MOST * (1 + JITTER))
 

@@ -2,15 +2,15 @@
 
 module Fairlead
   module Acme
-    # One order from its beginning to its end (RFC 8555 §7.4), by means of the Program: puts answers in place, keeps the account,
-    # and judges the certificate before it replaces another one. Raises a Problem.
+    # One order from its beginning to its end (RFC 8555 §7.4), by means of the Program: publishes the answers, stores the
+    # account, and checks the certificate before it replaces another one. Raises a Problem.
     class Issuance
-      # Most seconds that the clock of an authority may be ahead of ours.
+      # Seconds by which the clock of an authority may be ahead of ours.
       CLOCK_DIFFERENCE = 300
 
-      # There is a certificate, and it cannot be written.
+      # A certificate was issued, and cannot be written.
       class Unwritten < Error
-        # For its file.
+        # The text of its file.
         attr_reader :text
 
         def initialize(text, reason)
@@ -29,8 +29,8 @@ module Fairlead
         @account = Account.new(order, store, log: log)
       end
 
-      # +certificate+: the Certificate of the file, or nil. +in_use+: the one that clients see, or nil. +recalled+: whether the authority
-      # wants it to be replaced; then one that ends earlier may do so.
+      # +certificate+: the Certificate of the file, or nil. +in_use+: the certificate that clients see, or nil. +recalled+: true
+      # if the authority wants it replaced; then the new certificate may end earlier.
       def run(certificate = nil, in_use: certificate, recalled: false)
         @in_use = in_use
         @recalled = recalled
@@ -61,7 +61,7 @@ module Fairlead
         @program.go_on
       end
 
-      # Nothing takes the place of a good certificate that the engine could not load, or that clients would refuse.
+      # A certificate that the engine could not load or clients would refuse replaces no good one.
       def keep(chain)
         bundle = Bundle.new(@request.key.private_to_pem + chain, "the authority's answer")
         fault = fault_of(bundle)
@@ -87,7 +87,7 @@ module Fairlead
         "it ends at #{certificate.expires_at.getutc}, earlier than the one in use (#{@in_use.expires_at.getutc})" if worse?(certificate)
       end
 
-      # If no other one came in time, clients would see an expired one, although there was a good one.
+      # If no other certificate came in time, clients would see an expired one, although there was a good one.
       def worse?(certificate)
         return false if @in_use.nil? || @in_use.expired? || certificate.expires_at >= @in_use.expires_at
 

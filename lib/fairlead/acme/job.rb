@@ -2,11 +2,10 @@
 
 module Fairlead
   module Acme
-    # One attempt to order a certificate, unless another process does so or has just done so.
+    # One attempt to order a certificate, unless another process is ordering it or has just ordered it.
     class Job
-      # +store+: a Store. +challenge+: one of CHALLENGES. +replaces+: the Certificate that is due, or nil.
-      # +recalled+: whether the authority wants it to be replaced.
-      # +log+: for #acme_state_unusable; may be nil. +limit+: as for Program.
+      # +store+: a Store. +challenge+: one of CHALLENGES. +replaces+: the Certificate that is due, or nil. +recalled+: true if
+      # the authority wants it replaced. +log+: for #acme_state_unusable; may be nil. +limit+: as for Program.
       def initialize(order, store, challenge, replaces: nil, recalled: false, log: nil, limit: Program::LIMIT)
         @order = order
         @store = store
@@ -17,9 +16,9 @@ module Fairlead
         @program = Program.new("fairlead: acme #{order.name}", limit: limit)
       end
 
-      # { outcome: "issued" }, or "current" if another process has ordered it, or "busy" if one does so now, or
-      # { outcome: "failed", type:, message:, retry_after: }, with the text of a certificate that could not be written. The block is
-      # called before the authority is asked.
+      # { outcome: "issued" }, or "current" if another process has ordered it, or "busy" if another process is ordering it, or {
+      # outcome: "failed", type:, message:, retry_after: }, with the text of a certificate that could not be written. The block
+      # is called before the authority is asked.
       def run(&begun)
         { outcome: @store.exclusively_for(@order.hosts) { order(&begun) } || "busy" }
       rescue Issuance::Unwritten => e
@@ -32,7 +31,7 @@ module Fairlead
         failed(Problem.new("failure", Error.sum_up(e)))
       end
 
-      # Ends it, or prevents its start.
+      # Ends the order, or prevents its start.
       def stop = @program.stop
 
       def stopped? = @program.stopped?

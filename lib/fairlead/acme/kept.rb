@@ -2,8 +2,8 @@
 
 module Fairlead
   module Acme
-    # The files of one order: their state as facts for the supervisor, and what is to be kept in them. What is to be done because of
-    # that, the supervisor decides.
+    # The files of one order: reports their state to the supervisor as facts, and writes them. The supervisor decides about the
+    # next step.
     class Kept
       # +log+: for #acme_state_unusable; may be nil.
       def initialize(order, store, log: nil)
@@ -12,8 +12,8 @@ module Fairlead
         @log = log
       end
 
-      # The state as a Hash, and the text of a usable certificate; nil if the state is the one that +token+ stands for.
-      # +forgotten+: the file of the failure does not count, even if it could not be deleted.
+      # The state as a Hash, and the text of a usable certificate; nil if +token+ stands for the same state. +forgotten+:
+      # ignores the file of the failure, even if it could not be deleted.
       def facts(token, forgotten: false)
         return if token == (present = state)
 
@@ -23,7 +23,7 @@ module Fairlead
         [facts, bundle&.text]
       end
 
-      # Writes a failure. Returns why it cannot be written, or nil.
+      # Writes a failure. Returns the reason if it cannot be written, or nil.
       def fail(count:, reason:, retry_at:)
         failure = Failure.new(@order, count: count, reason: reason, retry_at: Time.at(Rational(retry_at, 1000)))
         @store.folder.write(*@store.failure(@order), failure.to_json)
@@ -32,7 +32,7 @@ module Fairlead
         Error.reason(e)
       end
 
-      # Deletes the failure, if that is possible.
+      # Deletes the failure, if possible.
       def forget
         @store.folder.delete(*@store.failure(@order))
       rescue SystemCallError
@@ -42,8 +42,8 @@ module Fairlead
       # Writes the text of a certificate. Raises SystemCallError.
       def write(text) = @store.folder.write(*@store.certificate(@order), text)
 
-      # Writes it if the file is still missing or damaged, because an authority issues only a few certificates for the same hosts.
-      # Returns what has become of that, as the supervisor takes it.
+      # Writes the certificate if its file is still missing or damaged, because an authority issues only a few certificates for
+      # the same hosts. Returns the outcome in the supervisor's words.
       def restore(text)
         return { failed: "its text is not known" } unless text
 
@@ -59,7 +59,7 @@ module Fairlead
         [*names.map { |name| @store.state_of(name) }, File.readable?(folder)].inspect
       end
 
-      # The Bundle of the file if it is for these hosts and the engine can load it. Yields why it cannot be used.
+      # The Bundle of the file if it is for these hosts and the engine can load it. Otherwise yields the reason.
       def usable
         text = @store.folder.read(*@store.certificate(@order), most: Bundle::MOST_BYTES + 1) or return
         bundle = Bundle.new(text, @store.path_of(@order))
@@ -91,7 +91,7 @@ module Fairlead
         nil
       end
 
-      # A file that was deleted means: the next attempt is to be made now. A folder that is gone means nothing.
+      # A deleted file means: make the next attempt now. A missing folder means nothing.
       def forgiven? = !File.exist?(failure_path) && File.readable?(folder)
 
       def account? = File.exist?(@store.folder.join(*@store.account(@order)))

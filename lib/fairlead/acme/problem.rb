@@ -2,8 +2,8 @@
 
 module Fairlead
   module Acme
-    # Why there is no certificate: what the authority has said, or why it cannot be asked. The words of an authority are those of a
-    # stranger: they are cut, and nothing in them controls a terminal.
+    # The reason why there is no certificate: the authority's message, or the reason why the authority cannot be asked. Messages
+    # of an authority are untrusted: they are cut, and nothing in them controls a terminal.
     class Problem < Error
       # The longest type and message, in characters.
       TYPE_MOST = 60
@@ -20,10 +20,10 @@ module Fairlead
         text.length > most ? "#{text[0, most - 1]}…" : text
       end
 
-      # The last part of the name that RFC 8555 §6.7 has for it ("rateLimited"), or a word of ours.
+      # The last part of the error's name in RFC 8555 §6.7 ("rateLimited"), or a word of ours.
       attr_reader :type
 
-      # How many seconds the authority wants us to wait; nil if it has not said.
+      # Seconds that the authority wants us to wait; nil if it has not said.
       attr_reader :retry_after
 
       def initialize(type, message, retry_after: nil)

@@ -13,16 +13,16 @@ module Fairlead
       # Seconds that an order may take.
       LIMIT = 10 * 60
 
-      # How much longer than that the program may live, in seconds.
+      # Seconds that the program may live beyond the limit.
       GRACE = 10
 
-      # How often it is looked after while it says nothing, in seconds.
+      # Seconds between two checks on the program while it prints nothing.
       LOOK = 1
 
-      # The most that it can say, in bytes.
+      # The largest output of the program, in bytes.
       OUTPUT_MOST = 1024 * 1024
 
-      # +title+: its name among the processes. +limit+: how long the order may take, in seconds.
+      # +title+: its name among the processes. +limit+: seconds that the order may take.
       def initialize(title, limit: LIMIT)
         @title = title
         @limit = limit
@@ -40,10 +40,10 @@ module Fairlead
         finish(output)
       end
 
-      # Lets it go on after an event for which it waits.
+      # Lets the program continue after an event for which it waits.
       def go_on = tell("")
 
-      # Ends it at once, or prevents its start.
+      # Ends the program at once, or prevents its start.
       def stop
         @lock.synchronize do
           @stopped = true
@@ -84,7 +84,7 @@ module Fairlead
         end
       end
 
-      # What it says next; nil at its end. A worker that was forked just now may have the other end of the pipe, too, which then
+      # The next output; nil at the end. A worker that was forked just now may have the other end of the pipe, too, which then
       # stays open.
       def read(output)
         @deadline ||= now + @limit + GRACE
@@ -97,7 +97,7 @@ module Fairlead
         nil
       end
 
-      # A program that still runs is not needed any more.
+      # If the program still runs, it is no longer needed.
       def finish(output)
         @lock.synchronize { Process.kill(:KILL, @waiter.pid) if @waiter&.alive? && output }
       rescue Errno::ESRCH

@@ -2,9 +2,9 @@
 
 module Fairlead
   module Acme
-    # Asks an authority when it wants a certificate to be renewed, by means of the Program.
+    # Asks an authority, by means of the Program, when a certificate should be renewed.
     class Question
-      # How long that may take, in seconds.
+      # Seconds that the question may take.
       LIMIT = 90
 
       # +certificate+: a Certificate.
@@ -25,7 +25,7 @@ module Fairlead
         nil
       end
 
-      # Ends it, or prevents its start.
+      # Ends the question, or prevents its start.
       def stop = @program.stop
 
       def stopped? = @program.stopped?

@@ -9,7 +9,7 @@ module Fairlead
       MISSING = "it counts as missing: another one is ordered"
       private_constant :KEPT, :MISSING
 
-      # Why the file does not count, for people; or nil.
+      # The reason why the file is ignored, for people; or nil.
       attr_reader :warning
 
       def initialize(order, store)
@@ -28,7 +28,7 @@ module Fairlead
 
       private
 
-      # The text of the file, and why it cannot be used.
+      # The text of the file, and the reason why it cannot be used.
       def look
         text = @store.folder.read(*@store.certificate(@order), most: Bundle::MOST_BYTES + 1)
         return [nil, ("#{@path} has disappeared" if @text)] unless text

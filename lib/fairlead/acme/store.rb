@@ -2,11 +2,11 @@
 
 module Fairlead
   module Acme
-    # The state: which file is where in the folder `acme_dir`. Accounts and certificates of different authorities do not mix, so
-    # that one can be tried out beside another.
+    # The state: the paths of the files in the folder `acme_dir`. Accounts and certificates of different authorities are
+    # separate, so that you can try another authority beside the current one.
     #
     #   AUTHORITY/account.pem, account.json             the key of the account; its address
-    #   AUTHORITY/certificates/HOST.pem                 the key of a certificate, the certificate, and those above it
+    #   AUTHORITY/certificates/HOST.pem                 the key of a certificate, the certificate, and the certificates above it
     #   AUTHORITY/certificates/HOST.failure.json        only while the last attempt has failed
     #   challenges/http-01/TOKEN                        only while the authority looks
     #   challenges/tls-alpn-01/HOST.pem
@@ -14,10 +14,10 @@ module Fairlead
     #
     # With several hosts, HOST is the first one and a digest of all.
     class Store
-      # How much must fit on the disk before an authority is asked, in bytes: more than a certificate, its answers and an account take.
+      # Bytes that must fit on the disk before an authority is asked: more than a certificate, its answers and an account take.
       ROOM = 64 * 1024
 
-      # The longest life of an answer to a challenge, in seconds. An older one is left over from a process that was killed.
+      # The longest life of an answer to a challenge, in seconds. Older answers are left over from a killed process.
       ANSWER_LIFE = 3600
 
       attr_reader :folder
@@ -26,13 +26,13 @@ module Fairlead
         @folder = StateFolder.new(path)
       end
 
-      # Why nothing can be kept there, as far as that is known without writing; or nil.
+      # The reason why nothing can be stored there, as far as known without writing; or nil.
       def problem
         reason = folder.reason_against
         "nothing can be kept in #{folder.path}: #{reason}" if reason
       end
 
-      # Makes the folder, and deletes what killed processes have left there. Raises Error if nothing can be written there.
+      # Makes the folder, and deletes files that killed processes have left there. Raises Error if nothing can be written there.
       def prepare
         folder.exclusively do
           folder.sweep
@@ -42,7 +42,7 @@ module Fairlead
         raise Error, "acme_dir: nothing can be kept in #{folder.path}: #{Error.reason(e)}"
       end
 
-      # Raises SystemCallError if what an order brings could not be kept.
+      # Raises SystemCallError if the results of an order could not be stored.
       def check_room(order)
         [certificate(order)[0..-2], ["challenges"]].each do |place|
           name = [*place, "room.#{Process.pid}.#{Thread.current.object_id}"]
@@ -52,13 +52,13 @@ module Fairlead
         end
       end
 
-      # Calls the block unless another one orders a certificate for one of these hosts: returns false then.
+      # Calls the block unless another process orders a certificate for one of these hosts; then it returns false.
       def exclusively_for(hosts, &block)
         host, *others = hosts.sort
         folder.exclusively("locks", host[0, Order::FILE_NAME_MOST]) { others.any? ? exclusively_for(others, &block) : yield }
       end
 
-      # For the engine.
+      # The folder of answers, for the engine.
       def challenges = folder.join("challenges")
 
       def account_key(order) = [authority(order), "account.pem"]
@@ -71,10 +71,10 @@ module Fairlead
 
       def answer(challenge, name) = ["challenges", challenge, name]
 
-      # The path of the certificate, whether it is there or not.
+      # The path of the certificate, which may be missing.
       def path_of(order) = folder.join(*certificate(order))
 
-      # What tells one state of the file called +name+ from another one, without reading it.
+      # A value that differs between two states of the file called +name+, found without reading it.
       def state_of(name)
         stat = File.stat(folder.join(*name))
         [stat.dev, stat.ino, stat.mtime, stat.size]

@@ -9,9 +9,9 @@ Fairlead::Compat.claim(:Agoo, "agoo")
 #
 #   require "fairlead/compat/agoo"   # instead of the gem
 #
-# Handlers are the same in both. agoo/client.rb adds what clients do differently in agoo, to all clients of the process.
-# agoo/server.rb starts a server from a plain program. What Fairlead does not have, such as GraphQL, raises
-# NotImplementedError and says what to use instead.
+# Handlers are the same in both. agoo/client.rb adds the differences of agoo's clients, to all clients of the process.
+# agoo/server.rb starts a server from a plain program. Parts that Fairlead does not have, such as GraphQL, raise
+# NotImplementedError with an alternative.
 module Agoo
   VERSION = "2.15 (Fairlead #{Fairlead::VERSION})".freeze
 

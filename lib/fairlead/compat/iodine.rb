@@ -9,15 +9,15 @@ Fairlead::Compat.claim(:Iodine, "iodine")
 #
 #   require "fairlead/compat/iodine"   # instead of the gem
 #
-# What Fairlead does not have raises NotImplementedError and says what to use instead. Handlers (`env["rack.upgrade"]`) are the
-# same in both.
+# Parts that Fairlead does not have raise NotImplementedError with an alternative. Handlers (`env["rack.upgrade"]`) are the same
+# in both.
 module Iodine
   VERSION = "0.7 (Fairlead #{Fairlead::VERSION})".freeze
 
-  # What the callbacks of a handler get.
+  # The clients that the callbacks of a handler get.
   Connection = Fairlead::Client
 
-  # Parts of iodine that Fairlead does not have, and what to use instead.
+  # Parts of iodine that Fairlead does not have, and the alternatives.
   ELSEWHERE = {
     JSON: "use json, which comes with Ruby",
     Mustache: "use the gem mustache",

@@ -20,7 +20,7 @@ module Fairlead
         claimed << constant
       end
 
-      # Raises NotImplementedError, with what to use instead.
+      # Raises NotImplementedError, with an alternative.
       def missing(name, instead)
         raise NotImplementedError, "#{name} is not supported by Fairlead #{VERSION}: #{instead}"
       end

@@ -5,8 +5,8 @@ require "rack/files"
 
 module Fairlead
   module Compat
-    # Serves the files of a folder in Ruby, where the engine cannot do it: after the application, or with additional media
-    # types. Only GET and HEAD; `index.html` for a folder; no hidden files. Rack::Files reads and checks the path.
+    # Serves the files of a folder in Ruby if the engine cannot: after the application, or with additional media types. Only GET
+    # and HEAD; `index.html` for a folder; no hidden files. Rack::Files reads and checks the path.
     class PublicFolder
       HIDDEN = %r{/\.(?!well-known/)}
 

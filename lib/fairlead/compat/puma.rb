@@ -5,21 +5,21 @@ require "fairlead/compat/names"
 
 Fairlead::Compat.claim(:Puma, "puma")
 
-# What plugins and monitoring gems for Puma use of it, on Fairlead. Loaded with the first plugin for Puma; nothing else defines
-# the constant, by which some gems decide which server they run in. An application that only wants `Puma.stats` requires
-# fairlead/compat/puma itself.
+# The parts of Puma that plugins and monitoring gems use, on Fairlead. Loaded with the first plugin for Puma; no other file
+# defines the constant, because some gems use it to find out which server they run in. An application that only wants
+# `Puma.stats` requires fairlead/compat/puma itself.
 module Puma
-  # The parts of Puma that these files take the place of, so that `require "puma/plugin"` loads nothing.
+  # The parts of Puma that these files replace, so that `require "puma/plugin"` loads nothing.
   PARTS = %w[puma puma/const puma/dsl puma/events puma/launcher puma/log_writer puma/plugin].freeze
   $LOADED_FEATURES.concat(PARTS.map { |name| "#{name}.rb" } - $LOADED_FEATURES)
 
-  # The version whose interface this is.
+  # The version with this interface.
   module Const
     PUMA_VERSION = VERSION = Fairlead::Control::PumaStats::PUMA
     CODE_NAME = "Fairlead #{Fairlead::VERSION}".freeze
   end
 
-  # What a plugin file opens to add methods to the configuration file.
+  # A plugin file opens this class to add methods to the configuration file.
   DSL = Fairlead::Configuration::Script
 
   class << self

@@ -2,15 +2,15 @@
 
 module Fairlead
   class Configuration
-    # The table of Puma's methods and flags that have no effect in Fairlead, and of what Fairlead does instead. A configuration file
-    # that calls one still loads, and a warning says so once.
+    # The table of Puma's methods and flags that have no effect in Fairlead, with Fairlead's own behaviour. A configuration file
+    # that calls one still loads, and gives one warning.
     module Accepted
       # name     the method
-      # instead  what Fairlead does; completes the sentence "<name> has no effect: …". nil: nothing differs, so nothing is said
-      # same     the arguments that ask for what Fairlead does anyway; nothing is said of these
+      # instead  Fairlead's behaviour; completes the sentence "<name> has no effect: …". nil: no difference, so no warning
+      # same     arguments that ask for Fairlead's behaviour; no warning either
       # flags    the flags, as OptionParser takes them
       Entry = Struct.new(:name, :instead, :same, :flags, keyword_init: true) do
-        # What to say of a call with these arguments, or nil.
+        # The warning for a call with these arguments, or nil.
         def warning(arguments)
           return if instead.nil? || same.include?(arguments.empty? ? true : arguments.first)
 

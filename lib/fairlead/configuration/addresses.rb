@@ -2,15 +2,15 @@
 
 module Fairlead
   class Configuration
-    # The addresses of a configuration: those that are served, and those of the control server and the health endpoints. Finds
-    # out which of them cannot be listened on, without listening.
+    # The addresses of a configuration: the served ones, the control server and the health endpoints. Finds addresses that
+    # cannot be listened on, without listening.
     class Addresses
       OPTIONS = %i[bind control_url health_url].freeze
 
       Entry = Struct.new(:option, :binding)
       private_constant :Entry
 
-      # The block says of a Binding whether it has a listener already, from an earlier program or from systemd.
+      # The block returns true if a Binding has a listener already, from an earlier program or from systemd.
       def initialize(configuration, &open)
         @configuration = configuration
         @open = open || ->(_) { false }
@@ -27,7 +27,7 @@ module Fairlead
         end
       end
 
-      # The paths of those that are Unix sockets and have no listener yet: [[option, path], …].
+      # The paths of Unix sockets that have no listener yet: [[option, path], …].
       def sockets
         unix = entries.select { |entry| entry.binding.is_a?(Binding::Unix) && entry.binding.path && !@open.call(entry.binding) }
         unix.map { |entry| [entry.option, entry.binding.path] }

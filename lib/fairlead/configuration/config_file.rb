@@ -2,16 +2,16 @@
 
 module Fairlead
   class Configuration
-    # The options and hooks that a configuration file sets. The file is Ruby; each option and each hook is a method, also by Puma's
-    # name for it:
+    # The options and hooks of a configuration file. The file is Ruby; each option and each hook is a method, also by Puma's
+    # name:
     #
     #   workers :auto
     #   threads 1, 5
     #   before_worker_boot { |index| Database.connect }
     #
-    # Several files make one ConfigFile: those that are named by several -C, and those that a file loads.
+    # Several files make one ConfigFile: files named by several -C, and files that a file loads.
     class ConfigFile < Layer
-      # Most bytes of a file. A pipe may be one, such as `<(command)`, but one that never ends must not fill the memory.
+      # Most bytes of a file. It may be a pipe, such as `<(command)`, but an endless pipe must not fill the memory.
       MOST = 1 << 20
 
       # Files that are written for Puma, by their names.
@@ -24,16 +24,16 @@ module Fairlead
 
       attr_reader :hooks
 
-      # What plugins have set beyond the options (name => value), and the object that has the methods of the file.
+      # Settings of plugins beyond the options (name => value), and the object with the methods of the file.
       attr_reader :plugin_settings, :script
 
-      # The application that the file contains, or nil. The host that it has set for ports without one, or nil.
+      # The application in the file, or nil. The host that the file has set for ports without a host, or nil.
       attr_accessor :app, :default_host
 
-      # The values that come before those of the file.
+      # The values that win over the values of the file.
       attr_reader :flags
 
-      # +callers_host+: the host for a port without one, if the file sets none either; nil means every interface.
+      # +callers_host+: the host for a port without a host, if the file sets none; nil means every interface.
       def initialize(path, *further, callers_host: nil, flags: Layer.new)
         super()
         @given = [path, *further]
@@ -62,7 +62,7 @@ module Fairlead
         @mode_blocks.fetch(mode).each { |block| rescuing { @script.instance_eval(&block) } }
       end
 
-      # Whether the host of the caller has been used.
+      # True if the host of the caller has been used.
       def uses_callers_host? = @uses_callers_host == true
 
       # "config/fairlead.rb:12" for the line of the file that is being evaluated.
@@ -71,10 +71,10 @@ module Fairlead
         location ? "#{SystemText.decode(location.path)}:#{location.lineno}" : @read.last
       end
 
-      # The same for a method that is not named as the option: "config/puma.rb:3 (preload_app!)".
+      # The same for a method with another name than the option: "config/puma.rb:3 (preload_app!)".
       def here_as(name) = "#{here} (#{name})"
 
-      # --- what the methods of the file call
+      # --- called by the methods of the file
 
       def set(name, *arguments, origin:)
         load_plugin(arguments.first.to_s) if name == :plugin && arguments.first
@@ -102,7 +102,7 @@ module Fairlead
         block ? @mode_blocks[mode] << block : problem(mode, here, "needs a block")
       end
 
-      # Called for what has no effect.
+      # Called for methods without effect.
       def accept(entry, arguments)
         text = entry.warning(arguments)
         warning(entry.name, "#{here}: #{text}") if text
@@ -114,7 +114,7 @@ module Fairlead
         problem(name, here, "unknown option#{"; did you mean #{guess}?" if guess}")
       end
 
-      # Whether a plugin may have settings of its own.
+      # True if a plugin may have its own settings.
       def plugins? = !settings.fetch(:plugin, nil).nil?
 
       private
@@ -126,7 +126,7 @@ module Fairlead
         problem(nil, here, e.message)
       end
 
-      # What a plugin sets counts where the file sets nothing.
+      # Settings of a plugin apply unless the file sets the option.
       def configure_plugins
         settings[:plugin]&.value&.uniq&.each do |name|
           plugin = Plugins.load(name) or next

@@ -2,10 +2,10 @@
 
 module Fairlead
   class Configuration
-    # The options of a server inside another program. One that only the command has (workers, a pid file) is refused, unless
-    # it has its default value.
+    # The options of a server inside another program. Options that only the command has (workers, a pid file) are refused,
+    # unless they have their default values.
     class EmbeddedLayer < Layer
-      # What other defaults depend on.
+      # Values that other defaults depend on.
       WITHOUT_WORKERS = { workers: 0, directory: "/" }.freeze
       private_constant :WITHOUT_WORKERS
 

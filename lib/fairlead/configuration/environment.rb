@@ -2,7 +2,7 @@
 
 module Fairlead
   class Configuration
-    # The options that environment variables set. If an option has several variables, the first that is not blank counts.
+    # The options that environment variables set. If an option has several variables, the first one that is not blank wins.
     module Environment
       module_function
 

@@ -40,7 +40,7 @@ module Fairlead
         @action = :serve
       end
 
-      # Whether to show the backtrace of an error.
+      # True if the backtrace of an error is shown.
       def debug? = self[:debug] == true
 
       # The text of --help.
@@ -129,7 +129,7 @@ module Fairlead
         parser.on("-h", "--help", "Prints this.") { @action = :help }
       end
 
-      # Every `require` would raise for a home folder that is not known.
+      # With an unknown home folder, every `require` would raise.
       def include_folders(folders)
         unknown, known = folders.partition { |folder| homeless?(folder) }
         unknown.each { |folder| problem(nil, "-I", "#{folder} #{SystemText::HOMELESS}") }

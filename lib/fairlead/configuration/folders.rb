@@ -2,7 +2,7 @@
 
 module Fairlead
   class Configuration
-    # The places of the files and sockets that a server makes. The folders have to be there before the start. It changes nothing.
+    # The places of the files and sockets that a server makes. The folders must exist before the start. It changes nothing.
     class Folders
       # The options that name a file. The access log may be "-" too: standard output.
       FILES = %i[access_log pid_file state_path].freeze
@@ -19,7 +19,7 @@ module Fairlead
 
         private
 
-        # Not if it is only hidden from this user.
+        # False if the folder is only hidden from this user.
         def missing?(folder)
           !File.stat(folder).directory?
         rescue SystemCallError => e

@@ -2,13 +2,13 @@
 
 module Fairlead
   class Configuration
-    # The blocks for one event in the shape of the Array that Puma keeps among its options: gems add theirs with
+    # The blocks for one event, with the interface of the Array among Puma's options: gems add their blocks with
     # `options[:before_worker_boot] << block`.
     class HookList
       include Enumerable
 
       class << self
-        # Our name for an event if +name+ is one among Puma's options; nil for an option.
+        # Our name for an event if +name+ is an event among Puma's options; nil for an option.
         def event(name)
           name = Hooks::ALIASES.fetch(name.to_sym, name.to_sym)
           name if Hooks::NAMES.key?(name) && Options[name].nil?
@@ -26,7 +26,7 @@ module Fairlead
       def size = to_a.size
       def empty? = to_a.empty?
 
-      # +entry+: a block; or, as Puma has it, [block, key] or { block:, … }.
+      # +entry+: a block; or, in Puma's form, [block, key] or { block:, … }.
       def <<(entry)
         entry = entry[:block] if entry.is_a?(Hash)
         entry = entry.first if entry.is_a?(Array)

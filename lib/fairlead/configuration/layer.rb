@@ -5,7 +5,7 @@ module Fairlead
     # The values that one source sets, and its problems. Nothing is raised here, so that the problems of all sources can be
     # reported together.
     class Layer
-      # A command to restart with that deploy tools write into files for Puma.
+      # A restart command for Puma, as deploy tools write it into files for Puma.
       STARTS_PUMA = %r{(?:\A|[\s/])puma(?:\s|\z)}
 
       # settings: option name => Setting. problems: ConfigurationError::Problem
@@ -43,7 +43,7 @@ module Fairlead
         problems << ConfigurationError::Problem.new(option, origin, message)
       end
 
-      # Replaces the value, of an option that may be given several times too.
+      # Replaces the value, even if the option may be given several times.
       def replace(name, value, origin:)
         forget(Options[name]&.name)
         other = Layer.from({ name => value }, origin: origin)

@@ -20,7 +20,7 @@ module Fairlead
 
       private
 
-      # Returns nil if there is no file. Relative folders in a file are relative to the folder that the server runs in.
+      # Returns nil if there is no file. Relative folders in a file begin at the folder that the server runs in.
       def read_files
         paths = (@flags[:config] || [default_path]).compact - ["-"]
         return if paths.empty?

@@ -2,22 +2,22 @@
 
 module Fairlead
   class Configuration
-    # Rewrites the text of a configuration file for Puma into one for Fairlead that means the same: calls get our names, and those
-    # without effect become comments that say why. Everything else (conditions, expressions, comments) stays as it is.
+    # Rewrites the text of a configuration file for Puma into an equivalent one for Fairlead: calls get our names, and calls
+    # without effect become comments with the reason. Everything else (conditions, expressions, comments) stays as it is.
     class Migration
       Node = RubyVM::AbstractSyntaxTree::Node
 
-      # Nothing in these is a call of the file's methods.
+      # No call in these is a call of the file's methods.
       ELSEWHERE = %i[CLASS MODULE SCLASS].freeze
 
-      # Methods that are kept with a note, because the difference may matter to whoever has set them.
+      # Methods that are kept with a note, because the difference may matter to users who have set them.
       NOTED = %i[first_data_timeout force_shutdown_after load worker_shutdown_timeout].freeze
 
       NEEDLESS = /\Apuma\/daemon\z/
       MAGIC = /\A#(?:!| *-\*-|.*\b(?:frozen_string_literal|coding|encoding|warn_indent): )/
       WIDTH = 118
 
-      # Nobody knows on which object a block or a method runs.
+      # The receiver of a block or a method is unknown.
       LATER = %i[LAMBDA DEFN DEFS].freeze
 
       # Warnings about calls of methods that neither Puma nor Fairlead has.
@@ -48,7 +48,7 @@ module Fairlead
 
       def first_line = @text.lines.index { |line| !line.match?(MAGIC) }.to_i + 1
 
-      # +statement+: the node around this one that becomes a comment with it: `call if condition`, `call do … end`.
+      # +statement+: the node around this one that becomes a comment together with it: `call if condition`, `call do … end`.
       def visit(node, statement)
         return if !node.is_a?(Node) || ELSEWHERE.include?(node.type)
 
@@ -93,7 +93,7 @@ module Fairlead
         visit(arguments, nil)
       end
 
-      # Whether the call has become a comment.
+      # True if the call has become a comment.
       def without_effect(name, arguments, statement)
         reason = reason_for(name, arguments) or return
         @text.comment_out(statement, wrap(reason))
@@ -116,7 +116,7 @@ module Fairlead
         @text.replace_name(node, name, new) if new && new != name
       end
 
-      # A plugin may have methods of its own.
+      # A plugin may have its own methods.
       def known?(name)
         Script.method_defined?(name) || Script.private_method_defined?(name) || @defined.include?(name) || @defined.include?(:plugin)
       end

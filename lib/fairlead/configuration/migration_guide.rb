@@ -2,8 +2,8 @@
 
 module Fairlead
   class Configuration
-    # The table in docs/migrating_from_puma.md of the methods that a configuration file for Puma may call, made from the options, the
-    # hooks and what is only accepted. `rake docs:configuration` writes it.
+    # The table in docs/migrating_from_puma.md of the methods of a configuration file for Puma, made from the options, the hooks
+    # and the methods without effect. `rake docs:configuration` writes it.
     module MigrationGuide
       BEGINNING = "<!-- Made by `rake docs:configuration`; changes here are lost. -->\n"
       HEAD = "| Puma | Fairlead | difference |\n|---|---|---|\n"
@@ -32,7 +32,7 @@ module Fairlead
                       before_thread_exit on_thread_exit out_of_band]
       }.freeze
 
-      # What differs, where something does.
+      # Differences from Puma, if any.
       DIFFERENCES = {
         activate_control_app: "the token may also be in the field `authorization`; there are more commands: [control.md](control.md)",
         app: "a rackup file is not needed then",
@@ -72,7 +72,7 @@ module Fairlead
       }.freeze
 
       class << self
-        # The text with a new table in the place of the old one.
+        # The text with a new table in place of the old one.
         def update(text)
           text.sub(/#{Regexp.escape(BEGINNING)}.*#{Regexp.escape(ENDING)}/m) { BEGINNING + table + ENDING }
         end

@@ -2,10 +2,10 @@
 
 module Fairlead
   class Configuration
-    # The methods of a configuration file that are neither options nor hooks: Puma's own ways to put a file together, and what it
-    # accepts without effect. They are methods of Script.
+    # The methods of a configuration file that are neither options nor hooks: Puma's ways to compose a file, and methods without
+    # effect. They are methods of Script.
     module PumaMethods
-      # What `set_default_host` and `default_host` mean for `port`.
+      # `set_default_host` sets the host for `port`, and `default_host` returns it.
       def set_default_host(host) # rubocop:disable Naming/AccessorMethodName -- Puma's name
         @file.default_host = host.to_s
       end
@@ -15,7 +15,7 @@ module Fairlead
       # Forgets the addresses that the file has given so far.
       def clear_binds! = @file.forget(:bind)
 
-      # The application itself, in place of a rackup file.
+      # The application itself, instead of a rackup file.
       def app(object = nil, &block)
         @file.app = object || block || @file.problem(:app, @file.here, "needs an application or a block")
       end
@@ -33,7 +33,7 @@ module Fairlead
       def single(&block) = @file.mode_block(:single, block)
       def cluster(&block) = @file.mode_block(:cluster, block)
 
-      # Parts of Puma that a file requires are not there without Puma; anything else has to be.
+      # Parts of Puma that a file requires do not exist without Puma; all other files must exist.
       def require(path)
         super
       rescue ::LoadError
@@ -44,7 +44,7 @@ module Fairlead
       end
     end
 
-    # The methods for what has no effect.
+    # The methods without effect.
     module AcceptedMethods
       Accepted.each do |entry|
         define_method(entry.name) { |*arguments, **| @file.accept(entry, arguments) }

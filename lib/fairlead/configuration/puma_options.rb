@@ -4,13 +4,13 @@ module Fairlead
   class Configuration
     # `@options` and `@config.options` of a configuration file: the values that the file has set, under our names and Puma's.
     class PumaOptions
-      # Puma's keys that are no aliases of our options.
+      # Puma's keys that are not aliases of our options.
       NAMES = { binds: :bind, state: :state_path, control_auth_token: :control_token, worker_directory: :directory }.freeze
 
       # Our name for one of Puma's.
       def self.ours(name) = NAMES.fetch(name.to_sym, name.to_sym)
 
-      # +above+: a Layer whose values come before those of the file, and which is changed in place of it.
+      # +above+: a Layer that wins over the file, and is changed instead of it.
       def initialize(file, above: nil)
         @file = file
         @layers = [*above, file]
@@ -18,7 +18,7 @@ module Fairlead
 
       def [](name) = fetch(name, nil)
 
-      # Plugins may have settings of their own.
+      # Plugins may have their own settings.
       def []=(name, value)
         ours = self.class.ours(name)
         if HookList.event(name)
@@ -50,7 +50,8 @@ module Fairlead
       end
     end
 
-    # `@config` of a configuration file, and `Puma.cli_config` while it is read: has what the command line and the file have set so far.
+    # `@config` of a configuration file, and `Puma.cli_config` while it is read: the options of the command line and of the file
+    # so far.
     class Draft
       attr_reader :options
       alias _options options

@@ -2,7 +2,7 @@
 
 module Fairlead
   class Configuration
-    # What `fairlead --check` prints: each option, its value and the source of the value.
+    # The output of `fairlead --check`: each option, its value and the source of the value.
     class Report
       def initialize(configuration)
         @configuration = configuration

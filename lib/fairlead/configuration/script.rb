@@ -13,7 +13,7 @@ class Fairlead::Configuration::Script # rubocop:disable Style/ClassAndModuleChil
     @config = Fairlead::Configuration::Draft.new(file)
   end
 
-  # Options of these names take the place of what is only accepted.
+  # Options with these names replace the methods without effect.
   Fairlead::Options.select(&:in_file?).each do |entry|
     entry.methods_in_file.each do |name|
       define_method(name) do |*arguments, &block|
@@ -23,7 +23,7 @@ class Fairlead::Configuration::Script # rubocop:disable Style/ClassAndModuleChil
     end
   end
 
-  # +key+ is for blocks that share a Hash: in each process, those with the same key get the same one.
+  # +key+ is for blocks that share a Hash: in each process, blocks with the same key get the same Hash.
   [*Fairlead::Hooks::NAMES.keys, *Fairlead::Hooks::ALIASES.keys].each do |name|
     define_method(name) do |key = nil, &block|
       block ? @file.hook(name, key, block) : @file.problem(name, @file.here, "needs a block")
@@ -33,14 +33,14 @@ class Fairlead::Configuration::Script # rubocop:disable Style/ClassAndModuleChil
   include Fairlead::Configuration::PumaMethods
 
   class << self
-    # The name of a method that +name+ may be a misspelling of, or nil.
+    # The method name that +name+ may be a misspelling of, or nil.
     def guess(name)
       names = Fairlead::Options.flat_map(&:methods_in_file) + Fairlead::Hooks::NAMES.keys
       DidYouMean::SpellChecker.new(dictionary: names.map(&:to_s)).correct(name.to_s).first
     end
 
-    # DefaultRackup is the rackup file, in files for Puma 5 and older; it exists only here. A file that names Puma gets what
-    # stands in for it.
+    # DefaultRackup is the rackup file, in files for Puma 5 and older; it exists only here. A file that names Puma gets a
+    # substitute.
     def const_missing(name)
       case name
       when :DefaultRackup then "config.ru"

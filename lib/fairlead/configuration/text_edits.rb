@@ -30,14 +30,14 @@ module Fairlead
         @replacements << [node.first_lineno, node.first_column...(node.first_column + name.to_s.bytesize), text.to_s]
       end
 
-      # Inserts lines above that one, indented as the line of +like+.
+      # Inserts lines above line +number+, indented like the line of +like+.
       def insert_before(number, lines, like: nil)
         indentation = like ? @lines[like.first_lineno - 1][/\A\s*/] : ""
         @insertions[number].concat(lines.map { |line| line.empty? ? line : indentation + line })
       end
 
-      # Turns the lines of a statement into comments, below +reason+; if there is something else on these lines, only puts the reason
-      # above them. Returns whether they are comments.
+      # Turns the lines of a statement into comments, below +reason+. If the lines contain other code, only puts the reason
+      # above them. Returns true if they are comments.
       def comment_out(node, reason)
         insert_before(node.first_lineno, reason, like: node)
         alone = alone?(node)
@@ -55,7 +55,7 @@ module Fairlead
 
       private
 
-      # From the right to the left, so that columns stay what they are.
+      # Works from right to left, so that the columns stay correct.
       def replace_all(lines)
         @replacements.sort_by { |number, range, _| [number, -range.begin] }.each do |number, range, text|
           lines[number - 1][range] = text.b

@@ -2,11 +2,11 @@
 
 module Fairlead
   class Configuration
-    # The value of each option: of a source, or else the default. Defaults are computed when they are first asked for, because
-    # some look at the system: at folders, at users, at interfaces. Relative paths begin at the option `directory`, which is known
-    # once all sources have been read.
+    # The value of each option: from a source, or else the default. Defaults are computed when they are first read, because some
+    # depend on the system: on folders, users, interfaces. Relative paths begin at the option `directory`, which is known once
+    # all sources have been read.
     class Values
-      # What is wrong with relative paths: ConfigurationError::Problem.
+      # Problems of relative paths: ConfigurationError::Problem.
       attr_reader :problems
 
       # +given+: option name => Setting.

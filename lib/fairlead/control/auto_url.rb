@@ -2,20 +2,20 @@
 
 module Fairlead
   module Control
-    # The address that `auto` stands for: a Unix socket with a name that nobody can guess, in a folder for temporary files. Whoever may
-    # not read the state file may not connect either.
+    # The address for `auto`: a Unix socket with a name that cannot be guessed, in a folder for temporary files. Only users who
+    # may read the state file can connect.
     module AutoUrl
       NAME = /\Afairlead-control-\h{16}\.sock\z/
 
       class << self
-        # A new address in +folder+. Servers that were killed have left their files there; those are removed.
+        # A new address in +folder+. Removes files that killed servers have left there.
         def in(folder)
           sweep(folder)
           require "securerandom"
           private_to_owner("unix://#{folder}/fairlead-control-#{SecureRandom.hex(8)}.sock")
         end
 
-        # Whether +url+ has come from #in.
+        # True if +url+ has come from #in.
         def ours?(url) = url.to_s.start_with?("unix:") && NAME.match?(File.basename(url.partition("?").first))
 
         def private_to_owner(url) = "#{url}?mode=0600"
@@ -28,7 +28,7 @@ module Fairlead
           nil
         end
 
-        # A socket on which nobody listens refuses connections. This does not wait for a server that is busy.
+        # A socket without a listening process refuses connections. This does not wait for a busy server.
         def remove_if_dead(path)
           return unless File.socket?(path) && File.owned?(path)
 

@@ -4,12 +4,12 @@ require "socket"
 
 module Fairlead
   module Control
-    # Sends a command to a control server and returns what it answers.
+    # Sends a command to a control server and returns the response.
     class Client
       # The server cannot be reached, or refuses.
       class Failure < Error; end
 
-      # How long anything may take, in seconds.
+      # Seconds that each step may take.
       SECONDS = 10
 
       attr_reader :url, :token
@@ -20,7 +20,7 @@ module Fairlead
         @token = token
       end
 
-      # The body of the answer to +command+. Raises Failure.
+      # The body of the response to +command+. Raises Failure.
       def get(command)
         status, body = ask(command)
         return body if status == 200
@@ -30,7 +30,7 @@ module Fairlead
         raise Failure, "#{command}: #{body.strip}"
       end
 
-      # Whether somebody listens there.
+      # True if a server listens there.
       def reachable?
         connect.close
         true

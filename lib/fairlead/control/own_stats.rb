@@ -2,11 +2,11 @@
 
 module Fairlead
   module Control
-    # The statistics of the server that this process belongs to, in Puma's form. The control server knows them. Without one, a process
-    # knows what the scoreboard has, which is neither processes nor times.
+    # The statistics of the server that this process belongs to, in Puma's form. The control server has them. Without one, a
+    # process knows only the scoreboard, which has neither processes nor times.
     module OwnStats
       class << self
-        # Symbol keys; empty where no server runs.
+        # Symbol keys; empty without a server.
         def to_h
           client ? ask(client) : of_scoreboard
         end
@@ -14,7 +14,7 @@ module Fairlead
         # For the control server of the server that this process belongs to; nil if there is none.
         attr_reader :client
 
-        # Notes where the control server can be reached, and its secret; nothing if there is none.
+        # Notes the address of the control server and its secret; nothing without one.
         def know(url = nil, token = nil)
           @client = url && Client.new(url, token)
         end

@@ -2,14 +2,14 @@
 
 module Fairlead
   module Control
-    # The statistics with the keys that Puma has, in Puma's order, as far as a process knows them that cannot ask the control server:
-    # counters, but neither processes nor times. crates/supervisor/src/control/puma_stats.rs has all of them.
+    # Statistics with Puma's keys, in Puma's order, for a process that cannot ask the control server: counters, but neither
+    # processes nor times. crates/supervisor/src/control/puma_stats.rs has all of them.
     module PumaStats
       # The version of Puma that has these keys.
       PUMA = "8.0.2"
 
       class << self
-        # Those of a process without workers. +counts+: as Stats.to_h returns them. Symbol keys.
+        # Statistics of a process without workers. +counts+: as Stats.to_h returns them. Symbol keys.
         def of_engine(counts, max_threads:)
           { started_at: nil, **pool(counts[:engines].first || {}, max_threads), versions: versions }
         end
@@ -25,8 +25,8 @@ module Fairlead
 
         private
 
-        # The requests in the waiting room are dealt out to the workers that serve: Puma has no such room, and who watches the backlog
-        # must not miss them.
+        # Distributes the requests in the waiting room to the serving workers: Puma has no such room, and people who watch the
+        # backlog must see them.
         def deal(counts)
           workers = counts.fetch(:workers, [])
           share, rest = (counts.dig(:room, :waiting) || 0).divmod([workers.count { |worker| worker[:threads].positive? }, 1].max)

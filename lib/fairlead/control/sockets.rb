@@ -2,7 +2,7 @@
 
 module Fairlead
   module Control
-    # The listeners of the control server and of the health endpoints, opened for the supervisor, which answers there.
+    # The listeners of the control server and of the health endpoints, opened for the supervisor, which serves them.
     class Sockets
       BACKLOG = 128
 
@@ -18,17 +18,18 @@ module Fairlead
       # A Listener or a Present; nil without a control server, or without health endpoints.
       attr_reader :control, :health
 
-      # Where the control server can be reached, and its secret; nil without one.
+      # The address of the control server and its secret; nil without one.
       attr_reader :url, :token
 
-      # +url+, +token+: of the control server of the supervisor that runs; nil if none runs yet.
+      # +url+, +token+: of the control server of the running supervisor; nil if none runs yet.
       def initialize(configuration, url: nil, token: nil)
         @configuration = configuration
         @present_url = url
         @present_token = token
       end
 
-      # Opens what is configured. +beside+: whether a supervisor runs, which may have the addresses already. Raises BindError.
+      # Opens the configured addresses. +beside+: true if a supervisor runs, which may have the addresses already. Raises
+      # BindError.
       def open(beside: false)
         @beside = beside
         @health = listen(@configuration.health_url) if @configuration.health_url
@@ -39,7 +40,7 @@ module Fairlead
         raise
       end
 
-      # Says where they are, and who may use the control server.
+      # Logs the addresses, and the protection of the control server.
       def announce(log)
         log.health_listening(url_of(@health)) if @health && !present?(@health)
         return unless @configuration.control_url && !present?(@control)
@@ -60,7 +61,7 @@ module Fairlead
 
       def present?(listener) = listener.is_a?(Present)
 
-      # Plugins for Puma may want to know its statistics in every process.
+      # Plugins for Puma may read its statistics in every process.
       def plugins? = (@configuration.plugin - Plugins::BUILT_IN).any?
 
       def open_control
@@ -70,7 +71,7 @@ module Fairlead
         @token = Token.new(@configuration.control_token || @present_token).text
       end
 
-      # The address that `auto` has stood for so far.
+      # The address that `auto` has meant so far.
       def open_auto
         return Present.new(@present_url) if @beside && AutoUrl.ours?(@present_url)
 
@@ -79,7 +80,7 @@ module Fairlead
         listener
       end
 
-      # The supervisor refuses what it does not have after all.
+      # The supervisor refuses a Present if it does not have that address after all.
       def listen(address)
         first, *others = Listeners.open([address], backlog: BACKLOG).to_a
         others.each(&:remove)
@@ -90,7 +91,7 @@ module Fairlead
         Present.new(address)
       end
 
-      # As it can be configured, with the port that the system has chosen.
+      # The address as it can be configured, with the port that the system has chosen.
       def url_of(listener)
         text = listener.to_s
         text.start_with?("unix:") ? text.sub(%r{\Aunix:(?!//)}, "unix://") : text.sub("http:", "tcp:")

@@ -2,8 +2,8 @@
 
 module Fairlead
   module Control
-    # The file in which pumactl and deploy scripts look up the server: its process, its control server and its folder, with the
-    # keys and in the form of Puma's. The supervisor writes it.
+    # The file that tells pumactl and deploy scripts the process, the control server and the folder of the server, with Puma's
+    # keys and format. The supervisor writes it.
     module StateFile
       KEYS = %w[pid control_url control_auth_token running_from].freeze
 

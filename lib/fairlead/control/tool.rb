@@ -2,17 +2,17 @@
 
 module Fairlead
   module Control
-    # `fairlead ctl`: sends a command to a running server, through its control server if it has one, otherwise as a signal. The
-    # arguments are those of pumactl.
+    # `fairlead ctl`: sends a command to a running server, through its control server if it has one, otherwise as a signal. It
+    # takes the arguments of pumactl.
     #
-    # Exit statuses: 0 if it was done, 1 if not or if the server is not running, 2 if the arguments are wrong.
+    # Exit statuses: 0 if the command succeeded, 1 if it failed or the server is not running, 2 if the arguments are wrong.
     class Tool
       autoload :Arguments, "fairlead/control/tool/arguments"
       autoload :Target, "fairlead/control/tool/target"
       autoload :Screen, "fairlead/control/tool/screen"
       autoload :Patience, "fairlead/control/tool/patience"
 
-      # command => [signal, or nil if only the control server can do it; what it does]
+      # command => [signal, or nil if only the control server can do it; its effect]
       COMMANDS = {
         "status" => [0, "whether it runs, its workers and its last restart"],
         "stats" => [nil, "its statistics, with Puma's names"],
@@ -33,12 +33,12 @@ module Fairlead
         "start" => [nil, "starts a server, with the arguments of fairlead"]
       }.freeze
 
-      # The commands that say something, and how people read it.
+      # The commands with output, and their output for people.
       SHOWN = {
         "status" => :status, "stats" => :values, "gc-stats" => :values, "thread-backtraces" => :backtraces
       }.freeze
 
-      # Commands that have another name in the control server, where Puma's says less.
+      # Commands with another name in the control server, where Puma's command returns less.
       PATHS = { "thread-backtraces" => "backtraces" }.freeze
 
       # Runs the command and returns its exit status.
@@ -81,7 +81,7 @@ module Fairlead
         CLI.start([*file, *environment, *@arguments.rest], output: @output, errors: @errors)
       end
 
-      # With --wait it says nothing until the server has done it.
+      # With --wait it prints nothing until the server has done it.
       def steer
         target = Target.new(@arguments)
         @patience = Patience.new(@arguments, target) if @arguments.wait

@@ -2,26 +2,27 @@
 
 module Fairlead
   class Engine
-    # The Ruby threads of an engine, on which the application runs: starts them, and replaces those that end before they are
-    # dismissed. For Engine only, whose instance variables it uses.
+    # The Ruby threads of an engine, on which the application runs: starts them, and replaces threads that end before they are
+    # dismissed. For Engine only; uses its instance variables.
     module Threads
-      # Pause before another attempt to start a thread in the place of one that ends, in seconds.
+      # Seconds until another attempt to replace a thread that ends.
       RETRY_PAUSE = 0.1
 
-      # How far a thread has come: +serves+ once the native engine counts it itself, +dismissed+ once that needs it no more.
+      # The progress of a thread: +serves+ once the native engine itself counts it, +dismissed+ once the engine no longer needs
+      # it.
       Progress = Struct.new(:name, :serves, :dismissed, :raised) do
         def killed? = serves && !dismissed && !raised
       end
       private_constant :Progress
 
-      # How long nobody takes the place of a thread that has ended before it served, if that happens again, in seconds.
+      # Seconds before a thread is replaced that has ended before it served, if that happens again.
       PAUSE = 1
 
       private
 
       def threads = @lock.synchronize { @threads.dup }
 
-      # The engine counts these threads already. Those that cannot be started are cancelled.
+      # The engine counts these threads already. Threads that cannot be started are cancelled.
       def start_threads(count)
         started = 0
         count.times do
@@ -32,9 +33,9 @@ module Fairlead
         (count - started).times { @native.cancel_thread }
       end
 
-      # Starts a thread that the engine counts already. The engine calls this from any thread, even before Native::Engine.new has
-      # returned, so a new thread waits for @created. To be called masked, which the thread inherits: one that is killed before it
-      # begins still runs, and has itself replaced.
+      # Starts a thread that the engine counts already. The engine calls this from any thread, even before Native::Engine.new
+      # has returned, so a new thread waits for @created. Call this masked: the thread inherits the mask, so a thread that is
+      # killed before it begins still runs, and has itself replaced.
       def add_thread
         @lock.synchronize do
           progress = Progress.new("fairlead #{@started += 1}")
@@ -45,10 +46,10 @@ module Fairlead
         end
       end
 
-      # Puts interrupts from other threads (Thread#kill, Thread#raise) off until the block has ended.
+      # Defers interrupts from other threads (Thread#kill, Thread#raise) until the block has ended.
       def masked(&) = Thread.handle_interrupt(Object => :never, &)
 
-      # All code of the application, and all loggers, run in such a block: threads that they start must not be masked.
+      # Runs code of the application and loggers: threads that they start must not be masked.
       def unmasked(&) = Thread.handle_interrupt(Object => :immediate, &)
 
       def run_thread(progress)
@@ -66,7 +67,7 @@ module Fairlead
       rescue Exception => e # rubocop:disable Lint/RescueException -- it would go unnoticed otherwise
         raise unless own_process?
 
-        # The request in which that was to be raised may just have ended.
+        # The request that this exception was meant for may just have ended.
         @service.log.thread_died(progress.name, e) unless e.is_a?(ForcedShutdown)
         progress.raised = true
       end
@@ -82,8 +83,8 @@ module Fairlead
         replace_thread(counted: !progress.serves) unless progress.dismissed
       end
 
-      # Starts a thread in the place of this one, which stays until that has succeeded: perhaps no other one is left that could try.
-      # +counted+: whether the engine still counts this one, because it has never served.
+      # Starts a replacement for this thread. This thread stays until that has succeeded: perhaps no other thread is left to
+      # try. +counted+: true if the engine still counts this thread, because it has never served.
       def replace_thread(counted:)
         return if ProcessEnd.begun?
 
@@ -100,12 +101,12 @@ module Fairlead
         retry
       end
 
-      # No thread can be started, so a logger cannot start one either that would be masked.
+      # No thread can be started, so a logger cannot start a masked thread either.
       def tell_once(error)
         @service.log.thread_not_replaced(error) unless @lock.synchronize { @failure_told.tap { @failure_told = true } }
       end
 
-      # A hook that ends each thread at its start must not keep the process busy with nothing else.
+      # A hook that ends each thread at its start must not keep the process busy.
       def pause
         @lock.synchronize do
           again = @unserved_at && now - @unserved_at < PAUSE

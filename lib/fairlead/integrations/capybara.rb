@@ -2,9 +2,9 @@
 
 module Fairlead
   module Integrations
-    # Put in front of the methods of Capybara, whose table of servers may not exist yet.
+    # Prepended to Capybara's singleton class; its table of servers may not exist yet.
     module CapybaraServers
-      # Capybara calls it on a thread of its own. The options are those that Puma takes, such as { Silent: true }.
+      # Capybara calls it on a separate thread. It takes Puma's options, such as { Silent: true }.
       RUN = lambda do |app, port, host, **options|
         Object.new.extend(Handler).run(app, Host: host, Port: port, Threads: "0:4", **options)
       end
@@ -13,7 +13,7 @@ module Fairlead
         super.tap { |known| known.send(:register, :fairlead, RUN) unless known[:fairlead] }
       end
 
-      # What runs where `Capybara.server` was never set. Capybara itself knows only Puma here.
+      # Runs if `Capybara.server` was never set. Capybara itself knows only Puma here.
       def run_default_server(app, port)
         Integrations.puma? ? super : servers[:fairlead].call(app, port, server_host)
       end
@@ -21,7 +21,7 @@ module Fairlead
   end
 end
 
-# Comes with Capybara, before or after the rest of it.
+# Is loaded with Capybara, before or after the rest of it.
 module Capybara
   singleton_class.prepend(Fairlead::Integrations::CapybaraServers)
 end

@@ -2,12 +2,12 @@
 
 module Fairlead
   module Integrations
-    # Which handler Rack takes when nobody names one: Puma if it is there, then this server, then what Rack knows besides. It is
-    # put in front of Rack::Handler.default and Rackup::Handler.default.
+    # Rack's choice of a handler if none is named: Puma if it is there, then this server, then the other handlers of Rack. This
+    # module is prepended to Rack::Handler.default and Rackup::Handler.default.
     module DefaultHandler
       NAME = "RACKUP_HANDLER"
 
-      # What Rack itself asks for before it looks for a server.
+      # Variables that Rack itself checks before it looks for a server.
       ASKED = %w[RACK_HANDLER PHP_FCGI_CHILDREN REQUEST_METHOD].freeze
 
       def default

@@ -2,7 +2,7 @@
 
 require "fairlead/integrations/default_handler"
 
-# Comes with Rack::Handler, before or after the rest of it.
+# Is loaded with Rack::Handler, before or after the rest of it.
 module Rack
   # See Fairlead::Integrations.
   module Handler

@@ -2,10 +2,10 @@
 
 module Fairlead
   module Integrations
-    # Put in front of Rack::Server and Rackup::Server, which remove the pid file when a process ends, and so would every process
-    # that was forked from it.
+    # Prepended to Rack::Server and Rackup::Server, which remove the pid file when a process ends. Without this, every forked
+    # process would remove it, too.
     module RackServer
-      # +namespace+: Rack or Rackup. Where that has no Server yet, none is starting anything.
+      # +namespace+: Rack or Rackup. If it has no Server yet, none is starting a server.
       def self.install(namespace)
         namespace::Server.prepend(self) if namespace.const_defined?(:Server, false) && !namespace.autoload?(:Server)
       end

@@ -3,7 +3,8 @@
 require "socket"
 
 module Fairlead
-  # A configured address. Each scheme has a subclass (binding/tcp.rb, binding/ssl.rb, binding/unix.rb). Only #open touches the system.
+  # A configured address. Each scheme has a subclass (binding/tcp.rb, binding/ssl.rb, binding/unix.rb). Only #open uses the
+  # system.
   class Binding
     autoload :Tcp, "fairlead/listening/binding/tcp"
     autoload :Ssl, "fairlead/listening/binding/ssl"
@@ -28,7 +29,7 @@ module Fairlead
         address_for_port(DEFAULT_PORT)
       end
 
-      # The address for a port on +host+, or on every interface if it is nil.
+      # The address for a port on +host+, or on every interface if +host+ is nil.
       def address_for_port(port, host = nil)
         host ||= any_host
         host = "[#{host}]" if host.include?(":") && !host.start_with?("[")
@@ -40,7 +41,7 @@ module Fairlead
 
       private
 
-      # An address that may have been meant by one without a scheme.
+      # A suggestion for an address without a scheme.
       def with_scheme(address)
         case address
         when %r{\A\.{0,2}/} then "unix://#{address}"
@@ -51,7 +52,7 @@ module Fairlead
         end
       end
 
-      # Whether this machine has an IPv6 address other than ::1.
+      # True if this machine has an IPv6 address other than ::1.
       def ipv6?
         Socket.ip_address_list.any? { |address| address.ipv6? && !address.ipv6_loopback? }
       end
@@ -62,17 +63,17 @@ module Fairlead
       end
     end
 
-    # How many connections may wait, and the permissions of a file.
+    # Permitted numbers of waiting connections, and permitted modes of a file.
     BACKLOGS = (1..65_535)
     MODES = (0..0o777)
 
-    # The versions of the PROXY protocol; "none" where the listener has none, whatever `remote_address` says.
+    # The versions of the PROXY protocol; "none" for a listener without it, even if `remote_address` says otherwise.
     PROXY_PROTOCOLS = %w[v1 v2 any none].freeze
 
     # The address as it was written.
     attr_reader :address
 
-    # What its connections begin with: one of PROXY_PROTOCOLS, or nil if the address does not say it.
+    # The PROXY protocol of its connections: one of PROXY_PROTOCOLS, or nil if the address does not say.
     attr_reader :proxy_protocol
 
     # +pairs+: the parameters of the query, [[name, value], …].
@@ -88,7 +89,7 @@ module Fairlead
       read_parameters(pairs)
     end
 
-    # Whether an inherited listener can take the place of those that #open makes. What the query says does not count.
+    # True if an inherited listener can replace the listeners that #open makes. The query is ignored.
     def covers?(listener) = location_of(listener.binding.to_s) == location_of(address) || at?(listener)
 
     # Opens the listeners and returns them. +backlog+ is used if the address has none.
@@ -98,7 +99,7 @@ module Fairlead
       raise BindError.new(address, reason_for(e), in_use: e.is_a?(Errno::EADDRINUSE))
     end
 
-    # Raises BindError if nothing can listen there, as far as that is known without listening.
+    # Raises BindError if nothing can listen there, as far as known without listening.
     def check
       try
     rescue SystemCallError, SocketError => e
@@ -118,12 +119,12 @@ module Fairlead
 
     private
 
-    # For the parameters, as pairs, that only a subclass has.
+    # Reads parameters, as pairs, that only a subclass has.
     def read_parameters(*) = nil
 
     def location_of(address) = address.partition("?").first
 
-    # A parameter as a number of +range+ in that base (0: as in Ruby, where a leading 0 means octal), or nil.
+    # A parameter as a number in +range+, or nil. +base+ 0: as in Ruby, where a leading 0 means octal.
     def number(name, base, range)
       text = @parameters[name]
       return unless text

@@ -1,21 +1,22 @@
 # frozen_string_literal: true
 
 module Fairlead
-  # The listeners that were open before this program started: those that the supervisor shares, or those of systemd (socket
-  # activation, or its store of descriptors). Each binding takes those at its address; what nobody takes is closed.
+  # Listeners that were open before this program started: listeners that the supervisor shares, or listeners of systemd (socket
+  # activation, or its store of descriptors). Each binding takes the listeners at its address; the rest are closed.
   class Inherited
     # systemd's variables and its first descriptor: sd_listen_fds(3).
     SYSTEMD = %w[LISTEN_FDS LISTEN_PID LISTEN_FDNAMES].freeze
     FIRST = 3
 
     class << self
-      # Adopts what the environment names, and removes the variables from it: they are for this process only.
+      # Adopts the descriptors in the environment, and removes the variables: they are for this process only.
       def take(environment = ENV)
         count, pid, = SYSTEMD.map { |name| environment.delete(name) }
         new(of_systemd(count.to_i, pid.to_i))
       end
 
-      # The listeners that the supervisor shares: +ios+, and the addresses of +bindings+ in the same order. An empty one is not known.
+      # The listeners that the supervisor shares: +ios+, and the addresses of +bindings+ in the same order. An empty address is
+      # unknown.
       def lent(ios, bindings)
         new(ios.zip(bindings).map do |io, binding|
           io.autoclose = false
@@ -37,10 +38,10 @@ module Fairlead
       @activated = listeners.reject(&:binding)
     end
 
-    # Whether systemd has passed any.
+    # True if systemd has passed listeners.
     def activated? = @activated.any?
 
-    # Whether there is one at the address of +binding+.
+    # True if there is a listener at the address of +binding+.
     def covers?(binding) = @listeners.any? { |listener| binding.covers?(listener) }
 
     # Takes the listeners at the address of +binding+; none if it must be opened.
@@ -48,10 +49,10 @@ module Fairlead
       take { |listener| binding.covers?(listener) }
     end
 
-    # Takes those of systemd that are left.
+    # Takes the remaining listeners of systemd.
     def take_activated = take { |listener| @activated.include?(listener) }
 
-    # Closes those that are left, and returns them.
+    # Closes the remaining listeners, and returns them.
     def close = take { true }.each(&:remove)
 
     private

@@ -4,10 +4,9 @@ module Fairlead
   # An open socket that accepts connections, made from a binding or adopted from a descriptor.
   class Listener
     class << self
-      # The listener for a descriptor that listens already: one of an earlier program of this process, or one of systemd. Programs that
-      # this process starts do not get it, as they get no other listener.
-      # +binding+: the address it was opened for, as it was written. +kept+, +lent+: as for #kept? and #lent?. Raises BindError if it does
-      # not listen.
+      # The listener for a descriptor that already listens, from an earlier program of this process or from systemd. Programs
+      # that this process starts get neither this listener nor any other. +binding+: the address it was opened for, as it was
+      # written. +kept+, +lent+: as for #kept? and #lent?. Raises BindError if it does not listen.
       def adopt(descriptor, binding = nil, kept: false, lent: false)
         socket = Socket.for_fd(descriptor)
         socket.close_on_exec = true
@@ -48,16 +47,16 @@ module Fairlead
     # The path of the file of a Unix socket that this process has made; nil for others.
     attr_reader :file
 
-    # The address that it serves; nil if none has claimed it.
+    # The address that it serves; nil if no binding has claimed it.
     attr_accessor :claimed
 
-    # What its connections begin with: one of Binding::PROXY_PROTOCOLS, or nil if its address does not say it.
+    # The PROXY protocol of its connections: one of Binding::PROXY_PROTOCOLS, or nil if its address does not say.
     attr_accessor :proxy_protocol
 
     # The `ssl://` address that it serves; nil without TLS.
     attr_accessor :ssl_address
 
-    # What its peers are offered: a Tls::Offer; nil without TLS.
+    # The offer to its peers: a Tls::Offer; nil without TLS.
     attr_reader :tls
 
     # +file+: the path of a Unix socket. #remove deletes it. +kept+: as for #kept?.
@@ -74,13 +73,13 @@ module Fairlead
       @identity = identity
     end
 
-    # Makes it one with TLS.
+    # Adds TLS to the listener.
     def secure(offer)
       @tls = offer
       @address = address.merge(scheme: "https").freeze
     end
 
-    # The address by which another process of the server knows what it serves; nil if there is none.
+    # The address by which another process of the server knows it; nil if there is none.
     def known_as = ssl_address || claimed || binding
 
     # The port, or nil for a Unix socket.
@@ -91,13 +90,13 @@ module Fairlead
     # For IO.select.
     def to_io = @socket
 
-    # Whether the socket outlives this server, because systemd has it too and hands it to the next one.
+    # True if the socket outlives this server, because systemd has it too and gives it to the next one.
     def kept? = @kept
 
-    # Whether another process of the server has opened it, and removes it.
+    # True if another process of the server has opened it, and removes it.
     def lent? = @owner.nil?
 
-    # Notes another address as the one that it was opened for.
+    # Notes another address as the address that it was opened for.
     def rename(binding)
       @binding = binding
     end
@@ -110,7 +109,7 @@ module Fairlead
       "#{address[:scheme]}://#{host.include?(":") ? "[#{host}]" : host}:#{port}"
     end
 
-    # The inode of the socket, by which other processes know it; nil if #remove would only close it.
+    # The inode of the socket, by which other processes recognise it; nil if #remove would only close it.
     def ending = (@socket.stat.ino unless @socket.closed? || outlives?)
 
     # Closes the socket in this process. Other processes can still accept.
@@ -118,8 +117,8 @@ module Fairlead
       @socket.close unless @socket.closed?
     end
 
-    # Stops listening in all processes, even if some still hold the socket open. One that is kept is only closed, as is a copy in
-    # a forked process, and one of another process.
+    # Stops listening in all processes, even if some still hold the socket open. A kept listener is only closed, and so are a
+    # copy in a forked process and a listener of another process.
     def remove
       return close if outlives?
 

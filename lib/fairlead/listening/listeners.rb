@@ -6,9 +6,9 @@ module Fairlead
     include Enumerable
 
     class << self
-      # Opens all addresses, or takes those of +inherited+ in their place. +activated+: which sockets of systemd are taken
-      # without being named: :none, :all, or :only, if there are any, and then nothing else. Yields what is inherited and
-      # not used, after closing it. Raises BindError for the first address that cannot be opened.
+      # Opens all addresses, or takes listeners of +inherited+ instead. +activated+: the sockets of systemd that are taken
+      # without being named: :none, :all, or :only, which opens nothing else if there are any. Yields unused inherited listeners
+      # after closing them. Raises BindError for the first address that cannot be opened.
       def open(addresses, backlog:, inherited: Inherited.new, activated: :none, &unused)
         listeners = []
         addresses = [] if activated == :only && inherited.activated?
@@ -22,7 +22,7 @@ module Fairlead
         inherited.close.each(&unused)
       end
 
-      # The BindError for a Binding where this server listens already, for the address +other+.
+      # The BindError for a Binding at which this server already listens, for the address +other+.
       def taken(binding, other)
         BindError.new(binding.address, "this server listens there already, for #{other}; give one of the two (-p is an address too)")
       end
@@ -47,7 +47,7 @@ module Fairlead
     def ports = filter_map(&:port)
 
     # The listeners for the engine: [[descriptor, address, Native::Tls or nil, version of the PROXY protocol or nil], …].
-    # +proxy_protocol+: for those whose address does not say it.
+    # +proxy_protocol+: for listeners with an address that does not say it.
     def to_engine(proxy_protocol: nil)
       map do |listener|
         version = listener.proxy_protocol || proxy_protocol
@@ -55,7 +55,7 @@ module Fairlead
       end
     end
 
-    # The inodes of those that end with this process: see Listener#ending.
+    # The inodes of the listeners that end with this process: see Listener#ending.
     def ending = filter_map(&:ending)
 
     # Closes the sockets in this process.

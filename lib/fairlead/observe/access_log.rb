@@ -1,13 +1,13 @@
 # frozen_string_literal: true
 
 module Fairlead
-  # Where the engine logs requests: to a file, to where the event log goes, or nowhere.
+  # The destination of request lines: a file, the output of the event log, or none.
   class AccessLog
     # The LogFile, or nil.
     attr_reader :file
 
-    # +path+: "-" for where the event log goes, nil for no log. Raises ConfigurationError, with +origin+, if it cannot be
-    # opened.
+    # +path+: "-" for the output of the event log, nil for no log. Raises ConfigurationError, with +origin+, if the file cannot
+    # be opened.
     def initialize(path, origin: nil)
       @path = path
       @file = LogFile.new(path) if path && !output?
@@ -18,7 +18,7 @@ module Fairlead
     # The descriptor of the file, or nil.
     def fileno = file&.fileno
 
-    # Whether requests are logged to where the event log goes.
+    # True if requests are logged to the output of the event log.
     def output? = @path == "-"
 
     def close = file&.close

@@ -1,10 +1,10 @@
 # frozen_string_literal: true
 
 module Fairlead
-  # Where an engine writes its own lines, about requests and about what is wrong: native threads write them, so it needs
-  # descriptors. Where the log has none (a Logger, JSON), it gets a pipe, and a Ruby thread hands over what comes out of it.
+  # The destination of an engine's own lines, about requests and problems: native threads write them, so the engine needs
+  # descriptors. If the log has none (a Logger, JSON), the engine gets a pipe, and a Ruby thread hands over its lines.
   class EngineLines
-    # How long the thread may take to hand over the last lines, in seconds.
+    # Seconds that the thread may take to hand over the last lines.
     GRACE = 1
 
     # Ends the thread: no line of the engine begins like that.
@@ -22,7 +22,7 @@ module Fairlead
       @request_fd = access_log.fileno || (requests_fd if access_log.output?)
     end
 
-    # Hands over what is left. The engine has to be stopped. +written+: whether it uses the descriptors no more.
+    # Hands over the remaining lines. The engine has to be stopped. +written+: true if it no longer uses the descriptors.
     def close(written: false)
       @pipes.each { |pipe| pipe.finish(written) }
     end
@@ -49,8 +49,8 @@ module Fairlead
 
       def fileno = @writer.fileno
 
-      # Otherwise the number stays taken for as long as this object lives: a native thread that is late writes to nowhere, and
-      # not to what has got the number since.
+      # Otherwise the number stays taken as long as this object lives: a late native thread writes to /dev/null, and not to a
+      # file that has got the same number.
       def finish(written)
         return if @writer.closed? || @reader.closed?
 

@@ -1,14 +1,14 @@
 # frozen_string_literal: true
 
 module Fairlead
-  # Handles an exception that the application did not rescue: one entry in the log, and a response. That is what the
-  # option lowlevel_error_handler returns, or a plain one that shows the exception to the client only in development. In
-  # other environments the engine prefers the error page of `public_dir`, if there is one.
+  # Handles an exception that the application did not rescue: one entry in the log, and a response. The option
+  # lowlevel_error_handler makes the response; without it, the response is plain, and shows the exception only in development.
+  # In other environments the engine prefers the error page of `public_dir`, if there is one.
   class ErrorReporter
     TITLES = { 500 => "500 Internal Server Error", 503 => "503 Service Unavailable" }.freeze
     HINTS = { 500 => "The application failed. See the server log for details.", 503 => "The server is ending." }.freeze
 
-    # +details+: whether the response shows the exception. +handler+: what makes the response instead, or nil.
+    # +details+: true if the response shows the exception. +handler+: makes the response instead, or nil.
     def initialize(log, details:, handler: nil)
       @log = log
       @details = details
@@ -16,8 +16,8 @@ module Fairlead
       @takes = handler && count_of_arguments
     end
 
-    # Logs +exception+, and returns the response with that status. +env+ is nil when it happened outside a request,
-    # +status+ when no response is wanted: one has begun.
+    # Logs +exception+, and returns the response with +status+. +env+ is nil if the exception happened outside a request,
+    # +status+ is nil if no response is wanted because one has begun.
     def call(exception, env, status = 500)
       @log.app_failed(exception, request(env))
       return unless status
@@ -27,7 +27,7 @@ module Fairlead
 
     private
 
-    # What the handler returns; nil if it has raised.
+    # The response of the handler; nil if it has raised.
     def handled(exception, env, status)
       @handler.call(*[exception, env, status].first(@takes))
     rescue StandardError, ScriptError => e
@@ -35,7 +35,7 @@ module Fairlead
       nil
     end
 
-    # How many arguments the handler takes at most, of three.
+    # The number of arguments that the handler takes, at most three.
     def count_of_arguments
       parameters = (@handler.respond_to?(:parameters) ? @handler : @handler.method(:call)).parameters.map(&:first)
       parameters.include?(:rest) ? 3 : parameters.count { |kind| %i[req opt].include?(kind) }

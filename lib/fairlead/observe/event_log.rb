@@ -1,10 +1,9 @@
 # frozen_string_literal: true
 
 module Fairlead
-  # The messages for the person who runs the server. Other code reports events; all wording is here. A message has one of the
-  # levels debug, info, warn and error, and the name of its event, which is that of the method here. Where it goes, and in
-  # which form, is the writer's business: lines of text (event_log/text.rb), of JSON (event_log/json.rb), or a Logger
-  # (event_log/logger.rb).
+  # The messages for the operator. Other code reports events; all wording is here. A message has one of the levels debug, info,
+  # warn and error, and the name of its event, which is the name of the method here. The writer decides about its destination
+  # and form: lines of text (event_log/text.rb), of JSON (event_log/json.rb), or a Logger (event_log/logger.rb).
   class EventLog
     autoload :Factory, "fairlead/observe/event_log/factory"
     autoload :Levels, "fairlead/observe/event_log/levels"
@@ -27,7 +26,7 @@ module Fairlead
     # @param errors [IO, #write, #<<] for warnings and errors
     # @param format [:text, :json] of the lines
     # @param formatter [#call, nil] makes a line of a text, without the process id
-    # @param logger [#info, #write, #<<, nil] takes the place of both streams
+    # @param logger [#info, #write, #<<, nil] replaces both streams
     def initialize(quiet: false, debug: false, prefix: false, output: $stdout, errors: $stderr, format: :text, formatter: nil, logger: nil)
       @quiet = quiet
       @debug = debug
@@ -39,14 +38,14 @@ module Fairlead
                 end
     end
 
-    # Whether messages of the level debug are wanted.
+    # True if messages of the level debug are wanted.
     def debug? = @debug
 
-    # Whether another program can write the same lines to the standard streams.
+    # True if another program can write the same lines to the standard streams.
     def plain? = @writer.plain?
 
-    # The descriptors to which the engine may write its own lines: those about requests, and those about what is wrong. nil if
-    # they have to be given to #request_served and #engine_failed.
+    # The descriptors to which the engine may write its own lines: request lines, and lines about problems. nil if they have to
+    # go through #request_served and #engine_failed.
     def request_fd = @writer.request_fd
     def error_fd = @writer.error_fd
 
@@ -54,7 +53,7 @@ module Fairlead
 
     def listening(listener) = info("listening on #{listener}")
 
-    # It was open before the start, for an address that the server does not listen on.
+    # It was open before the start, for an address on which the server does not listen.
     def listener_unused(listener)
       hint = "; bind_to_activated_sockets would listen on it" if listener.kept?
       warn("closed #{listener}, which was passed to the server and is none of its addresses#{hint}")
@@ -112,8 +111,7 @@ module Fairlead
 
     def drain_timed_out(seconds) = warn("some requests did not finish within #{seconds} s and were aborted")
 
-    # +env+: of a request that still runs when the server ends.
-    # The application may have put anything in its place.
+    # +env+: of a request that still runs when the server ends. The application may have changed any value.
     def request_aborted(env)
       target = env.values_at("SCRIPT_NAME", "PATH_INFO").map { |part| part.to_s.dup.force_encoding(Encoding::UTF_8).scrub }.join
       warn("aborted #{env["REQUEST_METHOD"]} #{target}: it was still running")
@@ -133,12 +131,12 @@ module Fairlead
     # A line of the supervisor, for a log that only Ruby can write.
     def pass_on(level, event, text) = @writer.write(level.to_sym, event, SystemText.shown(text))
 
-    # What a plugin says.
+    # A message of a plugin.
     def plugin(text) = info(text)
 
     def plugin_failed(name, error) = problem("plugin: #{name} failed: #{trace(error)}")
 
-    # What looks after certificates has raised.
+    # The part that looks after certificates has raised.
     def control_failed(error) = problem("control: #{trace(error)}")
 
     def hook_failed(name, error) = problem("#{name} failed: #{trace(error)}")
@@ -164,7 +162,7 @@ module Fairlead
 
     def thread_died(name, error) = problem("[BUG] thread #{name} ended: #{trace(error)}")
 
-    # By Thread#kill or Thread.exit; the thread cannot tell whether that was in a request.
+    # By Thread#kill or Thread.exit; the thread cannot tell if a request has called it.
     def thread_killed(name) = warn("thread #{name} was killed; another one takes its place")
 
     # An exception of the application, and the request in which it was raised.
@@ -175,12 +173,12 @@ module Fairlead
     # A line of the access log, if it has no descriptor.
     def request_served(line) = write(:info, line)
 
-    # A line of the engine about what is wrong, if there is no descriptor for it.
+    # A line of the engine about a problem, if there is no descriptor for it.
     def engine_failed(line) = line.start_with?("[BUG]") ? problem(line) : warn(line)
 
     # --- in detail
 
-    # What somebody has set, and where.
+    # The options that were set, and their sources.
     def configured(configuration)
       debug do
         given = Options.settings.select { |option| configuration.given?(option.name) }

@@ -6,7 +6,7 @@ module Fairlead
   class LogFile
     attr_reader :path
 
-    # +stream+: the IO that writes to the file from now on; nil for one of its own. +truncate+: whether to empty the file, unless
+    # +stream+: the IO that writes to the file from now on; nil for a new one. +truncate+: true to empty the file, unless
     # another server writes to it. Raises SystemCallError.
     def initialize(path, stream: nil, truncate: false)
       @path = SystemText.absolute(path)
@@ -16,17 +16,17 @@ module Fairlead
 
     def fileno = @stream.fileno
 
-    # Raises SystemCallError if there is no such folder any more, for example; the old file then stays in use.
+    # Raises SystemCallError, for example if the folder is gone; the old file then stays in use.
     def reopen = open_file
 
-    # Leaves the file. The number stays taken for as long as this object lives: native code that is late writes to nowhere,
-    # and not to what has got the number since.
+    # Leaves the file. The number stays taken as long as this object lives: late native code writes to /dev/null, and not to a
+    # file that has got the same number.
     def close = @stream.reopen(File::NULL, "a")
 
     private
 
-    # Each process of a server shares a lock of the file for as long as it writes to it. A second start, by mistake, does not get the
-    # file alone, and leaves the lines that are there.
+    # Each process of a server shares a lock of the file as long as it writes to it. So a second start, by mistake, does not get
+    # the lock alone, and does not empty the file.
     def lock(file, truncate)
       file.truncate(0) if truncate && file.flock(File::LOCK_EX | File::LOCK_NB)
       file.flock(File::LOCK_SH | File::LOCK_NB)

@@ -1,17 +1,17 @@
 # frozen_string_literal: true
 
 module Fairlead
-  # The files that take the place of standard output and standard error, for everything that this process and its children
-  # print there. Only for the command: a server inside another program leaves the streams alone.
+  # The files that replace standard output and standard error for all output of this process and its children. Only for the
+  # command: a server inside another program does not change the streams.
   class Redirection
     STREAMS = { redirect_stdout: STDOUT, redirect_stderr: STDERR }.freeze
     NAMES = { redirect_stdout: "standard output", redirect_stderr: "standard error" }.freeze
 
     class << self
-      # Redirects as the configuration says. Raises ConfigurationError.
+      # Redirects the streams as configured. Raises ConfigurationError.
       def start(configuration) = new(configuration).tap(&:start)
 
-      # What is wrong with the files: Problems.
+      # Problems with the files.
       def problems(configuration)
         paths(configuration).filter_map do |option, path|
           reason = Configuration::Folders.reason_against(path)
@@ -31,8 +31,8 @@ module Fairlead
       @files = {}
     end
 
-    # Once the streams are redirected, another start leaves the files as they are: a process that this server has started
-    # has them already.
+    # If the streams are redirected already, another start does not change the files: a process that this server has started has
+    # them.
     def start
       self.class.paths(@configuration).each do |option, path|
         stream = STREAMS.fetch(option)
@@ -56,7 +56,7 @@ module Fairlead
     # Both streams may go to one file, which is emptied once. With redirect_append it never is.
     def truncated?(path) = @configuration.redirect_append? || @files.any? { |_, file| file.path == path }
 
-    # A line that says where this run of the server begins.
+    # A line that marks the start of this run of the server.
     def mark(stream)
       stream.sync = true
       stream.write("=== fairlead #{VERSION} starts: #{Time.now} ===\n")

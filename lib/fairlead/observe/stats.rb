@@ -22,7 +22,7 @@ module Fairlead
 
       # @return [Hash] +:engines+ has an entry for each engine of this process (a worker has one), +:waits+ the histograms of all
       #   workers together; without workers, of all engines. With workers also +:room+, the waiting room, and +:workers+, an entry
-      #   for each slot. Native.statistics says what each statistic means.
+      #   for each slot. Native.statistics describes each statistic.
       def to_h
         engines = @engines.keys.map(&:stats)
         { engines: engines, waits: waits(engines) }.merge(@shared ? @shared.stats : {})

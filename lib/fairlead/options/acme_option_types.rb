@@ -2,10 +2,10 @@
 
 module Fairlead
   module Options
-    # The types that only options about certificates from an authority have.
+    # The types of options about certificates from an authority.
     module Types
-      # A certificate to order, as an Acme::Order: hosts and keywords in the configuration file, or all in one text, as an
-      # address of `bind` is written: "shop.example,www.shop.example?contact=admin@shop.example".
+      # A certificate to order, as an Acme::Order: hosts and keywords in the configuration file, or a single text like an
+      # address of `bind`: "shop.example,www.shop.example?contact=admin@shop.example".
       class AcmeOrder < Type
         KEYWORDS = %i[contact directory terms_of_service_agreed challenge eab_kid eab_hmac ca].freeze
 
@@ -18,7 +18,7 @@ module Fairlead
 
         def expectation = "hosts, and keywords if need be, such as \"shop.example\", contact: \"admin@shop.example\""
 
-        # Whether several values are one certificate.
+        # True, because several values are one certificate.
         def list? = true
 
         def parse(value)
@@ -90,7 +90,7 @@ module Fairlead
           value.to_s
         end
 
-        # What looks like an address of mail is one.
+        # A contact that looks like a mail address is one.
         def contacts(value)
           texts = value.is_a?(String) ? value.split(",") : Array(value)
           texts.map(&:to_s).map(&:strip).map { |text| text.match?(/\A[^:@\s]+@[^:@\s]+\z/) ? "mailto:#{text}" : text }.each do |text|

@@ -2,9 +2,9 @@
 
 module Fairlead
   module Options
-    # The types that only options about files have.
+    # The types of options about files.
     module Types
-      # "GLOB: VALUE", the cache-control of files whose path matches; the value is [glob, field value]. Paths with a colon are
+      # "GLOB: VALUE", the cache-control of files with a matching path; the value is [glob, field value]. Paths with a colon are
       # never served, so the first colon ends the glob.
       class CacheRule < Text
         # RFC 9110 §5.5 without obs-text, which directives do not contain.
@@ -23,8 +23,8 @@ module Fairlead
         def format(value) = value.join(": ")
       end
 
-      # "DIR", where x-sendfile may point, or "PREFIX=DIR", what x-accel-redirect means by PREFIX; the value is
-      # [prefix or nil, absolute path]. The prefix ends with a slash, so that /a/ is never the beginning of /ab.
+      # "DIR", a folder for x-sendfile, or "PREFIX=DIR", the folder that PREFIX means in x-accel-redirect; the value is [prefix
+      # or nil, absolute path]. The prefix ends with a slash, so that /a/ is never the beginning of /ab.
       class SendfileRoot < Path
         PREFIX = %r{\A(?:/[\w.~-]+)*/?\z}
 

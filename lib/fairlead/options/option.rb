@@ -12,7 +12,7 @@ module Fairlead
     # long_flags  every long flag without its dashes, the preferred one first; none if only the file can set it
     # foreign_flags  the spelling of other servers: a word after a single dash
     # aliases     further names in the configuration file
-    # variables   environment variables; the first that is not blank counts
+    # variables   environment variables; the first one that is not blank wins
     # doc         one sentence, or several; the help shows the first
     # valid, invalid   examples of arguments that are accepted and refused
     # example     how the configuration file gives the valid one
@@ -35,10 +35,10 @@ module Fairlead
         @example = example || "#{name} #{valid.map(&:inspect).join(", ")}"
       end
 
-      # Whether the configuration file may set it.
+      # True if the configuration file may set it.
       def in_file? = @in_file
 
-      # Whether the command line may set it: a block cannot be written there.
+      # True if the command line may set it: a block cannot be written there.
       def flag? = long_flags.any?
 
       # The names of its methods in the configuration file.
@@ -48,15 +48,15 @@ module Fairlead
       def summary = doc[/\A.*?\.(?=\s|\z)/m]
     end
 
-    # One option with one value (or, when it is repeatable, a list of them).
+    # One option with one value (or, if it is repeatable, a list of values).
     #
     # scope     :engine if the native engine gets it, :process if it stays in Ruby
-    # embedded  whether it has a meaning for a server inside another program; those of the engine have one
+    # embedded  true if it has a meaning for a server inside another program; options of the engine have one
     # default   the value, or a callable that derives it from the values of the options (name => value)
     # shown_default  a derived default, in words
-    # none      what no value means, in words
+    # none      the meaning of no value, in words
     # needs     the option without which this one has no effect
-    # bare      whether the method of the configuration file may have no argument, and then changes nothing
+    # bare      true if the method of the configuration file may have no argument, and then changes nothing
     class Option < Entry
       attr_reader :type, :scope, :shown_default, :needs
 
@@ -100,12 +100,12 @@ module Fairlead
         { name => repeatable? ? [type.parse(arguments.first)] : type.parse(arguments.first) }
       end
 
-      # The value of a source, with relative paths at the folder that the block returns. Raises Types::Invalid.
+      # The value of a source; relative paths begin at the folder that the block returns. Raises Types::Invalid.
       def resolve(value, &)
         repeatable? ? value.map { |one| type.resolve(one, &) } : type.resolve(value, &)
       end
 
-      # How a person would write the value.
+      # The value as a person would write it.
       def format(value)
         return @none if value.nil? || value == []
 
@@ -124,7 +124,7 @@ module Fairlead
     class Shorthand < Entry
       attr_reader :placeholder
 
-      # +required+: how many arguments the block needs.
+      # +required+: the number of arguments that the block needs.
       def initialize(name, placeholder: nil, required: 1, **entry, &expansion)
         super(name, **entry)
         @placeholder = placeholder

@@ -20,7 +20,7 @@ module Fairlead
         end
       end
 
-      # A number of requests, with one that is meant if none is given.
+      # A number of requests, with a default number if none is given.
       class Requests < Count
         attr_reader :implied
 
@@ -41,7 +41,7 @@ module Fairlead
         end
       end
 
-      # Which sockets of systemd are listened on without being named: :none, :all, or :only.
+      # The sockets of systemd that are listened on without being named: :none, :all, or :only.
       class Activation < Type
         WORDS = { "true" => :all, "all" => :all, "false" => :none, "none" => :none, "only" => :only }.freeze
 
@@ -117,13 +117,13 @@ module Fairlead
 
         private
 
-        # Whether it has directives, only such as there are, and does not end the line.
+        # True if it has only known directives, at least one, and no line end.
         def line?(text)
           text.encoding == Encoding::UTF_8 && text.include?("%") && !text.match?(/[\r\n]/) && !text.gsub(DIRECTIVE, "").include?("%")
         end
       end
 
-      # What is called: a block, or an object with a method +call+. Only a configuration file or a program can give it.
+      # A block, or an object with a method +call+. Only a configuration file or a program can give it.
       class Callable < Type
         def initialize
           super(nil)
@@ -139,7 +139,7 @@ module Fairlead
         end
       end
 
-      # What takes messages; see Fairlead::EventLog.
+      # An object that takes messages; see Fairlead::EventLog.
       class Log < Type
         def initialize
           super(nil)

@@ -4,14 +4,14 @@ require "etc"
 
 module Fairlead
   module Options
-    # How many processors this process may use: those that it is allowed to run on, and no more than the quota of its control
-    # group (a container's limit) is worth.
+    # The number of processors that this process may use: limited by its affinity and by the quota of its control group (a
+    # container's limit).
     module Processors
       ROOT = "/sys/fs/cgroup"
       GROUPS = "/proc/self/cgroup"
 
       class << self
-        # At least 1; half a processor that a quota leaves does not count.
+        # At least 1; half a processor of a quota does not count.
         def available(all: Etc.nprocessors, root: ROOT, groups: GROUPS)
           [all, quota(root, groups)].compact.min.floor.clamp(1, nil)
         end

@@ -2,9 +2,9 @@
 
 module Fairlead
   module Options
-    # The types that only options about requests have.
+    # The types of options about requests.
     module Types
-      # Where the address of a client comes from; the value is the text that the engine reads.
+      # The source of a client's address; the value is the text that the engine reads.
       class RemoteAddress < Text
         # RFC 9110 §5.6.2.
         NAME = /\A[!#$%&'*+.^`|~\w-]+\z/
@@ -23,7 +23,7 @@ module Fairlead
           text
         end
 
-        # That of the PROXY protocol is a matter of the listeners: Service#engine_listeners.
+        # The address of the PROXY protocol is a matter of the listeners: Service#engine_listeners.
         def to_engine(value)
           return "socket" if value.start_with?("proxy_protocol:")
 
@@ -31,7 +31,7 @@ module Fairlead
         end
       end
 
-      # Whether requests without TLS are sent to the same place with it: true, false, or a port.
+      # Redirects of requests without TLS to the same place with TLS: true, false, or a port.
       class HttpsRedirect < Type
         PORTS = (1..65_535)
 
@@ -82,7 +82,7 @@ module Fairlead
           match ? of(match[:max_age].to_i, subdomains: match[:subdomains], preload: match[:preload]) : invalid!(value)
         end
 
-        # What the lists of browsers want: https://hstspreload.org.
+        # Requirements of the browsers' lists: https://hstspreload.org.
         def of(seconds, subdomains: false, preload: false)
           invalid!(seconds) unless seconds.is_a?(Integer) && !seconds.negative?
           raise Invalid, "preload needs include_subdomains and a max_age of a year" if preload && !(subdomains && seconds >= YEAR)
@@ -103,7 +103,7 @@ module Fairlead
         end
       end
 
-      # Who takes turns; the value is the text that the engine reads.
+      # The parties that take turns; the value is the text that the engine reads.
       class Party < Text
         def expectation = "connection, ip, or the name of a field such as x-api-key"
 
@@ -115,12 +115,12 @@ module Fairlead
 
       # A list of paths. From the command line they are separated by commas.
       class Paths < Type
-        # As they are sent: nothing is decoded, and the query does not count.
+        # Paths as they are sent: nothing is decoded, and the query is ignored.
         PATH = %r{\A/[^ ,?#[:cntrl:]]*\z}
 
         def expectation = "paths such as /up,/ping, without a query"
 
-        # Whether several values are one list.
+        # True, because several values are one list.
         def list? = true
 
         def parse(value)
@@ -140,7 +140,7 @@ module Fairlead
 
         def expectation = "any, or names of methods such as GET,HEAD"
 
-        # Whether several values are one list.
+        # True, because several values are one list.
         def list? = true
 
         def parse(value)
@@ -157,7 +157,7 @@ module Fairlead
       # An address or a network, or `unix` for the peers of Unix sockets.
       class Network < Text
         class << self
-          # Whether +text+ is an IP address, and nothing else.
+          # True if +text+ is only an IP address.
           def address?(text) = !text.match?(%r{[/%\[]}) && !parsed(text).nil?
 
           # The IPAddr, or nil.
@@ -169,7 +169,7 @@ module Fairlead
           end
         end
 
-        # A mask such as /255.0.0.0 has another meaning for others.
+        # A mask such as /255.0.0.0 has another meaning in other programs.
         PREFIX = %r{\A[\h.:]+(?:/\d{1,3})?\z}
 
         def expectation = "an address, a network such as 10.0.0.0/8, or unix"

@@ -2,9 +2,9 @@
 
 module Fairlead
   module Options
-    # The types that only options about TLS have.
+    # The types of options about TLS.
     module Types
-      # A host, a port and a Hash of parameters, as Puma's `ssl_bind` has them; the value is an address.
+      # A host, a port and a Hash of parameters, as in Puma's `ssl_bind`; the value is an address.
       class SslAddress < Type
         def initialize
           super(nil)
@@ -21,8 +21,8 @@ module Fairlead
         end
       end
 
-      # A certificate with its key and, if there is one, an OCSP response: three paths; the first two may be texts in PEM instead. The
-      # value is [chain, key, response or nil].
+      # A certificate with its key and, optionally, an OCSP response: three paths; the first two may be texts in PEM instead.
+      # The value is [chain, key, response or nil].
       class CertificateFiles < Type
         PEM = /\A\s*-----BEGIN /
 

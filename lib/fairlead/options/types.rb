@@ -14,7 +14,8 @@ module Fairlead
 
       # The superclass of all types; each overrides #parse and #expectation.
       class Type
-        # The placeholder for the value in --help: "N"; "[N]" if it may be left out; "=[N]" if it may be, and has to follow a "=".
+        # The placeholder for the value in --help: "N"; "[N]" if it may be left out; "=[N]" if it may be left out, and has to
+        # follow a "=".
         attr_reader :placeholder
 
         def initialize(placeholder)
@@ -24,22 +25,22 @@ module Fairlead
         # The unit of the values, or nil.
         def unit = nil
 
-        # The value where relative paths begin at the folder that the block returns. Raises Invalid.
+        # The value; relative paths begin at the folder that the block returns. Raises Invalid.
         def resolve(value) = value
 
-        # How a person would write the value.
+        # The value as a person would write it.
         def format(value) = value.to_s
 
         # The value for the engine.
         def to_engine(value) = value
 
-        # Whether the values are true and false.
+        # True if the values are true and false.
         def boolean? = false
 
-        # What the option means when it is given without a value; nil if it needs one.
+        # The value of the option when it is given without one; nil if it needs one.
         def implied = nil
 
-        # Whether several arguments are one value.
+        # True if several arguments are one value.
         def list? = false
 
         private
@@ -78,7 +79,7 @@ module Fairlead
       class Seconds < Type
         LONGEST = 365 * 24 * 3600
 
-        # +zero+: whether 0 is allowed.
+        # +zero+: true if 0 is allowed.
         def initialize(zero: false)
           super("SEC")
           @zero = zero
@@ -206,7 +207,7 @@ module Fairlead
         def parse(value) = resolve(super) { Dir.pwd }
       end
 
-      # An address to listen on; see Fairlead::Binding. +served+: whether the engine serves it.
+      # An address to listen on; see Fairlead::Binding. +served+: true if the engine serves it.
       class Address < Text
         def initialize(placeholder, served: true)
           super(placeholder)
@@ -229,7 +230,7 @@ module Fairlead
 
         private
 
-        # What only the engine can do.
+        # Refuses parameters that only the engine supports.
         def check_unserved(binding)
           raise Invalid, "proxy_protocol is for the addresses of bind" if binding.proxy_protocol
           raise Invalid, "there is no TLS at this address; use tcp://… or unix://…" if binding.is_a?(Binding::Ssl)

@@ -3,11 +3,11 @@
 module Fairlead
   # The backtrace of every thread of a process, with the request that it serves.
   module Backtraces
-    # The most lines of a thread that are of use.
+    # Number of useful lines of a backtrace.
     LONGEST = 100
 
     class << self
-      # Writes them to +log+, a message for each thread.
+      # Writes the backtraces to +log+, a message for each thread.
       def print(log) = all.each { |thread| log.backtrace(thread) }
 
       # Writes +values+ as JSON to a pipe and closes it, on a thread, because the reader may be slow.
@@ -16,10 +16,10 @@ module Fairlead
         text = JSON.generate(values)
         Thread.new { put(text, pipe) }
       rescue ThreadError
-        pipe.close # there is no room for a thread, so nobody gets an answer
+        pipe.close # there is no room for a thread, so the question gets no answer
       end
 
-      # Those of this process, as Puma shows them.
+      # The backtraces of this process, in Puma's format.
       def in_form_of_puma
         Thread.list.map { |thread| { name: "Thread: #{thread.name || "TID-#{thread.object_id.to_s(36)}"}", backtrace: thread.backtrace } }
       end

@@ -1,32 +1,32 @@
 # frozen_string_literal: true
 
 module Fairlead
-  # A command that was started by `bundle exec`. It only runs in its bundle: the program that RubyGems has put on the PATH does not know
-  # of a Gemfile. So it is run again by Bundler, which finds the Gemfile of the folder anew.
+  # A command that was started by `bundle exec`. It only runs in its bundle: the program that RubyGems has put on the PATH does
+  # not know a Gemfile. So Bundler has to run it again, and finds the Gemfile of the folder again.
   #
-  # `bundle exec` either loads the program into its own process, and then gives it another title, or replaces itself by the program,
-  # and then tells it by RUBYOPT. A program that sets up its bundle itself, such as bin/rails, needs neither.
+  # `bundle exec` either loads the program into its own process, and then gives it another title; or it replaces itself by the
+  # program, and leaves a trace in RUBYOPT. A program that sets up its bundle itself, such as bin/rails, needs neither.
   class BundleExec
     SETUP = %r{-r\s*\S*bundler/setup}
     GEMFILES = %w[Gemfile gems.rb].freeze
 
-    # +title+: what the system has as the command line of this process. +environment+: its variables.
+    # +title+: the command line of this process, as the system shows it. +environment+: its variables.
     def initialize(title, environment, started_with: nil)
       @title = title.b
       @environment = environment
       @started_with = started_with || environment_of_start
     end
 
-    # Whether this process is one.
+    # True if `bundle exec` has started this process.
     def any? = File.file?(bundler) && (loaded? || @started_with["RUBYOPT"].to_s.match?(SETUP))
 
-    # The words that run it again. +words+: those of this process.
+    # The words that run the command again. +words+: the words of this process.
     def words(words)
       words = [RbConfig.ruby, $PROGRAM_NAME, *arguments] if loaded?
       [RbConfig.ruby, bundler, "exec", *named(words)]
     end
 
-    # The Gemfile that has to be named, because Bundler would not find it; nil if it finds it. Another name in the folder of the server is
+    # The Gemfile, if Bundler would not find it without its name; otherwise nil. Another name in the folder of the server stays
     # the same in the next release.
     def gemfile
       path = @environment["BUNDLE_GEMFILE"].to_s
@@ -46,7 +46,7 @@ module Fairlead
       @title == [$PROGRAM_NAME, *ARGV].map(&:b).join(" ").strip ? ARGV.dup : @title.delete_prefix($PROGRAM_NAME.b).split
     end
 
-    # A program that was found on the PATH is to be found there again, since that of the old release may be removed.
+    # A program from the PATH is looked up there again, since the program of the old release may be removed.
     def named(words)
       name = File.basename(words[1].to_s)
       words[1]&.b == on_path(name)&.b ? [name, *words.drop(2)] : words

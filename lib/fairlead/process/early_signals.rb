@@ -3,11 +3,11 @@
 module Fairlead
   # TERM and INT between the start of the command and the handlers of the server. They raise as they do by default, so that
   # everything is cleaned up, with one exception: while a file of Fairlead is being loaded, or RubyGems is at work, the signal
-  # waits. An exception there leaves half a file loaded, and RubyGems reports an error of its own.
+  # waits. An exception there would leave half a file loaded, and RubyGems would report its own error.
   module EarlySignals
     NAMES = %w[INT TERM].freeze
 
-    # How long a signal waits until it is looked at again, in seconds.
+    # Seconds until a waiting signal is tried again.
     PAUSE = 0.01
 
     # The folder of Fairlead's own files.
@@ -22,7 +22,8 @@ module Fairlead
         end
       end
 
-      # Waits until no signal waits, so that none is lost when the process forks or gets another program. Raises as the signal does.
+      # Waits until no signal is pending, so that none is lost when the process forks or executes another program. Raises as the
+      # signal does.
       def settle = @again&.join
 
       private

@@ -1,16 +1,16 @@
 # frozen_string_literal: true
 
 module Fairlead
-  # The supervisor inside the process of a program that has handed over an application, such as rackup or `rails server`. It is the
-  # same code as in the program of its own, on a native thread (Native::Supervisor), and gets the signals of this process. After a
-  # restart, when nothing is left of the old code but this process, it becomes that program: #run does not return then.
+  # The supervisor inside the process of a program that has handed over an application, such as rackup or `rails server`. It
+  # runs the code of the supervisor's program on a native thread (Native::Supervisor), and gets the signals of this process.
+  # After a restart, when only this process is left of the old code, it becomes that program: then #run does not return.
   class EmbeddedSupervisor
-    # +link+: to a FirstStart, which has sent everything. +program+: the path of the program. Raises Error.
+    # +link+: to a FirstStart that has sent everything. +program+: the path of the program. Raises Error.
     def initialize(link, program)
       @supervisor = Native::Supervisor.new(link.fileno, program, RestartCommand.current.pid_file)
       @bell = IO.for_fd(@supervisor.fileno, autoclose: false)
       @pid = Process.pid
-    rescue RuntimeError => e # a sentence
+    rescue RuntimeError => e # the message is a sentence
       raise Error, e.message
     end
 
@@ -26,11 +26,11 @@ module Fairlead
       @supervisor.release if own_process?
     end
 
-    # Whether the process is to end as TERM ends it.
+    # True if the process has to end as TERM ends it.
     def ended_by_term? = @ended_by_term == true
 
-    # Asks for something, from any thread and from a trap; see Spawner#ask. In a process that the application has forked, nothing happens:
-    # the supervisor is not there, and may have held its lock.
+    # Asks the supervisor for something, from any thread and from a trap; see Spawner#ask. Does nothing in a process that the
+    # application has forked: it has no supervisor, and its copy of the lock may be held.
     def ask(request)
       @supervisor.ask(request.to_s) if own_process?
     end
@@ -47,7 +47,7 @@ module Fairlead
       end_now if own_process?
     end
 
-    # Whatever interrupts this thread, the server has ended before that goes on. Traps still run.
+    # If an exception interrupts this thread, the server ends before the exception goes on. Traps still run.
     def end_now
       Thread.handle_interrupt(Object => :never) do
         ask(:halt) unless @bell.wait_readable(0)

@@ -1,21 +1,25 @@
 # frozen_string_literal: true
 
 module Fairlead
-  # The start of a server under a supervisor: opens what the configuration names, and forks the first process that loads the
-  # application. Everything is inherited by that process and by the program of the supervisor.
+  # The start of a server under a supervisor: opens the configured listeners and files, and forks the first process that loads
+  # the application. That process and the program of the supervisor inherit everything.
   class FirstStart
     # The program of the supervisor, below a folder of the load path.
     PROGRAM = "fairlead/fairlead-supervisor"
+
+    # Seconds between two looks at a process that is to end.
+    PAUSE = 0.01
 
     def initialize(service)
       @service = service
       @configuration = service.configuration
     end
 
-    # Where the control server can be reached, and its secret; nil without one.
+    # The address of the control server and its secret; nil without one.
     def control = (@sockets.url && [@sockets.url, @sockets.token])
 
-    # Opens all. Raises Error; then nothing is open. +inherited+: the Inherited of this process. The block checks the configuration.
+    # Opens everything. Raises Error; then nothing is open. +inherited+: the Inherited of this process. The block checks the
+    # configuration.
     def open(inherited)
       @program = NativeProgram.find(PROGRAM, "the supervisor")
       yield
@@ -26,7 +30,7 @@ module Fairlead
       @sockets.announce(@service.log)
     end
 
-    # Closes all. What was made is removed, unless the supervisor does that.
+    # Closes everything. Removes files that were made here, unless the supervisor removes them.
     def close
       @handed_over ? @sockets.close : @sockets&.remove
       @service.close(handed_over: @handed_over)
@@ -50,7 +54,7 @@ module Fairlead
       raise Error, "no process can be started: #{Error.plain(e)}"
     end
 
-    # Has this process be the first one: it has the application already. Returns its Role, which the block makes as above.
+    # Makes this process the first one: it already has the application. Returns its Role, which the block makes as above.
     def stay
       @shared = Native::Shared.new(Worker::MOST, 0)
       Native.open_file_limit!
@@ -61,7 +65,7 @@ module Fairlead
       raise Error, "the server cannot be started: #{Error.plain(e)}"
     end
 
-    # Returns an EmbeddedSupervisor that has got all of it. Raises Error if that fails, and ends the first process.
+    # Returns an EmbeddedSupervisor that has received everything. If that fails, raises Error and ends the first process.
     def embed
       far, near = Link.pair
       hand_over(far)
@@ -71,25 +75,27 @@ module Fairlead
       end_first unless @handed_over
     end
 
-    # Replaces the program of this process by the supervisor, whose standard input is a link for a moment: so it gets descriptors. Raises
-    # Error if that fails, and ends the first process.
+    # Replaces the program of this process by the supervisor. Its standard input is at first a link, over which it gets
+    # descriptors. If that fails, raises Error and ends the first process.
     def exec
-      EarlySignals.settle
       far, near = Link.pair
       put(far, :stdin, ios: [standard_input])
       hand_over(far)
       [$stdout, $stderr].each(&:flush)
       STDIN.reopen(near.to_io)
-      Native.exec(@program, [Launcher.title(@configuration)], ENV.map { |name, value| "#{name}=#{value}".b })
-    rescue SystemCallError => e
+      arguments = [@program, [Launcher.title(@configuration)], ENV.map { |name, value| "#{name}=#{value}".b }]
+      EarlySignals.settle # after the last file that is loaded here
+      Native.exec(*arguments)
+    rescue SystemCallError, IOError => e
       raise Error, "the supervisor cannot be started: #{Error.plain(e)}"
     ensure
+      discard(far, near)
       end_first
     end
 
     private
 
-    # Workers whose spawner has ended, and what the application leaves behind, become children of this process.
+    # Workers of a spawner that has ended, and processes left behind by the application, become children of this process.
     def prepare_process
       Native.open_file_limit!
       Native.adopt_orphans!
@@ -108,7 +114,7 @@ module Fairlead
       link.send(kind, *fields, ios: ios) || raise(Error, "the supervisor cannot be given the #{kind}")
     end
 
-    # A closed one is replaced, as its number may be another file's.
+    # A closed standard input is replaced, because its number may belong to another file.
     def standard_input
       STDIN.stat
       STDIN
@@ -116,13 +122,35 @@ module Fairlead
       File.open(File::NULL)
     end
 
+    # Closes both ends of the link, with all descriptors in its messages. If standard input stays one of them because descriptors are
+    # short, the first process is killed in the end.
+    def discard(far, near)
+      [far, near].each { |link| link&.close }
+      STDIN.reopen(File::NULL)
+    rescue SystemCallError, IOError
+      nil
+    end
+
+    # It ends by TERM while it loads the application. Later it ends because its link has no other end: none is open here, or in a
+    # message that nobody will receive.
     def end_first
       @link.close unless @link.closed?
       return if @pid == Process.pid
 
       Process.kill("TERM", @pid)
-      Process.wait(@pid)
+      limit = RunningTime::Limit.new(@configuration.shutdown_timeout)
+      ended = limit.wait { Process.wait(@pid, Process::WNOHANG) || !sleep(PAUSE) }
     rescue Errno::ESRCH, Errno::ECHILD
+      ended = true
+    ensure
+      kill_first unless ended || @pid == Process.pid
+    end
+
+    # It is late, or another signal has come.
+    def kill_first
+      Process.kill("KILL", @pid)
+      Process.detach(@pid) # this program may go on
+    rescue Errno::ESRCH, ThreadError
       nil
     end
   end

@@ -1,11 +1,11 @@
 # frozen_string_literal: true
 
 module Fairlead
-  # The blocks that run at points in the life of the processes: first those of the configuration file, then those of
+  # Blocks that run at points in the life of the processes: first the blocks of the configuration file, then the blocks of
   # Fairlead.on, which belong to the process and not to a configuration. Blocks for one event run in the order in which they
   # were given. If one raises, the exception is logged, and the others still run.
   class Hooks
-    # name => where and when the block runs, and its argument
+    # name => process and time of the block, and its argument
     NAMES = {
       before_fork: "in the spawner, once, before the first worker is forked",
       before_worker_fork: "in the spawner, before each fork, with the worker's index",
@@ -23,14 +23,14 @@ module Fairlead
       after_stopped: "in the spawner or the only process, after everything has ended"
     }.freeze
 
-    # Puma's names for them.
+    # Puma's names for the hooks.
     ALIASES = {
       on_worker_fork: :before_worker_fork, after_worker_boot: :after_worker_fork, on_worker_boot: :before_worker_boot,
       on_worker_shutdown: :before_worker_shutdown, on_thread_start: :before_thread_start, on_thread_exit: :before_thread_exit,
       on_restart: :before_restart, on_refork: :before_refork, on_booted: :after_booted, on_stopped: :after_stopped
     }.freeze
 
-    # Further events for Fairlead.on, which are of use to an application but not to a configuration file.
+    # Further events for Fairlead.on, for applications but not for configuration files.
     EVENTS = {
       boot: "in each process that serves, just before it serves",
       shutdown: "in each process that serves, when it begins to drain",
@@ -51,7 +51,7 @@ module Fairlead
       # The blocks of Fairlead.on.
       attr_reader :of_process
 
-      # Adds +block+ for +event+ in this process and in those that are forked from it. Returns the block.
+      # Adds +block+ for +event+ in this process and its forks. Returns the block.
       def on(event, block)
         name = event.to_s.to_sym
         name = EVENT_ALIASES.fetch(name) { ALIASES.fetch(name, name) }
@@ -76,7 +76,7 @@ module Fairlead
       @blocks[name] = [*@blocks[name], block].freeze # a new Array, because the blocks of the old one may be running
     end
 
-    # Adds the blocks of others.
+    # Adds the blocks of other Hooks.
     def concat(others)
       others.names.each { |name| others.blocks(name).each { |block| add(name, block) } }
     end
@@ -87,7 +87,7 @@ module Fairlead
     # The names for which there are blocks.
     def names = @blocks.keys
 
-    # Whether there are blocks of that name, here or in the Hooks that run after these.
+    # True if there are blocks of that name, here or in the Hooks that run after these.
     def any?(name) = @blocks.key?(name) || @others&.any?(name) || false
 
     # Runs the blocks of that name; exceptions go to +log+.

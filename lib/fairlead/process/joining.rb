@@ -1,14 +1,14 @@
 # frozen_string_literal: true
 
 module Fairlead
-  # The start of a program that the supervisor has started to load the application anew: takes what the supervisor shares, and opens
-  # what only the new configuration names.
+  # The start of a program that the supervisor has started to load the application again: takes everything that the supervisor
+  # shares, and opens only additions of the new configuration.
   #
-  #   phased       new code, with the addresses and logs of before
+  #   phased       new code, with the previous addresses and logs
   #   hot          new code and a new configuration
-  #   replacement  for a process that was lost: with the certificates of those that serve, too
+  #   replacement  for a lost process: also with the certificates of the running processes
   class Joining
-    # How long the first messages may take, in seconds. The supervisor has sent them before it started this program.
+    # Seconds that the first messages may take. The supervisor has sent them before it started this program.
     PATIENCE = 10
 
     attr_reader :number, :kind
@@ -32,13 +32,13 @@ module Fairlead
     def hot? = kind == :hot
     def replacement? = kind == :replacement
 
-    # Ends this process with the supervisor, while it loads the application. Raises Error if that has ended.
+    # Ends this process with the supervisor, while it loads the application. Raises Error if the supervisor has already ended.
     def watch_supervisor
       raise Error, "the supervisor is gone" unless Native.end_with_parent!(Integer(@supervisor, 10))
     end
 
-    # Opens what +service+ needs. Raises Error; then what was opened is removed. The block checks a new configuration: it gets the
-    # Inherited.
+    # Opens the listeners and files of +service+. Raises Error and removes them if that fails. The block checks a new
+    # configuration: it gets the Inherited.
     def open(service)
       @service = service
       return service.adopt(@descriptors, @bindings, kept: @kept) unless hot?
@@ -53,32 +53,32 @@ module Fairlead
       raise
     end
 
-    # Removes what was opened here: the supervisor does not know of it.
+    # Removes everything that was opened here: the supervisor does not know of it.
     def close
       @sockets&.remove
       @service&.close
     end
 
-    # Where the control server can be reached, and its secret; nil without one.
+    # The address of the control server and its secret; nil without one.
     def control
       return [@url, @token] if @url && !hot?
 
       @sockets&.url && [@sockets.url, @sockets.token]
     end
 
-    # The Role of this process: it gets its link, the Native::Shared, the number of its generation, and this.
+    # The Role of this process: it gets its link, the Native::Shared, the number of its generation, and this object.
     def role = (@service.configuration.supervised? ? Spawner : Sole).new(@service, @link, @shared, Integer(number, 10), joining: self)
 
     # The settings for the supervisor.
     def settings = SupervisorSettings.new(@service, pid: Integer(@supervisor, 10), sockets: @sockets)
 
-    # What the supervisor needs to adopt the memory that was made here; nothing if it shares its own.
+    # The descriptors with which the supervisor adopts memory that was made here; none if it shares its own.
     def shared_descriptors = @other ? @shared.descriptors : []
 
-    # The supervisor has taken over what was opened. The processes that are forked from this one must not have it.
+    # The supervisor has taken over the new sockets. Processes that are forked from this one must not have them.
     def reported = @sockets&.close
 
-    # The configuration of this process counts from now on.
+    # Applies the configuration of this process from now on.
     def adopted
       return unless hot?
 
@@ -96,8 +96,8 @@ module Fairlead
 
     def same_version?(protocol, layout) = protocol == SupervisorSettings::PROTOCOL.to_s && layout == Native::Shared::LAYOUT
 
-    # Tells a supervisor of another version which program can supervise this process and its workers. Returns the memory for them.
-    # A process in the place of a lost one would have to share with others.
+    # Tells a supervisor of another version which program can supervise this process and its workers. Returns the memory for
+    # them. A process that replaces a lost one would have to share memory with others.
     def introduce_other_version
       raise Error, "the new code has Fairlead #{VERSION}, which cannot share with what runs; use a hot restart (USR2)" if replacement?
 
@@ -106,7 +106,7 @@ module Fairlead
       Native::Shared.new(Worker::MOST, 0)
     end
 
-    # Takes the listeners. Returns the settings of the certificates that the processes of the server have, by the keys of the addresses.
+    # Takes the listeners. Returns the settings of the certificates of the running processes, by the keys of the addresses.
     def take_rest
       kept = {}
       while (message = receive)

@@ -1,12 +1,12 @@
 # frozen_string_literal: true
 
-# The errors below are rescued even where no file can be opened any more.
+# The errors below are rescued even if no file can be opened any more.
 require "fairlead/error"
 
 module Fairlead
-  # Starts the server that a configuration describes: for the command, opens everything, forks the first process and becomes the native
-  # supervisor; for an application that is an object, supervises from here, and serves here if there are no workers. In a program that a
-  # supervisor has started to load the application anew, does that part instead.
+  # Starts the server of a configuration. For the command, opens listeners and files, forks the first process and becomes the
+  # native supervisor. For an application that is an object, supervises from this process, and serves here if there are no
+  # workers. In a program that a supervisor has started to load the application again, does that part instead.
   class Launcher
     class << self
       # The launcher of this process, or of the process that has forked it. nil before the start, and in a program that only
@@ -22,11 +22,11 @@ module Fairlead
 
     attr_reader :configuration
 
-    # The id of the process that has the application and forks the workers, or of the only process.
+    # The id of the process that has the application and forks the workers, or of the sole process.
     attr_reader :pid
 
-    # +app+: an application to serve instead of that of the rackup file. +log+: an EventLog, a Logger or what Server takes, in
-    # place of the log of the configuration.
+    # +app+: an application that replaces the one of the rackup file. +log+: an EventLog, a Logger or any log that Server takes;
+    # it replaces the configured log.
     def initialize(configuration, app: nil, log: nil)
       @configuration = configuration
       @given = !app.nil?
@@ -55,16 +55,16 @@ module Fairlead
       Launcher.current = nil
     end
 
-    # Asks the server to end, from any thread and, but for workers, from a trap.
+    # Asks the server to end, from any thread and, except in workers, from a trap.
     def stop = @server&.stop_later
 
-    # What it listens on, once it does.
+    # Its open listeners.
     def listeners = @service ? @service.listeners.to_a : []
 
-    # Their ports; Unix sockets have none.
+    # The ports of the listeners; Unix sockets have none.
     def connected_ports = listeners.filter_map(&:port)
 
-    # This process is a spawner or a worker now. +role+: asks the supervisor to end in its place.
+    # This process has become a spawner or a worker. +role+: asks the supervisor to end, instead of this launcher.
     def continue_as(role)
       @server = role
       @pid = Process.pid unless role.is_a?(Worker)
@@ -72,7 +72,7 @@ module Fairlead
 
     private
 
-    # Whether this process serves itself: an application that it has been given, and no workers.
+    # True if this process itself serves: it has been given an application, and there are no workers.
     def resident? = @given && !@configuration.supervised?
 
     def be_server
@@ -89,7 +89,7 @@ module Fairlead
       Control::OwnStats.know
     end
 
-    # +role+: what this process does beside that.
+    # +role+: the Role of this process besides supervising.
     def supervise(start, role = nil)
       @server = start.embed
       status = @server.run(role)
@@ -98,7 +98,7 @@ module Fairlead
       status
     end
 
-    # Takes part in a server that runs.
+    # Joins a running server.
     def join(link)
       joining = Joining.new(link)
       joining.watch_supervisor
@@ -120,7 +120,7 @@ module Fairlead
       Process.setproctitle(self.class.title(@configuration))
     end
 
-    # Behind the redirection, so that it stands in the files.
+    # Comes after the redirection, so that the text is in the files.
     def announce_settings
       @configuration.warnings.each { |text| @log.warning(text) }
       @log.configuration(@configuration) if @configuration.log_config?

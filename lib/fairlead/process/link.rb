@@ -4,10 +4,10 @@ require "socket"
 
 module Fairlead
   # One end of the connection between the supervisor and one of its processes: a socket pair that keeps messages apart. A
-  # message has a kind, fields (text), and descriptors. When a process ends, the other one reads the end of the stream, so
-  # neither has to watch for the other's death by other means.
+  # message has a kind, fields (text), and descriptors. When a process ends, the other side reads the end of the stream, so
+  # neither needs another way to notice the other's death.
   class Link
-    # +kind+: a Symbol. +fields+: Strings. +ios+: what was sent as descriptors.
+    # +kind+: a Symbol. +fields+: Strings. +ios+: the descriptors of the message.
     Message = Struct.new(:kind, :fields, :ios) do
       def number(index = 0) = Integer(fields.fetch(index), 10)
 
@@ -20,24 +20,24 @@ module Fairlead
 
     SEPARATOR = "\0"
 
-    # The longest text of a field, in bytes; the rest of it is cut off.
+    # The longest text of a field, in bytes; longer texts are cut.
     LONGEST_FIELD = 4000
 
     # The longest message that can be received, in bytes.
     LONGEST_MESSAGE = 64 * 1024
 
-    # How long a message may wait for room, and how often that is tried, in seconds.
+    # Seconds that a message may wait for room, and seconds between two attempts.
     PATIENCE = 30
     PAUSE = 0.05
 
-    # The number of listeners that one message carries; the system allows 253 descriptors.
+    # Number of listeners in one message; the system allows 253 descriptors.
     PART = 200
 
     class << self
-      # The two ends of a new one.
+      # The two ends of a new link.
       def pair = UNIXSocket.pair(Socket::SOCK_SEQPACKET).map { |socket| new(socket) }
 
-      # The end with that descriptor, which this process has inherited.
+      # The end with an inherited descriptor.
       def adopt(descriptor) = new(UNIXSocket.for_fd(descriptor))
     end
 
@@ -55,8 +55,8 @@ module Fairlead
 
     def close = @socket.close
 
-    # Sends a message. +ios+: objects with a descriptor, or descriptors. Returns false if the other end is closed, or takes nothing
-    # any more.
+    # Sends a message. +ios+: objects with a descriptor, or descriptors. Returns false if the other end is closed, or takes no
+    # more messages.
     def send(kind, *fields, ios: [])
       text = [kind, *fields.map { |field| clean(field) }].join(SEPARATOR)
       ios = ios.map { |io| io.is_a?(Integer) ? IO.for_fd(io, autoclose: false) : io.to_io }
@@ -66,8 +66,8 @@ module Fairlead
       false
     end
 
-    # Sends a message as soon as there is room for it, and waits for that no longer than PATIENCE. Not for a main loop. Returns false as
-    # #send does.
+    # Sends a message as soon as there is room for it, and waits at most PATIENCE. Not for a main loop. Returns false as #send
+    # does.
     def send_soon(kind, *fields, ios: [])
       deadline = now + PATIENCE
       until (sent = send(kind, *fields, ios: ios)) || closed? || now > deadline
@@ -76,10 +76,10 @@ module Fairlead
       sent
     end
 
-    # Sends listeners, in as many messages as they take. Returns false as #send does.
+    # Sends listeners, in as many messages as necessary. Returns false as #send does.
     def send_listeners(ios) = ios.each_slice(PART).all? { |part| send(:listeners, ios: part) }
 
-    # The next Message, GONE, or nil if there is none now.
+    # The next Message, GONE, or nil if no message has arrived.
     def receive
       text, _, _, *controls = @socket.recvmsg_nonblock(LONGEST_MESSAGE, 0, nil, scm_rights: true, exception: false)
       return if text == :wait_readable

@@ -1,14 +1,14 @@
 # frozen_string_literal: true
 
 module Fairlead
-  # The program of the supervisor that belongs to this version, for a server that one of another version supervises. That is going to be
-  # replaced by it, so it must be certain before that it runs here.
+  # The supervisor program of this version, for a server that a supervisor of another version runs. It will replace that
+  # supervisor, so we must know before that it runs here.
   module OtherSupervisor
-    # How long it may take to say its versions, in seconds.
+    # Seconds that the program may take to print its versions.
     PATIENCE = 10
 
     class << self
-      # Its absolute path. Raises Error.
+      # The absolute path of the program. Raises Error.
       def find
         path = File.expand_path(NativeProgram.find(FirstStart::PROGRAM, "the supervisor"))
         said = ask(path)

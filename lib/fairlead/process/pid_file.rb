@@ -1,13 +1,14 @@
 # frozen_string_literal: true
 
 module Fairlead
-  # The file with the id of the supervisor, which writes it. Here is the check before a start. The file of a process that no longer
-  # runs is overwritten.
+  # The file with the id of the supervisor, which writes it. Here is the check before a start. If the process of the file no
+  # longer runs, the file is overwritten.
   class PidFile
-    # More than a process id takes, in bytes.
+    # More bytes than a process id takes.
     LONGEST = 64
 
-    # Raises PidFileError if the file is none of a server; changes nothing. +running+: also if its process runs, unless that is +owner+.
+    # Raises PidFileError if the file does not belong to a server; changes nothing. +running+: also if its process runs, unless
+    # it is +owner+.
     def self.check(path, running: false, owner: nil)
       new(SystemText.absolute(path)).check(running: running, owner: owner)
     end

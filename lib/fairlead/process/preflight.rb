@@ -1,17 +1,16 @@
 # frozen_string_literal: true
 
 module Fairlead
-  # Finds out what would keep a server from starting, as far as that is known without listening, loading the application or changing
-  # anything. `--check` and each start run it, so that both refuse the same. What may have changed by the start is left to it: an
-  # address that another process has, a pid file of a server that runs.
+  # Finds problems that would keep a server from starting, as far as they are known without listening, loading the application
+  # or changing anything. `--check` and each start run it, so that both refuse the same. The start itself checks everything that
+  # may change until then: an address in use by another process, the pid file of a running server.
   class Preflight
-    # The one of `--check`.
+    # The Preflight of `--check`.
     def self.of_check(configuration) = new(configuration, app: configuration.app, by_hand: true)
 
-    # +app+: an application that takes the place of that of the rackup file. +by_hand+: whether somebody only wants to know, so that what
-    # a server could do without is refused, too. +activated+: whether systemd has passed sockets, which may take the place of all
-    # addresses. The block says of a Binding whether it is open. The current folder is that of the
-    # configuration.
+    # +app+: an application that replaces the one of the rackup file. +by_hand+: true if a user only asks, so that optional
+    # parts are refused, too. +activated+: true if systemd has passed sockets, which may replace all addresses. The block
+    # returns true for an open Binding. The current folder is the folder of the configuration.
     def initialize(configuration, app: nil, by_hand: false, activated: false, &open)
       @configuration = configuration
       @app = app
@@ -34,7 +33,7 @@ module Fairlead
 
     private
 
-    # A configuration file has loaded those that it names. Only that finds a plugin which a gem contains.
+    # A configuration file has already loaded the plugins that it names. Only loading finds a plugin in a gem.
     def load_plugin(name)
       Plugins.load(name)
     rescue Error

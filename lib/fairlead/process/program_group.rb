@@ -1,10 +1,10 @@
 # frozen_string_literal: true
 
 module Fairlead
-  # A program for which this process waits, and the processes that it starts. They are a process group of their own, so that none of
-  # them is left behind if the program takes too long.
+  # A program for which this process waits, and the processes that it starts. They are a separate process group, so that all of
+  # them can be ended if the program takes too long.
   class ProgramGroup
-    # How long it waits until the system knows of the end, in seconds.
+    # Seconds that it waits until the system reports the end.
     PATIENCE = 1
 
     # Starts the program; as Process.spawn.
@@ -12,14 +12,14 @@ module Fairlead
       @pid = Process.spawn(*command, **options, pgroup: true)
     end
 
-    # Waits for the program, not for what it has started. Returns its Process::Status, nil if other code in this process has taken
-    # that, or :late. +limit+: a RunningTime::Limit.
+    # Waits for the program, not for processes that it has started. Returns its Process::Status; nil if other code in this
+    # process has taken the status; or :late. +limit+: a RunningTime::Limit.
     def wait(limit)
       @ended = limit.wait { |seconds| waiter.join(seconds) }
       @ended ? waiter.value : :late
     end
 
-    # Kills all of them, unless the program has ended by itself.
+    # Kills the whole group, unless the program has ended by itself.
     def stop
       return if @ended
 
@@ -31,7 +31,7 @@ module Fairlead
 
     private
 
-    # Begins late: as long as nobody has waited for the program, the system gives its id to no other one.
+    # Begins late: until a process waits for the program, the system gives its id to no other process.
     def waiter = @waiter ||= Process.detach(@pid)
 
     def kill

@@ -3,11 +3,11 @@
 require "fairlead/process/sole"
 
 module Fairlead
-  # A Sole in the process of the program that has handed over the application. The supervisor is a native thread of the same process
-  # and gets the signals; the two speak over a link, as if they were two processes. After a restart another process serves, and
-  # only the supervisor goes on here.
+  # A Sole in the process of the program that has handed over the application. The supervisor is a native thread of the same
+  # process and gets the signals; the two communicate over a link, as if they were two processes. After a restart another
+  # process serves, and only the supervisor goes on here.
   class Resident < Sole
-    # As Sole#run. An exception, such as one that another thread raises in this one, ends the whole server.
+    # As Sole#run. An exception, for example from another thread's Thread#raise, ends the whole server.
     def run
       super
     rescue Exception => e # rubocop:disable Lint/RescueException -- it goes on
@@ -33,14 +33,14 @@ module Fairlead
       @engine&.stop
     end
 
-    # The supervisor waits for it. A process that the application has forked may still have the descriptor.
+    # The supervisor waits for it. A forked process of the application may still have the descriptor.
     def leave_server
       @link.to_io.shutdown
     rescue SystemCallError, IOError
       nil
     end
 
-    # The supervisor does not wait any longer.
+    # The supervisor has stopped waiting.
     def supervisor_gone
       @link.close
       halt

@@ -1,15 +1,15 @@
 # frozen_string_literal: true
 
 module Fairlead
-  # The command that has started this process, so that it can be run again: the same words, in the same folder. If that is a
-  # symbolic link to a release, it is followed anew. What Bundler has set up for the old release is left out; see BundleExec.
+  # The command that has started this process, so that it can be run again: the same words, in the same folder. If the folder is
+  # a symbolic link to a release, the link is resolved again. Bundler's setup for the old release is left out; see BundleExec.
   class RestartCommand
     # Variables that are for this process only.
     PRIVATE = [*Inherited::SYSTEMD, "FAIRLEAD_SPAWNER"].freeze
 
     class << self
-      # Notes the command of this process; to be called before anything changes its folder, its title or its environment.
-      # Later calls change nothing.
+      # Notes the command of this process; call it before anything changes its folder, its title or its environment. Later calls
+      # change nothing.
       def note(environment = ENV)
         return @current if @current
 
@@ -23,25 +23,25 @@ module Fairlead
         @current = new(words.one? ? [] : [RbConfig.ruby, *words.drop(1)], folder(environment), variables)
       end
 
-      # The one that was noted. Raises RuntimeError if none was.
+      # The noted command. Raises RuntimeError if none was noted.
       def current = @current || raise("RestartCommand.note was not called")
 
       private
 
-      # The words as the system has them, with the flags of Ruby. A program that has given itself a title shows one word: without the
-      # others, Ruby would run its standard input.
+      # The words as the system shows them, with the flags of Ruby. A program that has changed its title shows one word: without
+      # the others, Ruby would run its standard input.
       def words_of_process
         File.binread("/proc/self/cmdline").split("\0")
       rescue SystemCallError
         [RbConfig.ruby, $PROGRAM_NAME, *ARGV].map(&:b)
       end
 
-      # A process that was started beside another one starts further ones as that one does.
+      # A process that runs beside another one starts further processes in the same way.
       def without_file_beside(words)
         words[-2] == "-P" && words.last.match?(OF_SPAWNER) ? words[...-2] : words
       end
 
-      # The shell's name for the current folder, which has the symbolic links.
+      # The shell's name for the current folder, which keeps the symbolic links.
       def folder(environment)
         named = environment["PWD"].to_s
         File.identical?(named, ".") ? named : Dir.pwd
@@ -49,7 +49,7 @@ module Fairlead
         raise Error, "the current folder has been removed; change to one that exists"
       end
 
-      # The environment without what Bundler has put there. The Gemfile of this folder is found again in the new one.
+      # The environment without Bundler's additions. The new process finds the Gemfile of its folder again.
       def original(environment)
         variables = environment.to_h.except(*PRIVATE)
         kept = variables.filter_map { |name, value| [name.delete_prefix("BUNDLER_ORIG_"), value] if name.start_with?("BUNDLER_ORIG_") }.to_h
@@ -65,16 +65,16 @@ module Fairlead
 
     attr_reader :words, :folder, :environment
 
-    # Runs a command with a pid file of its own, beside a process that has the file of the first word.
+    # Runs a command with its own pid file, beside a process that has the file of the first word.
     BESIDE = 'exec "$@" -P "$0.spawner$$"'
 
-    # Has rackup or Rails leave the terminal, which has happened already.
+    # Flags for rackup or Rails to leave the terminal; that has already happened.
     DAEMON = %w[-D --daemonize -d --daemon].freeze
 
-    # The end of the path of that file.
+    # The end of the path of the pid file above.
     OF_SPAWNER = /\.spawner\d+\z/
 
-    # +environment+: of the process that it starts.
+    # +environment+: of the process that is started.
     def initialize(words, folder, environment)
       @words = words.map { |word| word.dup.freeze }.freeze
       @folder = folder
@@ -88,9 +88,9 @@ module Fairlead
       @words = words.dup.freeze
     end
 
-    # The command is that of another program, such as rackup or `rails server`. If that has written +pid_file+, it will do so again,
-    # before it knows what it is to be, and refuses to start when it finds that of a process that runs. +command+: what it says to start
-    # it again with. +daemon+: whether it has left the terminal, which new code beside it is not to do.
+    # The command belongs to another program, such as rackup or `rails server`. If that program has written +pid_file+, it will
+    # write it again before it knows its role, and refuses to start if the file names a running process. +command+: the command
+    # that starts the program again. +daemon+: true if it has left the terminal; new code beside it must not do so.
     def foreign(pid_file: nil, command: nil, daemon: false)
       require "shellwords"
       @words = @words.reject { |word| DAEMON.include?(word) }.freeze if daemon
@@ -101,7 +101,7 @@ module Fairlead
     # The absolute path of the pid file that another program, such as rackup, has written for itself; nil if there is none.
     def pid_file = (SystemText.absolute(@pid_file, @folder) if @pid_file)
 
-    # The words that start it as a process beside this one, which keeps its pid file.
+    # The words that start the command in a process beside this one, which keeps its pid file.
     def words_beside = writes_pid_file? ? ["/bin/sh", "-c", BESIDE, @pid_file, *words] : words
 
     private

@@ -1,11 +1,11 @@
 # frozen_string_literal: true
 
 module Fairlead
-  # What a process is: a Spawner or a Worker. It may become the other one: a worker is forked from a spawner, and for a refork a
-  # worker turns into a spawner. The new role starts where the old one has started, so the stack, and what it keeps alive, does
-  # not grow from one to the next.
+  # The role of a process: a Spawner or a Worker. A role may turn into the other one: a worker is forked from a spawner, and for
+  # a refork a worker becomes a spawner. The new role starts on the same stack frame as the old one, so the stack, and the
+  # objects that it keeps alive, do not grow.
   module Role
-    # Runs +role+, and whatever it becomes; returns the exit status.
+    # Runs +role+ and each role that it turns into; returns the exit status.
     def self.run(role)
       loop { role = catch(:become) { return role.run } }
     end

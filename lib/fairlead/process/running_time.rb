@@ -1,19 +1,20 @@
 # frozen_string_literal: true
 
 module Fairlead
-  # Seconds in which this process could run. The monotonic clock also counts while the process is stopped: `docker pause`, a frozen
-  # virtual machine, SIGSTOP. After such a pause every deadline would be over, although nobody had the time to meet it.
+  # Seconds in which this process could run. The monotonic clock also counts while the process is stopped: `docker pause`, a
+  # frozen virtual machine, SIGSTOP. After such a pause every deadline would be over, although the process had no time to meet
+  # it.
   #
-  # The owner looks at the clock at short intervals. A look that is late by more than TOLERANCE shows a pause, but for the time in
-  # which the process has used a processor: a thread that holds the GVL makes looks late, too.
+  # The owner reads the clock at short intervals. A reading that is late by more than TOLERANCE shows a pause, minus the
+  # processor time that the process has used: a thread that holds the GVL makes readings late, too.
   class RunningTime
-    # How late a look may be until the delay counts as a pause, in seconds.
+    # Seconds by which a reading may be late before the delay counts as a pause.
     TOLERANCE = 0.25
 
-    # How many pauses are remembered: more than fit into any timeout.
+    # Number of pauses to remember: more than fit into any timeout.
     MEMORY = 200
 
-    # The time at the last look.
+    # The time at the last reading.
     attr_reader :now
 
     # +used+: returns the processor time of the process. The block returns the time of the monotonic clock. Both in seconds.
@@ -25,7 +26,7 @@ module Fairlead
       @pauses = []
     end
 
-    # Looks; +within+: the longest time that should have passed since the last look, in seconds. Returns the time.
+    # Reads the clock. +within+: the longest expected time since the last reading, in seconds. Returns the time.
     def look(within)
       seen = @clock.call
       passed = seen - @seen
@@ -46,7 +47,7 @@ module Fairlead
 
     private
 
-    # Processor time since the last look.
+    # Processor time since the last reading.
     def used_since = @used.call - @used_before
 
     def note_pause(from, to)
@@ -54,9 +55,9 @@ module Fairlead
       @pauses.shift if @pauses.size > MEMORY
     end
 
-    # A time limit on which only running time counts.
+    # A time limit that counts only running time.
     class Limit
-      # The longest time between two looks, in seconds.
+      # The longest time between two readings, in seconds.
       STEP = 1.0
 
       # +seconds+: nil for no limit.
@@ -65,8 +66,8 @@ module Fairlead
         @clock = RunningTime.new
       end
 
-      # Calls the block with the time for which it may wait, until it returns something true or the limit is reached. Returns what
-      # it has returned last.
+      # Calls the block with the time for which it may wait, until the block returns a true value or the limit is reached.
+      # Returns the last result of the block.
       def wait
         spend(STEP)
         loop do

@@ -23,8 +23,8 @@ module Fairlead
 
     def draining? = @draining == true
 
-    # Ends once everything that has arrived is finished. A thread waits for that, so that signals are still handled; if the system
-    # has no room for one, this one does. +how+: see Engine#drain.
+    # Ends once all requests that have arrived are finished. A thread waits for that, so that signals are still handled; if the
+    # system has no room for a thread, this thread waits. +how+: see Engine#drain.
     def drain(**how)
       return if draining?
 

@@ -4,7 +4,7 @@ module Fairlead
   # Signals, and other events that the main loop waits for. A trap only queues the event and wakes the loop through a pipe
   # (https://cr.yp.to/docs/selfpipe.html); the loop acts on it, outside the trap.
   class Signals
-    # Whether this is a trap, in which nothing may be waited for: Ruby refuses to lock a Mutex there.
+    # True in a trap. A trap must not wait for anything: Ruby refuses to lock a Mutex there.
     def self.in_trap?
       Mutex.new.synchronize { false }
     rescue ThreadError
@@ -17,7 +17,7 @@ module Fairlead
       @previous = {}
     end
 
-    # What each signal asks a server for, whether it has workers or not. INFO is BSD's name of what Linux uses PWR for.
+    # Requests to a server, with and without workers, by signal. INFO is the name of PWR on BSD.
     REQUESTS = {
       TERM: :stop, INT: :stop, QUIT: :halt, HUP: :hang_up, TTIN: :add_worker, TTOU: :remove_worker, USR1: :phased_restart, USR2: :restart,
       URG: :refork, PWR: :backtraces, INFO: :backtraces
@@ -26,27 +26,27 @@ module Fairlead
     # Variables that leave a signal to the application => the signal.
     SKIPPED = { "PUMA_SKIP_SIGUSR2" => "USR2" }.freeze
 
-    # Traps these signals ("TERM", "INT"); they arrive as events of their names (:TERM, :INT). In a process that the application has
-    # forked, a signal does what it does by default.
+    # Traps these signals ("TERM", "INT"); they arrive as events of their names (:TERM, :INT). In a process that the application
+    # has forked, a signal has its default effect.
     def trap(*names)
       pid = Process.pid
       names.each { |name| replace(name) { Process.pid == pid ? push(name.to_sym) : default(name) } }
     end
 
-    # Those of +names+ that the system has and nobody wants to be left alone.
+    # The signals of +names+ that the system has and that no variable excludes.
     def self.known(*names, environment: ENV)
       skipped = SKIPPED.select { |variable, _| environment.key?(variable) }.values
       names.map(&:to_s).intersection(Signal.list.keys) - skipped
     end
 
-    # Does nothing on these signals. "IGNORE" would do the same here, but the programs that this process starts would ignore them, too
-    # (execve(2)).
+    # Makes these signals do nothing. "IGNORE" would do the same here, but programs started by this process would ignore them,
+    # too (execve(2)).
     def ignore(*names)
       names.each { |name| replace(name) { nil } }
     end
 
-    # Makes these signals end the process at once, with the status that a shell would report. Raising instead could interrupt
-    # a +require+, which RubyGems turns into an error of its own. The block is called before, in the trap.
+    # Makes these signals end the process at once, with the status that a shell would report. An exception could interrupt a
+    # +require+, and RubyGems would turn it into its own error. The block is called before, in the trap.
     def exit_on(*names, &before)
       names.each do |name|
         replace(name) do
@@ -71,8 +71,8 @@ module Fairlead
       nil
     end
 
-    # Waits for events, or until one of +ios+ is readable, for +seconds+ at most. Returns the events and the readable ones
-    # of +ios+, if any.
+    # Waits for events, or until one of +ios+ is readable, for +seconds+ at most. Returns the events and the readable +ios+, if
+    # any.
     def wait(seconds = nil, *ios)
       readable, = IO.select([@reader, *ios], nil, nil, seconds)
       nil while @reader.read_nonblock(1024, exception: false).is_a?(String)

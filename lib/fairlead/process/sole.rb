@@ -5,8 +5,8 @@ require "fairlead/process/role"
 require "fairlead/process/serving"
 
 module Fairlead
-  # The process of a server without workers: it loads the application, as a Spawner does, and serves by itself, as a Worker does. It
-  # drains when the supervisor asks for it, and when the supervisor is gone.
+  # The process of a server without workers: it loads the application like a Spawner, and serves like a Worker. It drains when
+  # the supervisor asks for it, and when the supervisor has ended.
   #
   #   loading ──▶ waiting ──serve──▶ serving ──drain, end──▶ ended
   class Sole
@@ -53,8 +53,8 @@ module Fairlead
 
     private
 
-    # A Ctrl-C reaches every process of the terminal; the supervisor decides what to do. While the application is being loaded, TERM
-    # raises (EarlySignals), so that it can tidy up.
+    # A Ctrl-C reaches every process of the terminal; the supervisor decides about it. While the application is being loaded,
+    # TERM raises (EarlySignals), so that the application can clean up.
     def prepare_process
       @supervisor = Process.ppid
       Launcher.current&.continue_as(self)
@@ -64,7 +64,7 @@ module Fairlead
       Native.end_with_link!(@link.fileno, @service.configuration.shutdown_timeout + Worker::EXIT_GRACE)
     end
 
-    # The supervisor has to prepare for a new configuration, and former processes may still serve.
+    # The supervisor has to prepare for a new configuration, and previous processes may still serve.
     def wait_for_place
       @steward.report(@supervisor)
       take_signals
@@ -78,7 +78,7 @@ module Fairlead
 
     def serve_there
       engine.start
-      @service.listeners.close # the engine has descriptors of its own, and closes them when it drains
+      @service.listeners.close # the engine has its own descriptors, and closes them when it drains
       @shared.beat(@slot)
       @link.send(:booted)
       serve(@link, heartbeat: @steward.pause) { |event| act_on(event) }
@@ -120,7 +120,7 @@ module Fairlead
       @index = message.number(0)
       @slot = message.number(1)
       @place = true
-      message.ios.each(&:close) # it has no siblings to hear from
+      message.ios.each(&:close) # it has no siblings to get messages from
     end
 
     def end_server

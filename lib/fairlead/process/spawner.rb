@@ -4,30 +4,30 @@ require "fairlead/process/link"
 require "fairlead/process/role"
 
 module Fairlead
-  # The process that loads the application (with `preload`) and forks the workers of one generation. Whatever runs beside the
-  # application, such as plugins and the hooks of Puma's "master", runs here. It is forked from the supervisor, or a program of
-  # its own, or a worker that has stopped serving (a refork). It ends when the supervisor asks for it, or is gone.
+  # The process that loads the application (with `preload`) and forks the workers of one generation. Plugins and the hooks of
+  # Puma's "master" run here, beside the application. It is forked from the supervisor, or is a separate program, or was a
+  # worker that has stopped serving (a refork). It ends when the supervisor asks for it, or has ended.
   #
   #   loading ──▶ waiting ──fork──▶ waiting … ──end──▶ ended
   class Spawner
     include Role
 
-    # The environment variable that has the descriptor of the link, in a program of its own.
+    # The environment variable with the descriptor of the link, in a separate program.
     VARIABLE = "FAIRLEAD_SPAWNER"
 
     class << self
-      # The link of this process to the supervisor that has started it as a spawner; nil in others.
+      # The link to the supervisor that has started this process as a spawner; nil in other processes.
       def inherited_link(environment = ENV)
         descriptor = environment.delete(VARIABLE)
         @link = Link.adopt(Integer(descriptor, 10)) if descriptor
       end
 
-      # Tells the supervisor, if this is a spawner, why it cannot start. Returns whether it has been told.
+      # If this is a spawner, tells the supervisor why it cannot start. Returns true if the supervisor was told.
       def report_failure(error) = @link&.send(:failed, error.message) || false
     end
 
-    # +link+: to the supervisor. +shared+: as for Engine. +number+: of the generation. +warm+: whether this process was a worker,
-    # so that the application is loaded. +joining+: the Joining, in a program of its own.
+    # +link+: to the supervisor. +shared+: as for Engine. +number+: of the generation. +warm+: true if this process was a
+    # worker, so that the application is loaded. +joining+: the Joining, in a separate program.
     def initialize(service, link, shared, number, warm: false, joining: nil)
       @service = service
       @log = service.log
@@ -48,7 +48,7 @@ module Fairlead
       load
       serve
       @steward.close
-      @service.listeners.close # nobody else may be waiting for the address in vain
+      @service.listeners.close # otherwise the next server on the address might wait in vain
       run_hooks(:after_stopped)
       @plugins.stopped
       @log.stopped if @server_ends && !@log.plain?
@@ -69,8 +69,8 @@ module Fairlead
 
     private
 
-    # A Ctrl-C reaches every process of the terminal; the supervisor decides what to do. Nothing is asked to finish here while
-    # the application is being loaded.
+    # A Ctrl-C reaches every process of the terminal; the supervisor decides about it. While the application is being loaded,
+    # this process has nothing to finish.
     def prepare_process
       @pid = Process.pid
       @supervisor = Process.ppid
@@ -87,7 +87,7 @@ module Fairlead
       run_hooks(:before_fork) unless @warm
     end
 
-    # Collects garbage, so that workers share memory: pages with old objects are seldom written to.
+    # Collects garbage, so that workers share memory: pages with old objects are rarely written to.
     def warm_up = Process.respond_to?(:warmup) ? Process.warmup : GC.start
 
     def serve
@@ -126,7 +126,7 @@ module Fairlead
       @service.listeners.close
     end
 
-    # A worker that has ended, for the hook; +process_status+ has the usual questions of a Process::Status.
+    # A worker that has ended, for the hook; +process_status+ has the methods of a Process::Status.
     Ended = Struct.new(:index, :pid, :process_status)
     Status = Struct.new(:exitstatus, :termsig) do
       def signaled? = !termsig.nil?
@@ -149,8 +149,8 @@ module Fairlead
       @plugins.will_restart
     end
 
-    # The worker is forked by a process that ends at once, which makes it a child of the supervisor. +socket+: the worker's end of
-    # its link. +mailbox+: the descriptors of its mailbox.
+    # A process that ends at once forks the worker, which makes it a child of the supervisor. +socket+: the worker's end of its
+    # link. +mailbox+: the descriptors of its mailbox.
     def fork_worker(index, slot, (socket, *mailbox))
       link = Link.new(socket)
       @shared.adopt_mailbox(slot, mailbox.map(&:fileno))
@@ -161,7 +161,7 @@ module Fairlead
       run_hooks(:after_worker_fork, index)
     end
 
-    # Calls the block in a new process that is no child of this one. Returns in this one only.
+    # Calls the block in a new process that is no child of this one. Returns only in this process.
     def fork_orphan(link)
       # In the new process, no thread is left that could be changing an offer.
       if (between = Tls::Offer.changing.synchronize { fork })

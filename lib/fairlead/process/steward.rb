@@ -1,14 +1,14 @@
 # frozen_string_literal: true
 
 module Fairlead
-  # What a process with the application does for its server, beside forking or serving: a Spawner and a Sole each have one. It reports
-  # the configuration, shows signs of life, answers questions about Ruby, and, as long as its generation is the current one, looks
-  # after the files of certificates and has certificates ordered.
+  # The part of a process with the application that works for its server, besides forking or serving: a Spawner and a Sole each
+  # have one. It reports the configuration, shows signs of life and answers questions about Ruby. As long as its generation is
+  # the current one, it looks after the files of certificates and has certificates ordered.
   class Steward
-    # How often it shows that it is alive, in seconds.
+    # Seconds between two signs of life.
     INTERVAL = 1.0
 
-    # +joining+: nil in the first process of a server, and in one that was a worker.
+    # +joining+: nil in the first process of a server, and in a process that was a worker.
     def initialize(service, link, joining: nil)
       @service = service
       @log = service.log
@@ -18,11 +18,12 @@ module Fairlead
       @reported = false
     end
 
-    # Tells the supervisor that the application is loaded, and the configuration. +pid+: of the supervisor, if it has forked this process.
+    # Tells the supervisor the configuration, and that the application is loaded. +pid+: the supervisor, if it has forked this
+    # process.
     def report(pid)
       settings = @joining ? @joining.settings : SupervisorSettings.new(@service, pid: pid)
       file = settings.file
-      Native.outlive_parent! # from now on its end shows in the link; another program may take its place
+      Native.outlive_parent! # from now on the link shows its end; another program may replace it
       ready = [file, *@joining&.shared_descriptors]
       (@link.send_listeners(settings.ios) && @link.send(:ready, ios: ready)) || raise(Error, "the supervisor takes no message")
       @reported = true
@@ -55,7 +56,7 @@ module Fairlead
       introduce_orders unless @introduced
     end
 
-    # Acts on a message; returns false if it is none for a steward.
+    # Acts on a message; returns false if the message is not for a steward.
     def act_on(message)
       case message.kind
       when :current then become_current
@@ -71,7 +72,7 @@ module Fairlead
       true
     end
 
-    # Ends what runs beside the application.
+    # Ends the work beside the application.
     def close
       @clerk&.close
       @service.tls.stop
@@ -81,7 +82,7 @@ module Fairlead
 
     # --- certificates
 
-    # +kind+: :kept for what the workers of this generation have from the start, or :certificates.
+    # +kind+: :kept for certificates that the workers of this generation have from the start, or :certificates.
     def send_certificates(kind, offer, settings)
       file = Tls::HandedOver.write(settings)
       @link.send_soon(kind, offer.key, offer.location, offer.fingerprint, ios: [file])
@@ -111,14 +112,14 @@ module Fairlead
       @service.tls.ask
     end
 
-    # The supervisor may have orders of a former generation.
+    # The supervisor may have orders of a previous generation.
     def introduce_orders
       @introduced = @clerk ? @clerk.introduce : @link.send(:acme_orders)
     end
 
     # --- questions
 
-    # Without a free descriptor there is no pipe, and nobody to answer.
+    # Without a free descriptor there is no pipe for an answer.
     def answer(what, pipe)
       return unless pipe
 

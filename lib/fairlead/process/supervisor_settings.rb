@@ -3,20 +3,20 @@
 require "json"
 
 module Fairlead
-  # The configuration of a server as plain data for the supervisor: crates/supervisor/src/settings.rs reads it. Open listeners are
-  # named by their places in a list of descriptors that travels beside it.
+  # The configuration of a server as plain data for the supervisor: crates/supervisor/src/settings.rs reads it. Open listeners
+  # are named by their places in a list of descriptors that is sent with it.
   class SupervisorSettings
-    # The version of everything that supervisor, spawners and workers say to each other.
+    # The version of all messages between supervisor, spawners and workers.
     PROTOCOL = 1
 
-    # What the plugin `tmp_restart` looks at.
+    # The file that the plugin `tmp_restart` watches.
     RESTART_FILE = "tmp/restart.txt"
 
     # The listeners that the settings name, in that order.
     attr_reader :ios
 
     # +service+: the Service. +pid+: the id of the supervisor. +sockets+: the Control::Sockets; nil if the supervisor keeps all
-    # addresses that it has, those of clients too.
+    # its addresses, including the addresses for clients.
     def initialize(service, pid:, sockets: nil)
       @service = service
       @configuration = service.configuration
@@ -25,7 +25,7 @@ module Fairlead
       name_listeners(sockets) if sockets
     end
 
-    # What JSON.generate takes.
+    # The input of JSON.generate.
     def to_h = @settings
 
     # The settings as JSON, in a file in memory.
@@ -101,7 +101,7 @@ module Fairlead
       }
     end
 
-    # Without a descriptor, it is a listener that the supervisor has.
+    # Without a descriptor, it is a listener of the supervisor.
     def describe(listener, binding)
       descriptor = @ios.push(listener).size - 1 unless listener.is_a?(Control::Sockets::Present)
       {

@@ -5,19 +5,19 @@ require "fairlead/process/role"
 require "fairlead/process/serving"
 
 module Fairlead
-  # A process that a spawner has forked to serve. It drains when the supervisor asks for it, and when the supervisor is gone. It
-  # may also be asked to become a spawner: then it drains first.
+  # A process that a spawner has forked to serve. It drains when the supervisor asks for it, and when the supervisor has ended.
+  # The supervisor may also ask it to become a spawner: then it drains first.
   class Worker
     include Serving
     include Role
 
-    # The most workers that a server can have, and so the number of slots of the scoreboard.
+    # The highest number of workers of a server, and so the number of slots of the scoreboard.
     MOST = Options.fetch(:workers).type.most
 
-    # How long a process may take to end once its requests have been aborted, in seconds.
+    # Seconds in which a process has to end once its requests have been aborted.
     EXIT_GRACE = 5
 
-    # How often it tells the supervisor that it is alive, in seconds.
+    # Seconds between two heartbeats to the supervisor.
     HEARTBEAT = 1.0
 
     # +link+: to the supervisor. +shared+ and +slot+: as for Engine. +index+: its number, for hooks.
@@ -55,7 +55,7 @@ module Fairlead
 
     private
 
-    # A Ctrl-C reaches every process of the terminal; the supervisor decides what to do.
+    # A Ctrl-C reaches every process of the terminal; the supervisor decides about it.
     def prepare_process
       Launcher.current&.continue_as(self)
       Process.setproctitle("fairlead: worker #{@index} [#{@service.configuration.tag}]")
@@ -70,7 +70,7 @@ module Fairlead
       @service.app
       @signals.trap("TERM", "QUIT", "HUP", "PWR")
       @engine.start
-      @service.listeners.close # the engine has descriptors of its own, and closes them when it drains
+      @service.listeners.close # the engine has its own descriptors, and closes them when it drains
     end
 
     # More often if worker_timeout is short.
@@ -129,7 +129,7 @@ module Fairlead
       leave
     end
 
-    # All threads that serve have ended; what the application has started besides goes on.
+    # All serving threads have ended; other threads of the application go on.
     def become_spawner
       run_hooks(:before_refork)
       @service.adopt_listeners(@listeners)

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 module Fairlead
-  # Loads the application from a rackup file, with Rack 2 or 3. If that fails, says where.
+  # Loads the application from a rackup file, with Rack 2 or 3. If that fails, reports the place of the error.
   module AppLoader
     # The application of a server that only serves the files of a folder. If the folder has a page for 404, the engine sends
     # that instead of the empty body.
@@ -20,7 +20,7 @@ module Fairlead
         present!(configuration.rackup) unless files_only?(configuration)
       end
 
-      # Whether only the files of a folder are served: there is no rackup file, and none was asked for.
+      # True if only the files of a folder are served: there is no rackup file, and none was named.
       def files_only?(configuration)
         !configuration.public_dir.nil? && !configuration.given?(:rackup) && !File.exist?(configuration.rackup)
       end
@@ -41,7 +41,7 @@ module Fairlead
         @middleware |= [middleware]
       end
 
-      # Whether a line feed separates the values of a header, as in the SPEC of Rack 2.
+      # True if a line feed separates the values of a header, as in the SPEC of Rack 2.
       def field_lists?
         return false unless defined?(Rack)
 
@@ -62,8 +62,8 @@ module Fairlead
         raise AppLoadError.new(path, nil, "no such file in #{SystemText.current}") unless File.file?(path)
       end
 
-      # Rack is only loaded here: other applications do not need it. Rack 2 returns a pair; without the nil it would look for
-      # options in a comment of the file and load a server of its own for that.
+      # Loads Rack only here: other applications do not need it. Rack 2 returns a pair; without the nil it would look for
+      # options in a comment of the file, and load its own server for that.
       def build(path)
         require "rack"
         return Rack::Builder.parse_file(path) unless Rack.release.start_with?("2.")
@@ -71,7 +71,7 @@ module Fairlead
         Rack::Builder.parse_file(path, nil).first
       end
 
-      # RubyGems turns a signal that interrupts a +require+ into an error of its own.
+      # RubyGems turns a signal that interrupts a +require+ into its own error.
       def signal_behind(error)
         error = error.cause until error.nil? || error.is_a?(SignalException)
         error

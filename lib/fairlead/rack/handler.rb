@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 module Fairlead
-  # What `rackup -s fairlead` and `rails server -u fairlead` call. Rack 2 finds it as Rack::Handler::Fairlead, Rack 3 as
+  # The handler for `rackup -s fairlead` and `rails server -u fairlead`. Rack 2 finds it as Rack::Handler::Fairlead, Rack 3 as
   # Rackup::Handler::Fairlead.
   module Handler
     # Their names for our options. Host and Port together are an address; see #translate.
@@ -10,7 +10,7 @@ module Fairlead
     # The scheme and the host of an address without a port.
     PORTLESS = %r{\A([a-z]+://(?:\[[^\]]*\]|[^\[/:?]+))(?=\z|[/?])}
 
-    # Their options that have the name of one of ours but mean something else: config is the rackup file, which is loaded
+    # Their options that have the name of an option of ours but another meaning: config is the rackup file, which is loaded
     # already.
     FOREIGN = %i[config].freeze
 
@@ -18,7 +18,7 @@ module Fairlead
     # file and workers; on another thread it is a {Fairlead::Server}.
     #
     # @param app [#call] a Rack application
-    # @param options [Hash{Symbol => Object}] those of rackup and Rails (Host, Port, Threads, …) and of docs/configuration.md
+    # @param options [Hash{Symbol => Object}] options of rackup and Rails (Host, Port, Threads, …) and of docs/configuration.md
     # @yieldparam server [#stop]
     # @return [void]
     # @raise [ConfigurationError, BindError]
@@ -29,7 +29,7 @@ module Fairlead
       @server.run
     rescue Error => e
       Spawner.inherited_link
-      Spawner.report_failure(e) # to the supervisor that has started this program to load new code
+      Spawner.report_failure(e) # for the supervisor that has started this program to load new code
       raise
     end
 
@@ -40,7 +40,7 @@ module Fairlead
       Thread.new { @server&.stop }
     end
 
-    # @return [Hash{String => String}] what `rackup --help` shows
+    # @return [Hash{String => String}] options for `rackup --help`
     def valid_options
       {
         "Host=HOST" => "host to listen on, or the path of a Unix socket",
@@ -53,8 +53,8 @@ module Fairlead
 
     private
 
-    # What the user has asked for wins over the configuration file; the caller's defaults come last. Their host (in Rails,
-    # localhost in development) is also the host for a port without one in the file.
+    # Options of the user win over the configuration file; the caller's defaults come last. The caller's host (in Rails,
+    # localhost in development) is also the host for a port without a host in the file.
     def launcher(app, options)
       parts = split(options)
       given, filled_in = parts.map { |part| Configuration::Layer.from(translate(part), origin: "the caller") }
@@ -72,15 +72,15 @@ module Fairlead
     # As in `rails server -b 'ssl://0.0.0.0?key=…'`.
     def address?(host) = host.include?("://")
 
-    # Separates what the user has given from the caller's defaults. Only Rails tells; with rackup everything counts as given.
-    # Host and Port are one address and stay together.
+    # Separates the options of the user from the caller's defaults. Only Rails tells them apart; with rackup all options count
+    # as given. Host and Port are one address and stay together.
     def split(options)
       given = options[:user_supplied_options] || options.keys
       given |= %i[Host Port] if given.intersect?(%i[Host Port])
       options.partition { |name, _| given.include?(name) }.map(&:to_h)
     end
 
-    # Turns their options into ours, and drops their own (:pid, :daemonize, :AccessLog and the like).
+    # Turns their options into ours, and drops options of their own (:pid, :daemonize, :AccessLog and the like).
     def translate(options)
       ours = options.transform_keys { |name| NAMES.fetch(name, name) }
       ours = ours.select { |name, value| !value.nil? && Options[name] && !FOREIGN.include?(name) }

@@ -3,8 +3,8 @@
 require "stringio"
 
 module Fairlead
-  # +rack.input+ of a request without a body: one frozen object for all of them. A body in memory is a StringIO, one on disk
-  # a FileInput; the extension makes those.
+  # +rack.input+ of a request without a body: one frozen object for all requests. For a body in memory, the extension makes a
+  # StringIO, for a body on disk a FileInput.
   class EmptyInput
     def read(length = nil, buffer = nil)
       buffer&.clear
@@ -41,7 +41,7 @@ module Fairlead
     # IO has these since Ruby 3.2, and some code would open the path.
     %i[path to_path].each { |name| undef_method(name) if method_defined?(name) }
 
-    # Called by the extension, which owns the descriptor until it sets +autoclose+: if this is interrupted, nothing else may
+    # Called by the extension, which owns the descriptor until it sets +autoclose+: if this is interrupted, no other object may
     # close it.
     def self.for_fd(descriptor)
       super(descriptor, "rb", autoclose: false)

@@ -1,9 +1,9 @@
 # frozen_string_literal: true
 
 module Fairlead
-  # Rack middleware that completes what the engine adds to the env for the option puma_env, in the form of newer versions of
-  # Puma: the time the body was waited for is a Float, there is something to call for a request that is going to wait (it has
-  # nothing to do here, as each request keeps its thread), and a client's certificate is an object.
+  # Rack middleware that completes the engine's additions to the env for the option puma_env, in the form of newer versions of
+  # Puma: the waiting time for the body is a Float, `puma.mark_as_io_bound` is callable (it does nothing here, as each request
+  # keeps its thread), and a client's certificate is an object.
   class PumaEnv
     BODY_WAIT = "puma.request_body_wait"
     MARK_AS_IO_BOUND = "puma.mark_as_io_bound"
@@ -25,7 +25,7 @@ module Fairlead
 
     private
 
-    # Requests on a connection have the same text, so that it is read once for those that follow each other.
+    # Requests on a connection have the same text, so it is read once for consecutive requests.
     def peer_certificate(pem)
       text, certificate = @last
       return certificate if text.equal?(pem)

@@ -1,18 +1,18 @@
 # frozen_string_literal: true
 
 module Fairlead
-  # What a process does besides serving requests: deferred blocks, timers and subscriptions. They wait until a server
-  # serves in this process and end with the last one. A forked process inherits those that wait. So what an application
-  # sets up while it is preloaded runs in every worker, and never in the supervisor.
+  # The work of a process besides serving requests: deferred blocks, timers and subscriptions. They wait until a server serves
+  # in this process, and end with the last one. A forked process inherits waiting ones. So blocks that an application registers
+  # during preloading run in every worker, and never in the supervisor.
   class Background
     class << self
-      # The one of this process.
+      # The Background of this process.
       attr_reader :current
     end
 
     attr_reader :timers, :pub_sub
 
-    # +native+: replaces Fairlead::Native in tests. Fairlead::Native is loaded when it is first needed.
+    # +native+: replaces Fairlead::Native in tests. Fairlead::Native is loaded when it is first used.
     def initialize(native: nil)
       @native = native
       @lock = Mutex.new
@@ -28,7 +28,7 @@ module Fairlead
     # The log of the server that started last.
     def log = @log ||= EventLog.new(quiet: true)
 
-    # Has the engine call +job+, in turn with the requests, as soon as there is an engine.
+    # Makes the engine call +job+, in turn with the requests, as soon as there is an engine.
     def defer(job)
       @lock.synchronize { native.defer(job) || @waiting.push(job) }
       nil
@@ -46,13 +46,15 @@ module Fairlead
         @waiting.shift while @waiting.any? && native.defer(@waiting.first)
       end
       pub_sub.start
-      timers.start
+      @lock.synchronize { timers.start if @engines.value?(:serving) }
     end
 
     # Called when the engine begins to drain.
     def draining(engine)
-      @lock.synchronize { @engines[engine] &&= :draining }
-      timers.stop unless @engines.value?(:serving)
+      @lock.synchronize do
+        @engines[engine] &&= :draining
+        timers.stop unless @engines.value?(:serving)
+      end
     end
 
     # Called once the engine's last connection is closed.
@@ -62,8 +64,8 @@ module Fairlead
       pub_sub.stop if @engines.empty?
     end
 
-    # What was set up before the first server has served in this process waits again, for those that are forked from now on.
-    # What has been added since has ended with that server.
+    # Blocks from before the first server of this process wait again, for processes that are forked from now on. Blocks that
+    # were added since have ended with that server.
     def renew
       @lock.synchronize { @waiting = @inherited.dup if @inherited }
       timers.renew

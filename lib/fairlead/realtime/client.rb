@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
 module Fairlead
-  # A connection that has been upgraded to a WebSocket or an event stream, as the application's handler sees it. The
-  # extension defines the class and most of its methods; this file has those that take arguments in several forms.
+  # A connection that has been upgraded to a WebSocket or an event stream, for the application's handler. The extension
+  # defines the class and most of its methods; this file has the methods with several forms of arguments.
   #
   # @!attribute [r] env
   #   @return [Hash{String => Object}] the Rack env of the request that was upgraded
@@ -30,14 +30,14 @@ module Fairlead
   #   Sends a message and returns at once; may be called from any thread. A UTF-8 String is sent as text, any other String
   #   as binary, other objects as their +to_s+.
   #   @param data [String, #to_s]
-  #   @param fields [Hash] those of a server-sent event; WebSockets ignore them
+  #   @param fields [Hash] fields of a server-sent event; WebSockets ignore them
   #   @option fields [String, nil] :event the name of the event
   #   @option fields [#to_s, nil] :id the id of the event
   #   @option fields [Integer, nil] :retry milliseconds after which the browser may reconnect
   #   @return [Boolean] false if the client is closed or reads too slowly
   #
   # @!method close(code = nil, reason = nil)
-  #   Closes the client after sending what was written.
+  #   Closes the client after sending everything that was written.
   #   @param code [Integer, nil] the close code of a WebSocket
   #   @param reason [String, nil]
   #   @return [nil]
@@ -50,9 +50,9 @@ module Fairlead
     # @param name [String, Symbol] the channel or pattern; also as `to:` or `channel:`
     # @param options [Hash, true, nil] the keywords as a Hash; true means `match: :redis`
     # @option keywords [:redis, :glob, :subject] :match the name is a pattern such as "news.*" (:redis and :glob are the same),
-    #   or one of tokens such as "news.*.sport" and "news.>" (:subject)
+    #   or a pattern of tokens such as "news.*.sport" and "news.>" (:subject)
     # @option keywords [:binary] :as sends binary frames, which an event stream does not have
-    # @option keywords [#call] :handler takes the place of the block
+    # @option keywords [#call] :handler replaces the block
     # @yieldparam channel [String] UTF-8, or binary if it is not valid UTF-8
     # @yieldparam message [String] UTF-8, or binary if it is not valid UTF-8
     # @return [String, Symbol, nil] the name as given; nil if the client is closed or has too many

@@ -1,24 +1,24 @@
 # frozen_string_literal: true
 
 module Fairlead
-  # The streams of streaming bodies that are open after their call has returned. If nobody can write to one or close it any more,
-  # because its thread has died, only the garbage collector can tell, and in an idle process it may not run for hours. So it is
-  # started when the last writer of a stream is dead, and when the server ends.
+  # The streams of streaming bodies that are open after their call has returned. If the thread of a stream has died, no object
+  # may be left that can write to it or close it. Only the garbage collector can tell, and in an idle process it may not run for
+  # hours. So it is started when the last writer of a stream is dead, and when the server ends.
   module KeptStreams
     # Seconds between two looks at the writers.
     INTERVAL = 1
 
-    # Between two collections are at least so many seconds, and so many times as long as the last one has taken.
+    # The pause between two collections: at least this many seconds, and this many times the duration of the last collection.
     LEAST_PAUSE = 10
     PAUSE = 100
 
     @streams = ObjectSpace::WeakMap.new
-    @due = nil
+    @look = @due = nil
     @collect_at = 0
 
     class << self
-      # Called by the extension before a streaming body. The thread of the timers must not be younger than the writers: a new thread
-      # gets the stack of a dead one, with all that was left on it, which the collector takes for used.
+      # Called by the extension before a streaming body. The thread of the timers must not be younger than the writers: a new
+      # thread gets the stack of a dead one with its old contents, and the collector treats them as used.
       def prepare
         Background.current.timers.prepare
       rescue ThreadError # no room for it
@@ -27,7 +27,7 @@ module Fairlead
 
       # Called by the extension when the call has returned.
       def add(stream)
-        @streams[stream] = true
+        @streams[stream] = stream # Ruby 3.1 yields a dead key if its value is alive
         look_later
       rescue ThreadError # no room for the thread of the timers: the next collection finds the stream
         nil
@@ -39,24 +39,24 @@ module Fairlead
 
       private
 
-      # A look that is late has been forgotten: timers end with the last server of a process.
+      # Timers end with the last server of a process, and with the process. A look that is late was lost on its way to a thread.
       def look_later
-        return if @due && now < @due + (5 * INTERVAL)
+        return if @look&.active? && now < @due + (5 * INTERVAL)
 
         due = @due = now + INTERVAL
-        Background.current.timers.after(INTERVAL, -> { look(due) })
+        @look = Background.current.timers.after(INTERVAL, -> { look(due) })
       end
 
       def look(due)
         return unless due == @due
 
-        @due = nil
+        @look = nil
         collect if now >= @collect_at && left_by_writer?
       ensure
         look_later unless none?
       end
 
-      # A stream on the stack would not be collected: nothing returns one.
+      # No method returns a stream: a stream on the stack would not be collected.
       def left_by_writer?
         found = false
         @streams.each_key { |stream| found |= Native::Stream.left?(stream) }
@@ -70,7 +70,7 @@ module Fairlead
       end
     end
 
-    # Looks for such streams while a server ends, as it would wait for each of them: at once, and after ever longer pauses.
+    # Looks for such streams while a server ends, since it would wait for each of them: at once, and after ever longer pauses.
     class Search
       def initialize
         @pause = 0

@@ -20,7 +20,7 @@ module Fairlead
     SIBLINGS = Scope.new("SIBLINGS", 2)
 
     class << self
-      # @return [Engine] the engine for messages whose publisher names none
+      # @return [Engine] the engine for messages without a named engine
       def default = registry.default
 
       # Replaces the default engine, and attaches the new one.
@@ -57,7 +57,7 @@ module Fairlead
       # @api private
       def registry = Background.current.pub_sub
 
-      # Called by the extension with the channels whose last subscriber has disconnected.
+      # Called by the extension with the channels that have lost their last subscriber.
       #
       # @api private
       def forgotten(names) = registry.forgotten(names)

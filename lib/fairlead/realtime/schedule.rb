@@ -1,9 +1,9 @@
 # frozen_string_literal: true
 
 module Fairlead
-  # The timers that wait, the next one first; those for the same moment in the order in which they were added. A heap, so adding
-  # and taking one costs the logarithm of their number. A cancelled timer stays until its turn or until half of all are
-  # cancelled, so cancelling costs the same however many there are.
+  # The waiting timers, the next one first; timers for the same moment in the order in which they were added. It is a heap, so
+  # adding and taking a timer costs the logarithm of their number. A cancelled timer stays until its turn, or until half of all
+  # timers are cancelled. So the cost of cancelling does not depend on their number.
   class Schedule
     # Fewer cancelled timers are not worth cleaning up.
     LEAST_CANCELLED = 64
@@ -14,7 +14,7 @@ module Fairlead
 
     def empty? = @heap.empty?
 
-    # Adds a timer; returns whether it is the next one.
+    # Adds a timer; returns true if it is the next one.
     def add(time, timer)
       entry = [time, @number += 1, timer]
       @heap << entry

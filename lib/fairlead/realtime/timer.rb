@@ -43,7 +43,7 @@ module Fairlead
       @running = true
     end
 
-    # Whether there is another run after this one.
+    # True if there is another run after this one.
     #
     # @api private
     def again? = active? && @left != 0
@@ -53,7 +53,7 @@ module Fairlead
       @block = nil
     end
 
-    # Makes it as it was at first. Returns false if it was cancelled.
+    # Resets it to its first state. Returns false if it was cancelled.
     #
     # @api private
     def renew

@@ -1,14 +1,14 @@
 # frozen_string_literal: true
 
 module Fairlead
-  # The timers of a process, and the thread that waits for the next one; it starts with the first timer. The blocks are
-  # deferred, so they take turns with the requests. Timers wait until a server begins to serve, which is when their time
-  # starts to count, and they end with the last server.
+  # The timers of a process, and the thread that waits for the next one; it starts with the first timer, or before. The blocks are
+  # deferred, so they take turns with the requests. Timers wait until a server begins to serve; then their time starts to count.
+  # They end with the last server.
   class Timers
     # The shortest interval, in seconds. With less, the thread would do nothing else.
     LEAST_INTERVAL = 0.001
 
-    # The thread looks after so many seconds at the latest: ConditionVariable#wait takes no number of any size.
+    # The longest wait of the thread, in seconds: ConditionVariable#wait does not take every number.
     LONGEST_WAIT = 3600
 
     # +background+: runs the blocks. If there is a block, it is the clock: it returns seconds.
@@ -22,7 +22,7 @@ module Fairlead
       @running = false
     end
 
-    # Runs +block+ once, that many seconds from now.
+    # Runs +block+ once, +seconds+ from now.
     def after(seconds, block) = add(seconds, 1, block)
 
     # Runs +block+ every +seconds+, +repetitions+ times; nil or 0 for no end.
@@ -64,7 +64,7 @@ module Fairlead
       end
     end
 
-    # The timers of before the first start wait again, unless they were cancelled.
+    # Timers from before the first start wait again, unless they were cancelled.
     def renew
       @lock.synchronize do
         @waiting.clear
@@ -107,7 +107,7 @@ module Fairlead
       @thread = Thread.new { defer_due_timers }.tap { |thread| thread.name = "fairlead timers" } unless @thread&.alive?
     end
 
-    # The timer that an exception concerns has been taken out already, so the others go on.
+    # If a timer raises an exception, it has been taken out already, so the others go on.
     def defer_due_timers
       while (timer = @lock.synchronize { wait })
         @background.defer(timer)
@@ -115,6 +115,20 @@ module Fairlead
     rescue StandardError => e
       failed(e)
       retry
+    ensure
+      replace_thread unless ProcessEnd.begun?
+    end
+
+    # The application has killed this thread, if timers go on.
+    def replace_thread
+      @lock.synchronize do
+        next unless @thread.equal?(Thread.current)
+
+        @thread = nil
+        ensure_thread
+      end
+    rescue ThreadError
+      nil # there is no room for one: the next timer tries again
     end
 
     # Waits until a timer is due and returns it; nil once this thread is no longer needed.
@@ -131,8 +145,8 @@ module Fairlead
       end
     end
 
-    # Takes out the timer that is due and schedules its next run. Runs that were missed are skipped: the next one is at the
-    # next multiple of the interval.
+    # Takes out the timer that is due and schedules its next run. Missed runs are skipped: the next run is at the next multiple
+    # of the interval.
     def take
       time, timer = @schedule.take
       counts = timer.count_run

@@ -2,12 +2,12 @@
 
 module Fairlead
   class Server
-    # A server from a start to the end that follows; the next start is another one.
+    # One run of a server, from a start to the next stop; the next start begins another life.
     #
     #   listening ──begin──▶ serving ──finish──▶ over
     #       └──────────────finish───────────────▲
     class Life
-      # Whether somebody has asked for the end.
+      # True if a thread has asked for the end.
       attr_accessor :ending
 
       # Listens.
@@ -27,14 +27,14 @@ module Fairlead
         close unless opened
       end
 
-      # Whether it listens and does not serve yet.
+      # True if it listens and does not serve yet.
       def listening? = !@begun && !@ending
 
-      # Whether this process has begun it. One that was forked since then has copies of everything, and must not touch them:
+      # True if this process has begun it. A process that was forked since then has copies of everything, and must not use them:
       # it shares the sockets.
       def here? = @pid == Process.pid
 
-      # Serves. A process that was forked since it listens may do that.
+      # Serves. A process that was forked after it began to listen may do that.
       def begin
         @beginning.synchronize do
           raise Error, "the server was stopped before it served" if @ending
@@ -50,8 +50,8 @@ module Fairlead
         end
       end
 
-      # Ends; see Server#stop. Several threads may ask for it, each with its time: the shortest one counts, and all learn whether
-      # all requests have been finished.
+      # Ends; see Server#stop. Several threads may ask for it, each with its time: the shortest time counts, and all learn
+      # whether all requests have been finished.
       def finish(seconds)
         @lock.synchronize { @endings += 1 }
         @beginning.synchronize { nil } # a start that has begun is not disturbed
@@ -67,14 +67,14 @@ module Fairlead
 
       def over? = @over.closed?
 
-      # Whether the current thread runs requests or blocks of this server.
+      # True if the current thread runs requests or blocks of this server.
       def inside? = @beginning.owned? || @engine.runs?(Thread.current)
 
       def stats = @begun ? @engine.stats : {}
 
       private
 
-      # The last of those that have asked for the end closes what is left.
+      # The last thread that has asked for the end closes everything that is left.
       def ended(drained)
         @lock.synchronize do
           @drained &&= drained

@@ -5,11 +5,11 @@ require "openssl"
 
 module Fairlead
   module Tls
-    # The authority behind a DevelopmentCertificate. It is made here, once for each user, and can be trusted on this machine. Even
-    # whoever gets hold of its key can make nothing with it but certificates for this machine and for private networks.
+    # The authority behind a DevelopmentCertificate. It is made here, once for each user, and can be trusted on this machine.
+    # With its stolen key, an attacker can make only certificates for this machine and for private networks.
     class DevelopmentAuthority
-      # What it may issue certificates for (RFC 5280 §4.2.1.10): names that are nobody's (RFC 6761, RFC 6762, RFC 8375, and
-      # `internal`), and addresses of this machine and of private networks.
+      # Permitted subjects of its certificates (RFC 5280 §4.2.1.10): names that nobody can own (RFC 6761, RFC 6762, RFC 8375,
+      # and `internal`), and addresses of this machine and of private networks.
       DOMAINS = %w[localhost test local internal home.arpa].freeze
       NETWORKS = %w[127.0.0.0/8 10.0.0.0/8 172.16.0.0/12 192.168.0.0/16 169.254.0.0/16 ::1/128 fc00::/7 fe80::/10].freeze
 
@@ -22,7 +22,7 @@ module Fairlead
       KEY = "authority.key.pem"
 
       class << self
-        # Whether it can vouch for a name, or for an address.
+        # True if it may certify a name, or an address.
         def allows?(host)
           address = IPAddr.new(host)
           NETWORKS.any? { |network| IPAddr.new(network).include?(address) }
@@ -30,7 +30,7 @@ module Fairlead
           HOST.match?(host) && DOMAINS.any? { |domain| host == domain || host.end_with?(".#{domain}") }
         end
 
-        # A certificate without extensions that is not signed yet.
+        # A certificate without extensions and signature.
         def blank(key, name, life, issuer = nil)
           OpenSSL::X509::Certificate.new.tap do |certificate|
             certificate.version = 2
@@ -55,7 +55,7 @@ module Fairlead
         @folder = folder
       end
 
-      # Makes it, unless there is one that is valid for +life+ seconds; returns itself.
+      # Makes the authority, unless there is one that is valid for +life+ seconds; returns itself.
       def prepare(life)
         make unless key && certificate && certificate.not_after > Time.now + life && certificate.check_private_key(key)
         self
@@ -64,18 +64,18 @@ module Fairlead
       # An OpenSSL::X509::Certificate; nil if it was never made.
       def certificate = @certificate ||= read(CERTIFICATE) { |text| OpenSSL::X509::Certificate.new(text) }
 
-      # The file, for those who are to trust it.
+      # The file with the certificate, for people and programs that should trust it.
       def path = @folder.join(CERTIFICATE)
 
       # Signs a certificate; returns it.
       def sign(signed) = signed.sign(key, "SHA256")
 
-      # Whether the libraries of this system trust it. A browser may have an opinion of its own.
+      # True if the libraries of this system trust it. A browser may decide otherwise.
       def trusted?
         OpenSSL::X509::Store.new.tap(&:set_default_paths).verify(certificate)
       end
 
-      # Commands that make a system, and its browsers, trust it: what => command.
+      # Commands that make a system, and its browsers, trust it: description => command.
       def trust_commands(macos: RUBY_PLATFORM.include?("darwin"))
         quoted = path.match?(%r{\A[\w./-]+\z}) ? path : "'#{path.gsub("'", %('\\\\''))}'"
         return { "macOS" => "security add-trusted-cert -r trustRoot -k ~/Library/Keychains/login.keychain-db #{quoted}" } if macos

@@ -4,7 +4,7 @@ require "socket"
 
 module Fairlead
   module Tls
-    # The certificate of a server on the developer's own machine, which no authority of the world would give one. A
+    # The certificate of a server on the developer's own machine, for which no public authority would issue one. A
     # DevelopmentAuthority issues it.
     class DevelopmentCertificate
       # The hosts that are always in it.
@@ -16,10 +16,11 @@ module Fairlead
       DAY = 24 * 3600
       LIFE = 90 * DAY
 
-      # It is made anew at a start when it has less than this left, in seconds.
+      # Seconds left on a certificate below which a start makes a new one.
       RENEWED_BEFORE = 30 * DAY
 
-      # The text of one that is kept nowhere, to see whether one can be made. Raises Invalid, also if one could not be kept.
+      # The text of a certificate that is not stored, to find out if one can be made. Raises Invalid, also if it could not be
+      # stored.
       def self.unkept(host)
         new(host).usable!
         require "tmpdir"
@@ -28,7 +29,7 @@ module Fairlead
 
       attr_reader :authority
 
-      # +host+: the one of the address to listen on. +folder+: where it is kept. Raises Invalid.
+      # +host+: the host of the listening address. +folder+: the place of the certificate. Raises Invalid.
       def initialize(host = "localhost", folder: StateFolder.default("development"))
         raise Invalid, "a certificate for development cannot be kept: #{StateFolder::HOMELESS}; set HOME, or give cert and key" unless folder
 
@@ -38,7 +39,7 @@ module Fairlead
         refuse unless @host.nil? || DevelopmentAuthority.allows?(@host)
       end
 
-      # Makes it if need be, and returns itself. Raises Invalid.
+      # Makes the certificate if necessary, and returns itself. Raises Invalid.
       def prepare
         @folder.exclusively(wait: true) do
           authority.prepare(LIFE)
@@ -49,13 +50,13 @@ module Fairlead
         not_kept(Error.reason(e))
       end
 
-      # Raises Invalid if it cannot be kept.
+      # Raises Invalid if the certificate cannot be stored.
       def usable! = @folder.usable? || not_kept("the folder cannot be written to")
 
-      # The file with the key, the certificate, and that of the authority.
+      # The file with the key, the certificate, and the certificate of the authority.
       def path = @folder.join(name)
 
-      # The names and addresses that it is for.
+      # The names and addresses in the certificate.
       def hosts = [*NAMES, *ADDRESSES, *(@host || private_addresses)].uniq
 
       private
@@ -69,7 +70,7 @@ module Fairlead
                      "#{@host}: give the address a cert and a key"
       end
 
-      # Whether there is one that lasts, of this authority.
+      # True if there is a certificate of this authority that lasts.
       def good?
         text = @folder.read(name) or return false
         certificate = OpenSSL::X509::Certificate.new(text)
@@ -90,7 +91,7 @@ module Fairlead
 
       def alternatives = hosts.map { |host| "#{host.match?(/\A[\d.]+\z|:/) ? "IP" : "DNS"}:#{host}" }.join(",")
 
-      # Those of this machine, so that a telephone in the same network can be used too.
+      # The private addresses of this machine, so that a phone in the same network can be used too.
       def private_addresses
         texts = Socket.ip_address_list.map { |info| info.ip_address.partition("%").first }
         texts.select { |text| DevelopmentAuthority.allows?(text) }

@@ -2,8 +2,8 @@
 
 module Fairlead
   module Tls
-    # Has the Offers of this process become what another process of the server has read, without reading a file. A thread does that, as
-    # long as there is something to do: a large revocation list takes seconds. Tries until it succeeds.
+    # Updates the Offers of this process with settings that another process of the server has read, without reading a file. A
+    # thread does that as long as there is work: a large revocation list takes seconds. It tries until it succeeds.
     class Follower
       # The longest time between two attempts, in seconds.
       LONGEST_RETRY = 60
@@ -11,7 +11,7 @@ module Fairlead
       Wanted = Struct.new(:key, :offer, :settings, :failures, :at)
       private_constant :Wanted
 
-      # +told+: is called with the key and the reason of a failure, or nil, after each attempt; also on the thread.
+      # +told+: called with the key and the reason of a failure, or nil, after each attempt; also on the thread.
       def initialize(offers, &told)
         @offers = offers
         @told = told
@@ -20,9 +20,9 @@ module Fairlead
         @news = ConditionVariable.new
       end
 
-      # +key+, +fingerprint+: those of an Offer elsewhere. +io+: from HandedOver.write; nil if this process had no descriptor for it, so
-      # that the supervisor has to send it again. Another configuration has other files, and they are
-      # none of its business.
+      # +key+, +fingerprint+: of an Offer in the other process. +io+: from HandedOver.write; nil if this process had no
+      # descriptor for it, so that the supervisor has to send it again. Offers of another configuration have other files, and
+      # are ignored.
       def take(key, fingerprint, io)
         return @told.call(key, "there was no descriptor for them (EMFILE)") unless io
 
@@ -46,7 +46,7 @@ module Fairlead
           @news.signal
           @thread = start_thread unless @thread&.alive?
         end
-      rescue ThreadError # there is no room for one
+      rescue ThreadError # there is no room for a thread
         attempt(wanted)
       end
 
@@ -60,7 +60,7 @@ module Fairlead
         end
       end
 
-      # Waits for the next that is due. nil when nothing is wanted any more.
+      # Waits for the next offer that is due. Returns nil when nothing is wanted any more.
       def next_due
         @lock.synchronize do
           loop do
@@ -93,7 +93,7 @@ module Fairlead
         wanted.at = now + [2**(wanted.failures - 1), LONGEST_RETRY].min
       end
 
-      # Unless there is a newer one.
+      # Keeps a newer one.
       def forget(wanted)
         @wanted.delete(wanted.key) if @wanted[wanted.key].equal?(wanted)
       end

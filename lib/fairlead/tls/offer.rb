@@ -4,32 +4,34 @@ require "digest/sha2"
 
 module Fairlead
   module Tls
-    # What the listeners of one `ssl://` address offer. Engines use the native object, so a new certificate needs no new engine.
+    # The TLS offer of the listeners of one `ssl://` address. Engines use the native object, so a new certificate needs no new
+    # engine.
     class Offer
-      # Files that do not belong together may be just about to be replaced, one after the other; how long that may take, in seconds.
+      # If files do not match, they may be in the middle of a replacement, one after the other; seconds that this may take.
       MOMENT = 0.1
 
       # The address, and the address without its query.
       attr_reader :address, :location
 
-      # The name by which processes of a server speak of it: the same where the address and its files are the same.
+      # The name of the offer among processes of a server: the same for the same address with the same files.
       attr_reader :key
 
-      # The state of the files when they were read last, whatever came of it; nil before.
+      # The state of the files at the last reading, successful or not; nil before.
       attr_reader :tried
 
-      # Why there is no certificate, if another process has handed none over and the files cannot be used; or nil.
+      # The reason why there is no certificate, if no other process has handed one over and the files cannot be used; or nil.
       attr_reader :fault
 
       class << self
-        # The lock under which an Offer changes. No process is forked meanwhile: the lock of the native object would stay closed in it.
+        # The lock for changes of an Offer. No process is forked meanwhile: in the fork, the lock of the native object would
+        # stay locked.
         def changing = @changing ||= Mutex.new
       end
       changing
 
-      # +binding+: a Binding::Ssl. +checking+: as for Settings. Raises BindError if it cannot be served so.
-      # +kept+: the settings of each Offer of another process by its key, which are offered in place of what is in the files now; nil if
-      # this process begins with its files. +keep+: whether #take_read is going to ask for what was read.
+      # +binding+: a Binding::Ssl. +checking+: as for Settings. +kept+: the settings of each Offer of another process by its
+      # key, which are offered instead of the present contents of the files; nil if this process begins with its files. +keep+:
+      # true if #take_read is going to ask for the settings. Raises BindError if the address cannot be served with these files.
       def initialize(binding, configuration, checking: false, kept: nil, keep: false)
         @keeps = keep
         name(binding.address, binding.location, Settings.new(binding.tls, configuration, binding.host, checking: checking))
@@ -38,11 +40,11 @@ module Fairlead
         raise BindError.new(location || binding.location, e.message)
       end
 
-      # What listeners of an engine take: a Native::Tls.
+      # The object for listeners of an engine: a Native::Tls.
       def native = @tls
 
-      # Reads the files again, and offers what is in them now to those who connect from now on. Returns whether that is different.
-      # Raises Invalid, whatever has gone wrong; then everything stays as it was.
+      # Reads the files again, and offers their present contents to new connections. Returns true if the offer is different.
+      # Raises Invalid for any failure; then everything stays as it was.
       def reload
         read
       rescue Invalid
@@ -50,22 +52,22 @@ module Fairlead
         signature == tried ? raise : read
       end
 
-      # What tells one state of the files from another one.
+      # A value that differs between two states of the files.
       def signature = @settings.signature
 
-      # What tells one offer from another one; nil before the first.
+      # A value that differs between two offers; nil before the first.
       def fingerprint = @tls&.fingerprint
 
-      # Whether anything can change.
+      # True if the offer can change.
       def files? = @settings.files.any?
 
-      # The DevelopmentCertificate, if that is what is offered; or nil.
+      # The DevelopmentCertificate, if it is offered; or nil.
       def development = @settings.development
 
-      # What people should know.
+      # Warnings for people.
       def warnings = @settings.warnings + (@tls ? @tls.warnings : [])
 
-      # The settings that were read last, once: for other processes. nil if nothing was read since.
+      # The settings of the last reading, for other processes; only once. nil if nothing was read since.
       def take_read = @read.tap { @read = nil }
 
       # Offers the +settings+ that another process has read. Raises Invalid; then everything stays as it was.
@@ -82,7 +84,7 @@ module Fairlead
         @key = Digest::SHA256.hexdigest([address, *settings.files].map(&:b).join("\0"))
       end
 
-      # One address whose files cannot be used must not keep all others from being served.
+      # One address with unusable files must not keep all others from being served.
       def take_over(settings)
         settings ? refusing { replace(settings) } : read
       rescue Invalid => e
@@ -104,7 +106,7 @@ module Fairlead
         changed
       end
 
-      # The extension says in a sentence what is wrong.
+      # The extension explains the problem in a sentence.
       def refusing
         yield
       rescue Invalid

@@ -2,10 +2,10 @@
 
 module Fairlead
   module Tls
-    # All Offers of a server, one for each `ssl://` address. What happens to one is no other one's business: each has its Upkeep.
+    # All Offers of a server, one for each `ssl://` address. They do not affect each other: each has its own Upkeep.
     class Offers
-      # Makes those of the addresses of the configuration. Raises BindError if one of them cannot be served. +checking+: as for Settings.
-      # +kept+, +keep+: as for Offer.
+      # Makes an Offer for each configured address. Raises BindError if one of them cannot be served. +checking+: as for
+      # Settings. +kept+, +keep+: as for Offer.
       def initialize(configuration, log, checking: false, kept: nil, keep: false)
         @configuration = configuration
         @log = log
@@ -17,11 +17,11 @@ module Fairlead
         @saying = Mutex.new
       end
 
-      # Whether there are any.
+      # True if there are any.
       def any? = @upkeeps.any?
 
-      # The one for an address: that of the configuration for the same address (with another query, if there is none with the same),
-      # or one of its own. nil for an address without TLS.
+      # The offer for an address: the configured one with the same address (or with another query, if there is none with the
+      # same), or a new one. nil for an address without TLS.
       def for(address)
         binding = Binding.parse(address)
         return unless binding.is_a?(Binding::Ssl)
@@ -33,7 +33,7 @@ module Fairlead
         make(binding).tap { |offer| @upkeeps << Upkeep.new(offer) }
       end
 
-      # Says what people should know, if it has not been said already.
+      # Logs warnings that have not been logged yet.
       def warn
         @saying.synchronize do
           texts = all.flat_map(&:warnings).uniq
@@ -42,17 +42,17 @@ module Fairlead
         end
       end
 
-      # Says which certificates were made for development, and how to have them trusted.
+      # Logs the development certificates, and the commands to trust them.
       def tell_of_development = all.filter_map(&:development).uniq(&:path).each { |certificate| @log.development_certificate(certificate) }
 
-      # Reads all files again, on the thread of the caller. What cannot be used is refused with a line in the log, and leaves what was
-      # there. Returns whether nothing was refused.
+      # Reads all files again, on the thread of the caller. Unusable files are refused with a line in the log, and the previous
+      # offer stays. Returns true if nothing was refused.
       def reload
         @upkeeps.map { |upkeep| upkeep.reload.tap { |reason| tell(upkeep.offer, reason) } }.none?
       end
 
-      # From now on reads the files when they have changed, and when it is asked to. If there is a block, it is called, on another
-      # thread, with each Offer that has changed, which is not logged then.
+      # From now on reads the files when they have changed, and when it is asked to. If there is a block, it is called, on
+      # another thread, with each Offer that has changed; such a change is not logged.
       def start(&changed)
         @changed = changed || @changed
         @upkeeps.each { |upkeep| upkeep.start(@interval, tried: method(:warn)) { |reason| tell(upkeep.offer, reason) } }
@@ -66,12 +66,12 @@ module Fairlead
       # Has all files read again soon.
       def ask = @upkeeps.each(&:ask)
 
-      # The Offer of this key; nil if there is none.
+      # The Offer with this key; nil if there is none.
       def find(key) = all.find { |offer| offer.key == key }
 
       def stop = @upkeeps.each(&:stop)
 
-      # [[offer, settings], …]: those that were read since the last call. See Offer#take_read.
+      # [[offer, settings], …]: settings that were read since the last call. See Offer#take_read.
       def take_read = all.map { |offer| [offer, offer.take_read] }.reject { |_, settings| settings.nil? }
 
       private

@@ -2,15 +2,15 @@
 
 module Fairlead
   module Tls
-    # What an `ssl://` address says in its query. The names are Puma's where it has one. Reads no files.
+    # The parameters in the query of an `ssl://` address. They have Puma's names, if there are any. Reads no files.
     class Parameters
-      # Those that may be given several times, for several certificates: the first key is that of the first certificate.
+      # Parameters for several certificates, which may be repeated: the first key belongs to the first certificate.
       LISTS = %w[cert cert_pem key key_pem ocsp].freeze
 
-      # All that mean something here; those of TCP are the address's business.
+      # All known parameters of TLS; the address handles the parameters of TCP.
       NAMES = [*LISTS, "ca", "crl", "verify_mode", "min_version", "no_tlsv1", "no_tlsv1_1", "key_password_command", "reuse"].freeze
 
-      # What Puma has for other libraries than ours, and what to do here.
+      # Parameters of Puma for other libraries, and the advice for each.
       OPENSSL = "the cipher suites are not chosen by OpenSSL's names: all that are offered are modern ones (min_version=1.3 leaves only " \
                 "those of TLS 1.3)"
       JAVA = "there are no keystores; convert it with `openssl pkcs12 -in STORE -out cert.pem -clcerts -nokeys` and `openssl pkcs12 -in " \
@@ -36,13 +36,13 @@ module Fairlead
         check
       end
 
-      # Whether clients are asked for certificates: "none", "peer" (a client may have none) or "force_peer".
+      # The request for client certificates: "none", "peer" (a client may have none) or "force_peer".
       def verify_mode = @values.fetch("verify_mode", "none")
 
-      # Whether TLS 1.2 is not offered.
+      # True if TLS 1.2 is not offered.
       def tls13_only? = @values["min_version"] == "1.3"
 
-      # A path, or nil: who may issue the certificates of clients, which of those are revoked; a command, or nil.
+      # A path or nil: the issuers of client certificates, the revoked ones; a command, or nil.
       def ca = given("ca")
       def crl = given("crl")
       def key_password_command = given("key_password_command")
@@ -59,7 +59,7 @@ module Fairlead
         raise Invalid, "#{name}: #{REFUSED.fetch(name)}" if name
       end
 
-      # An empty value leaves out what it is for: ocsp=&ocsp=second.der.
+      # An empty value skips a certificate: ocsp=&ocsp=second.der.
       def certificates_of(pairs)
         chains = list(pairs, "cert", "cert_pem")
         keys = list(pairs, "key", "key_pem")

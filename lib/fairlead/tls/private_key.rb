@@ -2,16 +2,16 @@
 
 module Fairlead
   module Tls
-    # A private key that is encrypted. Ruby's own library for that is loaded only if there is one.
+    # An encrypted private key. Ruby's library for it is loaded only if there is one.
     module PrivateKey
       ENCRYPTED = /^-----BEGIN ENCRYPTED PRIVATE KEY-----|^Proc-Type: 4,ENCRYPTED/
 
-      # How long the command may take, in seconds, and how much it may print, in bytes. OpenSSL takes no longer password.
+      # Seconds that the command may take, and bytes that it may print. OpenSSL takes no longer password.
       PATIENCE = 30
       LONGEST = 1024
 
       class << self
-        # The key in PEM, not encrypted. +name+: for messages. +command+: prints the password, or is its place in the Store, or nil.
+        # The key in PEM, decrypted. +name+: for messages. +command+: prints the password, or is its place in the Store, or nil.
         # Raises Invalid.
         def readable(pem, name, command, patience: PATIENCE)
           return pem unless ENCRYPTED.match?(pem)
@@ -43,8 +43,9 @@ module Fairlead
           output
         end
 
-        # What it has printed, and its Process::Status: :late if it takes too long, nil if other code in this process has taken it.
-        # A process that it leaves behind in peace, such as an agent that keeps the password, goes on.
+        # The output of the command, and its Process::Status: :late if it takes too long, nil if other code in this process has
+        # taken the status. A process that the command leaves running on purpose, such as an agent that keeps the password, goes
+        # on.
         def run(command, limit)
           reader, writer = IO.pipe
           group = ProgramGroup.new("/bin/sh", "-c", command, out: writer)
@@ -59,7 +60,7 @@ module Fairlead
           group&.stop
         end
 
-        # Until it has printed everything, or too much. Returns that, and whether the limit was kept.
+        # Reads until the command has printed everything, or too much. Returns the output, and true if the limit was kept.
         def read(reader, limit)
           output = +""
           is_complete = limit.wait do |seconds|

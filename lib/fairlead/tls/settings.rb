@@ -2,23 +2,24 @@
 
 module Fairlead
   module Tls
-    # What a listener offers, from the Parameters of its address and the options: which files, and what is in them. Paths are
-    # relative to the folder in which the server starts, and stay so.
+    # The files for a listener and their contents, from the Parameters of its address and the options. Paths are relative to the
+    # folder in which the server starts, and stay so.
     class Settings
-      # Most MiB of a file, so that a wrong path, such as that of a device, cannot fill the memory; revocation lists have millions of entries.
+      # Most MiB of a file, so that a wrong path, such as a device, cannot fill the memory; revocation lists have millions of
+      # entries.
       MOST = 1
       MOST_OF_LISTS = 128
 
-      # All paths that matter.
+      # All relevant paths.
       attr_reader :files
 
-      # What people should know of the files that were read last.
+      # Warnings for people about the files of the last reading.
       attr_reader :warnings
 
-      # The DevelopmentCertificate, if the address and the options name none; or nil.
+      # The DevelopmentCertificate, if neither the address nor the options name a certificate; or nil.
       attr_reader :development
 
-      # +host+: that of the address. +checking+: nothing will be served, so no certificate for development is kept.
+      # +host+: of the address. +checking+: nothing will be served, so no development certificate is stored.
       def initialize(parameters, configuration, host, checking: false)
         @parameters = parameters
         @http2 = configuration.http2?
@@ -49,7 +50,7 @@ module Fairlead
         }
       end
 
-      # The settings with which no handshake succeeds, until the files can be read.
+      # Settings with which every handshake fails, until the files can be read.
       def without_certificates
         {
           certificates: [],
@@ -59,11 +60,11 @@ module Fairlead
           tls13_only: @parameters.tls13_only?,
           http2: @http2,
           ticket_keys: [],
-          acme_challenges: @acme&.challenges || File::NULL # nobody is challenged, but only then there may be no certificate
+          acme_challenges: @acme&.challenges || File::NULL # no challenges come; but only with a folder for them may the certificate be missing
         }
       end
 
-      # What tells one state of the files from another one, without reading them.
+      # A value that differs between two states of the files, found without reading them.
       def signature
         files.map do |path|
           stat = File.stat(path)
@@ -75,7 +76,7 @@ module Fairlead
 
       private
 
-      # Those of `acme`, some of which may still have to come; or one for development.
+      # The certificates of `acme`, some of which may still be missing; or a development certificate.
       def find_certificates(configuration, host, checking)
         if @acme
           @expected = configuration.acme.map { |order| Acme::Shown.new(order, @acme) }
@@ -88,7 +89,7 @@ module Fairlead
         end
       end
 
-      # Those of `acme` as far as there are any; all others must be there.
+      # Certificates of `acme` may be missing; all others must be there.
       def read_certificates
         return @expected.filter_map(&:read).map { |one| [one, one, nil] } if @expected.any?
 
@@ -110,7 +111,7 @@ module Fairlead
         raise Invalid, "#{path}: cannot be read (#{e.class.name.delete_prefix("Errno::")})"
       end
 
-      # +most+: in MiB. A named pipe without a writer must not keep the server waiting, nor a device that never ends.
+      # +most+: in MiB. Neither a named pipe without a writer nor an endless device may block the server.
       def contents(path, most)
         text = File.open(path, File::RDONLY | File::NONBLOCK | File::BINARY) do |file|
           type = file.stat.ftype

@@ -2,15 +2,15 @@
 
 module Fairlead
   module Tls
-    # Decides when the files of one address are read again: when they have changed and rest, because those that belong together are
-    # replaced one after the other; but not later than LONGEST after the change, because a file may never rest. What could not be
-    # read is tried again, less and less often.
+    # Decides when the files of one address are read again: when they have changed and then stayed the same for a while, because
+    # a key and its certificate are replaced one after the other; but not later than LONGEST after the change, because a file
+    # may change all the time. Files that could not be read are tried again, less and less often.
     class Settling
-      # How soon it looks again when a file has just changed, and how long it waits for the files to rest, in seconds.
+      # Seconds until the next look after a change, and seconds that the files have to stay the same.
       STEP = 1
       LONGEST = 10
 
-      # The longest time between two attempts that fail, in seconds.
+      # The longest time between two failing attempts, in seconds.
       LONGEST_RETRY = 60
 
       # Seconds between two looks; 0 for none.
@@ -23,7 +23,7 @@ module Fairlead
         @failures = 0
       end
 
-      # Whether to read the files, whose state is +signature+ at the time +now+.
+      # True if the files have to be read. +signature+: their state at the time +now+.
       def due?(signature, now)
         rests = signature == @seen
         @seen = signature
@@ -36,7 +36,7 @@ module Fairlead
         rests || now - @changed_at >= LONGEST
       end
 
-      # Takes note of an attempt. +signature+: the state of the files before it.
+      # Notes an attempt. +signature+: the state of the files before it.
       def tried(signature, now, failed:)
         @tried = signature
         @changed_at = nil
@@ -44,7 +44,7 @@ module Fairlead
         @retry_at = now + [2**(@failures - 1), LONGEST_RETRY].min if failed
       end
 
-      # Whether the last attempt has failed.
+      # True if the last attempt has failed.
       def failed? = @failures.positive?
 
       # Seconds until the next look; nil for never.

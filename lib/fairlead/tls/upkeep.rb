@@ -2,9 +2,9 @@
 
 module Fairlead
   module Tls
-    # Keeps one Offer up to date, on a thread of its own: a file, a command or an error of this address holds up no other one.
+    # Keeps one Offer up to date, on its own thread: a file, a command or an error of this address delays no other one.
     class Upkeep
-      # How long the end waits for the thread, in seconds; it may hang in a file.
+      # Seconds that the end waits for the thread, which may hang in a file.
       PATIENCE = 1
 
       attr_reader :offer
@@ -18,9 +18,9 @@ module Fairlead
         @asked = @ending = false
       end
 
-      # Begins, or goes on if the thread was killed or is that of a parent process. The block is called on the thread when the files
-      # were read and there is something to say: with the reason why that has failed, or nil. +interval+: how often to look at the
-      # files, in seconds; 0 for only when asked, and after a failure. +tried+: called on the thread after each attempt.
+      # Starts the thread, or a new one if it was killed or belongs to a parent process. The block is called on the thread when
+      # the files were read and the result is news: with the reason of the failure, or nil. +interval+: seconds between two
+      # looks at the files; 0 for only when asked, and after a failure. +tried+: called on the thread after each attempt.
       def start(interval = 0, tried: nil, &told)
         @told = told
         @then = tried
@@ -39,7 +39,7 @@ module Fairlead
         end
       end
 
-      # Reads the files, on the thread of the caller. Returns nil or the reason why that has failed.
+      # Reads the files, on the thread of the caller. Returns nil or the reason of the failure.
       def reload
         @reading.synchronize { attempt.last }
       end
@@ -66,7 +66,7 @@ module Fairlead
         @said = Error.sum_up(e)
       end
 
-      # Returns whether somebody was asked for it.
+      # Returns true if a caller has asked for a reading.
       def wait
         @lock.synchronize do
           @wake.wait(@lock, @settling.pause(now)) unless @asked || @ending
@@ -74,7 +74,7 @@ module Fairlead
         end
       end
 
-      # Returns whether the result is news, and the reason of a failure.
+      # Returns true if the result is news, and the reason of a failure.
       def attempt
         changed = offer.reload
         @settling.tried(offer.tried, now, failed: false)

@@ -110,14 +110,14 @@ module Fairlead
         def press(selector, key) = command("press", selector: selector, key: key)
         def reload = command("reload")
 
-        # What the JavaScript expression yields, promises waited for.
+        # Value of the JavaScript expression. Waits for a promise.
         def evaluate(script) = command("evaluate", script: script)
 
         # Waits until the JavaScript expression is true (0 and "" are not), and returns its value. Asked from here again and
         # again: a page whose policy forbids eval() cannot watch for it by itself.
         def wait(script) = wait_until(script, seconds: PATIENCE) { evaluate("(#{script}) || null") }
 
-        # What there was on the console, and exceptions nobody caught.
+        # Console output, and uncaught exceptions.
         def said = command("said")
 
         def screenshot(path) = command("screenshot", path: path)

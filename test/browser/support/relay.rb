@@ -6,7 +6,7 @@ module Fairlead
   module Test
     # Stands between a browser and a server and counts the bytes of both ways.
     class Relay
-      # What has passed so far, in both directions.
+      # Bytes that have passed so far, in both directions.
       attr_reader :bytes
 
       def initialize(port)

@@ -22,6 +22,19 @@ class StoppingTest < Minitest::Test
     assert_ended
   end
 
+  def test_a_server_that_starts_again_cuts_off_lost_streams
+    lost = ->(stream) { Thread.new { stream.write("part"); Thread.current.kill } } # rubocop:disable Style/Semicolon
+    2.times do
+      start(->(_) { [200, {}, lost] })
+      client = connect(@server).request("GET", "/")
+      client.read_through("part\r\n")
+      assert_empty client.rest
+      client = connect(@server).request("GET", "/") # nobody has looked for this one when the server ends
+      client.read_through("part\r\n")
+      @server.stop(0)
+    end
+  end
+
   def test_other_requests_that_have_arrived_are_still_answered
     inside = Thread::Queue.new
     go_on = Thread::Queue.new

@@ -145,6 +145,31 @@ class KeptStreamsTest < Minitest::Test
     assert_lost(server)
   end
 
+  # A thread looks all the time; it ends with a message at a dead stream.
+  def test_only_streams_that_are_alive_are_looked_at
+    server = keeping("stream.close", setup: "Thread.new { Fairlead::KeptStreams.send(:left_by_writer?) while sleep(0.001) }")
+    clients = Array.new(4) { Thread.new { 500.times { connect(server).get("/stream") } } }
+    clients.each(&:join)
+
+    assert_empty server.stderr
+  end
+
+  # Without pauses, so that many searches find an owner.
+  def test_a_stream_whose_last_owner_goes_late_is_cut_off
+    searching = "{ INTERVAL: 0.01, LEAST_PAUSE: 0, PAUSE: 0 }.each { |name, value| Fairlead::KeptStreams.send(:remove_const, name); " \
+                "Fairlead::KeptStreams.const_set(name, value) }"
+    plain = "env['PATH_INFO'] == '/drop' ? ($kept = nil).to_s : GC.count.to_s"
+    server = keeping("$kept = stream; stream.write('part'); Thread.current.kill", setup: searching, plain: plain)
+    client = connect(server).request("GET", "/stream")
+    client.read_through("part\r\n")
+    begun = Integer(get(server).body, 10)
+    wait_until("many searches") { Integer(get(server).body, 10) > begun + 5 }
+    get(server, "/drop")
+
+    assert_empty client.rest
+    assert_lost(server)
+  end
+
   def test_the_end_of_the_server_does_not_wait_for_a_stream_that_nobody_can_write_to
     server = keeping("Thread.current.report_on_exception = false; Notes.add('began'); raise 'broken'", "--shutdown-timeout", 600)
     client = connect(server).request("GET", "/stream")

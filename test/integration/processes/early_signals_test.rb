@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "support/processes"
 
 # Signals before the server has handlers of its own.
 class EarlySignalsTest < Minitest::Test
@@ -10,10 +11,12 @@ class EarlySignalsTest < Minitest::Test
 
   # Loaded before the command: sends the process a signal when a file of Fairlead is about to run.
   AT_FILE = <<~'RUBY'
+    command = Process.pid
     trace = TracePoint.new(:script_compiled) do |point|
-      next unless point.instruction_sequence.path.end_with?(ENV.fetch("AT"))
+      next unless point.instruction_sequence.path.end_with?(ENV.fetch("AT")) && (Process.pid == command || !ENV["OF_COMMAND"])
 
       trace.disable
+      sleep(0.01) until File.exist?(ENV.fetch("AFTER", "."))
       Process.kill(ENV.fetch("SIGNAL"), Process.pid)
     end
     trace.enable
@@ -37,9 +40,25 @@ class EarlySignalsTest < Minitest::Test
       end
     end
 
+    # The last file that it needs.
+    define_method(:"test_#{signal}_just_before_the_supervisor_replaces_the_command_is_not_lost") do
+      assert_quiet_end(AT_FILE, signal, "json/ext.rb", "OF_COMMAND" => "yes")
+    end
+
     define_method(:"test_#{signal}_inside_rubygems_ends_the_command_without_a_backtrace") do
       assert_quiet_end(IN_RUBYGEMS, signal, "lib/fairlead/options.rb")
     end
+  end
+
+  def test_a_second_signal_kills_a_first_process_that_does_not_end
+    environment = { "RUBYOPT" => "-I. -rhook", "AT" => "json/ext.rb", "SIGNAL" => "TERM", "OF_COMMAND" => "yes", "AFTER" => "loading" }
+    hangs = "trap('TERM') { File.write('asked', '') }; File.write('loading', ''); sleep"
+    server = launch(hangs, "-w", 1, "--preload", files: { "hook.rb" => AT_FILE }, environment: environment)
+    wait_until("the first signal to reach it") { File.exist?(server.path("asked")) }
+    server.signal(:TERM)
+
+    assert_equal 143, server.wait_exit.exitstatus
+    wait_until("the end of all processes") { Fairlead::Test::Processes.group(server.pid).empty? }
   end
 
   def test_a_signal_while_the_application_is_loaded_ends_it_and_removes_the_pid_file
@@ -74,8 +93,8 @@ class EarlySignalsTest < Minitest::Test
 
   private
 
-  def assert_quiet_end(hook, signal, file)
-    environment = { "RUBYOPT" => "-I. -rhook", "AT" => file, "SIGNAL" => signal }
+  def assert_quiet_end(hook, signal, file, more = {})
+    environment = { "RUBYOPT" => "-I. -rhook", "AT" => file, "SIGNAL" => signal, **more }
     server = launch(APP, files: { "hook.rb" => hook }, environment: environment)
     status = server.wait_exit
 

@@ -18,7 +18,7 @@ Fairlead::Soak::Check.run("supervision") do |check|
     done = round + 1
     warn "  #{done} rounds, #{faults.answered} requests" if (done % 50).zero?
   end
-  warn faults.log, faults.problems if faults.problems.any?
+  warn faults.log, faults.story, faults.problems if faults.problems.any?
 
   check.show("rounds (seed #{faults.seed})", done)
   check.show("requests", faults.answered)

@@ -1,6 +1,8 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "fiddle"
+require "io/nonblock"
 require "fairlead/native"
 
 # Fairlead::Native as far as it deals with processes.
@@ -23,6 +25,28 @@ class NativeProcessTest < Minitest::Test
 
     assert_empty(%w[TERM INT HUP QUIT USR1 USR2 TTIN TTOU URG PWR CHLD].reject { |name| blocked[Signal.list.fetch(name) - 1] == 1 })
     assert_includes text, "the title\0/proc"
+  end
+
+  # Another thread of this process can take a signal that the one that executes the next program has blocked.
+  def test_no_signal_is_lost_on_the_way_to_the_next_program
+    fates = Array.new(60) { |number| fate_of_a_signal_to_a_process_that_executes_another_program(number * 0.00005) }
+
+    assert_equal 0, fates.count(:lost)
+  end
+
+  # A failed attempt shows the masks.
+  def test_all_threads_block_signals_also_if_they_have_blocked_some_or_all
+    output, theirs = IO.pipe
+    Process.wait(fork do
+      masks = [(1 << 64) - 1, 1 << (Signal.list["INT"] - 1), 0]
+      threads = masks.map { |mask| Thread.new { block_signals(mask) && sleep } }
+      Thread.pass until threads.all?(&:stop?)
+      Native.exec("/nowhere", ["x"], []) rescue nil # rubocop:disable Style/RescueModifier -- as expected
+      theirs.puts(threads.map { |thread| blocked_signals(thread.native_thread_id) })
+    end)
+    theirs.close
+
+    assert_equal [1, 1, 1], output.readlines.map { |line| Integer(line[/\h{16}/], 16)[Signal.list["TERM"] - 1] }
   end
 
   def test_a_program_that_is_missing_changes_nothing
@@ -61,6 +85,44 @@ class NativeProcessTest < Minitest::Test
 
   private
 
+  # In this thread. True, as the function returns 0.
+  def block_signals(mask)
+    arguments = [Fiddle::TYPE_INT, Fiddle::TYPE_VOIDP, Fiddle::TYPE_VOIDP]
+    function = Fiddle::Function.new(Fiddle.dlopen(nil)["pthread_sigmask"], arguments, Fiddle::TYPE_INT)
+    function.call(0, [mask].pack("Q").ljust(128, "\0"), nil).zero?
+  end
+
+  # TERM comes after so many seconds. The large environment gives it time.
+  def fate_of_a_signal_to_a_process_that_executes_another_program(seconds)
+    output, theirs = IO.pipe
+    input, sent = IO.pipe
+    pid = fork { execute_another_program(input, theirs, sent) }
+    [input, theirs].each(&:close)
+    output.gets
+    at = monotonic + seconds
+    nil while monotonic < at
+    Process.kill(:TERM, pid)
+    sent.close
+    text = output.read
+    Process.wait(pid)
+    return :trapped if text.include?("trapped")
+
+    text.scan(/^S[ih][gd]Pnd:\s*(\h+)/).any? { |(mask)| Integer(mask, 16)[Signal.list["TERM"] - 1] == 1 } ? :pending : :lost
+  end
+
+  # That program tells what is pending as soon as its input ends.
+  def execute_another_program(input, output, sent)
+    sent.close
+    input.nonblock = false
+    $stdin.reopen(input)
+    $stdout.reopen(output)
+    trap(:TERM) { $stdout.syswrite("trapped\n") }
+    Thread.new { sleep }
+    environment = Array.new(6000) { |number| "NAME#{number}=#{"x" * 200}" }
+    $stdout.syswrite("go\n")
+    Native.exec("/bin/cat", ["cat", "-", "/proc/self/status"], environment)
+  end
+
   # Ends as soon as the other process has asked to end with it.
   def fork_one_that_waits(writer)
     parent = Process.pid
@@ -74,7 +136,7 @@ class NativeProcessTest < Minitest::Test
     exit!
   end
 
-  def blocked_signals = File.read("/proc/thread-self/status")[/SigBlk:.*/]
+  def blocked_signals(thread = Thread.current.native_thread_id) = File.read("/proc/self/task/#{thread}/status")[/SigBlk:.*/]
 
   def within(seconds, &block)
     thread = Thread.new(&block)

@@ -165,7 +165,7 @@ class TimersTest < Minitest::Test
     assert_equal 1, (Thread.list - before).count { |thread| thread.name == "fairlead timers" }
   end
 
-  def test_the_thread_can_be_had_before_and_only_while_a_server_serves
+  def test_prepare_starts_the_thread_while_a_server_serves
     before = Thread.list
     @timers.prepare
     assert_empty Thread.list - before
@@ -173,6 +173,17 @@ class TimersTest < Minitest::Test
     2.times { @timers.prepare }
 
     assert_equal 1, (Thread.list - before).count { |thread| thread.name == "fairlead timers" }
+  end
+
+  def test_timers_go_on_after_the_application_has_killed_their_thread
+    start
+    before = Thread.list.select { |thread| thread.name == "fairlead timers" }
+    @timers.every(0.01, nil, -> { @seen << true })
+    pop
+    (Thread.list.select { |thread| thread.name == "fairlead timers" } - before).each(&:kill).each(&:join)
+    @seen.clear
+
+    assert_equal true, pop
   end
 
   def test_cancelled_ones_are_not_kept

@@ -2,7 +2,6 @@
 //! before a TLS handshake.
 
 use super::{Connection, Next, State};
-use crate::clock::Millis;
 use crate::config::Config;
 use crate::http::refusal::Refusal;
 use crate::transport::poller::Interest;
@@ -70,20 +69,6 @@ impl Connection {
             if is_whole {
                 return Next::Wait(Interest::Read);
             }
-        }
-    }
-
-    /// Goes on with a connection that another worker has handed off, with what that has read of it.
-    pub(crate) fn resume(&mut self, config: &Config, now: Millis) -> Next {
-        if self.stream.input.is_empty() {
-            return Next::Wait(Interest::Read);
-        }
-        if !matches!(self.state, State::Handshake { .. }) {
-            return self.parse_head(config, now);
-        }
-        match self.read_introduction(config) {
-            Ok(_) => Next::Wait(Interest::Read),
-            Err(refusal) => Next::Refuse(refusal),
         }
     }
 }

@@ -8,9 +8,15 @@
 //!     └── time-out ─────┴──▶ refused (408, 4xx, 5xx) ──▶ Linger ──▶ gone ◀── connection: close┘
 //! ```
 
+pub(crate) mod adopting;
+mod afterwards;
+mod body;
 pub(crate) mod connections;
 pub(crate) mod handshake;
+mod incoming;
 mod introduction;
+mod lingering;
+mod outgoing;
 pub(crate) mod parked;
 pub(crate) mod place;
 mod reading;
@@ -18,24 +24,22 @@ pub(crate) mod relayed;
 pub(crate) mod seats;
 mod sending;
 mod space;
+mod stepping;
 pub(crate) mod turns;
 
 use crate::clock::{Millis, Nanos};
-use crate::cluster::waiting_room::Stage;
 use crate::config::Config;
 use crate::connection::place::Place;
 use crate::files::{LookUp, LOOK_STEP};
-use crate::http::body::Body;
 use crate::http::refusal::Refusal;
-use crate::limits::meter::Meter;
-use crate::stream::output::FileParts;
 use crate::stream::Stream;
 use crate::transport::poller::{Interest, Key};
 use crate::transport::LINGER;
-use fairlead_wire::http1::{ChunkedDecoder, HeadProgress};
+use fairlead_wire::http1::HeadProgress;
 use fairlead_wire::ProxyVersions;
 use handshake::HandshakeSeat;
-use reading::Disk;
+use incoming::Incoming;
+use outgoing::Outgoing;
 use space::Space;
 use std::sync::Arc;
 use std::time::Duration;
@@ -89,25 +93,13 @@ enum State {
     /// Part of a head, or of the header of a proxy before it, has arrived; `since` is when its first byte did.
     Head { since: Millis },
     /// The head is complete, the body is not.
-    Body {
-        meter: Meter,
-        decoder: Option<Box<ChunkedDecoder>>,
-        /// When the head was complete.
-        began: Millis,
-        /// Since when the body is not read, because it needs a file and there is no descriptor for one.
-        waits: Option<Millis>,
-        /// Bytes of the body that were read, for the spooler to store.
-        unstored: Vec<u8>,
-        /// When the connection was last handed to the spooler.
-        handed: Millis,
-    },
+    Body(Incoming),
     /// A complete request is here, or runs.
     Ready,
     /// A native thread looks for the file that the request may be for.
     LookUp { seen: Millis, look_up: Arc<LookUp> },
-    /// A response is being sent. `late`: its deadline has come, and the file sender should find out whether the client
-    /// takes more.
-    Flush { meter: Meter, then: Then, late: bool },
+    /// A response is being sent.
+    Flush(Outgoing),
     /// Another worker runs the request, and its answer is relayed.
     Relayed(Box<relayed::Answer>),
     /// Everything is sent; what still arrives is discarded.
@@ -173,68 +165,6 @@ impl Connection {
         }
     }
 
-    /// Completes a connection that comes from another worker, together with its request. `None` if the head is not
-    /// valid.
-    pub(crate) fn adopted(
-        mut self,
-        (input, body, is_http2): (Vec<u8>, Body, bool),
-        (arrived, waits_since): (Nanos, Nanos),
-        served: u64,
-        config: &Config,
-    ) -> Option<Connection> {
-        self.served = served;
-        self.stream.input = input;
-        if !self.read_introduction(config).ok()? {
-            return None;
-        }
-        let request = &mut self.stream.request;
-        self.space.permit = matches!(body, Body::File(..)).then(|| config.descriptors.for_body_of_transfer());
-        request.body = body;
-        request.arrived = arrived;
-        request.line_wait = waits_since - arrived;
-        let is_whole = matches!(request.head.parse(&self.stream.input, &config.head_limits()), Ok(true));
-        if is_http2 {
-            let has_body = !request.body.is_empty();
-            request.becomes_http2(has_body);
-        }
-        let is_taken = self.take_head(config).is_ok();
-        self.state = State::Ready;
-        (is_whole && is_taken).then_some(self)
-    }
-
-    /// Completes a connection that another worker has handed off; [`Connection::resume`] goes on with it.
-    pub(crate) fn taken_over(&mut self, stage: Stage, input: Vec<u8>, served: u64) {
-        match stage {
-            Stage::Idle { since } => self.idle_since = since,
-            Stage::Head { since } => self.state = State::Head { since },
-            Stage::Request { .. } => {}
-        }
-        self.served = served;
-        self.stream.input = input;
-    }
-
-    /// How far the connection is with its next request, if another worker can take it over now.
-    pub(crate) fn stage(&self) -> Option<Stage> {
-        match self.state {
-            State::Idle | State::Handshake { .. } => Some(Stage::Idle { since: self.idle_since }),
-            State::Head { since } => Some(Stage::Head { since }),
-            State::Ready => Some(Stage::Request {
-                arrived: self.arrived(),
-            }),
-            _ => None,
-        }
-    }
-
-    /// Whether it has no request that is complete or half complete.
-    pub(crate) fn is_between_requests(&self) -> bool {
-        matches!(self.state, State::Idle | State::Head { .. } | State::Handshake { .. })
-    }
-
-    /// Whether another worker can take it over now.
-    pub(crate) fn can_move(&self) -> bool {
-        self.is_between_requests() && self.stream.transport().can_move()
-    }
-
     pub(crate) fn key(&self) -> Key {
         self.place.key()
     }
@@ -291,32 +221,13 @@ impl Connection {
             State::Idle if self.served == 0 => self.idle_since + config.head_timeout,
             State::Idle => self.idle_since + config.keep_alive_timeout,
             State::Head { since } => *since + config.head_timeout,
-            State::Body { waits: Some(since), .. } => *since + config.body_timeout,
-            State::Body { meter, .. } => meter.deadline(config.body_rate()),
-            State::Flush { .. } if self.stream.transport().is_relayed() => Millis::NEVER,
-            State::Flush { meter, .. } => meter.deadline(config.write_rate()),
+            State::Body(incoming) => incoming.deadline(config),
+            State::Flush(_) if self.stream.transport().is_relayed() => Millis::NEVER,
+            State::Flush(outgoing) => outgoing.deadline(config),
             State::Relayed(answer) => answer.deadline(config),
             State::Linger => self.idle_since + LINGER,
             State::LookUp { seen, .. } => *seen + LOOK_STEP,
             State::Ready => Millis::NEVER,
-        }
-    }
-
-    /// The deadline has come. A client that has not sent a complete request is told so; one that takes no response or
-    /// was idle is not.
-    pub(crate) fn expire(&mut self, config: &Config, now: Millis) -> Next {
-        match self.state {
-            State::Flush { .. } if !self.stream.output.is_at_file() => self.flush_late(config, now, FileParts::Leave),
-            State::Flush { ref mut late, .. } => {
-                *late = true;
-                Next::Send
-            }
-            State::Relayed(_) => self.relay_late(config, now),
-            State::Head { .. } => Next::Refuse(Refusal::HeadTooSlow),
-            State::Body { waits: Some(_), .. } => Next::Refuse(Refusal::NoDescriptorForBody),
-            State::Body { .. } => Next::Refuse(Refusal::BodyTooSlow),
-            State::LookUp { .. } => Next::LookedInVain,
-            _ => Next::Close,
         }
     }
 
@@ -351,27 +262,23 @@ impl Connection {
 
     /// Whether a response is being sent.
     pub(crate) fn is_flushing(&self) -> bool {
-        matches!(self.state, State::Flush { .. })
+        matches!(self.state, State::Flush(_))
     }
 
-    /// The socket is readable or writable, as was asked for.
-    pub(crate) fn step(&mut self, scratch: &mut [u8], config: &Config, now: Millis) -> Next {
-        match self.state {
-            State::Handshake { .. } if self.is_introduced_before_handshake() => {
-                self.receive_introduction(scratch, config)
-            }
-            State::Handshake { .. } => Next::Shake,
-            State::Relayed(_) => self.relay(scratch, config, now),
-            State::Flush { .. } => self.flush(config, now, FileParts::Leave),
-            State::Linger => self.discard(scratch),
-            State::Body { waits: Some(_), .. } | State::LookUp { .. } => self.look_for_peer(),
-            State::Body { .. } if !self.stream.output.is_empty() => self.send_interim(),
-            _ => self.read(scratch, config, now, Disk::Leave),
+    /// Takes the head that was parsed: its method, its address and its keep-alive are those of the settings.
+    pub(super) fn take_head(&mut self, config: &Config) -> Result<(), Refusal> {
+        self.stream.take_head(config)?;
+        let request = &mut self.stream.request;
+        request.head.keep_alive &= config.persists_after(self.served);
+        if config.supports(request.method()) {
+            Ok(())
+        } else {
+            Err(Refusal::MethodNotSupported)
         }
     }
 
     /// Drops the request and what it has taken.
-    fn forget_request(&mut self) {
+    pub(super) fn forget_request(&mut self) {
         self.stream.forget_request();
         self.space = Space::default();
         self.progress = HeadProgress::default();

@@ -270,13 +270,4 @@ impl Connection {
         }
         Next::Close
     }
-
-    /// The response to a request that another worker has lent is with that worker.
-    pub(super) fn give_back(&self, then: Then) -> Next {
-        self.stream.transport().give_back(match then {
-            Then::NextRequest | Then::HandOff => Afterwards::NextRequest,
-            Then::Close | Then::Linger | Then::TakeOver => Afterwards::Close,
-        });
-        Next::Close
-    }
 }

@@ -1,16 +1,12 @@
-//! Sends responses: flushes what the socket takes; the file sender sends files, in turns. Afterwards comes the next
-//! request, or a lingering close, which reads what the client still sends so that no reset overtakes the response.
+//! Sends responses: flushes what the socket takes; the file sender sends files, in turns.
 
+use super::outgoing::Outgoing;
 use super::{Connection, Next, State, Successor, Then};
 use crate::clock::Millis;
 use crate::config::Config;
-use crate::limits::meter::Meter;
 use crate::spool::{GivesWay, Slowness};
 use crate::stream::output::{FileParts, Flush, Output};
 use crate::transport::poller::Interest;
-use crate::transport::Shutdown;
-use crate::transport::READ_TURN;
-use rustix::io::Errno;
 use std::time::Duration;
 
 impl Connection {
@@ -49,11 +45,7 @@ impl Connection {
     }
 
     fn begin_flush(&mut self, then: Then, now: Millis) {
-        self.state = State::Flush {
-            meter: Meter::begin(now),
-            then,
-            late: false,
-        };
+        self.state = State::Flush(Outgoing::new(then, now));
     }
 
     /// One turn of the file sender: at most one slice of a file. `Send` asks for another turn.
@@ -66,7 +58,7 @@ impl Connection {
 
     /// Whether the file sender has to check a client that seems to take no more.
     pub(crate) fn is_late(&self) -> bool {
-        matches!(self.state, State::Flush { late: true, .. })
+        matches!(&self.state, State::Flush(outgoing) if outgoing.is_late())
     }
 
     /// A response of the server itself is in the output: sends it, and discards what the client still sends.
@@ -82,25 +74,12 @@ impl Connection {
         }
     }
 
-    /// Sends nothing more, and discards what still comes.
-    pub(crate) fn linger(&mut self, now: Millis) -> Next {
-        if self.stream.transport().is_for_one_response() {
-            return self.give_back(Then::Close);
-        }
-        if self.stream.transport().shut_down(Shutdown::Write).is_err() {
-            return Next::Close;
-        }
-        self.state = State::Linger;
-        self.idle_since = now;
-        Next::Wait(Interest::Read)
-    }
-
     pub(super) fn flush(&mut self, config: &Config, now: Millis, files: FileParts) -> Next {
         let before = self.stream.progress();
-        let State::Flush { then, meter, .. } = &mut self.state else {
+        let State::Flush(outgoing) = &mut self.state else {
             return Next::Close;
         };
-        let then = *then;
+        let then = outgoing.then();
         let flushed = self.stream.flush(files);
         // The client is not charged for a slow disk.
         let now = if files == FileParts::Send { Millis::now() } else { now };
@@ -110,9 +89,9 @@ impl Connection {
                 let taken = self.stream.progress() - before;
                 if flushed == Flush::Turn && taken > 0 {
                     // The client takes everything that is offered.
-                    *meter = Meter::begin(now);
+                    outgoing.restart(now);
                 } else {
-                    meter.moved(taken, now, config.write_rate());
+                    outgoing.moved(taken, now, config);
                 }
                 let is_for_file_sender = flushed == Flush::Turn && self.stream.output.is_at_file();
                 return if is_for_file_sender {
@@ -126,44 +105,11 @@ impl Connection {
         self.go_on_after_response(then, config, now)
     }
 
-    /// What follows a response that is with the kernel.
-    pub(super) fn go_on_after_response(&mut self, then: Then, config: &Config, now: Millis) -> Next {
-        if then == Then::TakeOver {
-            self.state = State::Ready;
-            return Next::TakeOver;
-        }
-        if self.stream.transport().is_for_one_response() {
-            return self.give_back(then);
-        }
-        match then {
-            Then::TakeOver => return Next::TakeOver,
-            Then::NextRequest | Then::HandOff => {}
-            // Unread bytes would turn the close into a reset, which may overtake the response.
-            Then::Close if !self.has_unread() => return Next::Close,
-            Then::Close | Then::Linger => return self.linger(now),
-        }
-        self.state = State::Idle;
-        self.idle_since = now;
-        if self.stream.input.is_empty() {
-            Next::Wait(Interest::Read)
-        } else if then == Then::HandOff {
-            self.state = State::Head { since: now };
-            Next::HandOff
-        } else {
-            self.parse_head(config, now)
-        }
-    }
-
-    /// Whether the client has sent more than was processed.
-    fn has_unread(&self) -> bool {
-        !self.stream.input.is_empty() || self.stream.transport().has_received() == Ok(true)
-    }
-
     /// The poller reports a socket as writable only when a third of its buffer is free. A slow reader may need longer
     /// for that than its time-out, so it is offered more to see whether it takes anything at all.
     pub(super) fn flush_late(&mut self, config: &Config, now: Millis, files: FileParts) -> Next {
-        if let State::Flush { late, .. } = &mut self.state {
-            *late = false;
+        if let State::Flush(outgoing) = &mut self.state {
+            outgoing.be_in_time();
         }
         let before = self.stream.progress();
         let next = self.flush(config, now, files);
@@ -212,17 +158,5 @@ impl Connection {
         if self.is_flushing() && !has_exact_events && self.stream.output.holds_memory() {
             let _ = self.stream.flush(FileParts::Leave);
         }
-    }
-
-    pub(super) fn discard(&mut self, scratch: &mut [u8]) -> Next {
-        for _ in 0..READ_TURN / scratch.len() {
-            match self.stream.transport().receive(scratch) {
-                Ok(0) => return Next::Close,
-                Ok(_) | Err(Errno::INTR) => {}
-                Err(Errno::AGAIN) => break,
-                Err(_) => return Next::Close,
-            }
-        }
-        Next::Wait(Interest::Read)
     }
 }

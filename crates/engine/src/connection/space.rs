@@ -4,13 +4,14 @@
 //! the body waits unread (`engine/uploads.rs`), since descriptors become free all the time. Disk: the body is refused,
 //! since bodies that wait would keep the space that they have.
 
-use super::{Connection, Next, State};
+use super::Next;
 use crate::config::Config;
 use crate::http::body::Body;
 use crate::http::refusal::Refusal;
 use crate::limits::budget::{Budget, Kind, Share};
 use crate::limits::descriptors::Permit;
 use crate::limits::request_totals::{RequestTotals, Taken};
+use crate::stream::Stream;
 use fairlead_wire::http1::Framing;
 use std::sync::Arc;
 
@@ -21,7 +22,7 @@ const HEAD_BYTES: usize = 16 * 1024;
 /// before the request is over.
 #[derive(Debug, Default)]
 pub(super) struct Space {
-    pub(super) permit: Option<Permit>,
+    permit: Option<Permit>,
     /// The same for its session.
     file: Option<Share>,
     taken: Taken,
@@ -48,55 +49,58 @@ impl Space {
     pub(super) fn count_memory(&mut self, totals: &Arc<RequestTotals>, bytes: usize) {
         self.taken.count_memory(totals, bytes);
     }
-}
 
-impl Connection {
-    /// How many bytes may be read now, at most `most`, or what to do instead. `is_next`: this connection is first among
-    /// those that wait for a descriptor.
-    pub(super) fn make_room(&mut self, most: usize, config: &Config, is_next: bool) -> Result<usize, Next> {
-        let totals = &config.request_totals;
-        let memory = self.stream.input_memory();
-        if !matches!(self.state, State::Body { .. }) {
-            let most = most.min(HEAD_BYTES);
-            let is_there = self.space.taken.memory(totals, memory + most);
-            return is_there.then_some(most).ok_or(Next::Refuse(Refusal::NoMemoryForHead));
-        }
-        let most = most.min(self.missing());
-        if !matches!(self.stream.request.body, Body::File(..)) {
-            let most = most.min(
-                config
-                    .body_memory_bytes
-                    .saturating_sub(self.stream.request.body.memory()),
-            );
-            if most > 0 && self.space.taken.memory_for_body(totals, memory + most) {
+    /// True if the body goes to a file from now on.
+    pub(super) fn has_file(&self) -> bool {
+        self.permit.is_some()
+    }
+
+    /// The body comes from another worker, in a file.
+    pub(super) fn take_file(&mut self, config: &Config) {
+        self.permit = Some(config.descriptors.for_body_of_transfer());
+    }
+
+    /// Returns the bytes of a head that may be read now, at most `most`, or the next step if there is no room.
+    pub(super) fn room_for_head(&mut self, stream: &Stream, most: usize, config: &Config) -> Result<usize, Next> {
+        let most = most.min(HEAD_BYTES);
+        let is_there = self.taken.memory(&config.request_totals, stream.input_memory() + most);
+        is_there.then_some(most).ok_or(Next::Refuse(Refusal::NoMemoryForHead))
+    }
+
+    /// Returns the bytes of a body that may be read now, at most `most`, or the next step if there is no room. `is_next`:
+    /// this connection is the first of all that wait for a descriptor.
+    pub(super) fn room_for_body(
+        &mut self,
+        stream: &Stream,
+        most: usize,
+        config: &Config,
+        is_next: bool,
+    ) -> Result<usize, Next> {
+        let (totals, body) = (&config.request_totals, &stream.request.body);
+        let most = most.min(missing(stream));
+        if !matches!(body, Body::File(..)) {
+            let most = most.min(config.body_memory_bytes.saturating_sub(body.memory()));
+            if most > 0 && self.taken.memory_for_body(totals, stream.input_memory() + most) {
                 return Ok(most);
             }
         }
-        self.make_room_on_disk(most, config, is_next).map(|()| most)
+        self.make_room_on_disk(stream, most, config, is_next).map(|()| most)
     }
 
-    /// Bytes of the body that are still to come, as far as the head tells.
-    fn missing(&self) -> usize {
-        match self.stream.request.head.framing {
-            Framing::Length(length) => usize::try_from(length - self.stream.request.body.len()).unwrap_or(usize::MAX),
-            _ => usize::MAX,
-        }
-    }
-
-    fn make_room_on_disk(&mut self, more: usize, config: &Config, is_next: bool) -> Result<(), Next> {
+    fn make_room_on_disk(&mut self, stream: &Stream, more: usize, config: &Config, is_next: bool) -> Result<(), Next> {
         let totals = &config.request_totals;
-        if self.space.permit.is_none() && self.space.file.is_none() {
-            if let Some(budget) = self.stream.transport().budget() {
+        if self.permit.is_none() && self.file.is_none() {
+            if let Some(budget) = stream.transport().budget() {
                 let file = budget.take(Kind::Bodies, 1).ok_or(Next::PutOff)?;
-                self.space.file = Some(file);
+                self.file = Some(file);
             }
         }
-        if self.space.permit.is_none() {
+        if self.permit.is_none() {
             let may_have = is_next || !totals.has_waiting();
-            self.space.permit = may_have.then(|| config.descriptors.for_body()).flatten();
+            self.permit = may_have.then(|| config.descriptors.for_body()).flatten();
         }
-        if self.space.permit.is_none() {
-            self.space.file = None;
+        if self.permit.is_none() {
+            self.file = None;
             return Err(Next::PutOff);
         }
         let most = if config.body_max_bytes > 0 {
@@ -104,19 +108,19 @@ impl Connection {
         } else {
             u64::MAX
         };
-        let length = (self.stream.request.body.len() + more as u64).min(most);
-        let is_there = self.space.taken.disk(totals, length);
+        let length = (stream.request.body.len() + more as u64).min(most);
+        let is_there = self.taken.disk(totals, length);
         is_there.then_some(()).ok_or(Next::Refuse(Refusal::NoDiskForBody))
     }
 
     /// How much of a body may be in memory when `more` bytes are added that were read already. If there is no room for
     /// them elsewhere, they stay in memory.
-    pub(super) fn memory_for(&mut self, more: usize, config: &Config) -> usize {
-        let outgrows = self.stream.request.body.memory() + more > config.body_memory_bytes;
-        if self.space.permit.is_none() && outgrows && !matches!(self.stream.request.body, Body::File(..)) {
-            let _ = self.make_room_on_disk(more, config, false);
+    pub(super) fn memory_for(&mut self, stream: &Stream, more: usize, config: &Config) -> usize {
+        let outgrows = stream.request.body.memory() + more > config.body_memory_bytes;
+        if self.permit.is_none() && outgrows && !matches!(stream.request.body, Body::File(..)) {
+            let _ = self.make_room_on_disk(stream, more, config, false);
         }
-        if self.space.permit.is_some() {
+        if self.permit.is_some() {
             0
         } else {
             usize::MAX
@@ -124,14 +128,21 @@ impl Connection {
     }
 
     /// Gives back the memory that was reserved for what is still to come.
-    pub(super) fn give_back_reserved(&mut self, totals: &Arc<RequestTotals>) {
-        let memory = self.stream.input_memory();
-        self.space.taken.memory(totals, memory);
+    pub(super) fn give_back_reserved(&mut self, stream: &Stream, config: &Config) {
+        self.taken.memory(&config.request_totals, stream.input_memory());
     }
 
     /// The request is complete: gives back what was reserved for more.
-    pub(super) fn settle_space(&mut self) {
-        let on_disk = self.stream.request.body.len() - self.stream.request.body.memory() as u64;
-        self.space.taken.keep(self.stream.input_memory(), on_disk);
+    pub(super) fn settle(&mut self, stream: &Stream) {
+        let on_disk = stream.request.body.len() - stream.request.body.memory() as u64;
+        self.taken.keep(stream.input_memory(), on_disk);
+    }
+}
+
+/// Bytes of the body that are still to come, as far as the head tells.
+fn missing(stream: &Stream) -> usize {
+    match stream.request.head.framing {
+        Framing::Length(length) => usize::try_from(length - stream.request.body.len()).unwrap_or(usize::MAX),
+        _ => usize::MAX,
     }
 }

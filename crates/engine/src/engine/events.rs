@@ -1,13 +1,14 @@
-//! Handles what the reactor sees: events and time-outs of connections and clients, and new connections.
+//! Handles what the reactor sees: events and time-outs of connections, sessions and clients, and new connections.
 
-use super::Engine;
+use super::moves::Moves;
+use super::parts::Parts;
+use super::sessions::Streams;
 use crate::clock::Millis;
 use crate::cluster::waiting_room::WaitingRoom;
-use crate::connection::Next;
 use crate::http2::is_session;
 use crate::limits::descriptors::{Counted, Permit};
 use crate::reactor::{Accepted, Handler};
-use crate::realtime::{is_client, Client, Host, Scheduled};
+use crate::realtime::is_client;
 use crate::transport::poller::{Happened, Interest, Key};
 use crate::transport::Link;
 use crate::worker::Worker;
@@ -16,77 +17,26 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How many paused clients are read again in one turn, before other events are handled.
+/// Most paused clients that are read again in one turn, before other events are handled.
 const READ_ON: usize = 16;
 
-impl Handler for Engine {
-    fn worker(&self) -> &Worker {
-        &self.worker
-    }
+/// See the head of this file.
+pub(super) struct Events {
+    parts: Arc<Parts>,
+    moves: Arc<Moves>,
+}
 
-    fn has_siblings(&self) -> bool {
-        self.worker.shared().is_some()
-    }
-
-    fn is_ahead(&self) -> bool {
-        let Some((scoreboard, slot)) = self.worker.shared() else {
-            return false;
-        };
-        let own = self.counters().connections.load(Relaxed);
-        scoreboard.fewest_elsewhere(slot).is_some_and(|fewest| own > fewest)
-    }
-
-    fn permit(&self) -> Result<Permit, &'static str> {
-        if !self.has_place_for_new() {
-            return Err("max_connections are open");
-        }
-        let permit = self.worker.config.descriptors.for_connection();
-        permit.ok_or("the application's share of descriptors is left")
-    }
-
-    fn admit(&self, accepted: Accepted<'_>, now: Millis) -> Result<(), (Link, Errno)> {
-        let counted = Counted::new(accepted.socket, accepted.permit);
-        let transport = accepted.endpoint.transport(counted);
-        let interest = Interest::Read;
-        match self
-            .connections
-            .open(&transport, Some(interest), accepted.endpoint, accepted.peer, now)
-        {
-            Ok(mut connection) => {
-                self.await_handshake(&mut connection, now);
-                self.park_or_hand_off(Box::new(connection));
-            }
-            Err(error) => return Err((transport, error)),
-        }
-        Ok(())
-    }
-
-    fn happened(&self, key: Key, happened: Happened, scratch: &mut [u8], now: Millis) {
-        if !is_client(key) {
-            return match is_session(key) {
-                true => self.step_session(key, scratch, now),
-                false => self.step_connection(key, scratch, now),
-            };
-        }
-        if let Some(client) = self.services.realtime.clients().get(key) {
-            self.step_client(&client, happened, scratch, now);
+impl Events {
+    pub(super) fn new(moves: &Arc<Moves>) -> Events {
+        Events {
+            parts: Arc::clone(moves.parts()),
+            moves: Arc::clone(moves),
         }
     }
 
-    fn transfer_waits(&self, signalled: bool) {
-        if signalled {
-            self.clear_signal();
-        }
-        self.expect_transfers();
-    }
-
-    fn has_more_to_read(&self) -> bool {
-        self.services.realtime.intake().is_due() || self.sessions.is_any_due()
-    }
-
-    fn read_on(&self, scratch: &mut [u8], now: Millis) {
-        self.look_at_streams(scratch, now);
-        let realtime = &self.services.realtime;
+    /// Reads some of the clients that had to wait until the app has taken what they had sent.
+    fn read_on_clients(&self, scratch: &mut [u8], now: Millis) {
+        let realtime = &self.parts.services.realtime;
         if !realtime.intake().is_due() {
             return;
         }
@@ -98,110 +48,131 @@ impl Handler for Engine {
                 writable: false,
                 ended: false,
             };
-            self.step_client(&client, happened, scratch, now);
+            self.moves.step_client(&client, happened, scratch, now);
+        }
+    }
+}
+
+impl Handler for Events {
+    fn worker(&self) -> &Worker {
+        &self.parts.worker
+    }
+
+    fn has_siblings(&self) -> bool {
+        self.parts.worker.shared().is_some()
+    }
+
+    fn is_ahead(&self) -> bool {
+        let Some((scoreboard, slot)) = self.parts.worker.shared() else {
+            return false;
+        };
+        let own = self.parts.worker.counters().connections.load(Relaxed);
+        scoreboard.fewest_elsewhere(slot).is_some_and(|fewest| own > fewest)
+    }
+
+    fn permit(&self) -> Result<Permit, &'static str> {
+        if !self.parts.admission.has_place_for_new() {
+            return Err("max_connections are open");
+        }
+        let permit = self.parts.worker.config.descriptors.for_connection();
+        permit.ok_or("the application's share of descriptors is left")
+    }
+
+    fn admit(&self, accepted: Accepted<'_>, now: Millis) -> Result<(), (Link, Errno)> {
+        let counted = Counted::new(accepted.socket, accepted.permit);
+        let transport = accepted.endpoint.transport(counted);
+        let interest = Some(Interest::Read);
+        let opened = self
+            .parts
+            .connections
+            .open(&transport, interest, accepted.endpoint, accepted.peer, now);
+        match opened {
+            Ok(mut connection) => {
+                self.parts.handshakes.await_handshake(&mut connection, now);
+                self.parts.handoff.park_or_hand_off(Box::new(connection));
+                self.moves.end_if_drained();
+                Ok(())
+            }
+            Err(error) => Err((transport, error)),
         }
     }
 
+    fn happened(&self, key: Key, happened: Happened, scratch: &mut [u8], now: Millis) {
+        if is_client(key) || !is_session(key) {
+            return self.moves.happened(key, happened, scratch, now);
+        }
+        self.parts.sessions.step(key, scratch, now, &*self.moves);
+        self.moves.end_if_drained();
+    }
+
+    fn transfer_waits(&self, signalled: bool) {
+        if signalled {
+            self.parts.transfers.clear_signal();
+        }
+        self.parts.admission.expect_transfers();
+    }
+
+    fn has_more_to_read(&self) -> bool {
+        self.parts.services.realtime.intake().is_due() || self.parts.sessions.is_any_due()
+    }
+
+    fn read_on(&self, scratch: &mut [u8], now: Millis) {
+        self.parts.sessions.look_at_streams(scratch, now, &*self.moves);
+        self.moves.end_if_drained();
+        self.read_on_clients(scratch, now);
+    }
+
     fn expire(&self, now: Millis) -> Millis {
-        self.keep_to_response_memory();
-        let (expired, earliest) = self.connections.parked().take_expired(now);
-        let realtime = &self.services.realtime;
+        let parts = &self.parts;
+        parts.giving_way.keep_to_response_memory();
+        let (expired, earliest) = parts.connections.parked().take_expired(now);
+        let realtime = &parts.services.realtime;
         let next = earliest
             .min(realtime.clients().tick(realtime, now))
-            .min(self.admission.opens_at(now))
-            .min(self.expire_sessions(now));
-        for mut connection in expired {
-            // The drain may have got a later end since the connection was parked.
-            if connection.is_idle() && self.connections.deadline(&connection) > now {
-                self.park(connection, Interest::Read);
-                continue;
-            }
-            self.worker.guard("a connection", || {
-                self.worker.fault("expire");
-                if connection.in_handshake_since().is_some() {
-                    return self.give_handshake_up(connection, "it took too long");
-                }
-                let was_flushing = connection.is_flushing() || connection.is_relayed();
-                let next = connection.expire(&self.worker.config, now);
-                if was_flushing && next == Next::Close {
-                    self.tell_of_slow_client();
-                }
-                self.settle(connection, next);
-            });
+            .min(parts.admission.opens_at(now))
+            .min(parts.sessions.expire(now));
+        for connection in expired {
+            self.moves.expire(connection, now);
         }
+        self.moves.end_if_drained();
         next
     }
 
     fn room(&self) -> Option<&WaitingRoom> {
-        self.room.as_deref()
+        self.parts.admission.room()
     }
 
     fn admits_handoffs(&self) -> bool {
-        Engine::admits_handoffs(self)
+        self.parts.admission.admits_handoffs()
     }
 
     fn take_handoff(&self, now: Millis) -> bool {
-        Engine::take_handoff(self, now)
+        self.parts.handoff.take_over(now, &*self.moves)
     }
 
     fn drain_pause(&self) -> Option<Duration> {
-        Engine::drain_pause(self)
+        self.parts.handoff.drain_pause()
     }
 
     fn listeners_closed(&self, now: Millis) {
-        self.begin_handoff(now);
-        self.finish_if_drained();
+        self.parts.handoff.begin(now);
+        self.moves.end_if_drained();
     }
 
     fn end_of_turn(&self, now: Millis) {
-        if self.worker.is_leaving() {
-            self.leave_sessions();
+        let parts = &self.parts;
+        if parts.worker.is_leaving() {
+            parts.sessions.leave();
         }
-        if self.worker.is_draining() {
-            self.continue_drain(now);
+        if parts.worker.is_draining() {
+            parts.handoff.go_on(now, &*self.moves);
         }
-        self.resume_uploads(now);
-        self.look_after_memory();
+        parts.uploads.resume(now, &*self.moves);
+        self.moves.end_if_drained();
+        parts.memory.look_after();
     }
 
     fn polled(&self) {
-        self.scheduler.polled(self.in_line.load(Relaxed));
-    }
-}
-
-impl Engine {
-    /// Takes in a connection that no listener accepted.
-    #[cfg(test)]
-    pub(crate) fn attach(&self, transport: Link) {
-        let (interest, endpoint) = (Interest::Read, &self.endpoints[0]);
-        let peer = Some(([127, 0, 0, 1], 1).into());
-        let now = Millis::now();
-        let connection = self.connections.open(&transport, Some(interest), endpoint, peer, now);
-        self.park(Box::new(connection.expect("it can be watched")), interest);
-    }
-
-    fn step_connection(&self, key: Key, scratch: &mut [u8], now: Millis) {
-        let Some(mut connection) = self.connections.take(key) else {
-            return;
-        };
-        self.worker.guard("a connection", || {
-            self.worker.fault("step");
-            let next = connection.step(scratch, &self.worker.config, now);
-            self.settle(connection, next);
-        });
-    }
-
-    fn step_client(&self, client: &Arc<Client>, happened: Happened, scratch: &mut [u8], now: Millis) {
-        let step = self.worker.guard("a client", || {
-            if happened.writable {
-                client.writable();
-            }
-            if happened.readable && client.read(scratch, &self.services.realtime, now) {
-                self.schedule(Scheduled::Client(Arc::clone(client)));
-            }
-        });
-        if step.is_none() {
-            client.end();
-        }
+        self.parts.scheduler.polled(self.parts.sessions.in_line());
     }
 }

@@ -1,257 +1,142 @@
-//! What threads of the app run: requests, events of clients, messages for subscriptions of the process, and tasks.
+//! Runs what the threads of the app have to do: requests, events of clients, messages for subscriptions of the process, and
+//! tasks.
 
-use super::Engine;
+use super::events::Events;
+use super::job::Job;
+use super::moves::Moves;
+use super::parts::Parts;
+use super::record;
 use crate::app::App;
 use crate::clock::{Millis, Nanos};
-use crate::config::fair_by::Party;
-use crate::connection::{Connection, Successor};
-use crate::exchange::{Exchange, Outcome, Workspace};
-use crate::limits::budget::Kind;
-use crate::realtime::{Carrier, Client, EventEnd, Host, Lender, ProcessSubscription, Scheduled};
+use crate::connection::Connection;
+use crate::engine::ends::after_response;
+use crate::exchange::{Ended, Exchange, Outcome, Workspace};
+use crate::reactor::Reactor;
+use crate::realtime::{Client, EventEnd, ProcessSubscription};
 use crate::scheduler::states::Site;
-use crate::scheduler::{Queued, Scheduler, Workplace, PATIENCE};
-use crate::transport::poller::Interest;
-use crate::transport::Afterwards;
+use crate::scheduler::{Scheduler, Workplace};
+use crate::sync::TryLock;
+use crate::transport::listener::Listener;
 use crate::worker::Worker;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed, Ordering::SeqCst};
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 use std::time::Duration;
 
-/// What panicked, in the log.
+/// Name in the log for an event that panicked.
 const AN_EVENT: &str = "an event";
 
-/// What a thread runs in one turn.
-pub(crate) enum Job {
-    /// A connection with a complete request.
-    Request(Box<Connection>),
-    /// A client with at least one event.
-    Client(Arc<Client>),
-    /// A subscription of the process that has a message.
-    Subscription(Arc<ProcessSubscription>),
-    /// A task of the app, see [`App::task`].
-    Task,
-    /// What the app does when there is nothing else to do, see [`App::leisure`].
-    Leisure,
+/// See the head of this file.
+pub(super) struct Jobs {
+    parts: Arc<Parts>,
+    moves: Arc<Moves>,
+    events: Events,
+    /// Locked by the one thread that polls.
+    reactor: TryLock<Reactor>,
 }
 
-impl Queued for Job {
-    fn arrived(&self) -> Option<Nanos> {
-        match self {
-            Job::Request(connection) => Some(connection.arrived()),
-            _ => None,
+impl Jobs {
+    pub(super) fn new(moves: &Arc<Moves>, listeners: Vec<Listener>) -> Arc<Jobs> {
+        Arc::new(Jobs {
+            parts: Arc::clone(moves.parts()),
+            moves: Arc::clone(moves),
+            events: Events::new(moves),
+            reactor: TryLock::new(Reactor::new(listeners)),
+        })
+    }
+
+    /// Closes the listeners, unless a thread polls: that closes them itself once the engine has stopped.
+    pub(super) fn close_listeners(&self) {
+        if let Some(mut reactor) = self.reactor.try_lock() {
+            reactor.close_listeners(&self.events);
         }
-    }
-
-    fn waits_since(&self) -> Option<Nanos> {
-        match self {
-            Job::Request(connection) => Some(connection.waits_since()),
-            _ => None,
-        }
-    }
-
-    fn party(&self) -> Option<Party> {
-        match self {
-            Job::Request(connection) => connection.stream.party,
-            Job::Client(client) => client.party,
-            _ => None,
-        }
-    }
-
-    fn is_urgent(&self) -> bool {
-        matches!(self, Job::Request(connection) if connection.stream.is_urgent)
-    }
-}
-
-impl Host for Engine {
-    fn schedule(&self, turn: Scheduled) {
-        let job = match turn {
-            Scheduled::Client(client) => Job::Client(client),
-            Scheduled::Subscription(subscription) => Job::Subscription(subscription),
-        };
-        self.scheduler.schedule(job, self);
-    }
-
-    fn make_room(&self, kind: Kind) -> bool {
-        match kind {
-            Kind::Responses => self.keep_to_response_memory(),
-            Kind::Messages => self.make_room_for_messages(),
-            _ => self.make_session_give_way(kind, None),
-        }
-    }
-}
-
-/// A connection that goes on when the client that uses it has ended.
-struct Loan(Weak<Engine>, Box<Connection>);
-
-impl Lender for Loan {
-    fn take_back(self: Box<Self>) {
-        let Loan(engine, mut connection) = *self;
-        if let Some(engine) = engine.upgrade().filter(|engine| engine.is_at_home()) {
-            connection.place().close();
-            // The poller goes on with it: this thread may have the lock of the language.
-            connection.respond_later(engine.after_response(false), Millis::now());
-            engine.park(connection, Interest::Write);
-        }
-    }
-}
-
-/// The client that goes on with a response.
-#[derive(Debug)]
-struct Heir {
-    engine: Weak<Engine>,
-    client: Option<Arc<Client>>,
-    close: bool,
-}
-
-impl Successor for Heir {
-    fn take_over(mut self: Box<Self>, connection: Box<Connection>) {
-        if let (Some(engine), Some(client)) = (self.engine.upgrade(), self.client.take()) {
-            engine.begin_client(connection, &client, self.close);
-        }
-    }
-}
-
-/// The connection has ended: who writes to the client learns of it.
-impl Drop for Heir {
-    fn drop(&mut self) {
-        if let Some(client) = self.client.take() {
-            client.end();
-        }
-    }
-}
-
-impl Engine {
-    /// Puts a task of the app into the ready queue: [`App::task`] is called once for it.
-    pub fn defer(&self) {
-        self.scheduler.schedule(Job::Task, self);
-    }
-
-    /// Whether the next job of this worker has waited for longer than the first request in the waiting room.
-    fn is_own_job_first(&self) -> bool {
-        let Some(since) = self.scheduler.ready().first_waits_since() else {
-            return false;
-        };
-        // What is in the room has waited for this long at least.
-        if Nanos::now() < since + PATIENCE {
-            return false;
-        }
-        let first = self.waiting_room.as_ref().and_then(|room| room.first_waits_since());
-        first.is_some_and(|first| since < first)
     }
 
     fn run_request(&self, mut connection: Box<Connection>, app: &impl App, workspace: &mut Workspace) {
         connection.stream.request.begin(Nanos::now());
-        self.end_turn(&mut connection);
+        self.moves.end_turn(&mut connection);
         if connection.is_abandoned() {
-            return self.close(connection);
+            return self.moves.close(connection);
         }
+        let (ended, outcome) = self.call(&mut connection, app, workspace);
+        let lock_wait = app.lock_wait();
+        let worker = &self.parts.worker;
+        worker.counters().requests.fetch_add(1, Relaxed);
+        let waits = connection.stream.request.waits();
+        self.parts.statistics.count_waits(waits, lock_wait);
+        record::response(worker, &connection, &ended, lock_wait);
+        match outcome {
+            Outcome::Client { client, close } => {
+                let next = self.parts.clients.open(connection, &client, close);
+                self.moves.go_on(next);
+            }
+            Outcome::Hijacked => self.moves.let_go(connection),
+            Outcome::Gone => self.moves.cut(connection),
+            Outcome::Aborted => self.moves.abort(connection),
+            Outcome::Responded { close } => {
+                let then = after_response(worker, close);
+                let next = connection.responded(then, &worker.config, Millis::now());
+                self.moves.settle(connection, next);
+            }
+        }
+    }
+
+    /// Lets the app respond. A panic of our own code becomes a 500, or ends the response.
+    fn call(&self, connection: &mut Connection, app: &impl App, workspace: &mut Workspace) -> (Ended, Outcome) {
         connection.stream.transport().begin();
-        let mut exchange = Exchange::new(&mut connection.stream, &self.services, workspace);
+        let mut exchange = Exchange::new(&mut connection.stream, &self.parts.services, workspace);
         if catch_unwind(AssertUnwindSafe(|| app.call(&mut exchange))).is_err() {
-            self.worker
-                .log
-                .error(format_args!("[BUG] the server panicked while it ran a request"));
+            let log = &self.parts.worker.log;
+            log.error(format_args!("[BUG] the server panicked while it ran a request"));
             if !exchange.has_started() || exchange.take_back() {
                 exchange.respond_plainly(500);
             } else {
                 exchange.abort();
             }
         }
-        let (ended, outcome) = exchange.end();
-        let lock_wait = app.lock_wait();
-        self.counters().requests.fetch_add(1, Relaxed);
-        self.count_waits(connection.stream.request.waits(), lock_wait);
-        self.record(&connection, &ended, lock_wait);
-        match outcome {
-            Outcome::Client { client, close } => self.open_client(connection, &client, close),
-            Outcome::Hijacked => self.let_go(connection),
-            Outcome::Gone => self.cut(connection),
-            Outcome::Aborted => self.abort(connection),
-            Outcome::Responded { close } => {
-                let then = self.after_response(close);
-                let next = connection.responded(then, &self.worker.config, Millis::now());
-                self.settle(connection, next);
-            }
-        }
-    }
-
-    /// Turns a connection into a client, after the app has returned. `close`: whether it ends with that.
-    fn open_client(&self, mut connection: Box<Connection>, client: &Arc<Client>, close: bool) {
-        // No thread waits for the client to take what was written before. The rest follows when the kernel has that.
-        if client.is_response() && !connection.stream.output.is_empty() {
-            let heir = Box::new(Heir {
-                engine: self.me.clone(),
-                client: Some(Arc::clone(client)),
-                close,
-            });
-            let next = connection.send_for(heir, &self.worker.config, Millis::now());
-            return self.settle(connection, next);
-        }
-        self.begin_client(connection, client, close);
-    }
-
-    /// The kernel has what was written of a response before; or it is the head of an upgrade.
-    fn begin_client(&self, mut connection: Box<Connection>, client: &Arc<Client>, close: bool) {
-        // The end of a response that goes on is still to be said.
-        if !client.is_response() {
-            connection.stream.transport().give_back(Afterwards::GivenAway);
-        }
-        let head = connection.stream.output.take_unsent();
-        let goes_on = client.is_response() && !close;
-        if goes_on && !connection.stream.transport().is_for_one_response() {
-            connection.lend();
-            let carrier = Carrier::Lent(Box::new(Loan(self.me.clone(), connection)));
-            return self.services.realtime.begin(client, carrier, head, Vec::new());
-        }
-        let ahead = std::mem::take(&mut connection.stream.input);
-        let count = connection.place().become_client();
-        drop(connection);
-        let carrier = match goes_on {
-            true => Carrier::Foreign { _count: count },
-            false => Carrier::Own { _count: count },
-        };
-        self.services.realtime.begin(client, carrier, head, ahead);
+        exchange.end()
     }
 
     fn run_event(&self, client: Arc<Client>, app: &impl App) {
-        let run = |event| _ = self.worker.guard(AN_EVENT, || app.event(&client, event));
-        match self.services.realtime.run_event(&client, run) {
+        let worker = &self.parts.worker;
+        let run = |event| _ = worker.guard(AN_EVENT, || app.event(&client, event));
+        match self.parts.services.realtime.run_event(&client, run) {
             EventEnd::Nothing => {}
-            EventEnd::Again => self.scheduler.ready().push(Job::Client(client)),
+            EventEnd::Again => self.parts.scheduler.ready().push(Job::Client(client)),
             EventEnd::Gone(forgotten) => {
-                self.worker.guard(AN_EVENT, || app.gone(&client, forgotten));
-                self.finish_if_drained();
+                worker.guard(AN_EVENT, || app.gone(&client, forgotten));
+                self.moves.end_if_drained();
             }
         }
     }
 
     fn run_published(&self, subscription: Arc<ProcessSubscription>, app: &impl App) {
-        let id = subscription.id();
-        let has_more = self.services.realtime.run_published(&subscription, |publication| {
-            self.worker.guard(AN_EVENT, || app.published(id, publication));
+        let (id, realtime) = (subscription.id(), &self.parts.services.realtime);
+        let has_more = realtime.run_published(&subscription, |publication| {
+            self.parts.worker.guard(AN_EVENT, || app.published(id, publication));
         });
         if has_more {
-            self.scheduler.ready().push(Job::Subscription(subscription));
+            self.parts.scheduler.ready().push(Job::Subscription(subscription));
         }
     }
 
     fn run_task(&self, app: &impl App) {
-        self.worker.guard(AN_EVENT, || app.task());
-        self.counters().events.fetch_add(1, Relaxed);
+        let worker = &self.parts.worker;
+        worker.guard(AN_EVENT, || app.task());
+        worker.counters().events.fetch_add(1, Relaxed);
     }
 }
 
-impl Workplace for Engine {
+impl Workplace for Jobs {
     type Job = Job;
     type Workspace = Workspace;
 
     fn scheduler(&self) -> &Scheduler<Job> {
-        &self.scheduler
+        &self.parts.scheduler
     }
 
     fn worker(&self) -> &Worker {
-        &self.worker
+        &self.parts.worker
     }
 
     fn run(&self, job: Job, app: &impl App, workspace: &mut Workspace) {
@@ -260,32 +145,37 @@ impl Workplace for Engine {
             Job::Client(client) => self.run_event(client, app),
             Job::Subscription(subscription) => self.run_published(subscription, app),
             Job::Task => self.run_task(app),
-            Job::Leisure => _ = self.worker.guard("the leisure of the app", || app.leisure()),
+            Job::Leisure => _ = self.parts.worker.guard("the leisure of the app", || app.leisure()),
         }
     }
 
     fn take_transfer(&self) -> Option<Job> {
-        if !self.has_transfers() || self.is_own_job_first() {
+        let parts = &self.parts;
+        if !parts.transfers.are_due() {
             return None;
         }
-        let mut connection = self.move_in()?;
-        self.rank(&mut connection);
+        let Some(mut connection) = parts.transfers.move_in() else {
+            self.moves.end_if_drained();
+            return None;
+        };
+        parts.parties.rank(&mut connection);
         let job = Job::Request(connection);
-        if self.has_parties() {
-            self.scheduler.ready().push(job);
+        if parts.parties.take_turns() {
+            parts.scheduler.ready().push(job);
             return None;
         }
         Some(job)
     }
 
     fn leisure(&self, app: &impl App) -> Option<Job> {
-        let is_wanted = app.wants_leisure() && self.scheduler.now().busy() == 0 && !self.worker.is_leaving();
+        let (scheduler, worker) = (&self.parts.scheduler, &self.parts.worker);
+        let is_wanted = app.wants_leisure() && scheduler.now().busy() == 0 && !worker.is_leaving();
         is_wanted.then_some(Job::Leisure)
     }
 
     fn poll_now(&self) {
         if let Some(mut reactor) = self.reactor.try_lock() {
-            reactor.poll(self, Some(Duration::ZERO));
+            reactor.poll(&self.events, Some(Duration::ZERO));
         }
     }
 
@@ -293,69 +183,52 @@ impl Workplace for Engine {
         let Some(mut reactor) = self.reactor.try_lock() else {
             return false;
         };
-        self.watch_room(&mut reactor, false);
+        self.parts.admission.watch_room(&mut reactor, false);
         polls.store(true, SeqCst);
-        reactor.poll(self, Some(time));
+        reactor.poll(&self.events, Some(time));
         polls.store(false, SeqCst);
         true
     }
 
     fn publish_threads(&self) {
-        // A process that the app has forked would write to the slot of its parent.
-        if self.is_at_home() {
-            let begun = self.scheduler.now().begun();
-            self.counters().threads.store(begun as i64, Relaxed);
-        }
+        self.parts.statistics.write_threads();
     }
 
     fn publish_gauges(&self) {
-        self.write_gauges();
+        self.parts.statistics.write_gauges();
     }
 
     fn shed(&self, patience: Duration) {
-        // A worker that ends with all others answers what it has.
-        let keeps_all = self.worker.is_draining() && !self.worker.hands_off();
-        if self.waiting_room.is_none() || self.scheduler.ready().is_empty() || keeps_all {
-            return;
-        }
-        if self.has_parties() {
-            return self.offer(patience);
-        }
-        let time = Nanos::now() - patience;
-        while self.move_out(time) {}
+        self.moves.shed(patience);
     }
 
     fn needs_ticks(&self) -> bool {
-        self.has_promised_transfer()
+        self.parts.transfers.has_promised()
     }
 
     fn tick(&self) {
-        self.send_delayed();
-        self.check_promise();
-        self.check_if_given_up();
+        self.parts.sessions.send_delayed();
+        self.parts.transfers.check_promise();
+        self.moves.check_if_given_up();
     }
 }
 
-impl Site for Engine {
-    fn has_jobs(&self) -> bool {
-        self.scheduler.ready().has_turns()
-    }
-
+impl Site for Jobs {
     fn calls_back(&self) -> bool {
-        self.worker.is_stopped() || self.has_transfers()
+        self.parts.worker.is_stopped() || self.parts.admission.has_transfers()
     }
 
     fn poll(&self, begin: &mut dyn FnMut() -> bool) -> bool {
         let Some(mut reactor) = self.reactor.try_lock() else {
             return false;
         };
-        self.send_delayed();
-        let watches_room = self.serves_room();
-        self.watch_room(&mut reactor, watches_room);
+        self.parts.sessions.send_delayed();
+        let watches_room = self.parts.admission.serves_room();
+        self.parts.admission.watch_room(&mut reactor, watches_room);
         if begin() {
-            reactor.poll(self, None);
+            reactor.poll(&self.events, None);
             if watches_room {
-                self.promise_transfer();
+                self.parts.transfers.promise();
             }
         }
         true
@@ -363,17 +236,5 @@ impl Site for Engine {
 
     fn is_polled(&self) -> bool {
         self.reactor.is_held()
-    }
-
-    fn end_poll(&self) {
-        self.worker.poller.wake();
-    }
-
-    fn relieve_monitor(&self) {
-        self.scheduler.relieve_monitor(&self.worker);
-    }
-
-    fn notify_monitor(&self) {
-        self.scheduler.wake_monitor();
     }
 }

@@ -1,14 +1,16 @@
 //! Whom a request counts for (`fair_by`), and whether it goes ahead of the others (`priority_paths`).
 
-use super::Engine;
 use crate::cluster::ledger::Ledger;
 use crate::config::fair_by::{self, FairBy, Mark, Party, Secret};
 use crate::config::Config;
 use crate::connection::Connection;
 use crate::scheduler::Order;
 
-/// What the engine needs to know of the settings for each request.
-pub(super) struct Parties {
+/// Gives requests their party and their priority.
+pub(super) struct Parties(Option<Rules>);
+
+/// The settings, if not every request has the same standing.
+struct Rules {
     fair_by: FairBy,
     secret: Secret,
     priority_paths: Vec<Box<[u8]>>,
@@ -23,19 +25,34 @@ pub(super) fn order(config: &Config, ledger: Option<&'static Ledger>) -> Order {
 }
 
 impl Parties {
-    /// `None` if every request has the same standing.
-    pub(super) fn new(config: &Config, ledger: Option<&'static Ledger>) -> Option<Parties> {
+    pub(super) fn new(config: &Config, ledger: Option<&'static Ledger>) -> Parties {
         if config.fair_by == FairBy::Connection && config.priority_paths.is_empty() {
-            return None;
+            return Parties(None);
         }
         let paths = config.priority_paths.iter();
-        Some(Parties {
+        Parties(Some(Rules {
             fair_by: config.fair_by.clone(),
             secret: ledger.map_or_else(fair_by::secret, Ledger::secret),
             priority_paths: paths.map(|path| path.as_bytes().into()).collect(),
-        })
+        }))
     }
 
+    /// Notes the standing of a request that is about to enter the ready queue.
+    pub(super) fn rank(&self, connection: &mut Connection) {
+        if let Some(rules) = &self.0 {
+            connection.stream.party = rules.party(connection);
+            connection.stream.is_urgent = rules.has_priority(connection);
+        }
+    }
+
+    /// True if turns go by party.
+    pub(super) fn take_turns(&self) -> bool {
+        let is_by_party = |rules: &Rules| rules.fair_by != FairBy::Connection;
+        self.0.as_ref().is_some_and(is_by_party)
+    }
+}
+
+impl Rules {
     /// Whom the request of a connection counts for.
     fn party(&self, connection: &Connection) -> Option<Party> {
         let stream = &connection.stream;
@@ -53,20 +70,5 @@ impl Parties {
     fn has_priority(&self, connection: &Connection) -> bool {
         let path = connection.stream.request.path();
         self.priority_paths.iter().any(|own| **own == *path)
-    }
-}
-
-impl Engine {
-    /// Notes the standing of a request that is about to enter the ready queue.
-    pub(super) fn rank(&self, connection: &mut Connection) {
-        if let Some(parties) = &self.parties {
-            connection.stream.party = parties.party(connection);
-            connection.stream.is_urgent = parties.has_priority(connection);
-        }
-    }
-
-    /// Whether turns go by party.
-    pub(super) fn has_parties(&self) -> bool {
-        self.worker.config.fair_by != FairBy::Connection
     }
 }

@@ -5,56 +5,86 @@
 //! The streams of a session that has its share of files already wait apart, for those of the same session. If others have
 //! waited for a while, the session with the most files gives way.
 
-use super::Engine;
+use super::giving_way::GivingWay;
+use super::sink::{Move, Sink};
 use crate::clock::Millis;
+use crate::connection::connections::Connections;
 use crate::connection::{Connection, Next};
-use crate::http2::Session;
+use crate::exchange::Services;
+use crate::http2::{Session, Sessions};
 use crate::limits::budget::Kind;
 use crate::limits::request_totals::Waiting;
 use crate::spool::Upload;
 use crate::sync::Mutex;
 use crate::transport::poller::{Dispatching, Interest, Key};
+use crate::worker::Worker;
 use std::collections::{HashMap, VecDeque};
-use std::sync::Weak;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-/// How often the poller looks for free descriptors while a connection waits, in case it is not woken for one.
+/// Pause between two looks of the poller for free descriptors while a connection waits, in case it is not woken for one.
 const LOOK: Duration = Duration::from_millis(50);
 
 /// After an upload has waited this long for a descriptor, the session with the most files gives way.
 const PATIENCE: Duration = Duration::from_millis(1_000);
 
-/// In order of arrival. A key whose connection has ended or was refused is skipped when its turn comes.
-#[derive(Default)]
+/// See the head of this file.
 pub(super) struct Uploads {
+    services: Arc<Services>,
+    connections: Arc<Connections>,
+    sessions: Arc<Sessions>,
+    giving_way: Arc<GivingWay>,
+    /// In order of arrival. A key whose connection has ended or was refused is skipped when its turn comes.
     queue: Mutex<VecDeque<(Key, Waiting)>>,
     /// Streams that wait for other streams of their session, by its key.
     of_sessions: Mutex<HashMap<Key, VecDeque<Key>>>,
+    sink: Weak<dyn Sink>,
 }
 
 /// A connection whose body the spooler stores.
 #[derive(Debug)]
 struct StoredBody {
-    engine: Weak<Engine>,
+    worker: Weak<Worker>,
+    sink: Weak<dyn Sink>,
     connection: Box<Connection>,
 }
 
 impl Upload for StoredBody {
     fn store(mut self: Box<Self>, scratch: &mut [u8]) {
-        let Some(engine) = self.engine.upgrade() else { return };
-        let next = self.connection.store(scratch, &engine.worker.config, Millis::now());
-        engine.settle_elsewhere(self.connection, next);
+        let Some(sink) = self.sink.upgrade() else { return };
+        let Some(worker) = self.worker.upgrade() else { return };
+        let next = self.connection.store(scratch, &worker.config, Millis::now());
+        sink.put(Move::Settle(self.connection, next));
     }
 }
 
-impl Engine {
-    /// Hands a connection with a large body to the spooler.
-    pub(super) fn hand_to_spooler(&self, connection: Box<Connection>) {
-        let engine = self.me.clone();
-        if let Err(refused) = self.services.spool.store(Box::new(StoredBody { engine, connection })) {
-            drop(refused);
-            self.finish_if_drained();
-        }
+impl Uploads {
+    pub(super) fn new(
+        services: &Arc<Services>,
+        connections: &Arc<Connections>,
+        sessions: &Arc<Sessions>,
+        giving_way: &Arc<GivingWay>,
+        sink: Weak<dyn Sink>,
+    ) -> Arc<Uploads> {
+        Arc::new(Uploads {
+            services: Arc::clone(services),
+            connections: Arc::clone(connections),
+            sessions: Arc::clone(sessions),
+            giving_way: Arc::clone(giving_way),
+            queue: Mutex::default(),
+            of_sessions: Mutex::default(),
+            sink,
+        })
+    }
+
+    /// Hands a connection with a large body to the spooler. If that has ended, the connection ends.
+    pub(super) fn store(&self, connection: Box<Connection>) {
+        let stored = StoredBody {
+            worker: Arc::downgrade(&self.services.worker),
+            sink: Weak::clone(&self.sink),
+            connection,
+        };
+        drop(self.services.spool.store(Box::new(stored)));
     }
 
     /// Parks a connection that needs a descriptor to continue.
@@ -62,17 +92,18 @@ impl Engine {
         if let Some(session) = session_with_its_share(&connection) {
             return self.put_off_in_session(connection, session);
         }
-        let place = (connection.key(), self.worker.config.request_totals.wait());
+        let worker = &self.services.worker;
+        let place = (connection.key(), worker.config.request_totals.wait());
         // In this order, so that a thread that finds the key also finds the parked connection.
-        self.park(connection, Interest::Nothing);
-        self.uploads.queue.lock().push_back(place);
-        self.worker.expect(Millis::now() + LOOK);
+        self.park(connection);
+        self.queue.lock().push_back(place);
+        worker.expect(Millis::now() + LOOK);
     }
 
     fn put_off_in_session(&self, connection: Box<Connection>, session: Key) {
         let key = connection.key();
-        self.park(connection, Interest::Nothing);
-        let mut waiting = self.uploads.of_sessions.lock();
+        self.park(connection);
+        let mut waiting = self.of_sessions.lock();
         waiting.entry(session).or_default().push_back(key);
         drop(waiting);
         // There may be room since the connection was told that there is none.
@@ -83,48 +114,59 @@ impl Engine {
         }
     }
 
+    /// Leaves a connection to the reactor; one that cannot be parked ends.
+    fn park(&self, connection: Box<Connection>) {
+        drop(self.connections.park(connection, Interest::Nothing));
+    }
+
+    /// Takes the connection with that key if it waits for a descriptor.
+    fn take(&self, key: Key) -> Option<Box<Connection>> {
+        let waits = |connection: &Connection| connection.waits_for_descriptor();
+        self.connections.parked().take_if(key, waits)
+    }
+
     /// Continues the streams of a session that wait for its other streams, as far as there is room; called by the poller.
-    pub(super) fn resume_uploads_of(&self, session: &Session, now: Millis) {
+    pub(super) fn resume_of(&self, session: &Session, now: Millis, sink: &dyn Sink) {
         while !session.budget().is_used_up(Kind::Bodies) {
-            let mut waiting = self.uploads.of_sessions.lock();
+            let mut waiting = self.of_sessions.lock();
             let next = waiting.get_mut(&session.key()).and_then(VecDeque::pop_front);
             drop(waiting);
             let Some(key) = next else { break };
-            let waits = |connection: &Connection| connection.waits_for_descriptor();
-            let connection = self.connections.parked().take_if(key, waits);
-            if let Some(mut connection) = connection {
-                let next = connection.go_on(&self.worker.config, now, false);
-                self.settle(connection, next);
+            if let Some(mut connection) = self.take(key) {
+                let next = connection.go_on(&self.services.worker.config, now, false);
+                sink.put(Move::Settle(connection, next));
             }
         }
-        let mut waiting = self.uploads.of_sessions.lock();
+        let mut waiting = self.of_sessions.lock();
         if waiting.get(&session.key()).is_some_and(VecDeque::is_empty) || session.is_over() {
             waiting.remove(&session.key());
         }
     }
 
     /// Wakes the poller if a connection waits and a descriptor may be free.
-    pub(super) fn tell_uploads(&self) {
-        if self.worker.config.request_totals.has_waiting() && !Dispatching::is_here() {
-            self.worker.poller.wake();
+    pub(super) fn tell(&self) {
+        let worker = &self.services.worker;
+        if worker.config.request_totals.has_waiting() && !Dispatching::is_here() {
+            worker.poller.wake();
         }
     }
 
     /// Continues connections for which there is a descriptor; called by the poller.
-    pub(super) fn resume_uploads(&self, now: Millis) {
-        if !self.worker.config.request_totals.has_waiting() {
+    pub(super) fn resume(&self, now: Millis, sink: &dyn Sink) {
+        let worker = &self.services.worker;
+        if !worker.config.request_totals.has_waiting() {
             return;
         }
         loop {
             // One lock at a time. The key stays in front until its connection can continue.
-            let front = self.uploads.queue.lock().front().map(|(key, _)| *key);
+            let front = self.queue.lock().front().map(|(key, _)| *key);
             let Some(key) = front else { return };
-            let waits = |connection: &Connection| connection.waits_for_descriptor();
-            let connection = self.connections.parked().take_if(key, waits);
-            let next = connection.map(|mut connection| (connection.go_on(&self.worker.config, now, true), connection));
+            let next = self
+                .take(key)
+                .map(|mut connection| (connection.go_on(&worker.config, now, true), connection));
             if let Some((Next::PutOff, connection)) = next {
                 if let Some(session) = session_with_its_share(&connection) {
-                    self.uploads.queue.lock().pop_front();
+                    self.queue.lock().pop_front();
                     self.put_off_in_session(connection, session);
                     continue;
                 }
@@ -134,14 +176,14 @@ impl Engine {
                 {
                     let _ = [Kind::Bodies, Kind::Files]
                         .into_iter()
-                        .any(|kind| self.make_session_give_way(kind, None));
+                        .any(|kind| self.giving_way.make_session_give_way(kind, None));
                 }
-                self.park(connection, Interest::Nothing);
-                return self.worker.expect(now + LOOK);
+                self.park(connection);
+                return worker.expect(now + LOOK);
             }
-            self.uploads.queue.lock().pop_front();
+            self.queue.lock().pop_front();
             if let Some((next, connection)) = next {
-                self.settle(connection, next);
+                sink.put(Move::Settle(connection, next));
             }
         }
     }

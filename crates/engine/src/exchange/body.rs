@@ -1,7 +1,8 @@
 //! The body of a response: frames and counts it, and gives the kernel as much as it takes.
 
-use super::{Exchange, Gone, ResponsePhase, Wait};
-use crate::http::http1::{chunk_line, BodyFraming, CHUNK_END};
+use super::state::{OutputState, ResponsePhase};
+use super::{Exchange, Gone};
+use crate::http::http1::BodyFraming;
 use crate::http::own_chunks::TOO_LONG;
 use crate::limits::descriptors::Counted;
 use crate::stream::output::FileParts;
@@ -18,7 +19,7 @@ impl Exchange<'_> {
     /// # Errors
     /// If the client is gone.
     pub fn write(&mut self, bytes: &[u8]) -> Result<usize, Gone> {
-        if self.lent {
+        if self.is_lent() {
             return Ok(0);
         }
         if self.own_chunks.is_some() {
@@ -64,7 +65,7 @@ impl Exchange<'_> {
                 return Ok(done);
             }
         }
-        if self.gone {
+        if self.is_gone() {
             return Err(Gone);
         }
         Ok(bytes.len())
@@ -72,50 +73,26 @@ impl Exchange<'_> {
 
     /// Frames the next `length` bytes. Returns how many of them belong to the body; `None` if the client gets none.
     pub(super) fn begin_write(&mut self, length: usize) -> Result<Option<usize>, Gone> {
-        let ResponsePhase::Body(framing) = self.phase else {
+        let is_gone = self.is_gone();
+        let ResponsePhase::Body(framing) = &mut self.phase else {
             return Ok(None);
         };
-        if self.gone {
+        if is_gone {
             return Err(Gone);
         }
-        let at_most = |left: u64| usize::try_from(left).unwrap_or(usize::MAX).min(length);
-        Ok(match framing {
-            BodyFraming::None => None,
-            BodyFraming::Raw => Some(length),
-            BodyFraming::Length(left) => {
-                let wanted = at_most(left);
-                if wanted < length {
-                    self.faulty = Some("the body is longer than the announced content-length; the rest was left out");
-                }
-                Some(wanted)
-            }
-            BodyFraming::Chunked if length == 0 => Some(0),
-            BodyFraming::Chunked => {
-                self.stream.output.add(chunk_line(length, &mut [0; 20]));
-                self.phase = ResponsePhase::Body(BodyFraming::Chunk(length as u64));
-                Some(length)
-            }
-            // A chunk must become as long as its size line says.
-            BodyFraming::Chunk(left) => Some(at_most(left)),
-        })
+        let has_length = matches!(framing, BodyFraming::Length(_));
+        let wanted = framing.begin(length, &mut self.stream.output);
+        if has_length && wanted.is_some_and(|wanted| wanted < length) {
+            self.faulty = Some("the body is longer than the announced content-length; the rest was left out");
+        }
+        Ok(wanted)
     }
 
     /// Counts the bytes that were added.
     pub(super) fn end_write(&mut self, taken: usize) {
         self.body_bytes += taken as u64;
-        let ResponsePhase::Body(framing) = &mut self.phase else {
-            return;
-        };
-        match framing {
-            BodyFraming::Length(left) => *left -= taken as u64,
-            BodyFraming::Chunk(left) => {
-                *left -= taken as u64;
-                if *left == 0 {
-                    *framing = BodyFraming::Chunked;
-                    self.stream.output.add(CHUNK_END);
-                }
-            }
-            _ => {}
+        if let ResponsePhase::Body(framing) = &mut self.phase {
+            framing.took(taken, &mut self.stream.output);
         }
     }
 
@@ -143,10 +120,10 @@ impl Exchange<'_> {
     /// Sends what was written, as far as the socket takes it at once: for bodies that come piece by piece. What is
     /// spooled needs [`Exchange::flush_apart`]. False if the client is gone.
     pub fn flush(&mut self) -> bool {
-        self.flushed = true;
-        if self.lent {
-            return !self.gone;
+        if self.is_lent() {
+            return !self.is_gone();
         }
+        self.output = OutputState::Sent;
         match self.stream.flush(FileParts::Leave) {
             Ok(_) => true,
             Err(_) => {
@@ -156,28 +133,21 @@ impl Exchange<'_> {
         }
     }
 
-    /// A [`Wait`] that sends, apart from the exchange, what is spooled of the body. `None` if nothing is spooled, or
-    /// the socket is full.
-    pub fn flush_apart(&mut self) -> Option<Wait> {
-        let is_due = !self.lent && !self.gone && self.stream.output.is_spooling();
-        (is_due && self.stream.transport().has_room()).then(|| self.lend(0))
-    }
-
     /// Sends what the client takes. Whether [`Exchange::detach`] may follow: no thread is writing.
     pub fn is_detachable(&mut self) -> bool {
-        self.flush() && !self.lent
+        self.flush() && !self.is_lent()
     }
 
     /// Whether the kernel has everything that was written.
     pub fn is_flushed(&mut self) -> bool {
-        self.flush() && self.stream.output.is_empty() && !self.lent
+        self.flush() && self.stream.output.is_empty() && !self.is_lent()
     }
 
     /// Whether the rest of the body is framed in chunks; `None` if nothing can follow.
     pub(crate) fn stream_framing(&self) -> Option<bool> {
         match self.phase {
-            ResponsePhase::Body(BodyFraming::Chunked) if !self.gone => Some(true),
-            ResponsePhase::Body(BodyFraming::Raw | BodyFraming::Length(1..)) if !self.gone => Some(false),
+            ResponsePhase::Body(BodyFraming::Chunked) if !self.is_gone() => Some(true),
+            ResponsePhase::Body(BodyFraming::Raw | BodyFraming::Length(1..)) if !self.is_gone() => Some(false),
             _ => None,
         }
     }

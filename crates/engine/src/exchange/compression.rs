@@ -2,7 +2,8 @@
 //! and codes the bytes. The coding itself needs nothing of the exchange, so it can run without the lock of the
 //! language.
 
-use super::{Exchange, Gone, ResponsePhase};
+use super::state::ResponsePhase;
+use super::{Exchange, Gone};
 use crate::config::Compression;
 use fairlead_wire::content_encoding::{is_compressible, matches_type, Coding, Encoder};
 use fairlead_wire::{fields, has_no_body};
@@ -16,13 +17,13 @@ impl Exchange<'_> {
     pub fn choose_coding(&mut self, total: Option<u64>) -> Option<Coding> {
         let services = self.services;
         let compression = services.config().compression.as_ref()?;
-        let is_not_modified = self.response.status == 304 && self.phase == ResponsePhase::Head;
+        let is_not_modified = self.head.response.status == 304 && self.phase == ResponsePhase::Head;
         if !is_not_modified && !self.is_worth_coding(compression, total) {
             return None;
         }
         let names_it = |value: &[u8]| fields::has_member(value, b"accept-encoding") || fields::has_member(value, b"*");
-        if !self.response.fields.values(b"vary").any(names_it) {
-            self.response.fields.add(b"vary", b"accept-encoding");
+        if !self.head.response.fields.values(b"vary").any(names_it) {
+            self.head.response.fields.add(b"vary", b"accept-encoding");
         }
         let accepted = self.request().accepted_codings();
         let coding = accepted.ranked(Coding::QUICKEST_FIRST).next();
@@ -35,17 +36,18 @@ impl Exchange<'_> {
 
     fn weaken_etag(&mut self) {
         if self
+            .head
             .response
             .fields
             .get(b"etag")
             .is_some_and(|etag| etag.starts_with(b"\""))
         {
-            self.response.fields.prefix(b"etag", b"W/");
+            self.head.response.fields.prefix(b"etag", b"W/");
         }
     }
 
     fn is_worth_coding(&self, compression: &Compression, total: Option<u64>) -> bool {
-        let has = |name: &[u8]| self.response.fields.has(name);
+        let has = |name: &[u8]| self.head.response.fields.has(name);
         let forbids_it = |value: &[u8]| fields::has_member(value, b"no-transform");
         let total = if self.request().is_head() {
             self.announced_length()
@@ -59,15 +61,15 @@ impl Exchange<'_> {
             types => types.iter().any(|own| matches_type(content_type, own.as_bytes())),
         };
         self.phase == ResponsePhase::Head
-            && !has_no_body(self.response.status)
-            && self.response.status != 206
+            && !has_no_body(self.head.response.status)
+            && self.head.response.status != 206
             && total.is_none_or(|total| total >= compression.compress_min_bytes)
             && !self.has_own_framing()
-            && self.response.fields.get(b"content-type").is_some_and(is_of_type)
+            && self.head.response.fields.get(b"content-type").is_some_and(is_of_type)
             && !has(b"content-encoding")
             && !has(b"content-range")
             && !DIGESTS.into_iter().any(has)
-            && !self.response.fields.values(b"cache-control").any(forbids_it)
+            && !self.head.response.fields.values(b"cache-control").any(forbids_it)
     }
 
     /// Starts to code the body. Its bytes are added before or after the head is ended.
@@ -87,7 +89,7 @@ impl Exchange<'_> {
         } else {
             let _ = self.field(b"content-encoding", coder.coding.token().as_bytes());
             // Ranges would apply to the coded bytes, and those may differ for the same content.
-            self.response.fields.remove(b"accept-ranges");
+            self.head.response.fields.remove(b"accept-ranges");
             self.weaken_etag();
         }
         self.end_head(is_whole.then_some(coder.coded.len() as u64));

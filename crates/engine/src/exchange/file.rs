@@ -1,7 +1,8 @@
 //! Responds with a file: conditions and ranges decide which of its bytes are sent (RFC 9110 §13.2.2, §14), both for
 //! files of the public folder and for files that the app has named.
 
-use super::{Exchange, ResponsePhase};
+use super::state::ResponsePhase;
+use super::Exchange;
 use crate::files::{content_type, Content, Description, Document, Identity};
 use fairlead_wire::conditions::{parse_http_date, Validators, Verdict};
 use fairlead_wire::multipart;
@@ -47,10 +48,11 @@ impl Exchange<'_> {
         }
         self.start(selection.status());
         if !matches!(selection, Selection::Unsatisfiable) {
-            self.response.fields.extend(&document.fields);
+            self.head.response.fields.extend(&document.fields);
         }
         if let Selection::Whole | Selection::Part(_) = selection {
-            self.response
+            self.head
+                .response
                 .fields
                 .add(b"content-type", document.content_type.as_bytes());
         }
@@ -99,7 +101,7 @@ impl Exchange<'_> {
             return true;
         }
         if !matches!(selection, Selection::Whole) {
-            self.response.status = selection.status();
+            self.head.response.status = selection.status();
         }
         let content_type = self.complete_fields(&written, &description, &selection, name);
         self.send_selected(selection, size, content_type.as_bytes(), content);
@@ -116,24 +118,25 @@ impl Exchange<'_> {
     ) -> String {
         if written.may_be_selected {
             if written.etag.is_none() {
-                self.response.fields.add(b"etag", description.etag.as_bytes());
+                self.head.response.fields.add(b"etag", description.etag.as_bytes());
             }
             if written.modified.is_none() {
-                self.response
+                self.head
+                    .response
                     .fields
                     .add(b"last-modified", description.last_modified.as_bytes());
             }
         }
         if let Selection::Parts(_) = selection {
             // Each part has its own.
-            self.response.fields.remove(b"content-type");
+            self.head.response.fields.remove(b"content-type");
         }
         match (&written.content_type, name) {
             (Some(content_type), _) => content_type.clone(),
             (None, Some(name)) => {
                 let guess = content_type(name);
                 if matches!(selection, Selection::Whole | Selection::Part(_)) {
-                    self.response.fields.add(b"content-type", guess.as_bytes());
+                    self.head.response.fields.add(b"content-type", guess.as_bytes());
                 }
                 guess
             }
@@ -186,8 +189,8 @@ impl Exchange<'_> {
     }
 
     fn add_accept_ranges(&mut self) {
-        if !self.response.fields.has(b"accept-ranges") {
-            self.response.fields.add(b"accept-ranges", b"bytes");
+        if !self.head.response.fields.has(b"accept-ranges") {
+            self.head.response.fields.add(b"accept-ranges", b"bytes");
         }
     }
 
@@ -243,19 +246,19 @@ struct Written {
 impl Written {
     fn of(exchange: &Exchange<'_>) -> Written {
         let text = |name: &[u8]| {
-            let value = exchange.response.fields.get(name)?;
+            let value = exchange.head.response.fields.get(name)?;
             Some(String::from_utf8_lossy(value).into_owned())
         };
         let modified = text(b"last-modified").map(|value| parse_http_date(value.as_bytes()));
         let method = exchange.request().method();
-        let is_plain = exchange.response.status == 200
+        let is_plain = exchange.head.response.status == 200
             && matches!(method, b"GET" | b"HEAD")
             && exchange.phase == ResponsePhase::Head;
         Written {
             etag: text(b"etag"),
             modified,
             content_type: text(b"content-type"),
-            may_be_selected: is_plain && !exchange.response.fields.has(b"content-range"),
+            may_be_selected: is_plain && !exchange.head.response.fields.has(b"content-range"),
         }
     }
 }

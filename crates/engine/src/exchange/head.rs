@@ -1,59 +1,132 @@
 //! The head of a response: interim responses, the status line and the app's fields, and how these determine the framing
 //! of the body (RFC 9110 §6.4, RFC 9112 §6).
 
+use super::state::ResponsePhase;
 use super::upgrade::is_own_field;
-use super::{Exchange, ResponsePhase};
+use super::{Exchange, Workspace};
+use crate::clock::DateCache;
 use crate::files::Named;
 use crate::http::http1::{write_head, Announced, BodyFraming, ConnectionField, HeadEnd};
 use crate::http::own_chunks::OwnChunks;
-use crate::http::response::FieldError;
+use crate::http::response::{FieldError, ResponseHead};
 use fairlead_wire::{fields, has_no_body, Version};
-
-/// The status of an interim response with fields of the final one (RFC 8297).
-const EARLY_HINTS: u16 = 103;
 
 /// The status of success in a tunnel that the app has not accepted: 2xx would open it (RFC 8441 §5).
 const NO_TUNNEL: u16 = 501;
 
 const HSTS: &[u8] = b"strict-transport-security";
 
-impl Exchange<'_> {
-    /// Begins an interim response (RFC 8297), whose fields follow. False if it cannot be sent: they are switched off,
-    /// the client speaks HTTP/1.0, or the final response has begun.
-    pub fn start_early_hints(&mut self) -> bool {
-        if self.phase != ResponsePhase::NotStarted
-            || self.request().version() == Version::Http10
-            || !self.services.config().early_hints
-        {
-            return false;
+/// The head of a response, until it is written.
+pub(super) struct Head<'a> {
+    pub(super) response: &'a mut ResponseHead,
+    date: &'a mut DateCache,
+    /// The app's own framing of the body.
+    pub(super) announced: Announced,
+    /// The file that the app has named to be sent.
+    named: Option<Named>,
+}
+
+/// The use of a field of the app.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Noted {
+    /// It is sent as it is.
+    Sent,
+    /// The server sends its own, or none.
+    Own,
+    /// The connection ends with the response.
+    Close,
+}
+
+impl Head<'_> {
+    pub(super) fn new(workspace: &mut Workspace) -> Head<'_> {
+        workspace.head.start(0);
+        Head {
+            response: &mut workspace.head,
+            date: &mut workspace.date,
+            announced: Announced::default(),
+            named: None,
         }
-        self.response.start(EARLY_HINTS);
-        self.phase = ResponsePhase::EarlyHints;
+    }
+
+    /// Forgets what the app has said of the body: another response takes the place of its own.
+    pub(super) fn forget(&mut self) {
+        self.announced = Announced::default();
+        self.named = None;
+    }
+
+    /// Notes what a field of the final response tells the server. `names_files`: one may name a file to be sent.
+    fn note(&mut self, name: &[u8], value: &[u8], version: Version, names_files: bool) -> Result<Noted, FieldError> {
+        let is_sent = match name.len() {
+            10 if name.eq_ignore_ascii_case(b"connection") => {
+                return Ok(match fields::has_member(value, b"close") {
+                    true => Noted::Close,
+                    false => Noted::Own,
+                });
+            }
+            10 if name.eq_ignore_ascii_case(b"keep-alive") => false,
+            10 | 16 if names_files => !self.note_file(name, value),
+            14 if name.eq_ignore_ascii_case(b"content-length") => {
+                self.announced.note_length(value)?;
+                false
+            }
+            17 if name.eq_ignore_ascii_case(b"transfer-encoding") => {
+                let is_new = self.announced.note_coding(value);
+                // RFC 9112 §6.1: neither to an HTTP/1.0 client nor if there is no body.
+                is_new && version == Version::Http11 && !has_no_body(self.response.status)
+            }
+            _ => true,
+        };
+        Ok(if is_sent { Noted::Sent } else { Noted::Own })
+    }
+
+    /// Notes the file that a field names, if it does.
+    fn note_file(&mut self, name: &[u8], value: &[u8]) -> bool {
+        let Some(named) = Named::from_field(name, value) else {
+            return false;
+        };
+        // Of two names it is unclear which one is meant, so neither counts.
+        let is_second = self.named.is_some();
+        self.named = Some(if is_second { Named::Path(Vec::new()) } else { named });
         true
     }
 
-    /// Whether fields go into an interim response.
-    pub fn is_hinting(&self) -> bool {
-        self.phase == ResponsePhase::EarlyHints
+    /// The file that the app has named.
+    pub(super) fn take_named(&mut self) -> Option<Named> {
+        self.named.take()
     }
 
-    /// Ends the interim response and sends it.
-    pub fn end_early_hints(&mut self) {
-        if self.phase == ResponsePhase::EarlyHints {
-            let end = HeadEnd {
-                framing: None,
-                connection: ConnectionField::Implied,
-                date: None,
-                is_head_request: false,
-            };
-            write_head(self.response, end, self.stream.output.buffer());
-            self.phase = ResponsePhase::NotStarted;
-            self.flush();
-            self.flushed = false;
-            self.start = self.stream.output.buffer().len();
+    /// True if the app has applied a transfer-encoding, so that only it knows the bytes of the body.
+    pub(super) fn has_own_framing(&self) -> bool {
+        self.announced.coding.is_some()
+    }
+
+    /// Forgets the transfer-encoding that the app has applied to a body that is replaced.
+    fn drop_own_framing(&mut self) {
+        if self.announced.coding.take().is_some() {
+            self.response.fields.remove(b"transfer-encoding");
         }
     }
 
+    /// Writes it, with a date, to `output`. `framing`: `None` without a body.
+    fn write(
+        &mut self,
+        framing: Option<BodyFraming>,
+        connection: ConnectionField,
+        is_head_request: bool,
+        output: &mut Vec<u8>,
+    ) {
+        let has_date = self.response.fields.has(b"date");
+        let end = HeadEnd {
+            framing,
+            connection,
+            is_head_request,
+            date: (!has_date).then(|| self.date.text()),
+        };
+        write_head(self.response, end, output);
+    }
+}
+
+impl Exchange<'_> {
     /// Drops an interim response that was begun and not ended.
     pub fn cancel_early_hints(&mut self) {
         if self.phase == ResponsePhase::EarlyHints {
@@ -65,7 +138,7 @@ impl Exchange<'_> {
     pub fn start(&mut self, status: u16) {
         self.cancel_early_hints();
         self.phase = ResponsePhase::Head;
-        self.response.start(status);
+        self.head.response.start(status);
     }
 
     /// Whether a head has been begun and not ended.
@@ -88,77 +161,43 @@ impl Exchange<'_> {
         let is_sent = match self.phase {
             ResponsePhase::EarlyHints => !is_of_the_connection(name),
             ResponsePhase::Upgrade(_) => !is_own_field(name),
-            _ => self.is_sent(name, value)?,
+            _ => {
+                let version = self.request().version();
+                let noted = self.head.note(name, value, version, self.services.files.has_roots())?;
+                if noted == Noted::Close {
+                    self.persistence.close();
+                }
+                noted == Noted::Sent
+            }
         };
         if is_sent {
-            self.response.fields.add(name, value);
+            self.head.response.fields.add(name, value);
         }
         Ok(())
     }
 
-    /// Notes what a field of the final response tells the server; returns whether it is sent as it is.
-    fn is_sent(&mut self, name: &[u8], value: &[u8]) -> Result<bool, FieldError> {
-        match name.len() {
-            10 if name.eq_ignore_ascii_case(b"connection") => {
-                self.close |= fields::has_member(value, b"close");
-                Ok(false)
-            }
-            10 if name.eq_ignore_ascii_case(b"keep-alive") => Ok(false),
-            10 | 16 if self.services.files.has_roots() => Ok(!self.note_named_file(name, value)),
-            14 if name.eq_ignore_ascii_case(b"content-length") => self.announced.note_length(value).map(|()| false),
-            17 if name.eq_ignore_ascii_case(b"transfer-encoding") => {
-                let is_new = self.announced.note_coding(value);
-                // RFC 9112 §6.1: neither to an HTTP/1.0 client nor if there is no body.
-                let may_be_sent = self.request().version() == Version::Http11 && !has_no_body(self.response.status);
-                Ok(is_new && may_be_sent)
-            }
-            _ => Ok(true),
-        }
-    }
-
-    /// Notes the file that a field names, if it does.
-    fn note_named_file(&mut self, name: &[u8], value: &[u8]) -> bool {
-        let Some(named) = Named::from_field(name, value) else {
-            return false;
-        };
-        // Of two names it is unclear which one is meant, so neither counts.
-        let is_second = self.named.is_some();
-        self.named = Some(if is_second { Named::Path(Vec::new()) } else { named });
-        true
-    }
-
     /// The content-length that the app announced.
     pub fn announced_length(&self) -> Option<u64> {
-        self.announced.length
+        self.head.announced.length
     }
 
     /// Forgets the content-length that the app announced, because another body replaces the app's; returns it.
     pub(crate) fn drop_announced_length(&mut self) -> Option<u64> {
-        self.announced.length.take()
+        self.head.announced.length.take()
     }
 
     pub(crate) fn announce_length(&mut self, length: Option<u64>) {
-        self.announced.length = length;
+        self.head.announced.length = length;
     }
 
     /// Forgets the transfer-encoding that the app has applied to a body that is replaced.
     pub(crate) fn drop_own_framing(&mut self) {
-        if self.announced.coding.take().is_some() {
-            self.response.fields.remove(b"transfer-encoding");
-        }
+        self.head.drop_own_framing();
     }
 
     /// Whether the app has applied a transfer-encoding, so that only it knows the bytes of the body.
     pub fn has_own_framing(&self) -> bool {
-        self.announced.coding.is_some()
-    }
-
-    /// Responds in place of the app, which has applied a transfer coding that the protocol of the client cannot carry.
-    fn refuse_coding(&mut self) {
-        self.blame("a transfer-encoding other than chunked can only be sent over HTTP/1.1");
-        self.announced = Announced::default();
-        self.respond_plainly(500);
-        self.phase = ResponsePhase::Ended;
+        self.head.has_own_framing()
     }
 
     /// Whether the connection ends because this worker does.
@@ -172,30 +211,38 @@ impl Exchange<'_> {
         }
     }
 
-    /// Ends the head. `total` is the length of the body, if known; otherwise the body is chunked or, for HTTP/1.0,
-    /// ended by the end of the connection.
-    pub fn end_head(&mut self, total: Option<u64>) {
-        if self.request().is_tunnel() && (200..300).contains(&self.response.status) {
-            self.response.status = NO_TUNNEL;
+    /// Replaces a status that would open a tunnel which the app has not accepted.
+    pub(super) fn close_tunnel(&mut self) {
+        if self.request().is_tunnel() && (200..300).contains(&self.head.response.status) {
+            self.head.response.status = NO_TUNNEL;
         }
+    }
+
+    /// True if the app has applied a transfer coding that the protocol of the client cannot carry.
+    pub(super) fn is_unspeakable(&self) -> bool {
         let version = self.request().version();
-        if self.announced.is_unspeakable(self.response.status, version) {
-            return self.refuse_coding();
-        }
+        self.head.announced.is_unspeakable(self.head.response.status, version)
+    }
+
+    /// Decides how the body is framed, and writes the head.
+    pub(super) fn complete_head(&mut self, total: Option<u64>) {
+        let version = self.request().version();
         self.add_hsts();
         let is_head_request = self.request().is_head();
-        let framing = self.announced.framing(self.response.status, version, total);
+        let framing = self.head.announced.framing(self.head.response.status, version, total);
         // In HTTP/2 the stream ends.
-        self.ends_with_connection = framing == BodyFraming::Raw && version != Version::Http2;
-        self.close |= framing == BodyFraming::Raw;
+        let is_raw = framing == BodyFraming::Raw;
+        self.persistence.end_body(is_raw && version != Version::Http2);
         // A response that began before that also ends its connection.
-        self.close |= self.ends_connection();
+        if is_raw || self.ends_connection() {
+            self.persistence.close();
+        }
         // The app's own field says how its body is framed.
         let has_field = self.has_own_framing() && framing == BodyFraming::Chunked;
         let in_head = if has_field { BodyFraming::Raw } else { framing };
-        self.write_head(Some(in_head), ConnectionField::of(version, self.close));
+        self.write_head(Some(in_head), ConnectionField::of(version, self.persistence.closes()));
         self.phase = ResponsePhase::Body(if is_head_request { BodyFraming::None } else { framing });
-        if self.announced.is_chunked() && self.wants_body() {
+        if self.head.announced.is_chunked() && self.wants_body() {
             self.own_chunks = Some(Box::new(OwnChunks::new()));
         }
     }
@@ -204,22 +251,17 @@ impl Exchange<'_> {
     /// they ignore it (RFC 6797 §8.1).
     fn add_hsts(&mut self) {
         if let Some(value) = &self.services.config().hsts {
-            if self.is_secure() && !self.response.fields.has(HSTS) {
-                self.response.fields.add(HSTS, value.as_bytes());
+            if self.is_secure() && !self.head.response.fields.has(HSTS) {
+                self.head.response.fields.add(HSTS, value.as_bytes());
             }
         }
     }
 
     /// Writes the head to the output.
     pub(super) fn write_head(&mut self, framing: Option<BodyFraming>, connection: ConnectionField) {
-        let has_date = self.response.fields.has(b"date");
-        let end = HeadEnd {
-            framing,
-            connection,
-            is_head_request: self.request().is_head(),
-            date: (!has_date).then(|| self.date.text()),
-        };
-        write_head(self.response, end, self.stream.output.buffer());
+        let is_head_request = self.request().is_head();
+        self.head
+            .write(framing, connection, is_head_request, self.stream.output.buffer());
     }
 
     /// Accepts a protocol that the client has offered, in a head that was begun: its status becomes 101, which over HTTP/2
@@ -228,23 +270,10 @@ impl Exchange<'_> {
         if !self.request().offered_protocols().any(|offered| offered == protocol) {
             return false;
         }
-        self.response.status = 101;
-        if !self.response.fields.has(b"upgrade") {
-            self.response.fields.add(b"upgrade", protocol);
+        self.head.response.status = 101;
+        if !self.head.response.fields.has(b"upgrade") {
+            self.head.response.fields.add(b"upgrade", protocol);
         }
-        true
-    }
-
-    /// Ends the head of a 101 response, after which the app speaks another protocol on the socket
-    /// ([`Exchange::hijack`]). It has no framing. False if the head does not name the protocol, as it must (RFC 9110
-    /// §15.2.2).
-    pub fn end_head_for_switch(&mut self) -> bool {
-        if !self.response.fields.has(b"upgrade") {
-            return false;
-        }
-        self.write_head(None, ConnectionField::Upgrade);
-        self.close = true;
-        self.phase = ResponsePhase::Body(BodyFraming::Raw);
         true
     }
 }

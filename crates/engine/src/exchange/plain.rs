@@ -1,12 +1,33 @@
-//! Responses of the server itself: a status, and its error page or a short text.
+//! Responses of the server itself: a status, and its error page or a short text. If a head of
+//! the app cannot be sent, one takes its place.
 
-use super::{Exchange, ResponsePhase};
+use super::state::ResponsePhase;
+use super::Exchange;
+use crate::http::http1::Announced;
 use fairlead_wire::reason;
 
 /// The media type of error pages.
 pub(crate) const HTML: &str = "text/html; charset=utf-8";
 
 impl Exchange<'_> {
+    /// Ends the head. `total` is the length of the body, if known; otherwise the body is chunked or, for HTTP/1.0,
+    /// ended by the end of the connection.
+    pub fn end_head(&mut self, total: Option<u64>) {
+        self.close_tunnel();
+        if self.is_unspeakable() {
+            return self.refuse_coding();
+        }
+        self.complete_head(total);
+    }
+
+    /// Responds in place of the app, which has applied a transfer coding that the protocol of the client cannot carry.
+    fn refuse_coding(&mut self) {
+        self.blame("a transfer-encoding other than chunked can only be sent over HTTP/1.1");
+        self.head.announced = Announced::default();
+        self.respond_plainly(500);
+        self.phase = ResponsePhase::Ended;
+    }
+
     /// Writes a complete response: the status, and its error page or a short text.
     pub fn respond_plainly(&mut self, status: u16) {
         self.respond_plainly_with(status, &[]);
@@ -47,13 +68,13 @@ impl Exchange<'_> {
 
     /// Whether [`Exchange::write_error_page`] would write one.
     pub fn wants_error_page(&self) -> bool {
-        let has_body = self.announced.length.is_some_and(|length| length > 0) || self.has_own_framing();
-        self.response.status >= 400
-            && self.services.files.page(self.response.status).is_some()
+        let has_body = self.head.announced.length.is_some_and(|length| length > 0) || self.has_own_framing();
+        self.head.response.status >= 400
+            && self.services.files.page(self.head.response.status).is_some()
             && self.phase == ResponsePhase::Head
             && !has_body
-            && !self.response.fields.has(b"content-type")
-            && !self.response.fields.has(b"content-encoding")
+            && !self.head.response.fields.has(b"content-type")
+            && !self.head.response.fields.has(b"content-encoding")
     }
 
     /// Ends the head and writes the error page for the status, if there is one and the response announces no body of
@@ -62,12 +83,12 @@ impl Exchange<'_> {
         let services = self.services;
         let Some(page) = services
             .files
-            .page(self.response.status)
+            .page(self.head.response.status)
             .filter(|_| self.wants_error_page())
         else {
             return false;
         };
-        self.announced.length = None;
+        self.head.announced.length = None;
         let _ = self.field(b"content-type", HTML.as_bytes());
         self.end_head(Some(page.len() as u64));
         self.write_few(page);

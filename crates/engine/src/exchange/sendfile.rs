@@ -38,7 +38,7 @@ struct Found {
 impl Exchange<'_> {
     /// The search for the file that a field of the head names, if there is one. [`Exchange::send_found`] ends it.
     pub fn search_named(&mut self) -> Option<Search> {
-        let named = self.named.take()?;
+        let named = self.head.take_named()?;
         self.drop_announced_length();
         Some(self.search(Wanted::Named(named)))
     }

@@ -1,9 +1,10 @@
 //! Turns a request into a client: what it asks for, and the head of the response (RFC 6455 §4.2.2, WHATWG HTML §9.2).
 
-use super::{Exchange, ResponsePhase};
+use super::state::{Owner, ResponsePhase};
+use super::Exchange;
 use crate::http::http1::{BodyFraming, ConnectionField};
 use crate::http::request::Request;
-use crate::realtime::{Client, Protocol};
+use crate::realtime::{Client, Peer, Protocol, Remainder};
 use fairlead_wire::websocket::Deflate;
 use fairlead_wire::Version;
 use std::sync::Arc;
@@ -66,8 +67,8 @@ impl Exchange<'_> {
                 .config()
                 .deflate
                 .and_then(|context| request.negotiate_deflate(context));
-            self.response.start(101);
-            let fields = &mut self.response.fields;
+            self.head.response.start(101);
+            let fields = &mut self.head.response.fields;
             fields.add(b"upgrade", b"websocket");
             fields.add(b"sec-websocket-accept", &handshake.accept);
             if let Some((parameters, response)) = accepted {
@@ -75,8 +76,8 @@ impl Exchange<'_> {
                 fields.add(b"sec-websocket-extensions", response.as_bytes());
             }
         } else {
-            self.response.start(200);
-            self.response.fields.add(b"content-type", b"text/event-stream");
+            self.head.response.start(200);
+            self.head.response.fields.add(b"content-type", b"text/event-stream");
         }
         self.phase = ResponsePhase::Upgrade(Upgrade { protocol, deflate });
         true
@@ -90,8 +91,8 @@ impl Exchange<'_> {
         let (framing, connection) = match upgrade.protocol {
             Protocol::EventStream { chunked } => {
                 for (name, value) in EVENT_STREAM_FIELDS {
-                    if !self.response.fields.has(name) {
-                        self.response.fields.add(name, value);
+                    if !self.head.response.fields.has(name) {
+                        self.head.response.fields.add(name, value);
                     }
                 }
                 // The connection ends with the stream. A client that is not told would use it for its next request.
@@ -110,25 +111,27 @@ impl Exchange<'_> {
     /// may be writing ([`Exchange::is_detachable`]).
     pub fn detach(&mut self) -> Option<Arc<Client>> {
         let chunked = self.stream_framing()?;
-        let missing = match self.phase {
-            ResponsePhase::Body(BodyFraming::Length(left)) => Some(left),
-            _ => None,
+        let remainder = match (self.own_chunks.take(), self.phase) {
+            (Some(chunks), _) => Remainder::OwnChunks(chunks),
+            (None, ResponsePhase::Body(BodyFraming::Length(left))) => Remainder::Bytes(left),
+            (None, _) => Remainder::Open,
         };
         self.phase = ResponsePhase::Ended;
         let client = self.become_client(Protocol::Stream { chunked }, None);
-        client.expect_bytes(missing);
-        if let Some(chunks) = self.own_chunks.take() {
-            client.decode_chunks(chunks);
-        }
+        client.expect(remainder);
         Some(client)
     }
 
     fn become_client(&mut self, protocol: Protocol, deflate: Option<Deflate>) -> Arc<Client> {
         let stream = &self.stream;
-        let peer = (stream.peer(), stream.party, |key| stream.peers.owner(key));
+        let peer = Peer {
+            address: stream.peer(),
+            party: stream.party,
+            owner: |key| stream.peers.owner(key),
+        };
         let realtime = &self.services.realtime;
         let client = realtime.new_client(stream.transport(), peer, protocol, deflate);
-        self.client = Some(Arc::clone(&client));
+        self.owner = Owner::Client(Arc::clone(&client));
         client
     }
 }

@@ -1,6 +1,7 @@
 //! Waits for a client, and long writes. What may take long is done apart from the exchange, without the lock of the
 //! language; afterwards the result is given back.
 
+use super::state::{OutputState, Reach};
 use super::{Exchange, Gone, Services};
 use crate::clock::Millis;
 use crate::limits::meter::Meter;
@@ -80,7 +81,7 @@ impl Exchange<'_> {
         if self.own_chunks.is_some() {
             return Ok(None);
         }
-        if self.lent {
+        if self.is_lent() {
             return Ok(Some(self.lend(0)));
         }
         let wanted = self.begin_write(length)?.unwrap_or(0);
@@ -91,8 +92,15 @@ impl Exchange<'_> {
         }))
     }
 
+    /// A [`Wait`] that sends, apart from the exchange, what is spooled of the body. `None` if nothing is spooled, or
+    /// the socket is full.
+    pub fn flush_apart(&mut self) -> Option<Wait> {
+        let is_due = !self.is_lent() && !self.is_gone() && self.stream.output.is_spooling();
+        (is_due && self.stream.transport().has_room()).then(|| self.lend(0))
+    }
+
     pub(super) fn lend(&mut self, wanted: usize) -> Wait {
-        let is_here = !std::mem::replace(&mut self.lent, true);
+        let is_here = std::mem::replace(&mut self.output, OutputState::Lent) != OutputState::Lent;
         Wait {
             services: Arc::clone(self.services),
             transport: Arc::clone(self.stream.transport()),
@@ -112,21 +120,20 @@ impl Exchange<'_> {
     /// # Errors
     /// As for [`Exchange::wait_for_client`]; and if the client was aborted because others needed the memory.
     pub fn waited(&mut self, wait: Wait) -> Result<usize, Gone> {
-        self.flushed = true;
         if let Some(output) = wait.output {
             self.stream.output = output;
-            self.lent = false;
+            self.output = OutputState::Sent;
         }
         self.end_write(wait.taken);
         let is_too_slow = wait.began.is_some_and(|began| !self.is_fast_enough(began));
         match wait.end {
             End::Aborted => {
-                self.is_aborted = true;
+                self.reach = Reach::Aborted;
                 Err(self.lost())
             }
             End::Gone => Err(self.lost()),
             _ if is_too_slow => Err(self.lost()),
-            _ if self.gone => Err(Gone),
+            _ if self.is_gone() => Err(Gone),
             _ if wait.taken == wait.wanted => Ok(wait.offered),
             _ => Ok(wait.taken),
         }

@@ -8,7 +8,7 @@
 //! * `caching.rs`: what follows from a file's name. `pages.rs`: error pages.
 //!
 //! `exchange/` makes the response. The thread that polls finds and reads what the kernel has in memory; native threads do
-//! the rest (`engine/look_ups.rs`), and the file sender sends large files. A thread that has run the app gives the lock of
+//! the rest (`engine/native/look_ups.rs`), and the file sender sends large files. A thread that has run the app gives the lock of
 //! the language up for what is not in memory.
 
 mod caching;

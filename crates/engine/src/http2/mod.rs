@@ -12,9 +12,10 @@
 //! limits, files, spooling, slow clients, the waiting room, WebSockets.
 //!
 //! * `session/`: drives `h2`; `signal.rs`: who does; `pipe.rs`: its way to the transport; `sessions.rs`: all sessions of an
-//!   engine; `delay.rs`: responses that are sent together; `unsent.rs`: what of them waits for the client.
+//!   engine; `burial.rs`: the end of one for the engine; `delay.rs`: responses that are sent together; `unsent.rs`: what of them waits for the client.
 //! * `stream.rs`: streams, as transports; `receiving.rs`, `sending.rs`: the two directions of one; `head.rs`: their heads.
 
+mod burial;
 mod delay;
 mod head;
 mod pipe;
@@ -26,5 +27,5 @@ mod signal;
 mod stream;
 mod unsent;
 
-pub(crate) use session::{Arrival, End, Session};
+pub(crate) use session::{Arrival, Beginning, End, Session};
 pub(crate) use sessions::{is_session, session_key, Sessions};

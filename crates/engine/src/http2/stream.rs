@@ -2,7 +2,7 @@
 //! perhaps interim ones before it, and its body as it is. That the response is complete is said by
 //! [`Transport::give_back`]; one that ends without that is reset, so that the client sees that something is missing.
 
-use super::receiving::{Receiving, RequestEnd};
+use super::receiving::Receiving;
 use super::sending::Sending;
 use super::session::Session;
 use crate::limits::budget::Budget;
@@ -10,9 +10,7 @@ use crate::sync::Mutex;
 use crate::tls::Session as TlsSession;
 use crate::transport::poller::{Dispatching, Happened, Key};
 use crate::transport::{Afterwards, OwnEvents, Shutdown, Transport};
-use bytes::Bytes;
-use h2::server::SendResponse;
-use h2::{Reason, RecvStream};
+use h2::Reason;
 use rustix::event::{eventfd, EventfdFlags, PollFlags};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::{self, Errno};
@@ -72,16 +70,16 @@ pub(super) fn context() -> Context<'static> {
 impl StreamSocket {
     pub(super) fn new(
         session: &Arc<Session>,
-        response: SendResponse<Bytes>,
-        (body, end): (Option<RecvStream>, RequestEnd),
+        receiving: Receiving,
+        sending: Sending,
         is_head_request: bool,
     ) -> Arc<StreamSocket> {
         session.opened();
         Arc::new_cyclic(|me| StreamSocket {
             me: me.clone(),
             session: Arc::clone(session),
-            receiving: Mutex::new(Receiving::new(body, end)),
-            sending: Mutex::new(Sending::new(response, end == RequestEnd::Hangup)),
+            receiving: Mutex::new(receiving),
+            sending: Mutex::new(sending),
             watched: Mutex::default(),
             signal: OnceLock::new(),
             is_head_request,

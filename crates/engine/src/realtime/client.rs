@@ -5,27 +5,30 @@
 
 use super::carrier::Carrier;
 use super::clients::index;
-use super::ending::Ending;
+use super::encoder::Encoder;
+use super::ending::State;
+use super::flow::Flow;
 use super::inbox::{Event, Inbox};
-use super::outbox::Frames;
+use super::keep_alive::KeepAlive;
+use super::outbox::Outbox;
 use super::reader::Reader;
+use super::remainder::Remainder;
 use super::subscriptions::Subscriptions;
+use super::unfinished::MessageDue;
 use super::{Realtime, Scheduled};
-use crate::clock::{AtomicMillis, Millis};
+use crate::clock::Millis;
 use crate::config::fair_by::Party;
-use crate::http::own_chunks::OwnChunks;
 use crate::limits::budget::Budget;
 use crate::limits::holders::Owner;
-use crate::limits::meter::Meter;
+use crate::observe::excess::About;
 use crate::sync::Mutex;
 use crate::transport::poller::Key;
 use crate::transport::Link;
 use crate::worker::Count;
-use fairlead_wire::websocket::{Deflate, Deflater};
+use fairlead_wire::websocket::Deflate;
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicU8, Ordering::Relaxed, Ordering::SeqCst};
+use std::sync::atomic::{AtomicU64, AtomicU8, Ordering::Relaxed, Ordering::SeqCst};
 use std::sync::{Arc, OnceLock, Weak};
-use std::time::Duration;
 
 /// The protocol of a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,70 +64,12 @@ impl Events {
     }
 }
 
-/// The state of a client; changes in this order only.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-#[repr(u8)]
-pub(super) enum State {
-    Open,
-    /// The server's close frame is being sent, and the peer's is awaited.
-    Closing,
-    /// The last frame is being sent after a failure; what the peer still sends is discarded.
-    Failed,
-    Closed,
-}
-
-pub(super) struct Outbox {
-    /// `None` once the client is released.
-    pub(super) transport: Option<Link>,
-    /// As a client, until it is released.
-    pub(super) count: Option<Count>,
-    /// `None` until the client has begun, and once it is released.
-    pub(super) carrier: Option<Carrier>,
-    pub(super) frames: Frames,
-    /// When the socket last took something, or was first offered what it has not taken.
-    pub(super) moved: Millis,
-    /// Measures how fast the client takes what waits.
-    pub(super) meter: Meter,
-    /// What the poller watches the socket for.
-    pub(super) reads: bool,
-    pub(super) writes: bool,
-    /// Whether something was written since the app last got [`Event::Drained`].
-    pub(super) owes_drained: bool,
-    /// Finds the data in a response that the app frames itself.
-    pub(super) own_chunks: Option<Box<OwnChunks>>,
-    /// Bytes that are missing of a response whose length was announced.
-    pub(super) missing: Option<u64>,
-    pub(super) ending: Option<Ending>,
-    /// Whether a response ends as one that is not complete.
-    pub(super) is_cut: bool,
-}
-
-impl Outbox {
-    /// The part of `data` that belongs to a response with an announced length; all of it for others.
-    pub(super) fn within_length<'a>(&mut self, data: &'a [u8]) -> &'a [u8] {
-        let Some(missing) = &mut self.missing else { return data };
-        let most = usize::try_from(*missing).unwrap_or(usize::MAX);
-        let data = &data[..data.len().min(most)];
-        *missing -= data.len() as u64;
-        data
-    }
-
-    /// Called before something is queued. If nothing waits, the time-outs of writing start now.
-    pub(super) fn begin(&mut self) {
-        if self.frames.is_empty() {
-            self.moved = Millis::now();
-            self.meter = Meter::begin(self.moved);
-        }
-    }
-}
-
 /// A client; see the head of this file.
 pub struct Client {
     pub(super) me: Weak<Client>,
     pub(super) key: Key,
     pub(super) id: u64,
-    pub(super) protocol: Protocol,
-    pub(super) deflate: Option<Deflate>,
+    pub(super) encoder: Encoder,
     pub(super) peer: Option<SocketAddr>,
     /// Whom its events count for, if turns go by party.
     pub(crate) party: Option<Party>,
@@ -134,29 +79,14 @@ pub struct Client {
     pub(super) owner: Owner,
     state: AtomicU8,
     wanted: AtomicU8,
-    /// Whether the poller does not read because the app does not keep up.
-    pub(super) paused: AtomicBool,
-    /// Whether bytes that were read wait to be decoded.
-    pub(super) is_behind: AtomicBool,
-    /// Whether the client waits in line for room in all inboxes together.
-    pub(super) in_line: AtomicBool,
-    /// Seconds of silence after which a ping (or a comment) is sent; 0 for never.
-    pub(super) timeout: AtomicU32,
-    /// When the peer was last heard, and when it was last sent a ping.
-    pub(super) heard: AtomicMillis,
-    pub(super) pinged: AtomicMillis,
-    /// When an incomplete message was due, and when reading was last resumed: a pause is not the peer's fault.
-    pub(super) message_due: AtomicMillis,
-    pub(super) resumed: AtomicMillis,
-    /// Made when first needed, if the context is kept between messages. Locked before the outbox, until what was
-    /// compressed is queued.
-    pub(super) deflater: Mutex<Option<Box<Deflater>>>,
+    pub(super) flow: Flow,
+    pub(super) keep_alive: KeepAlive,
+    pub(super) message_due: MessageDue,
+    /// Locked after the reader, if both are.
     pub(super) outbox: Mutex<Outbox>,
     pub(super) reader: Mutex<Reader>,
     pub(super) inbox: Mutex<Inbox>,
-    pub(super) subscriptions: Mutex<Subscriptions>,
-    /// Whether the app does not keep up with what is published for its blocks, and that was logged.
-    pub(super) lags: AtomicBool,
+    pub(super) subscriptions: Subscriptions,
 }
 
 impl std::fmt::Debug for Client {
@@ -164,7 +94,7 @@ impl std::fmt::Debug for Client {
         formatter
             .debug_struct("Client")
             .field("id", &self.id)
-            .field("protocol", &self.protocol)
+            .field("protocol", &self.protocol())
             .field("state", &self.state())
             .finish_non_exhaustive()
     }
@@ -175,6 +105,7 @@ pub(super) struct Beginning {
     pub(super) key: Key,
     pub(super) protocol: Protocol,
     pub(super) deflate: Option<Deflate>,
+    pub(super) deflate_min_bytes: usize,
     pub(super) peer: Option<SocketAddr>,
     pub(super) owner: Owner,
     pub(super) party: Option<Party>,
@@ -197,8 +128,7 @@ impl Client {
             me: me.clone(),
             key: beginning.key,
             id: next_id(),
-            protocol: beginning.protocol,
-            deflate: beginning.deflate,
+            encoder: Encoder::new(beginning.protocol, beginning.deflate, beginning.deflate_min_bytes),
             peer: beginning.peer,
             party: beginning.party,
             realtime,
@@ -206,38 +136,18 @@ impl Client {
             owner: beginning.owner,
             state: AtomicU8::new(State::Open as u8),
             wanted: AtomicU8::new(u8::MAX),
-            paused: AtomicBool::new(false),
-            is_behind: AtomicBool::new(false),
-            in_line: AtomicBool::new(false),
-            timeout: AtomicU32::new(beginning.timeout),
-            heard: AtomicMillis::new(now),
-            pinged: AtomicMillis::new(now),
-            message_due: AtomicMillis::new(Millis::NEVER),
-            resumed: AtomicMillis::new(now),
-            deflater: Mutex::default(),
+            flow: Flow::default(),
+            keep_alive: KeepAlive::new(beginning.timeout, now),
+            message_due: MessageDue::new(now),
             reader: Mutex::new(Reader::new(
                 Arc::clone(&beginning.transport),
+                beginning.key,
                 beginning.protocol,
                 beginning.deflate,
             )),
-            outbox: Mutex::new(Outbox {
-                transport: Some(beginning.transport),
-                count: Some(beginning.count),
-                carrier: None,
-                frames: Frames::default(),
-                moved: now,
-                meter: Meter::begin(now),
-                reads: false,
-                writes: false,
-                owes_drained: false,
-                own_chunks: None,
-                missing: None,
-                ending: None,
-                is_cut: false,
-            }),
+            outbox: Mutex::new(Outbox::new(beginning.transport, beginning.count, now)),
             inbox: Mutex::default(),
-            subscriptions: Mutex::default(),
-            lags: AtomicBool::new(false),
+            subscriptions: Subscriptions::default(),
         })
     }
 
@@ -248,7 +158,7 @@ impl Client {
 
     /// Its protocol.
     pub fn protocol(&self) -> Protocol {
-        self.protocol
+        self.encoder.protocol()
     }
 
     /// Its own budget: for its rank, if it is no stream of a session, and for its incomplete message.
@@ -259,11 +169,11 @@ impl Client {
 
     /// Whether it is the rest of a response, whose end has to be told from a breach.
     pub(crate) fn is_response(&self) -> bool {
-        matches!(self.protocol, Protocol::Stream { .. })
+        matches!(self.protocol(), Protocol::Stream { .. })
     }
 
     pub(super) fn is_web_socket(&self) -> bool {
-        self.protocol == Protocol::WebSocket
+        self.protocol() == Protocol::WebSocket
     }
 
     /// Whether its connection was lent for it: the next request may come there, even now. Also after it was given back.
@@ -271,14 +181,9 @@ impl Client {
         self.is_response() && self.outbox.lock().carrier.as_ref().is_none_or(Carrier::is_lent)
     }
 
-    /// The app frames the rest of the response itself, in chunks.
-    pub(crate) fn decode_chunks(&self, chunks: Box<OwnChunks>) {
-        self.outbox.lock().own_chunks = Some(chunks);
-    }
-
-    /// So many bytes of the response are missing; `None` if its length was not announced.
-    pub(crate) fn expect_bytes(&self, missing: Option<u64>) {
-        self.outbox.lock().missing = missing;
+    /// The rest of the response that the client continues.
+    pub(crate) fn expect(&self, remainder: Remainder) {
+        self.outbox.lock().remainder = remainder;
     }
 
     /// Whether something that is written now may still arrive.
@@ -306,15 +211,14 @@ impl Client {
 
     /// Seconds of silence after which the server sends a ping (or a comment); 0: never.
     pub fn timeout(&self) -> u32 {
-        self.timeout.load(Relaxed)
+        self.keep_alive.seconds()
     }
 
     /// Sets [`Client::timeout`].
     pub fn set_timeout(&self, seconds: u32) {
-        self.timeout.store(seconds, Relaxed);
-        if let (Some(realtime), true) = (self.realtime.upgrade(), seconds > 0) {
-            let deadline = Millis::now() + Duration::from_secs(seconds.into());
-            realtime.expect(deadline);
+        self.keep_alive.set_seconds(seconds);
+        if let (Some(realtime), Some(period)) = (self.realtime.upgrade(), self.keep_alive.period()) {
+            realtime.expect(Millis::now() + period);
         }
     }
 
@@ -329,7 +233,7 @@ impl Client {
 
     /// Announces that the server is about to end. A streaming response may finish instead.
     pub(super) fn announce_shutdown(&self) {
-        if !matches!(self.protocol, Protocol::Stream { .. }) {
+        if !matches!(self.protocol(), Protocol::Stream { .. }) {
             self.tell(Event::Shutdown);
         }
     }
@@ -351,5 +255,55 @@ impl Client {
     /// Changes the state to `state`; false if the client was there or beyond already.
     pub(super) fn advance(&self, state: State) -> bool {
         self.state.fetch_max(state as u8, SeqCst) < state as u8
+    }
+
+    /// Tells the poller what to watch the socket for.
+    pub(super) fn watch(&self, outbox: &mut Outbox) {
+        let (Some(realtime), Some(transport)) = (self.realtime.upgrade(), &outbox.transport) else {
+            return;
+        };
+        if !self.may_watch() {
+            return;
+        }
+        let _ = transport.watch_client(outbox.reads, outbox.writes, self.key, &realtime.worker.poller);
+        if outbox.writes {
+            let deadline = outbox.meter.deadline(realtime.worker.config.write_rate());
+            realtime.expect(deadline);
+        }
+    }
+
+    /// Whether events may be asked for, to be called with the outbox locked: whoever ends the client unwatches it with that
+    /// lock afterwards, and nobody would do so again.
+    pub(super) fn may_watch(&self) -> bool {
+        self.state() != State::Closed
+    }
+
+    pub(super) fn most_bytes(&self) -> usize {
+        self.realtime
+            .upgrade()
+            .map_or(usize::MAX, |realtime| realtime.worker.config.client_pending_bytes)
+    }
+
+    pub(super) fn describe(&self) -> String {
+        let kind = match self.protocol() {
+            Protocol::WebSocket => "a WebSocket",
+            Protocol::EventStream { .. } => "an event stream",
+            Protocol::Stream { .. } => "a stream",
+        };
+        match self.peer {
+            Some(peer) => format!("{kind} of {peer}"),
+            None => format!("{kind} of a local client"),
+        }
+    }
+
+    pub(super) fn tell_of_end(&self, why: std::fmt::Arguments<'_>) {
+        if let Some(realtime) = self.realtime.upgrade() {
+            let log = &realtime.worker.log;
+            log.about_peer(
+                About::Client,
+                self.peer,
+                format_args!("closed {} ({why})", self.describe()),
+            );
+        }
     }
 }

@@ -1,10 +1,13 @@
 //! Connections that stay: WebSockets, event streams, and responses that continue after the app has returned.
 //!
-//! * [`Client`] (`client.rs`) is one of them, shared by all that write to it (`sending.rs`); `ending.rs` ends it.
-//! * `reader.rs` and `decoding.rs` turn what the peer sends into events; `inbox.rs` keeps those in order until a thread
-//!   runs them, one at a time (`turns.rs`); `intake.rs` bounds what waits in all inboxes, `unfinished.rs`
-//!   incomplete messages; `outbox.rs` keeps what the
-//!   peer has not taken yet; `encoding.rs` makes frames.
+//! * [`Client`] (`client.rs`) is one of them, shared by all that write to it (`sending.rs`). `encoder.rs` and
+//!   `encoding.rs` make frames; `outbox.rs` has what the peer has not taken yet, in order in `frames.rs`, and
+//!   `remainder.rs` what a response lacks; `flushing.rs` gives frames to the kernel.
+//! * `closing.rs` ends a client through the states of `ending.rs`; `ticking.rs` keeps its deadlines, with the silence of
+//!   `keep_alive.rs`.
+//! * `reading.rs` reads, and `reader.rs` decodes what the peer sends into events (`half_closed.rs`: the end of that).
+//!   `inbox.rs` keeps the events in order until a thread runs them, one at a time (`turns.rs`). `flow.rs` stops a client with
+//!   a full inbox; `intake.rs` bounds what waits in all inboxes, `unfinished.rs` incomplete messages.
 //! * `carrier.rs` is the connection under a client, which may go on afterwards.
 //! * `subscriptions.rs` has those of a client, and the messages for blocks of the app.
 //! * `clients.rs` has all clients of an engine.
@@ -13,16 +16,25 @@
 mod carrier;
 mod client;
 mod clients;
-mod decoding;
+mod closing;
+mod encoder;
 mod encoding;
 mod ending;
+mod flow;
+mod flushing;
+mod frames;
+mod half_closed;
 mod inbox;
 mod intake;
+mod keep_alive;
 mod outbox;
 mod process;
 mod reader;
+mod reading;
+mod remainder;
 mod sending;
 mod subscriptions;
+mod ticking;
 mod turns;
 mod unfinished;
 
@@ -31,8 +43,9 @@ pub use client::{Client, Events, Protocol};
 pub(crate) use clients::is_client;
 pub use inbox::Event;
 pub use process::ProcessSubscription;
+pub(crate) use remainder::Remainder;
 pub use sending::Offered;
-pub(crate) use turns::EventEnd;
+pub(crate) use turns::{EventEnd, Peer};
 
 use crate::clock::Millis;
 use crate::limits::budget::{Budgets, Kind};
@@ -78,7 +91,8 @@ impl Realtime {
     pub(crate) fn new(
         worker: Arc<Worker>,
         hub: Arc<Hub>,
-        (spool, budgets): (Arc<Spool>, Arc<Budgets>),
+        spool: Arc<Spool>,
+        budgets: Arc<Budgets>,
         host: Weak<dyn Host>,
     ) -> Arc<Realtime> {
         Arc::new_cyclic(|me| Realtime {

@@ -1,69 +1,92 @@
-//! Reads what a client sends: WebSocket frames become messages for the app, or are answered without it. Other clients
-//! send nothing; for them only the end of their input counts.
+//! The reader of a client: decodes frames of a WebSocket into messages and control frames. Other clients send nothing.
 
-use super::client::{Client, Events, Outbox, Protocol, State};
-use super::encoding;
-use super::inbox::Room;
-use super::Realtime;
+use super::client::Protocol;
+use super::inbox::{Event, Room};
+use super::unfinished::{Growth, Unfinished};
 use crate::clock::Millis;
-use crate::limits::budget::Share;
-use crate::limits::meter::Meter;
-use crate::limits::request_totals::Taken;
-use crate::sync::MutexGuard;
-use crate::transport::Link;
-use crate::transport::READ_TURN;
-use fairlead_wire::websocket::{Decoder, Deflate, Role};
-use rustix::event::{poll, PollFd, PollFlags, Timespec};
-use rustix::io::Errno;
-use rustix::net::sockopt;
+use crate::transport::poller::Key;
+use crate::transport::{Link, READ_TURN};
+use fairlead_wire::websocket::{Decoder, Deflate, Failure, Incoming, Limits, Role};
 use std::mem::take;
-use std::sync::atomic::Ordering::{Relaxed, SeqCst};
-use std::time::Duration;
+use std::ops::ControlFlow;
 
-/// How often the kernel asks a peer that has ended its half whether it is still there: as long as a system remembers a
-/// socket that was closed, by default.
-const KEEPALIVE: Duration = Duration::from_secs(60);
+/// Most fragments of one message.
+const MOST_FRAGMENTS: usize = 1 << 18;
+
+/// The failure of a peer that makes the server answer all the time.
+const TOO_MANY_CONTROLS: Failure = Failure {
+    code: 1008,
+    reason: "too many control frames",
+};
 
 pub(super) struct Reader {
     /// `None` once the client is released.
     pub(super) transport: Option<Link>,
     /// `None` for a peer that sends nothing, or has violated the protocol.
-    pub(super) decoder: Option<Decoder>,
+    decoder: Option<Decoder>,
     /// What was read and not decoded, of one read at most; nothing else is read before it is decoded.
     rest: Rest,
-    /// Whether the peer has had its last word: the end of its input, which may come at once, takes no answer away.
+    /// The peer has sent its close frame, or has failed. The end of its input, which may follow at once, takes no answer
+    /// away.
     pub(super) is_done: bool,
-    /// Counts the memory of an incomplete message.
-    pub(super) taken: Taken,
-    /// Its place among those of all clients, once it takes memory.
-    pub(super) standing: Option<Share>,
-    /// Measures how fast it grows.
-    pub(super) meter: Meter,
-    /// The current second, and the control frames in it.
-    second: u64,
-    controls: u32,
+    pub(super) unfinished: Unfinished,
+    controls: ControlRate,
 }
 
 /// The undecoded end of a read.
 #[derive(Default)]
-struct Rest {
+pub(super) struct Rest {
     bytes: Vec<u8>,
     /// Bytes that have been decoded.
     decoded: usize,
 }
 
-impl Rest {
-    fn is_empty(&self) -> bool {
-        self.decoded == self.bytes.len()
-    }
+/// The control frames of the current second.
+#[derive(Default)]
+struct ControlRate {
+    second: u64,
+    count: u32,
 }
 
 /// The progress of one turn.
 #[derive(Default)]
 pub(super) struct ReadTurn {
-    read: usize,
+    pub(super) read: usize,
     /// Bytes of decoded messages: up to a thousand times as many as were read, if they were compressed.
-    pub(super) decoded: usize,
+    decoded: usize,
+}
+
+/// A control frame: concerns the connection, not the app.
+pub(super) enum Control {
+    Ping(Vec<u8>),
+    Pong,
+    Close(Option<u16>),
+}
+
+/// The frames in some bytes of a peer.
+pub(super) struct Decoded {
+    /// Messages for the app.
+    pub(super) messages: Vec<Event>,
+    pub(super) controls: Vec<Control>,
+    /// The number of bytes that were decoded.
+    pub(super) taken: Result<usize, Failure>,
+    /// The message that is not complete yet.
+    pub(super) growth: Growth,
+}
+
+impl Rest {
+    pub(super) fn is_empty(&self) -> bool {
+        self.decoded == self.bytes.len()
+    }
+
+    /// The bytes that wait.
+    pub(super) fn bytes(&mut self) -> &mut [u8] {
+        &mut self.bytes[self.decoded..]
+    }
+
+    pub(super) fn advance(&mut self, taken: usize) {
+        self.decoded += taken;
+    }
 }
 
 impl ReadTurn {
@@ -72,14 +95,41 @@ impl ReadTurn {
     }
 }
 
-/// Whether the connection was reset, even behind bytes that were not received.
-fn is_gone(transport: &Link) -> bool {
-    let mut polled = [PollFd::new(transport, PollFlags::empty())];
-    let ended = PollFlags::HUP | PollFlags::ERR;
-    poll(&mut polled, Some(&Timespec::default())).is_ok() && polled[0].revents().intersects(ended)
+impl ControlRate {
+    /// Counts one; false if that is more than `most` in this second. 0: as many as they like.
+    fn count(&mut self, now: Millis, most: u32) -> bool {
+        let second = now.second();
+        if std::mem::replace(&mut self.second, second) != second {
+            self.count = 0;
+        }
+        self.count += 1;
+        most == 0 || self.count <= most
+    }
+}
+
+impl Control {
+    fn of(incoming: &Incoming<'_>) -> Option<Control> {
+        match incoming {
+            Incoming::Ping(data) => Some(Control::Ping(data.to_vec())),
+            Incoming::Pong(_) => Some(Control::Pong),
+            Incoming::Close(code, _) => Some(Control::Close(*code)),
+            Incoming::Text(_) | Incoming::Binary(_) => None,
+        }
+    }
 }
 
 impl Reader {
+    pub(super) fn new(transport: Link, key: Key, protocol: Protocol, deflate: Option<Deflate>) -> Reader {
+        Reader {
+            unfinished: Unfinished::new(key, transport.budget().cloned()),
+            transport: Some(transport),
+            decoder: (protocol == Protocol::WebSocket).then(|| Decoder::new(Role::Server, deflate)),
+            rest: Rest::default(),
+            is_done: false,
+            controls: ControlRate::default(),
+        }
+    }
+
     /// Releases everything.
     pub(super) fn end(&mut self) {
         self.transport = None;
@@ -87,280 +137,99 @@ impl Reader {
         self.forget_message();
     }
 
-    /// Gives back the memory of an incomplete message.
+    /// Gives back the memory of an incomplete message. Nothing is decoded any more.
     pub(super) fn forget_message(&mut self) {
         self.decoder = None;
-        self.taken = Taken::default();
-        self.standing = None;
+        self.unfinished.forget();
     }
 
-    pub(super) fn new(transport: Link, protocol: Protocol, deflate: Option<Deflate>) -> Reader {
-        Reader {
-            taken: Taken::of_message(transport.budget().cloned()),
-            standing: None,
-            meter: Meter::begin(Millis::now()),
-            transport: Some(transport),
-            decoder: (protocol == Protocol::WebSocket).then(|| Decoder::new(Role::Server, deflate)),
-            rest: Rest::default(),
-            is_done: false,
-            second: 0,
-            controls: 0,
-        }
+    /// True if bytes that are still read have to be decoded.
+    pub(super) fn decodes(&self) -> bool {
+        self.decoder.is_some()
     }
 
-    pub(super) fn count_control(&mut self, now: Millis, most: u32) -> bool {
-        let second = now.second();
-        if std::mem::replace(&mut self.second, second) != second {
-            self.controls = 0;
-        }
-        self.controls += 1;
-        most == 0 || self.controls <= most
+    /// True if an earlier turn has left bytes.
+    pub(super) fn has_rest(&self) -> bool {
+        !self.rest.is_empty()
     }
-}
 
-impl Client {
-    /// The socket is readable, or there are undecoded bytes: decodes them and reads more. Called only by the poller.
-    /// True if the client has to be put into the ready queue.
-    pub(crate) fn read(&self, scratch: &mut [u8], realtime: &Realtime, now: Millis) -> bool {
-        let mut schedule = false;
-        let mut turn = ReadTurn::default();
-        let mut reader = self.reader.lock();
-        let Some(transport) = reader.transport.clone() else {
-            return false;
+    /// Bytes that an earlier turn has left.
+    pub(super) fn take_rest(&mut self) -> Rest {
+        take(&mut self.rest)
+    }
+
+    /// Keeps what was not decoded.
+    pub(super) fn keep_rest(&mut self, rest: Rest) {
+        self.rest = rest;
+    }
+
+    /// Keeps a copy of bytes that were not decoded.
+    pub(super) fn keep_bytes(&mut self, bytes: &[u8]) {
+        self.rest = Rest {
+            bytes: bytes.to_vec(),
+            decoded: 0,
         };
-        if self.is_lent() {
-            drop(reader);
-            self.look_for_end(&transport);
-            return false;
-        }
-        if self.keeps_messages() && realtime.intake.room() == 0 {
-            self.pause(realtime);
-        }
-        if reader.rest.is_empty() {
-            self.is_behind.store(false, SeqCst);
-        } else if !self.paused.load(SeqCst) {
-            schedule |= self.take_in_rest(&mut reader, &mut turn, realtime, now);
-        }
-        while reader.rest.is_empty() && !turn.is_over() && !self.paused.load(SeqCst) {
-            match transport.receive(scratch) {
-                Ok(0) if reader.is_done || !self.is_web_socket() => {
-                    drop(reader);
-                    self.end_when_answered(&transport);
-                    return schedule;
-                }
-                Ok(0) => {
-                    drop(reader);
-                    self.end();
-                    return schedule;
-                }
-                Ok(count) => {
-                    self.heard.store(now, Relaxed);
-                    turn.read += count;
-                    schedule |= self.take_in_read(&mut reader, &mut scratch[..count], &mut turn, realtime, now);
-                    if count < scratch.len() {
-                        break;
-                    }
-                }
-                Err(Errno::AGAIN) => break,
-                Err(Errno::INTR) => {}
-                Err(_) => {
-                    drop(reader);
-                    self.end();
-                    return schedule;
-                }
-            }
-        }
-        if reader.rest.is_empty() && transport.holds_received() {
-            self.stay_behind(realtime);
-        }
-        schedule
     }
 
-    /// Decodes bytes that arrived with the handshake.
-    pub(super) fn read_ahead(&self, bytes: &mut [u8], realtime: &Realtime) -> bool {
-        let mut reader = self.reader.lock();
-        self.take_in_read(&mut reader, bytes, &mut ReadTurn::default(), realtime, Millis::now())
-    }
-
-    /// The poller reads from now on, unless the app has enough to do already.
-    pub(super) fn start_reading(&self, realtime: &Realtime) {
-        let mut outbox = self.outbox.lock();
-        outbox.reads = !self.paused.load(SeqCst);
-        self.watch(&mut outbox);
-        drop(outbox);
-        let reader = self.reader.lock();
-        if reader
-            .transport
-            .as_ref()
-            .is_some_and(|transport| transport.holds_received())
-        {
-            self.stay_behind(realtime);
-        }
-    }
-
-    /// The peer has ended its half of the connection: after its last word, or after a request whose response goes on. It
-    /// may wait for the rest. Until that is sent, nothing is read.
-    fn end_when_answered(&self, transport: &Link) {
-        let mut outbox = self.outbox.lock();
-        if outbox.ending.is_some() && outbox.frames.is_empty() {
-            drop(outbox);
-            return self.end();
-        }
-        if take(&mut outbox.reads) {
-            self.watch(&mut outbox);
-        }
-        self.probe(outbox, transport);
-    }
-
-    /// Finds out whether a peer that has ended its half still receives: one that has closed its socket answers the next
-    /// bytes with a reset. An event stream takes a comment for that. What the app sends on another stream is for the app to
-    /// decide, so the kernel asks for it: a socket is forgotten some time after it was closed.
-    fn probe(&self, outbox: MutexGuard<'_, Outbox>, transport: &Link) {
-        match self.protocol() {
-            Protocol::EventStream { chunked } if self.is_open() => {
-                self.send_quietly(outbox, encoding::comment(chunked));
-            }
-            Protocol::Stream { .. } => {
-                let _ = sockopt::set_socket_keepalive(transport, true);
-                let _ = sockopt::set_tcp_keepidle(transport, KEEPALIVE);
-                let _ = sockopt::set_tcp_keepintvl(transport, KEEPALIVE);
-            }
-            _ => {}
-        }
-    }
-
-    /// Looks for the end of the peer without receiving anything: what it sends is its next request.
-    fn look_for_end(&self, transport: &Link) {
-        let received = transport.has_received();
-        if matches!(received, Err(Errno::AGAIN | Errno::INTR)) {
-            return;
-        }
-        if received.is_err() || is_gone(transport) {
-            return self.end();
-        }
-        let mut outbox = self.outbox.lock();
-        if !take(&mut outbox.reads) {
-            return;
-        }
-        self.watch(&mut outbox);
-        if received == Ok(false) {
-            self.probe(outbox, transport);
-        }
-    }
-
-    /// Decodes what was just read, and keeps the rest.
-    fn take_in_read(
-        &self,
-        reader: &mut Reader,
+    /// Decodes as much as fits into the turn, and into the room of the app; `None` if messages do not go to the app.
+    /// Nothing is decoded after a failure.
+    pub(super) fn decode(
+        &mut self,
         bytes: &mut [u8],
         turn: &mut ReadTurn,
-        realtime: &Realtime,
-        now: Millis,
-    ) -> bool {
-        let (schedule, taken) = self.take_in(reader, bytes, turn, realtime, now);
-        if taken < bytes.len() {
-            reader.rest = Rest {
-                bytes: bytes[taken..].to_vec(),
-                decoded: 0,
+        room: Option<Room>,
+        message_bytes: usize,
+    ) -> Option<Decoded> {
+        let decoder = self.decoder.as_mut()?;
+        let limits = Limits {
+            message_bytes,
+            fragments: MOST_FRAGMENTS,
+        };
+        let (mut messages, mut controls) = (Vec::new(), Vec::new());
+        let mut room = room;
+        let before = decoder.unfinished();
+        let mut has_message = false;
+        let taken = decoder.feed_while(bytes, &limits, &mut |incoming| {
+            let (text, data) = match incoming {
+                Incoming::Text(data) => (true, data),
+                Incoming::Binary(data) => (false, data),
+                other => {
+                    controls.extend(Control::of(&other));
+                    return ControlFlow::Continue(());
+                }
             };
-            self.stay_behind(realtime);
-        }
-        schedule
-    }
-
-    /// Decodes what an earlier turn has left.
-    fn take_in_rest(&self, reader: &mut Reader, turn: &mut ReadTurn, realtime: &Realtime, now: Millis) -> bool {
-        let mut rest = take(&mut reader.rest);
-        self.is_behind.store(false, SeqCst);
-        let (schedule, taken) = self.take_in(reader, &mut rest.bytes[rest.decoded..], turn, realtime, now);
-        rest.decoded += taken;
-        if !rest.is_empty() {
-            reader.rest = rest;
-            self.stay_behind(realtime);
-        }
-        schedule
-    }
-
-    /// Something is left for which the poller sees no event. It is decoded in the next turn, or, if the client is paused, when it is resumed.
-    fn stay_behind(&self, realtime: &Realtime) {
-        self.is_behind.store(true, SeqCst);
-        if !self.paused.load(SeqCst) {
-            self.catch_up(realtime);
-        }
-    }
-
-    /// Whether messages go to the app.
-    pub(super) fn keeps_messages(&self) -> bool {
-        self.wants(Events::MESSAGE) && self.state() == State::Open
-    }
-
-    /// How much may still wait for the app.
-    pub(super) fn room(&self, realtime: &Realtime) -> Room {
-        let own = self.inbox.lock().room(realtime.worker.config.client_pending_bytes);
-        Room {
-            bytes: own.bytes.min(realtime.intake.room()),
-            ..own
-        }
-    }
-
-    pub(super) fn pause(&self, realtime: &Realtime) {
-        let mut outbox = self.outbox.lock();
-        self.paused.store(true, SeqCst);
-        outbox.reads = false;
-        self.watch(&mut outbox);
-        drop(outbox);
-        // The app may have caught up in between, before it could see the pause.
-        self.resume(realtime);
-    }
-
-    /// Ends a pause, if the app has caught up or takes no more messages, once there is room in all inboxes.
-    pub(crate) fn resume(&self, realtime: &Realtime) {
-        if !self.paused.load(SeqCst) {
-            return;
-        }
-        if self.keeps_messages() {
-            if !self
-                .inbox
-                .lock()
-                .has_room(realtime.worker.config.client_pending_bytes / 2)
-            {
-                return;
+            has_message = true;
+            turn.decoded += data.len();
+            if let Some(room) = &mut room {
+                let data = data.into_owned();
+                let message = Event::Message { text, data };
+                *room = room.less(&message);
+                messages.push(message);
             }
-            if realtime.intake.room() == 0 {
-                return self.wait_in_line(realtime);
+            if turn.is_over() || room.is_some_and(Room::is_empty) {
+                ControlFlow::Break(())
+            } else {
+                ControlFlow::Continue(())
             }
-        }
-        let mut outbox = self.outbox.lock();
-        self.paused.store(false, SeqCst);
-        // What the peer has sent during the pause has not been read yet.
-        let now = Millis::now();
-        self.heard.store(now, Relaxed);
-        self.resumed.store(now, Relaxed);
-        outbox.reads = true;
-        self.watch(&mut outbox);
-        drop(outbox);
-        self.catch_up(realtime);
+        });
+        let left = decoder.unfinished();
+        Some(Decoded {
+            messages,
+            controls,
+            taken,
+            growth: Growth {
+                held: decoder.held(),
+                more: if has_message { left } else { left.saturating_sub(before) },
+                is_new: has_message,
+            },
+        })
     }
 
-    /// Lets the poller decode what is left of a read.
-    fn catch_up(&self, realtime: &Realtime) {
-        if self.is_behind.load(SeqCst) {
-            if let Some(client) = self.me.upgrade() {
-                realtime.intake.read_on(client, &realtime.worker.poller);
-            }
-        }
-    }
-
-    fn wait_in_line(&self, realtime: &Realtime) {
-        if !self.in_line.swap(true, SeqCst) {
-            if let Some(client) = self.me.upgrade() {
-                realtime.intake.wait(client, &realtime.worker.poller);
-            }
-        }
-    }
-
-    /// The client leaves the line, because it is read again.
-    pub(super) fn leave_line(&self) {
-        self.in_line.store(false, SeqCst);
+    /// Counts a control frame.
+    ///
+    /// # Errors
+    /// If the peer has sent too many in this second.
+    pub(super) fn count_control(&mut self, now: Millis, most: u32) -> Result<(), Failure> {
+        self.controls.count(now, most).then_some(()).ok_or(TOO_MANY_CONTROLS)
     }
 }

@@ -1,17 +1,16 @@
 //! Writes to a client: frames are queued and given to the kernel, as far as it takes them. What a client may leave
 //! unsent is bounded.
 
-use super::client::{Client, Events, Outbox, Protocol, State};
+use super::client::{Client, Protocol};
+use super::encoder::Encoded;
 use super::encoding;
-use super::inbox::Event;
-use super::outbox::{Flushed, Frame};
+use super::frames::Frame;
+use super::outbox::Outbox;
 use crate::clock::Millis;
 use crate::config::Overflow;
-use crate::limits::budget::Kind;
 use crate::pubsub::{Delivery, Owner, Publication, Subscriber};
 use crate::spool::{GivesWay, Slowness};
 use crate::sync::MutexGuard;
-use fairlead_wire::websocket::{Deflater, Opcode};
 use rustix::event::{poll, PollFd, PollFlags, Timespec};
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::Arc;
@@ -38,51 +37,42 @@ impl Client {
         if !self.is_open() {
             return false;
         }
-        match self.protocol {
-            Protocol::WebSocket => self.write_message(data, text),
-            Protocol::EventStream { chunked } => self.send_if_open(encoding::event(data, chunked)),
-            Protocol::Stream { chunked } => self.send_if_open(encoding::piece(data, chunked)),
-        }
-    }
-
-    /// Compresses before the outbox is locked: other threads, and the dispatcher, must not wait for a large message.
-    fn write_message(&self, data: &[u8], text: bool) -> bool {
-        let (frame, context) = self.message(data, text);
+        // Compresses before the outbox is locked: other threads, and the dispatcher, must not wait for a large message.
+        let Encoded { frame, context } = self.encoder.message(data, text);
         let is_sent = self.send_if_open(frame);
         if !is_sent {
-            forget(context);
+            context.forget();
         }
         is_sent
     }
 
-    fn send_if_open(&self, frame: Vec<u8>) -> bool {
+    fn send_if_open(&self, frame: Frame) -> bool {
         let outbox = self.outbox.lock();
-        self.is_open() && self.send(outbox, Frame::Own(frame))
+        self.is_open() && self.send(outbox, frame)
     }
 
     /// Sends one event; see [`fairlead_wire::event_stream::event`]. A WebSocket gets the data as text.
     pub fn write_event(&self, data: &[u8], name: Option<&[u8]>, id: Option<&[u8]>, retry: Option<u64>) -> bool {
-        let Protocol::EventStream { chunked } = self.protocol else {
+        let Protocol::EventStream { chunked } = self.protocol() else {
             return self.write(data, true);
         };
-        self.is_open() && self.send_if_open(encoding::named_event(data, name, id, retry, chunked))
+        self.is_open() && self.send_if_open(Frame::Own(encoding::named_event(data, name, id, retry, chunked)))
     }
 
     /// Sends the next piece of a stream, if the client has taken enough of the earlier ones.
     pub fn offer(&self, data: &[u8]) -> Offered {
         let mut outbox = self.outbox.lock();
         let (Protocol::Stream { chunked }, Some(realtime), true) =
-            (self.protocol, self.realtime.upgrade(), self.is_open())
+            (self.protocol(), self.realtime.upgrade(), self.is_open())
         else {
             return Offered::Gone;
         };
         if outbox.frames.bytes() > realtime.worker.config.response_memory_bytes {
             return Offered::Full;
         }
-        let piece = match outbox.own_chunks.as_mut().map(|chunks| chunks.decode(data)) {
-            None => encoding::piece(outbox.within_length(data), chunked),
-            Some(Ok(data)) => encoding::piece(&data, chunked),
-            Some(Err(fault)) => {
+        let piece = match outbox.remainder.piece(data, chunked) {
+            Ok(piece) => piece,
+            Err(fault) => {
                 self.abort(outbox, fault);
                 return Offered::Gone;
             }
@@ -114,32 +104,6 @@ impl Client {
         self.flush_locked(self.outbox.lock());
     }
 
-    /// A message as a frame, and the context that it is a part of: to be kept until the frame is queued, or forgotten if
-    /// it is not. While another thread compresses, messages are sent as they are (RFC 7692 §6).
-    fn message(&self, data: &[u8], text: bool) -> (Vec<u8>, Option<Context<'_>>) {
-        let opcode = encoding::opcode(data, text);
-        let deflate = self.deflate.filter(|_| self.is_worth_deflating(data));
-        let Some(deflate) = deflate else {
-            return (encoding::plain(opcode, data), None);
-        };
-        if deflate.server_no_context {
-            return (encoding::deflated(opcode, data, deflate.server_bits), None);
-        }
-        let Some(mut context) = self.deflater.try_lock() else {
-            return (encoding::plain(opcode, data), None);
-        };
-        let deflater = context.get_or_insert_with(|| Box::new(Deflater::new(deflate.server_bits)));
-        (encoding::deflated_with(deflater, opcode, data), Some(context))
-    }
-
-    fn is_worth_deflating(&self, data: &[u8]) -> bool {
-        let least = self
-            .realtime
-            .upgrade()
-            .map_or(0, |realtime| realtime.worker.config.deflate_min_bytes);
-        data.len() >= least
-    }
-
     /// Queues a frame and, unless others wait for the socket already, gives it to the kernel.
     pub(super) fn send<'a>(&'a self, mut outbox: MutexGuard<'a, Outbox>, frame: Frame) -> bool {
         match self.queue(&mut outbox, frame) {
@@ -158,33 +122,6 @@ impl Client {
         }
         self.flush_or_count(outbox);
         true
-    }
-
-    /// Something was queued: gives it to the kernel, or counts it if the peer is waited for already.
-    fn flush_or_count(&self, mut outbox: MutexGuard<'_, Outbox>) {
-        if !outbox.writes {
-            return self.flush_locked(outbox);
-        }
-        let is_too_much = self.count_waiting(&mut outbox);
-        drop(outbox);
-        if is_too_much {
-            self.make_room();
-        }
-    }
-
-    /// Counts what waits for the peer. True if a client has to give way for it, once the outbox is unlocked.
-    fn count_waiting(&self, outbox: &mut Outbox) -> bool {
-        let (Some(realtime), Some(transport)) = (self.realtime.upgrade(), &outbox.transport) else {
-            return false;
-        };
-        let budget = || Arc::clone(transport.budget().unwrap_or_else(|| self.budget(&realtime)));
-        outbox.frames.count(&realtime.spool, budget) && realtime.spool.is_memory_exceeded(0)
-    }
-
-    fn make_room(&self) {
-        if let Some(realtime) = self.realtime.upgrade() {
-            realtime.make_room(Kind::Responses);
-        }
     }
 
     /// How slow the peer is; `None` if it takes everything at once, or a thread writes to it now.
@@ -245,12 +182,6 @@ impl Client {
         Ok(())
     }
 
-    pub(super) fn most_bytes(&self) -> usize {
-        self.realtime
-            .upgrade()
-            .map_or(usize::MAX, |realtime| realtime.worker.config.client_pending_bytes)
-    }
-
     /// The client does not take what it is sent.
     fn overflow(&self, outbox: MutexGuard<'_, Outbox>) -> bool {
         let Some(realtime) = self.realtime.upgrade() else {
@@ -268,135 +199,9 @@ impl Client {
         false
     }
 
-    /// Gives the kernel what it takes, and handles the result.
-    pub(super) fn flush_locked(&self, mut outbox: MutexGuard<'_, Outbox>) {
-        // Before it has begun, what others have sent may still wait for the socket.
-        let Outbox {
-            transport: Some(transport),
-            carrier: Some(_),
-            frames,
-            moved,
-            meter,
-            ..
-        } = &mut *outbox
-        else {
-            return;
-        };
-        let mut taken = 0;
-        let flushed = frames.flush(&**transport, &mut taken);
-        if taken > 0 {
-            *moved = Millis::now();
-            if let (Ok(Flushed::Part), Some(realtime)) = (flushed, self.realtime.upgrade()) {
-                meter.moved(taken as u64, *moved, realtime.worker.config.write_rate());
-            }
-        }
-        match flushed {
-            Ok(Flushed::Part) => {
-                self.watch_writes(&mut outbox, true);
-                let is_too_much = self.count_waiting(&mut outbox);
-                drop(outbox);
-                if is_too_much {
-                    self.make_room();
-                }
-            }
-            Ok(Flushed::Everything) => {
-                self.watch_writes(&mut outbox, false);
-                let drained = std::mem::take(&mut outbox.owes_drained) && self.wants(Events::DRAINED);
-                let is_over = self.has_sent_all(&mut outbox);
-                drop(outbox);
-                if drained {
-                    self.tell(Event::Drained);
-                }
-                if is_over {
-                    self.end();
-                }
-            }
-            Err(_) => {
-                drop(outbox);
-                self.end();
-            }
-        }
-    }
-
     /// The socket is writable again.
     pub(crate) fn writable(&self) {
         self.flush_locked(self.outbox.lock());
-    }
-
-    fn watch_writes(&self, outbox: &mut Outbox, writes: bool) {
-        if std::mem::replace(&mut outbox.writes, writes) != writes {
-            self.watch(outbox);
-        }
-    }
-
-    /// Tells the poller what to watch the socket for.
-    pub(super) fn watch(&self, outbox: &mut Outbox) {
-        let (Some(realtime), Some(transport)) = (self.realtime.upgrade(), &outbox.transport) else {
-            return;
-        };
-        if !self.may_watch() {
-            return;
-        }
-        let _ = transport.watch_client(outbox.reads, outbox.writes, self.key, &realtime.worker.poller);
-        if outbox.writes {
-            let deadline = outbox.meter.deadline(realtime.worker.config.write_rate());
-            realtime.expect(deadline);
-        }
-    }
-
-    /// Whether events may be asked for, to be called with the outbox locked: whoever ends the client unwatches it with that
-    /// lock afterwards, and nobody would do so again.
-    fn may_watch(&self) -> bool {
-        self.state() != State::Closed
-    }
-
-    fn published(&self, publication: &Arc<Publication>, delivery: Delivery) -> (Frame, Option<Context<'_>>) {
-        let message = &publication.message;
-        let frame = match self.protocol {
-            Protocol::EventStream { chunked } => Frame::Shared(encoding::shared_event(publication, chunked)),
-            Protocol::Stream { chunked } => Frame::Own(encoding::piece(message, chunked)),
-            Protocol::WebSocket => {
-                let text = delivery != Delivery::Binary;
-                let deflate = self.deflate.filter(|_| self.is_worth_deflating(message));
-                if deflate.is_some_and(|deflate| !encoding::can_share(deflate)) {
-                    let (frame, context) = self.message(message, text);
-                    return (Frame::Own(frame), context);
-                }
-                let bits = deflate.map(|deflate| deflate.server_bits);
-                Frame::Shared(encoding::shared_message(publication, text, bits))
-            }
-        };
-        (frame, None)
-    }
-
-    pub(super) fn pong(&self, data: &[u8]) {
-        let outbox = self.outbox.lock();
-        if self.is_open() && outbox.frames.bytes() <= self.most_bytes() {
-            self.send_quietly(outbox, encoding::plain(Opcode::Pong, data));
-        }
-    }
-
-    /// Sends the head of the response, before anything that was queued already.
-    pub(super) fn send_first(&self, mut outbox: MutexGuard<'_, Outbox>, head: Frame) {
-        outbox.frames.push_first(head);
-        self.flush_locked(outbox);
-    }
-
-    /// Sends a frame of the server itself.
-    pub(super) fn send_quietly(&self, mut outbox: MutexGuard<'_, Outbox>, frame: Vec<u8>) {
-        outbox.begin();
-        outbox.frames.push(Frame::Own(frame));
-        self.flush_or_count(outbox);
-    }
-}
-
-/// The compressor of a client whose messages refer to earlier ones.
-type Context<'a> = MutexGuard<'a, Option<Box<Deflater>>>;
-
-/// A message was not sent: the next one must not refer to it.
-fn forget(context: Option<Context<'_>>) {
-    if let Some(mut context) = context {
-        *context = None;
     }
 }
 
@@ -416,10 +221,10 @@ impl Subscriber for Client {
         if !self.is_open() {
             return false;
         }
-        let (frame, context) = self.published(publication, delivery);
+        let Encoded { frame, context } = self.encoder.published(publication, delivery);
         if let Err(frame) = self.queue(&mut outbox, frame) {
             if !self.send(outbox, frame) {
-                forget(context);
+                context.forget();
             }
             return false;
         }

@@ -5,10 +5,12 @@ use super::inbox::Event;
 use super::Realtime;
 use crate::config::Overflow;
 use crate::observe::excess::About;
-use crate::pubsub::{Delivery, Full, Match, Most, Publication, Totals};
+use crate::pubsub::{Delivery, Full, Hub, Match, Most, Publication, Totals};
+use crate::sync::Mutex;
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::atomic::Ordering::Relaxed;
+use std::mem::take;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::Arc;
 
 /// Close code of a server that cannot go on for now (registered with IANA).
@@ -18,17 +20,6 @@ const TRY_AGAIN_LATER: u16 = 1013;
 const MOST_AT_A_TIME: usize = 8;
 
 const LAG: &str = "the application does not keep up with what is published for its blocks";
-
-#[derive(Default)]
-pub(super) struct Subscriptions {
-    /// Names, and the ids that their events carry: 0 if there never was a block. A name keeps its id, so that waiting
-    /// messages find a block after the name was subscribed to again.
-    ids: HashMap<Box<[u8]>, u64>,
-    /// Names without a subscriber in this process since this client gave way: the end of the client tells of them.
-    left: Vec<Box<[u8]>>,
-    /// Whether a refusal was logged since the last subscription that was not refused.
-    is_refused: bool,
-}
 
 /// The limit that refuses a subscription.
 enum Limit {
@@ -61,6 +52,110 @@ impl fmt::Display for Limit {
     }
 }
 
+/// The subscriptions of one client.
+#[derive(Default)]
+pub(super) struct Subscriptions {
+    names: Mutex<Names>,
+    /// The app does not keep up with what is published for its blocks, and that was logged.
+    lags: AtomicBool,
+}
+
+#[derive(Default)]
+struct Names {
+    /// Names, and the ids that their events carry: 0 if there never was a block. A name keeps its id, so that waiting
+    /// messages find a block after the name was subscribed to again.
+    ids: HashMap<Box<[u8]>, u64>,
+    /// Names without a subscriber in this process since this client gave way: the end of the client tells of them.
+    left: Vec<Box<[u8]>>,
+    /// Whether a refusal was logged since the last subscription that was not refused.
+    is_refused: bool,
+}
+
+impl Subscriptions {
+    /// Adds one, unless a limit is reached. Returns how many subscribers of that name this process has, and the id that
+    /// the events carry; `None` if the subscriber is not open.
+    fn add(
+        &self,
+        subscriber: Arc<Client>,
+        realtime: &Realtime,
+        name: &[u8],
+        kind: Match,
+        delivery: Delivery,
+    ) -> Option<Result<(usize, u64), Limit>> {
+        let config = &realtime.worker.config;
+        let mut names = self.names.lock();
+        if !subscriber.is_open() {
+            return None;
+        }
+        let own = match delivery {
+            Delivery::Event(id) => id,
+            _ => 0,
+        };
+        let known = names.ids.get(name).copied();
+        let most = config.max_subscriptions;
+        if known.is_none() && most > 0 && names.ids.len() >= most {
+            return Some(Err(Limit::Own));
+        }
+        let id = known.filter(|id| *id != 0).unwrap_or(own);
+        let delivery = match delivery {
+            Delivery::Event(_) => Delivery::Event(id),
+            direct => direct,
+        };
+        let totals = Totals {
+            subscriptions: config.max_subscriptions_total,
+            patterns: config.max_patterns,
+        };
+        let subscribed = realtime
+            .hub
+            .subscribe_within(subscriber, (name, kind), delivery, totals);
+        if subscribed.is_ok() {
+            names.is_refused &= known.is_some();
+            if known != Some(id) {
+                names.ids.insert(name.into(), id);
+            }
+        }
+        Some(subscribed.map(|count| (count, id)).map_err(Limit::from))
+    }
+
+    /// Notes a refusal; true if it has to be logged.
+    fn refuse(&self) -> bool {
+        !std::mem::replace(&mut self.names.lock().is_refused, true)
+    }
+
+    /// Ends one. Returns how many subscribers of that name are left in this process, and the id of its events; `None` if
+    /// there was none.
+    fn remove(&self, subscriber: u64, hub: &Hub, name: &[u8]) -> Option<(usize, u64)> {
+        let mut names = self.names.lock();
+        let id = names.ids.remove(name)?;
+        hub.unsubscribe(subscriber, name).map(|left| (left, id))
+    }
+
+    /// Ends all; returns the names that have no subscriber left in this process.
+    fn remove_all(&self, subscriber: u64, hub: &Hub) -> Vec<Box<[u8]>> {
+        let mut names = self.names.lock();
+        let (ids, mut left) = (take(&mut names.ids), take(&mut names.left));
+        drop(names);
+        let ids = ids.into_keys();
+        left.extend(ids.filter(|name| hub.unsubscribe(subscriber, name) == Some(0)));
+        left
+    }
+
+    /// Keeps names without a subscriber for the end of the client.
+    fn keep_left(&self, left: Vec<Box<[u8]>>) {
+        self.names.lock().left.extend(left);
+    }
+
+    /// A message for a block is dropped; true if that has to be logged.
+    fn lag(&self) -> bool {
+        !self.lags.swap(true, Relaxed)
+    }
+
+    /// The app has caught up.
+    fn catch_up(&self) {
+        self.lags.store(false, Relaxed);
+    }
+}
+
 impl Client {
     /// Subscribes to a channel, or to those that match a pattern. Returns how many subscribers of that name this
     /// process has, and the id that the events carry, which is the former one if there was one; `None` if the client is
@@ -72,7 +167,10 @@ impl Client {
         let realtime = self.realtime.upgrade()?;
         let mut have_given_way = 0;
         loop {
-            match self.subscribe_once(&realtime, name, kind, delivery)? {
+            match self
+                .subscriptions
+                .add(self.me.upgrade()?, &realtime, name, kind, delivery)?
+            {
                 Ok(subscribed) => return Some(subscribed),
                 Err(Limit::Total(option, Some(most))) if most.gives_way && have_given_way < MOST_AT_A_TIME => {
                     have_given_way += 1;
@@ -86,49 +184,8 @@ impl Client {
         }
     }
 
-    /// `None` if the client is not open.
-    fn subscribe_once(
-        &self,
-        realtime: &Realtime,
-        name: &[u8],
-        kind: Match,
-        delivery: Delivery,
-    ) -> Option<Result<(usize, u64), Limit>> {
-        let (me, config) = (self.me.upgrade()?, &realtime.worker.config);
-        let mut subscriptions = self.subscriptions.lock();
-        if !self.is_open() {
-            return None;
-        }
-        let own = match delivery {
-            Delivery::Event(id) => id,
-            _ => 0,
-        };
-        let known = subscriptions.ids.get(name).copied();
-        let most = config.max_subscriptions;
-        if known.is_none() && most > 0 && subscriptions.ids.len() >= most {
-            return Some(Err(Limit::Own));
-        }
-        let id = known.filter(|id| *id != 0).unwrap_or(own);
-        let delivery = match delivery {
-            Delivery::Event(_) => Delivery::Event(id),
-            direct => direct,
-        };
-        let totals = Totals {
-            subscriptions: config.max_subscriptions_total,
-            patterns: config.max_patterns,
-        };
-        let subscribed = realtime.hub.subscribe_within(me, (name, kind), delivery, totals);
-        if subscribed.is_ok() {
-            subscriptions.is_refused &= known.is_some();
-            if known != Some(id) {
-                subscriptions.ids.insert(name.into(), id);
-            }
-        }
-        Some(subscribed.map(|count| (count, id)).map_err(Limit::from))
-    }
-
     fn log_refusal(&self, realtime: &Realtime, limit: &Limit) {
-        if !std::mem::replace(&mut self.subscriptions.lock().is_refused, true) {
+        if self.subscriptions.refuse() {
             realtime.worker.log.about_peer(
                 About::Client,
                 self.peer,
@@ -141,22 +198,12 @@ impl Client {
     /// events; `None` if there was no subscription.
     pub fn unsubscribe(&self, name: &[u8]) -> Option<(usize, u64)> {
         let realtime = self.realtime.upgrade()?;
-        let mut subscriptions = self.subscriptions.lock();
-        let id = subscriptions.ids.remove(name)?;
-        realtime.hub.unsubscribe(self.id, name).map(|left| (left, id))
+        self.subscriptions.remove(self.id, &realtime.hub, name)
     }
 
     /// Ends all subscriptions; returns the names that have no subscriber left in this process.
     pub(super) fn unsubscribe_all(&self, realtime: &Realtime) -> Vec<Box<[u8]>> {
-        let mut subscriptions = self.subscriptions.lock();
-        let (names, mut left) = (
-            std::mem::take(&mut subscriptions.ids),
-            std::mem::take(&mut subscriptions.left),
-        );
-        drop(subscriptions);
-        let names = names.into_keys();
-        left.extend(names.filter(|name| realtime.hub.unsubscribe(self.id, name) == Some(0)));
-        left
+        self.subscriptions.remove_all(self.id, &realtime.hub)
     }
 
     /// Ends the client, and its subscriptions at once: they count as long as they are there.
@@ -168,7 +215,7 @@ impl Client {
         self.fail(self.outbox.lock(), TRY_AGAIN_LATER, reason);
         if let Some(realtime) = self.realtime.upgrade() {
             let left = self.unsubscribe_all(&realtime);
-            self.subscriptions.lock().left.extend(left);
+            self.subscriptions.keep_left(left);
         }
     }
 
@@ -181,7 +228,7 @@ impl Client {
         let inbox = self.inbox.lock();
         if inbox.takes_published(config.client_pending_messages, config.client_pending_bytes) {
             if inbox.is_empty() {
-                self.lags.store(false, Relaxed);
+                self.subscriptions.catch_up();
             }
             drop(inbox);
             return self.tell(Event::Published(id, Arc::clone(publication)));
@@ -199,7 +246,7 @@ impl Client {
     /// Logs the first message that is dropped until the app has caught up.
     fn drop_published(&self, realtime: &Realtime) {
         realtime.worker.counters().dropped.fetch_add(1, Relaxed);
-        if !self.lags.swap(true, Relaxed) {
+        if self.subscriptions.lag() {
             realtime.worker.log.about_peer(
                 About::Client,
                 self.peer,

@@ -3,9 +3,10 @@
 
 use super::carrier::Carrier;
 use super::client::{Beginning, Client, Protocol};
+use super::frames::Frame;
 use super::inbox::Event;
-use super::outbox::Frame;
 use super::process::ProcessSubscription;
+use super::remainder::Remainder;
 use super::{Realtime, Scheduled};
 use crate::clock::Millis;
 use crate::config::fair_by::Party;
@@ -18,7 +19,6 @@ use fairlead_wire::websocket::Deflate;
 use std::net::SocketAddr;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::Arc;
-use std::time::Duration;
 
 /// Close code of a server that is going away (RFC 6455 §7.4.1).
 pub(super) const GOING_AWAY: u16 = 1001;
@@ -35,13 +35,21 @@ pub(crate) enum EventEnd {
     Gone(Vec<Box<[u8]>>),
 }
 
+/// The program at the other end of a client.
+pub(crate) struct Peer<O> {
+    pub(crate) address: Option<SocketAddr>,
+    /// The party that its events count for.
+    pub(crate) party: Option<Party>,
+    /// The owner that it counts for in the totals, if it has that key.
+    pub(crate) owner: O,
+}
+
 impl Realtime {
-    /// A client that is about to begin, from the peer, whose events count for that party. `owner`: whom it counts for in the
-    /// totals, if it has that key. Its first event comes when [`Realtime::begin`] is called.
+    /// A client that is about to begin. Its first event comes when [`Realtime::begin`] is called.
     pub(crate) fn new_client(
         &self,
         transport: &Link,
-        (peer, party, owner): (Option<SocketAddr>, Option<Party>, impl FnOnce(Key) -> Owner),
+        peer: Peer<impl FnOnce(Key) -> Owner>,
         protocol: Protocol,
         deflate: Option<Deflate>,
     ) -> Arc<Client> {
@@ -49,11 +57,12 @@ impl Realtime {
         let session = transport.budget().map_or(key, |session| session.key());
         let beginning = Beginning {
             key,
-            owner: owner(session),
+            owner: (peer.owner)(session),
             protocol,
             deflate,
-            peer,
-            party,
+            deflate_min_bytes: self.worker.config.deflate_min_bytes,
+            peer: peer.address,
+            party: peer.party,
             transport: Arc::clone(transport),
             count: Count::client(&self.worker),
             timeout: match protocol {
@@ -85,9 +94,8 @@ impl Realtime {
             // The thread that has stopped the engine may have ended all clients before this one was added.
             self.end_client(client);
         }
-        match client.timeout() {
-            0 => {}
-            seconds => self.expect(Millis::now() + Duration::from_secs(seconds.into())),
+        if let Some(period) = client.keep_alive.period() {
+            self.expect(Millis::now() + period);
         }
     }
 
@@ -117,7 +125,7 @@ impl Realtime {
         }
         if is_close {
             client.inbox.lock().end_turn();
-            return EventEnd::Gone(client.release(self));
+            return EventEnd::Gone(self.release(client));
         }
         client.resume(self);
         let mut inbox = client.inbox.lock();
@@ -151,6 +159,24 @@ impl Realtime {
     fn end_client(&self, client: &Client) {
         client.say_goodbye();
         client.end_now();
-        client.release(self);
+        self.release(client);
+    }
+
+    /// Releases everything after the last event has run. Returns the names of channels that have no subscriber left in
+    /// this process.
+    fn release(&self, client: &Client) -> Vec<Box<[u8]>> {
+        client.reader.lock().end();
+        let unheard = client.inbox.lock().clear();
+        self.intake.remove(unheard, &self.worker.poller);
+        let mut outbox = client.outbox.lock();
+        let transport = outbox.transport.take();
+        let counts = (outbox.count.take(), outbox.carrier.take());
+        outbox.remainder = Remainder::Open;
+        drop(outbox);
+        client.encoder.release();
+        drop(transport);
+        self.clients.release(client.key);
+        drop(counts);
+        client.unsubscribe_all(self)
     }
 }

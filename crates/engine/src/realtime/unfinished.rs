@@ -1,15 +1,15 @@
 //! Incomplete messages: the memory that they take, how fast they have to grow, and which one gives way when they together
 //! take too much: of the address that has the largest product of size and age, the one that has it, about.
 
-use super::client::{Client, Protocol};
-use super::inbox::LastWord;
-use super::reader::Reader;
 use super::Realtime;
-use crate::clock::Millis;
-use crate::limits::budget::Kind;
+use crate::clock::{AtomicMillis, Millis};
+use crate::limits::budget::{Budget, Kind, Share};
 use crate::limits::meter::Meter;
+use crate::limits::request_totals::Taken;
+use crate::transport::poller::Key;
 use fairlead_wire::websocket::Failure;
 use std::sync::atomic::Ordering::Relaxed;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// The failure of a peer whose message takes memory that others need.
@@ -19,97 +19,154 @@ pub(super) const NO_MEMORY: Failure = Failure {
 };
 
 /// The failure of a peer whose message does not grow, or too slowly.
-const TOO_SLOW: Failure = Failure {
+pub(super) const TOO_SLOW: Failure = Failure {
     code: 1008,
     reason: "a message arrives too slowly",
 };
 
-impl Client {
-    /// Counts `held` bytes of an incomplete message that has grown by `more`; `is_new`: earlier ones are complete. False if
-    /// there is no memory for it. Small ones are not counted, and may take as long as they like.
-    pub(super) fn keep_unfinished(
-        &self,
-        reader: &mut Reader,
-        held: usize,
-        (more, is_new): (usize, bool),
+/// The incomplete message of a client. Small ones are not counted, and may take as long as they like.
+pub(super) struct Unfinished {
+    /// Key of the client.
+    key: Key,
+    /// Counts its memory.
+    taken: Taken,
+    /// Its place among the messages of all clients, once it takes memory.
+    standing: Option<Share>,
+    /// Measures how fast it grows.
+    meter: Meter,
+}
+
+/// The progress of an incomplete message.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Growth {
+    /// Bytes that are kept of it.
+    pub(super) held: usize,
+    /// Bytes that have come.
+    pub(super) more: usize,
+    /// The messages before it are complete.
+    pub(super) is_new: bool,
+}
+
+/// The deadline of an incomplete message. Threads without the reader may look at it.
+pub(super) struct MessageDue {
+    /// [`Millis::NEVER`] if there is none, or a small one.
+    due: AtomicMillis,
+    /// When reading was last resumed: a pause is not the peer's fault.
+    resumed: AtomicMillis,
+}
+
+impl Unfinished {
+    pub(super) fn new(key: Key, budget: Option<Arc<Budget>>) -> Unfinished {
+        Unfinished {
+            key,
+            taken: Taken::of_message(budget),
+            standing: None,
+            meter: Meter::begin(Millis::now()),
+        }
+    }
+
+    /// Gives its memory back. No message comes any more.
+    pub(super) fn forget(&mut self) {
+        self.taken = Taken::default();
+        self.standing = None;
+    }
+
+    /// True if it takes memory that others could use.
+    pub(super) fn is_counted(&self) -> bool {
+        self.standing.is_some()
+    }
+
+    /// Counts it, in `budget` when it begins to take memory, and moves its deadline. False if there is no memory for it.
+    pub(super) fn keep(
+        &mut self,
+        growth: Growth,
+        due: &MessageDue,
+        budget: impl FnOnce() -> Arc<Budget>,
         realtime: &Realtime,
         now: Millis,
     ) -> bool {
-        if is_new {
-            reader.standing = None;
+        if growth.is_new {
+            self.standing = None;
         }
-        if !self.take_memory(reader, held, realtime) {
+        if !self.take_memory(growth.held, realtime) {
             return false;
         }
-        if !reader.taken.has_memory() {
-            reader.standing = None;
-            self.message_due.store(Millis::NEVER, Relaxed);
+        if !self.taken.has_memory() {
+            self.standing = None;
+            due.clear();
             return true;
         }
         let rate = realtime.worker.config.body_rate();
-        if let Some(share) = &mut reader.standing {
-            share.set(held as u64);
-            reader.meter.excuse_until(self.resumed.load(Relaxed));
-            reader.meter.moved(more as u64, now, rate);
+        if let Some(share) = &mut self.standing {
+            share.set(growth.held as u64);
+            self.meter.excuse_until(due.resumed.load(Relaxed));
+            self.meter.moved(growth.more as u64, now, rate);
         } else {
-            reader.standing = Some(self.budget(realtime).count(Kind::Messages, held as u64));
-            reader.meter = Meter::begin(now);
+            self.standing = Some(budget().count(Kind::Messages, growth.held as u64));
+            self.meter = Meter::begin(now);
         }
-        let due = reader.meter.deadline(rate);
-        self.message_due.store(due, Relaxed);
-        realtime.expect(due);
+        let deadline = self.meter.deadline(rate);
+        due.due.store(deadline, Relaxed);
+        realtime.expect(deadline);
         true
     }
 
     /// Takes memory of the total; if that is used up, from messages that have had more for longer.
-    fn take_memory(&self, reader: &mut Reader, held: usize, realtime: &Realtime) -> bool {
+    fn take_memory(&mut self, held: usize, realtime: &Realtime) -> bool {
         let totals = &realtime.worker.config.request_totals;
         loop {
-            if reader.taken.memory(totals, held) {
+            if self.taken.memory(totals, held) {
                 return true;
             }
             let is_first = || realtime.budgets.is_first_message(self.key);
-            if reader.taken.is_beyond_budget(held) || is_first() || !realtime.make_room(Kind::Messages) {
+            if self.taken.is_beyond_budget(held) || is_first() || !realtime.make_room(Kind::Messages) {
                 return false;
             }
         }
     }
+}
 
-    /// Ends the client if its message is overdue; returns when to look again.
-    pub(super) fn look_after_message(&self, realtime: &Realtime, now: Millis) -> Millis {
-        let due = self.message_due.load(Relaxed);
-        if self.protocol != Protocol::WebSocket || due == Millis::NEVER {
-            return Millis::NEVER;
+impl MessageDue {
+    /// There is no message.
+    pub(super) fn new(now: Millis) -> MessageDue {
+        MessageDue {
+            due: AtomicMillis::new(Millis::NEVER),
+            resumed: AtomicMillis::new(now),
         }
-        let grace = realtime.worker.config.body_timeout;
-        if self.paused.load(Relaxed) {
-            return now + grace;
-        }
-        let due = due.max(self.resumed.load(Relaxed) + grace);
-        if due <= now && !self.drop_message(TOO_SLOW) {
-            return now + Duration::from_millis(1);
-        }
-        due
     }
 
-    /// Gives the memory of its incomplete message back, and ends the client. False if it has none, or is being read.
-    pub(crate) fn give_message_up(&self) -> bool {
-        self.drop_message(NO_MEMORY)
+    pub(super) fn clear(&self) {
+        self.due.store(Millis::NEVER, Relaxed);
     }
 
-    /// The reader of another client may be locked by this thread, so this must not wait for one.
-    fn drop_message(&self, failure: Failure) -> bool {
-        let Some(mut reader) = self.reader.try_lock() else {
-            return false;
-        };
-        if reader.standing.is_none() {
-            return false;
+    /// A pause is over.
+    pub(super) fn resume(&self, now: Millis) {
+        self.resumed.store(now, Relaxed);
+    }
+
+    /// The deadline, but not within `grace` after a pause; `None` if there is none.
+    pub(super) fn get(&self, grace: Duration) -> Option<Millis> {
+        match self.due.load(Relaxed) {
+            Millis::NEVER => None,
+            due => Some(due.max(self.resumed.load(Relaxed) + grace)),
         }
-        reader.forget_message();
-        reader.is_done = true;
-        self.message_due.store(Millis::NEVER, Relaxed);
-        drop(reader);
-        self.receive_last(LastWord::Failure(failure));
-        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_has_a_grace_after_a_pause() {
+        let (now, grace) = (Millis::now(), Duration::from_secs(10));
+        let due = MessageDue::new(now);
+        assert_eq!(due.get(grace), None);
+        due.due.store(now + Duration::from_secs(15), Relaxed);
+        assert_eq!(due.get(grace), Some(now + Duration::from_secs(15)));
+        due.resume(now + Duration::from_secs(7));
+        assert_eq!(due.get(grace), Some(now + Duration::from_secs(17)));
+        due.clear();
+        assert_eq!(due.get(grace), None);
     }
 }

@@ -18,12 +18,14 @@ use crate::worker::Worker;
 use cadence::Cadence;
 use monitor::Monitor;
 use queue::ReadyQueue;
-use states::{Site, Snapshot, Threads};
+use states::{Alarm, Site, Snapshot, Threads};
 use std::sync::atomic::AtomicBool;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// The threads of one worker, and the jobs that they run.
 pub(crate) struct Scheduler<J> {
+    worker: Arc<Worker>,
     ready: ReadyQueue<J>,
     threads: Threads,
     cadence: Cadence,
@@ -74,13 +76,19 @@ pub(crate) trait Workplace: Site {
 }
 
 impl<J: Queued> Scheduler<J> {
-    pub(crate) fn new(max_threads: usize, order: &Order) -> Scheduler<J> {
+    pub(crate) fn new(worker: Arc<Worker>, order: &Order) -> Scheduler<J> {
+        let max_threads = worker.config.max_threads;
         Scheduler {
+            worker,
             ready: ReadyQueue::new(order, max_threads),
             threads: Threads::new(max_threads),
             cadence: Cadence::default(),
             monitor: Monitor::default(),
         }
+    }
+
+    pub(crate) fn worker(&self) -> &Arc<Worker> {
+        &self.worker
     }
 
     pub(crate) fn ready(&self) -> &ReadyQueue<J> {
@@ -97,16 +105,33 @@ impl<J: Queued> Scheduler<J> {
     }
 
     /// Adds a job to the ready queue and makes sure that a thread looks at it, see [`Scheduler::notify`].
-    pub(crate) fn schedule(&self, job: J, site: &impl Site) {
+    pub(crate) fn schedule(&self, job: J) {
         self.ready.push(job);
-        self.notify(site);
+        self.notify();
     }
 
     /// The ready queue has a new job: makes sure that a thread looks at it, unless this thread is handling events and
     /// will look itself.
-    pub(crate) fn notify(&self, site: &impl Site) {
+    pub(crate) fn notify(&self) {
         if !Dispatching::is_here() {
-            self.threads.announce(site);
+            self.threads.announce(self);
+        }
+    }
+
+    /// Wakes a waiting thread if it has something to do; see [`Threads::hand_over`].
+    pub(crate) fn hand_over(&self) {
+        self.threads.hand_over(self);
+    }
+
+    /// The app on this thread, which runs it, has released the lock; see [`Threads::suspend`].
+    pub(crate) fn suspend(&self) {
+        self.threads.suspend(self);
+    }
+
+    /// Ends every wait of a thread, unless this is a process that the app has forked. A panic goes no further.
+    pub(crate) fn interrupt(&self) {
+        if self.worker.is_at_home() {
+            self.worker.guard("an interrupt", || self.threads.interrupt(self));
         }
     }
 
@@ -115,14 +140,27 @@ impl<J: Queued> Scheduler<J> {
         self.monitor.look();
     }
 
-    /// Ends the monitor's poll, if the monitor is polling.
-    pub(crate) fn relieve_monitor(&self, worker: &Worker) {
-        self.monitor.release_reactor(&worker.poller);
-    }
-
     /// A poll is over: what is in the ready queue may run before the next one, and `others`, which come into it as these
     /// begin.
     pub(crate) fn polled(&self, others: usize) {
         self.cadence.polled(self.ready.len() + others);
+    }
+}
+
+impl<J: Queued> Alarm for Scheduler<J> {
+    fn has_jobs(&self) -> bool {
+        self.ready.has_turns()
+    }
+
+    fn end_poll(&self) {
+        self.worker.poller.wake();
+    }
+
+    fn relieve_monitor(&self) {
+        self.monitor.release_reactor(&self.worker.poller);
+    }
+
+    fn notify_monitor(&self) {
+        self.wake_monitor();
     }
 }

@@ -146,7 +146,7 @@ impl Watch {
             is_patience_over: self.stuck >= PATIENT_TICKS,
         };
         if scheduler.ready.release() {
-            scheduler.threads.announce(workplace);
+            scheduler.threads.announce(scheduler);
         }
         if is_stuck(tick) || scheduler.ready.is_held_back() {
             let patience = if progress { LONG_PATIENCE } else { PATIENCE };
@@ -233,7 +233,7 @@ fn poll_for_all<W: Workplace>(workplace: &W) -> bool {
     let scheduler = workplace.scheduler();
     let has_polled = workplace.poll_for_all(TICK, &scheduler.monitor.polls);
     if has_polled {
-        scheduler.threads.hand_over(workplace);
+        scheduler.threads.hand_over(scheduler);
     }
     has_polled
 }

@@ -48,7 +48,7 @@ impl<J: Queued> Scheduler<J> {
         workplace.publish_threads();
         // A process that the app has forked has no other threads, but perhaps the locks that they held.
         if worker.is_at_home() {
-            self.threads.hand_over(workplace);
+            self.threads.hand_over(self);
         }
     }
 
@@ -69,7 +69,7 @@ impl<J: Queued> Scheduler<J> {
                 let mut has_waited = false;
                 app.block(&mut || {
                     has_waited = true;
-                    self.threads.wait(seat, workplace, interrupts);
+                    self.threads.wait(seat, self, workplace, interrupts);
                 });
                 if has_waited {
                     seat.becomes(Doing::Looking);
@@ -123,7 +123,7 @@ impl<J: Queued> Scheduler<J> {
             self.threads.cancel_start();
         }
         workplace.worker().fault("run");
-        let begun = self.cadence.begin(|| self.threads.hand_over(workplace));
+        let begun = self.cadence.begin(|| self.threads.hand_over(self));
         workplace.run(turn.job, app, workspace);
         seat.becomes(Doing::Looking);
         self.cadence.end(begun);

@@ -4,7 +4,7 @@
 //! The owner of the connection flushes, and no flush blocks. A thread of the app writes once and leaves the rest to the
 //! reactor, so a slow reader never holds such a thread. What a buffer cannot hold is spooled (`spool/`). What is
 //! spooled, and files that are served, may be on a slow disk, so only the file sender sends them
-//! (`engine/file_sender.rs`), or a thread that may wait.
+//! (`engine/native/file_sender.rs`), or a thread that may wait.
 
 use crate::clock::Millis;
 use crate::config::Config;

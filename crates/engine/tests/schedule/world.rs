@@ -2,7 +2,7 @@
 //! block, or keep the lock. The loop of a thread and the monitor's tick are those of `src/scheduler/serve.rs` and
 //! `src/scheduler/monitor.rs` without sockets.
 
-use crate::schedule::{help, Doing, Help, Parking, Seat, Site, Threads, Tick, Vacancy};
+use crate::schedule::{help, Alarm, Doing, Help, Parking, Seat, Site, Threads, Tick, Vacancy};
 use crate::sync::{AtomicBool, AtomicUsize, Condvar, Guard, Mutex, Ordering::SeqCst, TryLock};
 use shuttle::rand::Rng;
 use shuttle::thread;
@@ -110,11 +110,28 @@ pub(crate) struct World {
     alive: AtomicUsize,
 }
 
-impl Site for World {
+impl Alarm for World {
     fn has_jobs(&self) -> bool {
         self.length.load(SeqCst) > 0
     }
 
+    fn end_poll(&self) {
+        self.kernel.lock().is_woken = true;
+        self.told.notify_all();
+    }
+
+    fn relieve_monitor(&self) {
+        if self.monitor_polls.load(SeqCst) {
+            self.end_poll();
+        }
+    }
+
+    fn notify_monitor(&self) {
+        self.parking.end();
+    }
+}
+
+impl Site for World {
     fn calls_back(&self) -> bool {
         self.is_stopped.load(SeqCst)
     }
@@ -132,21 +149,6 @@ impl Site for World {
 
     fn is_polled(&self) -> bool {
         self.reactor.is_held()
-    }
-
-    fn end_poll(&self) {
-        self.kernel.lock().is_woken = true;
-        self.told.notify_all();
-    }
-
-    fn relieve_monitor(&self) {
-        if self.monitor_polls.load(SeqCst) {
-            self.end_poll();
-        }
-    }
-
-    fn notify_monitor(&self) {
-        self.parking.end();
     }
 }
 
@@ -268,7 +270,7 @@ impl World {
                 None => {
                     let interrupts = self.threads.interrupts();
                     drop(lock);
-                    self.threads.wait(&seat, &*self, interrupts);
+                    self.threads.wait(&seat, &*self, &*self, interrupts);
                     lock = self.lock.lock();
                     seat.becomes(Doing::Looking);
                 }

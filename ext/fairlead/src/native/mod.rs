@@ -1,6 +1,7 @@
 //! `Fairlead::Native`: what `lib/` sees of the extension.
 
 mod engine;
+mod held_back;
 pub(crate) mod process;
 mod program;
 pub(crate) mod requests;

@@ -1,13 +1,14 @@
-//! What the processes of a server need of the system, and Ruby has no call for: replacing this program without losing a signal, files in
-//! memory, and notice of the supervisor's end.
+//! System calls for the processes of a server that Ruby lacks: replacing this program without losing a signal, files in memory, and notice
+//! of the supervisor's end.
 
+use super::held_back::hold_back;
 use super::process;
 use super::system_error;
 use crate::protect::check_interrupts_of_method;
 use crate::strings::bytes;
 use magnus::rb_sys::AsRawValue;
 use magnus::{function, prelude::*, Error, RArray, RModule, RString, Ruby};
-use nix::sys::signal::{SigSet, Signal as NixSignal};
+use nix::sys::signal::SigSet;
 use rustix::event::{poll, PollFd, PollFlags};
 use rustix::fs::{fcntl_add_seals, memfd_create, MemfdFlags, SealFlags};
 use rustix::io::{fcntl_dupfd_cloexec, Errno};
@@ -15,21 +16,6 @@ use rustix::process::{getpid, getppid, kill_process, set_parent_process_death_si
 use std::ffi::CString;
 use std::os::fd::{BorrowedFd, IntoRawFd, OwnedFd, RawFd};
 use std::time::Duration;
-
-/// The signals that wait for the next program: all that the supervisor acts on.
-const HELD_BACK: [NixSignal; 11] = [
-    NixSignal::SIGTERM,
-    NixSignal::SIGINT,
-    NixSignal::SIGHUP,
-    NixSignal::SIGQUIT,
-    NixSignal::SIGUSR1,
-    NixSignal::SIGUSR2,
-    NixSignal::SIGTTIN,
-    NixSignal::SIGTTOU,
-    NixSignal::SIGURG,
-    NixSignal::SIGPWR,
-    NixSignal::SIGCHLD,
-];
 
 /// How long a process that does not serve may take to notice the end of the supervisor by itself.
 const MOMENT: Duration = Duration::from_secs(1);
@@ -48,17 +34,12 @@ pub(super) fn init(native: RModule) -> Result<(), Error> {
 fn exec(ruby: &Ruby, path: RString, arguments: RArray, environment: RArray) -> Result<(), Error> {
     let path = text(ruby, path)?;
     let (arguments, environment) = (texts(ruby, arguments)?, texts(ruby, environment)?);
-    let held_back: SigSet = HELD_BACK.into_iter().collect();
-    let before = held_back
-        .thread_swap_mask(nix::sys::signal::SigmaskHow::SIG_BLOCK)
-        .map_err(|error| system_error(ruby, "signals", &error.into()))?;
-    // Ruby has taken some already, and runs their traps now.
-    let result = check_interrupts_of_method(ruby).and_then(|()| {
+    hold_back(|| {
+        // Ruby has taken some already, and runs their traps now.
+        check_interrupts_of_method(ruby)?;
         let error = nix::unistd::execve(&path, &arguments, &environment).unwrap_err();
         Err(system_error(ruby, &path.to_string_lossy(), &error.into()))
-    });
-    let _ = before.thread_set_mask();
-    result
+    })
 }
 
 fn texts(ruby: &Ruby, array: RArray) -> Result<Vec<CString>, Error> {

@@ -1,9 +1,9 @@
 # frozen_string_literal: true
 
 module Agoo
-  # How agoo's clients differ from Fairlead's: a subject is always a pattern, a client can end all its subscriptions at once,
-  # events of a stream are named "msg", and the handler's on_error is called if a write fails. Arguments that agoo does not
-  # have (a block, `match:`) mean the same as without this file.
+  # The differences between agoo's clients and Fairlead's: a subject is always a pattern, a client can end all its subscriptions
+  # at once, events of a stream are named "msg", and the handler's on_error is called if a write fails. Arguments that agoo does
+  # not have (a block, `match:`) mean the same as without this file.
   module Client
     EVENT = "msg"
 

@@ -9,7 +9,7 @@ module Agoo
 
     class << self
       # Switches kinds of messages on and off: `configure(states: { INFO: true, request: true })`. Only :info, :error, :warn,
-      # :debug and :request have an effect; :request is Fairlead's log of requests. Files and colours are not supported.
+      # :debug and :request have an effect; :request is Fairlead's access log. Files and colours are not supported.
       def configure(options)
         unless options[:dir].to_s.empty?
           Fairlead::Compat.missing("Agoo::Log.configure(dir:)", "send standard error to a file; --access-log logs requests to one")

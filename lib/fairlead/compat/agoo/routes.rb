@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
 module Agoo
-  # The handlers of Agoo::Server.handle as a Rack application: the first that matches is called; if there is none, the file
-  # is served; otherwise the handler for missing pages is called.
+  # The handlers of Agoo::Server.handle as a Rack application: calls the first matching handler; if there is none, serves the
+  # file; if there is no file, calls the handler for missing pages.
   class Routes
     METHODS = %i[CONNECT DELETE GET HEAD OPTIONS PATCH POST PUT].freeze
 

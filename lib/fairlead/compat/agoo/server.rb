@@ -15,7 +15,7 @@ module Agoo
   module Server
     OPTIONS = { connection_timeout: :keep_alive_timeout }.freeze
 
-    # Options of agoo that Fairlead does not need (ignored), and those that it does not have (refused).
+    # Options of agoo that Fairlead does not need (ignored), and options that it does not have (refused).
     IGNORED = %i[pedantic poll_timeout hide_schema].freeze
     MISSING = {
       graphql: "use the gem graphql",
@@ -40,8 +40,8 @@ module Agoo
         nil
       end
 
-      # Calls +handler+ (an object with #call, its class, or the name of the class) for requests that match. +method+: :GET and
-      # so on, nil for any. In +path+, `*` matches one segment and `**` any number of them.
+      # Calls +handler+ (an object with #call, its class, or the name of the class) for matching requests. +method+: :GET and so
+      # on, nil for any. In +path+, `*` matches one segment and `**` any number of them.
       def handle(method, path, handler)
         initialized(@routes).add(method, path, handler)
         nil
@@ -84,7 +84,7 @@ module Agoo
       def header_rule(*) = Fairlead::Compat.missing("Agoo::Server.header_rule", "use Rack::Static and its header_rules")
       def domain(*) = Fairlead::Compat.missing("Agoo::Server.domain", "route by HTTP_HOST in the application")
 
-      # The engine has a list of types of its own, so files are then served with Rack's.
+      # The engine has its own list of types, so files are then served with Rack's types.
       def add_mime(suffix, type)
         @own_types = true
         ::Rack::Mime::MIME_TYPES[".#{suffix}"] = type
@@ -102,7 +102,7 @@ module Agoo
         part or raise Fairlead::Error, "call Agoo::Server.init(port, root) first"
       end
 
-      # Agoo has TLS only where `bind:` says so, whatever certificate there is.
+      # Agoo has TLS only if `bind:` says so, even if there is a certificate.
       def addresses(port)
         tls = @settings.values_at(:ssl_cert, :ssl_key)
         raise ArgumentError, "Agoo::Server.init needs both ssl_cert: and ssl_key:" if tls.one?(&:nil?)
@@ -139,10 +139,10 @@ module Agoo
         options.merge(bind: @bind)
       end
 
-      # Whether the engine can serve the files, which it does before it calls the handlers.
+      # True if the engine can serve the files; it does so before it calls the handlers.
       def native_files? = @root && @settings[:root_first] && !@own_types
 
-      # The handlers come before the files, unless root_first says otherwise.
+      # The handlers come before the files, unless root_first is set.
       def app
         folder = Fairlead::Compat::PublicFolder.new(@routes, @root) if @root && !native_files?
         @routes.files = folder

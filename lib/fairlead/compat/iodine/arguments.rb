@@ -2,9 +2,9 @@
 
 module Fairlead
   module Compat
-    # The arguments of iodine's command as arguments of Fairlead's.
+    # Translates the arguments of iodine's command into arguments of Fairlead's.
     class IodineArguments
-      # Flag => the setting. A value may follow as the next argument, after "=", or at once: -p 3000, -p=3000, -p3000.
+      # Flag => the setting. A value may follow as the next argument, after "=", or directly: -p 3000, -p=3000, -p3000.
       VALUES = {
         "-b" => :address, "-bind" => :address, "-address" => :address, "-p" => :port, "-port" => :port,
         "-t" => :threads, "-threads" => :threads, "-w" => :workers, "-workers" => :workers, "-www" => :public, "-public" => :public,
@@ -37,14 +37,14 @@ module Fairlead
 
       def redis = @settings[:redis] || variable("IODINE_REDIS_URL")
 
-      # +iodine+: the module, of which -C may have set what no flag says.
+      # +iodine+: the module. A file of -C may have set options there that no flag sets.
       def for_fairlead(iodine)
         ["--no-config", "--bind", bind(iodine), *threads(iodine), *workers(iodine), *plain, *switches(iodine), *@rest, *rackup]
       end
 
       private
 
-      # All that is no flag of iodine goes to Fairlead, except the rackup file.
+      # Arguments that are not flags of iodine go to Fairlead, except the rackup file.
       def read(arguments)
         until arguments.empty?
           argument = arguments.shift
@@ -95,7 +95,7 @@ module Fairlead
 
       def tls? = %i[tls tls_cert tls_key].any? { |setting| @settings.key?(setting) }
 
-      # The password is no command, but the text at a place of the Store.
+      # The password is not a command, but the text at a place of the Store.
       def tls
         password = Tls::Store.add(@settings[:tls_pass]) if @settings[:tls_pass]
         { cert: @settings[:tls_cert], key: @settings[:tls_key], key_password_command: password }.compact
@@ -106,7 +106,7 @@ module Fairlead
         count.zero? ? [] : ["--max-threads", share(count).to_s]
       end
 
-      # A single worker is the only process.
+      # A single worker means the sole process.
       def workers(iodine)
         count = number(:workers, "WEB_CONCURRENCY", "WORKERS") || iodine.workers
         return [] if count.zero?
@@ -115,7 +115,7 @@ module Fairlead
         ["--workers", count == 1 ? "0" : count.to_s]
       end
 
-      # 0 leaves it to Fairlead; -n is the number of processors divided by n.
+      # 0 leaves the choice to Fairlead; -n is the number of processors divided by n.
       def share(count) = count.positive? ? count : [Options::Processors.available / -count, 1].max
 
       def number(setting, *variables)

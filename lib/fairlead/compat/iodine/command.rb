@@ -5,8 +5,8 @@ require "fairlead/compat/iodine/arguments"
 
 module Fairlead
   module Compat
-    # The command `fairlead-iodine`: `fairlead` with the flags, the variables and the defaults of iodine's command, and with its Ruby
-    # API. What is not a flag of iodine is one of Fairlead.
+    # The command `fairlead-iodine`: `fairlead` with the flags, the variables and the defaults of iodine's command, and with its
+    # Ruby API. Arguments that are not flags of iodine go to Fairlead.
     module IodineCommand
       class << self
         # Runs the command and returns its exit status.

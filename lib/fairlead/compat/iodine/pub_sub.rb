@@ -19,7 +19,7 @@ module Iodine
     end
   end
 
-  # The engines that carry messages, as Fairlead::PubSub has them.
+  # The engines that carry messages, under the names of Fairlead::PubSub.
   module PubSub
     CLUSTER = Fairlead::PubSub::CLUSTER
     PROCESS = Fairlead::PubSub::PROCESS
@@ -28,8 +28,8 @@ module Iodine
     # The superclass of engines, which have #subscribe, #unsubscribe and #publish.
     Engine = Fairlead::PubSub::Engine
 
-    # Publishes to the root process. With workers this is the supervisor, which has no subscriptions; without workers it is
-    # the process that serves.
+    # Publishes to the root process. With workers this is the supervisor, which has no subscriptions; without workers it is the
+    # process that serves.
     class Root < Engine
       def subscribe(_name, _match = nil) = true
       def unsubscribe(_name, _match = nil) = true

@@ -18,14 +18,14 @@ module Iodine
 
       def shutdown = HANDLER.shutdown
 
-      # What Iodine.start serves without an Iodine.listen; nil if nothing has been set here.
+      # The service of Iodine.start without an Iodine.listen; nil if nothing has been set here.
       def service
         ListenOptions.new({ public: public, port: port, address: address }.compact, app) if app || public
       end
 
       private
 
-      # Iodine.listen has TLS if the defaults have it, and so has this.
+      # Iodine.listen has TLS if the defaults have it; so has this.
       def secured(options)
         tls = DEFAULT_SETTINGS[:tls]
         tls ? { Host: ListenOptions.new({ tls: tls, address: options[:Host], port: options[:Port] }, nil).bind } : {}

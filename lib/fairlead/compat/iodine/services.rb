@@ -3,7 +3,7 @@
 require "uri"
 
 # Starts a server from a plain Ruby program. Iodine.start works like `fairlead` without a rackup file: with configuration file,
-# environment, signals and workers. What the program sets wins.
+# environment, signals and workers. Settings of the program win.
 module Iodine
   # The settings of one Iodine.listen, as options of Fairlead.
   class ListenOptions
@@ -12,10 +12,10 @@ module Iodine
     SIZES = { max_body: [:body_max_bytes, 1 << 20], max_headers: [:head_max_bytes, 1 << 10], max_msg: [:message_max_bytes, 1 << 10] }.freeze
     KNOWN = [:service, :url, :handler, :app, :port, :address, :tls, *OPTIONS.keys, *SIZES.keys].freeze
 
-    # The services that are HTTP: whether they have TLS even without tls:.
+    # The services over HTTP: true if they have TLS even without tls:.
     SERVICES = { "http" => false, "ws" => false, "unix" => false, "https" => true, "wss" => true }.freeze
 
-    # Those that are not, with TLS and without.
+    # Services that are not HTTP, with TLS and without.
     RAW = %w[raw tcp tls].freeze
 
     attr_reader :app
@@ -96,7 +96,7 @@ module Iodine
       self
     end
 
-    # Ends the server after it has finished what has arrived. In a worker, ends only that worker, which is replaced.
+    # Ends the server after it has finished requests that have arrived. In a worker, ends only that worker, which is replaced.
     def stop
       raise Fairlead::Error, "Iodine.stop: no server is running that Iodine.start or `fairlead` has started" unless launcher
 

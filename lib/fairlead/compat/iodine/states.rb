@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 # Blocks that run at points in the life of the processes, and questions about this process. iodine's root process is the
-# supervisor or, without workers, the only process.
+# supervisor or, without workers, the sole process.
 module Iodine
   # state => the event of Fairlead.on. The other states are in #events.
   STATES = {
@@ -13,7 +13,7 @@ module Iodine
     start_shutdown: :shutdown
   }.freeze
 
-  # Methods that files for Puma or older versions of iodine call at the top level => the state that they mean.
+  # Methods that files for Puma or older versions of iodine call at the top level => their states.
   HELPERS = {
     before_fork: :before_fork, on_worker_fork: :before_fork, after_fork: :after_fork, on_worker_boot: :after_fork,
     after_fork_in_worker: :enter_child, after_fork_in_master: :enter_master
@@ -43,13 +43,13 @@ module Iodine
       block
     end
 
-    # Whether this is the root process. True before the start, too.
+    # True in the root process, and before the start.
     def master? = launcher.nil? || launcher.pid == Process.pid
 
-    # Whether this process serves, or will.
+    # True if this process serves, or will serve.
     def worker? = launcher.nil? || !launcher.configuration.supervised? || !master?
 
-    # Whether the server has started.
+    # True if the server has started.
     def running? = Fairlead.stats[:engines].any? || (@forks && master?)
 
     HELPERS.except(:on_worker_fork, :on_worker_boot).each do |name, state|
@@ -73,7 +73,7 @@ module Iodine
       end
     end
 
-    # Runs the block before the first fork, or in the only process; never again in the workers.
+    # Runs the block before the first fork, or in the sole process; never again in the workers.
     def pre_start(block)
       once = lambda do
         current = block

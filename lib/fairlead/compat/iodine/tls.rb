@@ -1,26 +1,27 @@
 # frozen_string_literal: true
 
 module Iodine
-  # What Iodine.listen(tls:) takes: certificates, and who may issue those of clients. It only collects the parameters of an `ssl://`
-  # address (docs/tls.md), which reads the files; so a file that is missing is told when the server starts.
+  # The argument of Iodine.listen(tls:): certificates, and issuers of client certificates. It only collects the parameters of an
+  # `ssl://` address (docs/tls.md), which reads the files; so a missing file is reported when the server starts.
   class TLS
-    # Whether iodine could be built with TLS.
+    # True, because iodine could be built with TLS.
     SUPPORTED = true
 
-    # The arguments of #use_certificate in their order, which are keywords as well.
+    # The arguments of #use_certificate in their order; they are keywords as well.
     ARGUMENTS = %i[server_name certificate private_key password].freeze
 
-    # What an `ssl://` address speaks.
+    # The protocol of an `ssl://` address.
     PROTOCOL = "http/1.1"
 
-    # Arguments as for #use_certificate; without any, and with a name alone, it has a certificate for development only.
+    # Arguments as for #use_certificate; without any, and with only a name, it has a development certificate.
     def initialize(*arguments, **named)
       @pairs = []
       use_certificate(*arguments, **named) if arguments.any? || named.any?
     end
 
-    # Adds a certificate and its key: paths of files in PEM. Which hosts it is for is in the certificate, so +server_name+ matters only
-    # without one: then the certificate for development is used. Raises ArgumentError and TypeError for what makes no sense.
+    # Adds a certificate and its key: paths of files in PEM. The certificate has its own hosts, so +server_name+ matters only
+    # without a certificate: then a development certificate is used. Raises ArgumentError and TypeError for invalid
+    # combinations.
     def use_certificate(*arguments, **named)
       name, certificate, key, password = certificate_arguments(arguments, named)
       if certificate.nil? != key.nil?
@@ -33,7 +34,7 @@ module Iodine
       self
     end
 
-    # Asks clients for certificates of these authorities, a file in PEM, and refuses those who have none.
+    # Asks clients for certificates of these authorities, a file in PEM, and refuses clients without one.
     def trust(path)
       raise TypeError, "Iodine::TLS#trust takes the path of a file" unless path.is_a?(String)
 
@@ -42,7 +43,7 @@ module Iodine
       self
     end
 
-    # Does nothing for http/1.1, which every client gets. The handler of the block would be one for TCP.
+    # Does nothing for http/1.1, which every client gets. The handler of the block would be a handler for TCP.
     def on_protocol(name)
       raise ArgumentError, "Iodine::TLS#on_protocol needs a block" unless block_given?
       return self if name == PROTOCOL
@@ -71,7 +72,7 @@ module Iodine
       values.each { |value| raise TypeError, "Iodine::TLS takes Strings, not #{value.inspect}" unless value.nil? || value.is_a?(String) }
     end
 
-    # In the Store, so that it is in no address.
+    # Puts it into the Store, so that it is in no address.
     def keep_password(password)
       place = Fairlead::Tls::Store.add(password)
       Fairlead::Compat.missing("keys with different passwords", "encrypt them with the same one") if @password && @password != place

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 module Puma
-  # The configuration as plugins see it: `options` is a Hash, more or less, under Puma's names and ours.
+  # The configuration for plugins: `options` is similar to a Hash, with Puma's names and ours.
   class Config
     # The configuration, or the Draft of a file that is being read.
     def self.current
@@ -26,7 +26,7 @@ module Puma
 
     # The values of the options.
     class Options
-      # Where the control server is: not as it was configured ("auto"), but as it can be reached.
+      # The options of the control server: its real address and token, not the configured ones ("auto").
       REACHED = { control_url: :url, control_auth_token: :token }.freeze
 
       def initialize(configuration)
@@ -43,7 +43,7 @@ module Puma
         option.is_a?(Fairlead::Options::Option) ? @configuration[option.name] : @configuration.plugin_settings[name]
       end
 
-      # Only blocks can be added by now: for this process and its children.
+      # Only blocks can be added at this point: for this process and its children.
       def []=(name, value)
         raise FrozenError, "the configuration is complete: #{name}" unless Fairlead::Configuration::HookList.event(name)
 

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 module Puma
-  # What plugins are started with, in the shape of Puma's launcher.
+  # The argument of a plugin's start, with the interface of Puma's launcher.
   class Launcher
     attr_reader :events, :log_writer, :config
 
@@ -25,7 +25,7 @@ module Puma
     def restart = ask(:restart)
     def phased_restart = ask(:phased_restart)
 
-    # The ports that the server listens on.
+    # The ports of the server.
     def connected_ports = @service.listeners.ports
 
     def close_binder_listeners = @service.listeners.close
@@ -39,7 +39,7 @@ module Puma
 
     private
 
-    # Puma returns true if it does what was asked.
+    # Puma returns true if it carries out the request.
     def ask(what)
       @server.ask(what)
       true

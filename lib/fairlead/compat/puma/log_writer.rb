@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 module Puma
-  # Where plugins log. The lines go to the log of Fairlead.
+  # The log of plugins. The lines go to the log of Fairlead.
   class LogWriter
     # +log+: an EventLog.
     def initialize(log)
@@ -18,7 +18,7 @@ module Puma
     def debug(_text = nil) = nil
     def debug? = false
 
-    # Puma ends the process; here an exception ends what the plugin was doing, and the server goes on.
+    # Puma ends the process; here an exception ends the plugin's work, and the server goes on.
     def error(text) = raise(Fairlead::Error, text)
 
     def unknown_error(error, *) = @log.plugin_failed("a plugin", error)

@@ -12,15 +12,15 @@ module Puma
       Plugins.register(name, Class.new(self, &block))
     end
 
-    # Runs the block on a thread of its own once the server is ready.
+    # Runs the block on a separate thread once the server is ready.
     def in_background(&block) = Plugins.add_background(block)
 
     def workers_supported? = Puma.forkable?
   end
 
-  # The classes of the plugins whose files have been loaded.
+  # The classes of the plugins in loaded files.
   class PluginRegistry
-    # How long the end of a background thread may take, in seconds.
+    # Seconds that the end of a background thread may take.
     PATIENCE = 1
 
     def initialize
@@ -33,7 +33,7 @@ module Puma
       @classes[name.to_s] = plugin
     end
 
-    # Loads the file, if need be. Raises Fairlead::PluginError.
+    # Loads the file, if necessary. Raises Fairlead::PluginError.
     def find(name)
       require "puma/plugin/#{name}" unless @classes.key?(name)
       @classes.fetch(name) { raise Fairlead::PluginError.new(name, "puma/plugin/#{name}.rb does not call Puma::Plugin.create") }
@@ -45,7 +45,7 @@ module Puma
 
     def add_background(block) = @background << block
 
-    # Starts what was added.
+    # Starts the added blocks.
     def start_background(log)
       @background.shift(@background.size).each_with_index do |block, index|
         Thread.new { run(block, log) }.tap do |thread|
@@ -56,8 +56,8 @@ module Puma
       end
     end
 
-    # Ends what was started. One that watches a child process would take the end of that for a reason to signal this process, which
-    # handles no signals any more when the server has ended.
+    # Ends the background threads. A thread that watches a child process might signal this process when that child ends, but a
+    # server that has ended no longer handles signals.
     def stop_background
       @threads.each(&:kill).each { |thread| thread.join(PATIENCE) }
       @threads.clear

@@ -3,7 +3,7 @@
 module Fairlead
   module Compat
     class Upgrade
-      # The handler that calls the callbacks of such an object, in turn with the blocks of its #defer.
+      # The handler that calls the callbacks of a socket object, in turn with the blocks of its #defer.
       class Callbacks
         # +object+: the object, or its class.
         def initialize(object)

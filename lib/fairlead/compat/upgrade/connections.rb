@@ -16,7 +16,7 @@ module Fairlead
         @lock = Mutex.new
 
         class << self
-          # Adds an object whose connection has opened. Returns its Connection.
+          # Adds the object of an open connection. Returns its Connection.
           def add(socket, client)
             @lock.synchronize do
               @sockets[@last_id += 1] = socket
@@ -28,7 +28,7 @@ module Fairlead
           def [](id) = @lock.synchronize { @sockets[id] }
           def count = @lock.synchronize { @sockets.size }
 
-          # All open ones except the one with that id.
+          # All open connections except the one with that id.
           def others(id = nil) = @lock.synchronize { @sockets.except(id).values }
         end
       end

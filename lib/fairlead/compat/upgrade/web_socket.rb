@@ -4,15 +4,15 @@ module Iodine
   # The methods of an object that has become a connection through env["upgrade.websocket"]. Its callbacks are on_message(data)
   # and optionally on_open, on_ready (everything has been sent), on_shutdown and on_close.
   #
-  # `each`, `each_write` and `count` are about the connections of this process only. To reach those of all workers, use
-  # #publish or `Iodine.publish`.
+  # `each`, `each_write` and `count` are about the connections of this process only. To reach the connections of all workers,
+  # use #publish or `Iodine.publish`.
   module Websocket
     # Methods for all connections of the process: of Iodine::Websocket, and of classes that are used as handlers.
     module All
       # Yields each connection.
       def each(&block) = Websocket.connections.others.each(&block)
 
-      # Writes to each connection, or to those for which the block is true.
+      # Writes to each connection, or to the connections for which the block returns true.
       def each_write(data)
         each { |socket| socket.write(data) if !block_given? || yield(socket) }
         nil
@@ -45,7 +45,7 @@ module Iodine
 
     def open? = client&.open? || false
 
-    # Whether something that was written has not been sent yet.
+    # True if some written bytes have not been sent yet.
     def has_pending? # rubocop:disable Naming/PredicateName -- as it was
       !client.nil? && client.pending.positive?
     end
@@ -74,7 +74,7 @@ module Iodine
     # Yields each of the others.
     def each(&block) = Websocket.connections.others(conn_id).each(&block)
 
-    # Writes to each of the others, or to those for which the block is true.
+    # Writes to each of the others, or to the others for which the block returns true.
     def each_write(data)
       each { |socket| socket.write(data) if !block_given? || yield(socket) }
       nil

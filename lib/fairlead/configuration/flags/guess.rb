@@ -5,8 +5,8 @@ require "did_you_mean"
 module Fairlead
   class Configuration
     class Flags
-      # The meaning that a flag may have had that there is none of: a misspelling, a beginning, a name in a configuration file, or a
-      # flag of another server.
+      # The probable meaning of an unknown flag: a misspelling, a beginning, a name in a configuration file, or a flag of
+      # another server.
       module Guess
         # Flags of rackup, `rails server` and others.
         FOREIGN = {

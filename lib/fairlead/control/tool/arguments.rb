@@ -5,15 +5,15 @@ require "optparse"
 module Fairlead
   module Control
     class Tool
-      # The arguments of `fairlead ctl`: those of pumactl, --json and --wait.
+      # The arguments of `fairlead ctl`: pumactl's, --json and --wait.
       class Arguments
-        # They are wrong.
+        # The arguments are wrong.
         class Invalid < Error; end
 
-        # How long --wait waits if it is not told, in seconds.
+        # Default time of --wait, in seconds.
         WAIT = 120
 
-        # What was given, or nil.
+        # The given values, or nil.
         attr_reader :url, :token, :state, :pid_file, :pid, :config, :environment, :wait, :command
 
         # The arguments after the command, which only `start` takes.
@@ -36,7 +36,7 @@ module Fairlead
 
         private
 
-        # What stands after `start` is for the server.
+        # Arguments after `start` are for the server.
         def split(arguments)
           place = arguments.index("start") || arguments.size
           @flags_of_start = arguments.drop(place + 1)

@@ -5,14 +5,14 @@ require "json"
 module Fairlead
   module Control
     class Tool
-      # Waits until the server has done what it was asked for: until a restart is over, or the server has ended.
+      # Waits until the command has taken effect: until a restart is over, or the server has ended.
       class Patience
         PAUSE = 0.1
 
         RESTARTS = %w[restart phased-restart refork].freeze
         ENDS = %w[stop halt].freeze
 
-        # Takes note of how things are, before the command is sent.
+        # Notes the present state, before the command is sent.
         def initialize(arguments, target)
           @arguments = arguments
           @target = target
@@ -22,7 +22,7 @@ module Fairlead
           @before = status if restart?
         end
 
-        # Raises Error if it fails, or takes too long.
+        # Raises Error if the command fails, or takes too long.
         def wait
           deadline = now + @arguments.wait
           until restart? ? restarted? : !@target.running?
@@ -36,7 +36,7 @@ module Fairlead
 
         def restart? = RESTARTS.include?(@arguments.command)
 
-        # A server that is one process has forgotten its restart when it is over; but it is a new one.
+        # After a restart, a server without workers no longer knows of the restart; but its start time is another one.
         def restarted?
           status = self.status or return false
           restart = status["restart"]
@@ -47,7 +47,7 @@ module Fairlead
           restart["state"] == "done"
         end
 
-        # nil while there is nobody to ask; a hot restart may change address and token.
+        # nil while no server responds; a hot restart may change address and token.
         def status
           JSON.parse(Target.new(@arguments).client.get("status"))
         rescue Client::Failure, Target::Missing, JSON::ParserError

@@ -3,7 +3,7 @@
 module Fairlead
   module Control
     class Tool
-      # What `fairlead ctl` prints for people, from what the control server says for programs.
+      # The output of `fairlead ctl` for people, made from the control server's output for programs.
       module Screen
         COLUMNS = %w[worker pid generation state requests busy threads waiting connections].freeze
 

@@ -3,10 +3,10 @@
 module Fairlead
   module Control
     class Tool
-      # The server that is meant: its control server, if it has one, and its process id. Both come from the arguments, or from the
-      # state file, the pid file and the options of its configuration.
+      # The server of the command: its control server, if it has one, and its process id. Both come from the arguments, or from
+      # the state file, the pid file and the options of its configuration.
       class Target
-        # Nothing says which server is meant, or there is none.
+        # No source names a server, or there is none.
         class Missing < Error; end
 
         attr_reader :pid, :url, :token
@@ -17,7 +17,7 @@ module Fairlead
           named? ? look_up_named : look_up_configured
         end
 
-        # Whether the control server can be asked.
+        # True if the control server can be asked.
         def control? = !url.nil? && client.reachable?
 
         def client = Client.new(url, token)
@@ -33,7 +33,7 @@ module Fairlead
           true
         end
 
-        # Raises Missing. A process of another program is left alone.
+        # Raises Missing. A process of another program gets no signal.
         def signal(name)
           raise Missing, "the process id of the server is not known; use -p, -P or -S" unless pid
           raise Missing, "the server is not running (process #{pid} is another program)" if stranger?
@@ -47,15 +47,15 @@ module Fairlead
 
         private
 
-        # Whether the process is none of Fairlead: a file that a killed server has left behind may name one that came later. A
-        # process that was named on the command line is taken as it is.
+        # True if the process does not belong to Fairlead: a file of a killed server may name a process that started later. A
+        # process named on the command line is always accepted.
         def stranger?
           !@arguments.pid && !File.binread("/proc/#{pid}/cmdline").include?("fairlead")
         rescue SystemCallError
           false # there is no /proc
         end
 
-        # Whether the process has ended and only waits for its parent to ask for its status.
+        # True if the process has ended, and its parent has not read its status yet.
         def over?
           File.binread("/proc/#{pid}/stat").rpartition(")").last.split.first == "Z"
         rescue SystemCallError

@@ -4,16 +4,16 @@ module Fairlead
   class Binding
     # ssl://HOST:PORT?cert=PATH&key=PATH: TLS on a TCP address. Tls::Parameters has the rest of the query.
     class Ssl < Tcp
-      # What the query says of TLS: a Tls::Parameters.
+      # The TLS parameters of the query: a Tls::Parameters.
       attr_reader :tls
 
-      # Certificates as text do not stay in an address.
+      # Certificates as text, which are moved out of the address.
       TEXTS = { "cert_pem" => "cert", "key_pem" => "key" }.freeze
       private_constant :TEXTS
 
       class << self
-        # The address for +options+ as Puma's `ssl_bind` has them: { cert: "a.pem", key: "a.key", verify_mode: "peer", … }. Lists
-        # are for several certificates.
+        # The address for +options+ of Puma's `ssl_bind`: { cert: "a.pem", key: "a.key", verify_mode: "peer", … }. Lists are for
+        # several certificates.
         def address_for(host, port, options)
           require "uri"
           pairs = options.flat_map { |name, value| [*value].map { |one| [name.to_s, text_of(name.to_s, one)] } }
@@ -26,10 +26,10 @@ module Fairlead
         def text_of(name, value) = TEXTS.key?(name) ? Tls::Store.add(value) : value.to_s
       end
 
-      # With port 0 there may be several of the same location, which differ in what they ask of clients.
+      # With port 0 there may be several addresses with the same location that differ in their requirements for clients.
       def covers?(listener) = port.zero? ? listener.binding == address : super
 
-      # Marks listeners as those of this address.
+      # Marks listeners as listeners of this address.
       def claim(listeners) = super.each { |listener| listener.ssl_address = address }
 
       private

@@ -4,29 +4,29 @@ module Fairlead
   class Binding
     # tcp://HOST:PORT; a HOST of * means every interface.
     class Tcp < Binding
-      # With port 0, the port that the system chooses for one loopback address may be in use at another one.
+      # Number of attempts with port 0: the port that the system chooses for one loopback address may be in use at another.
       ATTEMPTS = 5
 
-      # How much of a response the kernel buffers beyond what the client has room for. Without this limit it buffers megabytes
-      # for a client that reads nothing. Ruby has no name for the option; the number is that of Linux.
+      # Bytes of a response that the kernel buffers beyond the client's window. Without this limit it buffers megabytes for a
+      # client that reads nothing. Ruby has no name for the option; the number is Linux's.
       UNSENT_BYTES = 512 * 1024
       TCP_NOTSENT_LOWAT = RUBY_PLATFORM.include?("linux") ? 25 : nil
 
       attr_reader :host, :port
 
-      # Sets what accepted sockets are to inherit.
+      # Sets options that accepted sockets inherit.
       def self.tune(socket)
         socket.setsockopt(:TCP, :NODELAY, true)
         socket.setsockopt(:TCP, TCP_NOTSENT_LOWAT, UNSENT_BYTES) if TCP_NOTSENT_LOWAT
       end
 
-      # Whether a listener of another owner is at this address. Port 0 is no address, and every interface is the same
-      # address in IPv4 and IPv6.
+      # True if a listener of another owner is at this address. Port 0 is no address, and every interface is the same address in
+      # IPv4 and IPv6.
       def at?(listener)
         listener.port == port && !port.zero? && hosts.include?(listener.address[:host])
       end
 
-      # Whether +other+ cannot listen beside this one. A host that is not known overlaps with nothing.
+      # True if +other+ cannot listen beside this one. An unknown host overlaps with nothing.
       def overlaps?(other)
         return false unless other.is_a?(Tcp) && other.port == port && !port.zero?
 
@@ -42,12 +42,12 @@ module Fairlead
         []
       end
 
-      # The same, with those of IPv4 that are written as such of IPv6 (::ffff:127.0.0.1) as what they are.
+      # The same, with IPv4 addresses that are written as IPv6 (::ffff:127.0.0.1) turned into IPv4.
       def plain = numeric.map { |ip| ip[/\A::ffff:(\d+\.[\d.]+)\z/i, 1] || ip }
 
       private
 
-      # Whether +ip+ is every interface, for both of a pair: :: accepts IPv4 too.
+      # True if +ip+ is every interface, for both of a pair: :: accepts IPv4 too.
       def covers_all?(ip, pair) = ip == "::" || (ip == "0.0.0.0" && pair.all? { |one| one == "::" || !one.include?(":") })
 
       # Binds sockets, which do not listen, to the hosts with any port.
@@ -68,7 +68,7 @@ module Fairlead
         (numeric & EVERY_INTERFACE).any? ? EVERY_INTERFACE : numeric
       end
 
-      # low_latency is Puma's; the engine always sends without delay.
+      # low_latency is a parameter of Puma; the engine always sends without delay.
       def known_parameters = %w[backlog low_latency proxy_protocol]
 
       def locate(location)
@@ -126,7 +126,7 @@ module Fairlead
         raise
       end
 
-      # "::" accepts IPv4 too, whatever the system's default is; an address such as ::ffff:127.0.0.1 accepts nothing else.
+      # "::" accepts IPv4 too, with any default of the system; an address such as ::ffff:127.0.0.1 accepts nothing else.
       def prepare(socket, info)
         socket.setsockopt(:SOCKET, :REUSEADDR, true)
         Tcp.tune(socket)

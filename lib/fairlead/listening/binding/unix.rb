@@ -4,7 +4,7 @@ module Fairlead
   class Binding
     # unix:///PATH, unix://PATH (relative to the current folder) and, on Linux, unix://@NAME for a socket without a file.
     class Unix < Binding
-      # How long a start waits for another start in the same folder, in seconds. Every user who may read the folder could hold its lock.
+      # Seconds that a start waits for another start in the same folder. Every user who may read the folder could hold its lock.
       PATIENCE = 2.0
 
       # nil for an abstract socket.
@@ -12,10 +12,10 @@ module Fairlead
 
       def port = nil
 
-      # Whether a listener of another owner is at this address.
+      # True if a listener of another owner is at this address.
       def at?(listener) = listener.address[:path] == name
 
-      # Whether +other+ cannot listen beside this one.
+      # True if +other+ cannot listen beside this one.
       def overlaps?(other) = other.is_a?(Unix) && other.name == name
 
       protected
@@ -72,7 +72,7 @@ module Fairlead
         folder&.close
       end
 
-      # nil if this user may not read it: a socket can be made there all the same.
+      # nil if this user may not read the folder: a socket can still be made there.
       def open_folder
         File.open(File.dirname(path))
       rescue SystemCallError

@@ -2,13 +2,13 @@
 
 module Fairlead
   class EventLog
-    # The messages about certificates that come by themselves, as far as the supervisor does not say them.
+    # The messages about automatic certificates that the supervisor does not log.
     module Certificates
       def acme_ordering(order, challenge)
         info("acme: ordering a certificate for #{order} from #{order.authority} (#{challenge})")
       end
 
-      # +fault+: which file, and why it cannot be used.
+      # +fault+: the file, and the reason why it cannot be used.
       def acme_state_unusable(fault)
         warn("acme: #{fault}; the file counts as missing")
       end

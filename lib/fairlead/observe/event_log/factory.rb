@@ -2,16 +2,16 @@
 
 module Fairlead
   class EventLog
-    # Makes the log that a configuration or a program asks for.
+    # Makes the log of a configuration or a program.
     module Factory
-      # The log of a command, as its configuration says.
+      # The configured log of a command.
       def of(configuration, output: $stdout, errors: $stderr)
         new(quiet: configuration.quiet?, debug: configuration.debug?, prefix: configuration.supervised?, output: output, errors: errors,
             **form(configuration))
       end
 
-      # The log of a server in a program, which has given it +object+ (nil for none): an EventLog, a Logger or what has its
-      # methods, or anything with #write or #<<. Without one, only warnings and errors are printed. Raises ConfigurationError.
+      # The log of a server in a program. +object+: an EventLog, a Logger or an object with its methods, any object with #write
+      # or #<<; nil for none, which prints only warnings and errors. Raises ConfigurationError.
       def for(object, configuration)
         object = configuration.custom_logger if object.nil?
         return object if object.respond_to?(:listening) && object.respond_to?(:app_failed)

@@ -15,7 +15,7 @@ module Fairlead
 
       def names_events? = true
 
-      # The engine has no JSON for what is wrong.
+      # The engine has no JSON for problems.
       def error_fd = nil
 
       private

@@ -2,12 +2,11 @@
 
 module Fairlead
   class EventLog
-    # From a message to the writer: the level decides whether it is written, and the method of EventLog that has called one of
-    # these names its event.
+    # From a message to the writer: the level decides if it is written, and the calling method of EventLog names its event.
     module Levels
       private
 
-      # The text is made only if it is wanted.
+      # Makes the text only if it is wanted.
       def debug
         write(:debug, yield) if @debug
       end

@@ -2,15 +2,15 @@
 
 module Fairlead
   class EventLog
-    # Hands messages over to the Logger of a program: one of Ruby's, or what has its methods. It decides which levels it wants,
-    # and how a line looks.
+    # Hands messages over to the Logger of a program: one of Ruby's, or an object with its methods. The Logger decides about
+    # levels and the form of a line.
     class Logger
-      # What it calls. A logger without #debug gets no such messages.
+      # The methods that it calls. A logger without #debug gets no such messages.
       METHODS = %i[info warn error].freeze
 
       def self.suits?(object) = METHODS.all? { |name| object.respond_to?(name) }
 
-      # +formatter+: is applied to the text before.
+      # +formatter+: is applied to the text first.
       def initialize(logger, formatter: nil)
         @logger = logger
         @formatter = formatter
@@ -25,7 +25,7 @@ module Fairlead
       # Only this process has it.
       def plain? = false
 
-      # Whatever goes wrong in the logger of the program, the server goes on.
+      # The server goes on after any error in the logger of the program.
       def write(level, _event, text)
         @logger.public_send(level, formatted(text)) if level != :debug || @logger.respond_to?(:debug)
       rescue StandardError

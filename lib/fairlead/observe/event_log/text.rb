@@ -2,12 +2,12 @@
 
 module Fairlead
   class EventLog
-    # Writes messages as lines of text, to one stream what is in order and to the other one what is not. Each is one write, so
-    # that the lines of several processes do not mix.
+    # Writes messages as lines of text: debug and info to one stream, warnings and errors to the other. Each line is one write,
+    # so that the lines of several processes do not mix.
     class Text
       def self.suits?(object) = object.respond_to?(:write) || object.respond_to?(:<<)
 
-      # +output+, +errors+: have #write or #<<. +formatter+: makes a line of a text, in place of the process id before it.
+      # +output+, +errors+: have #write or #<<. +formatter+: makes a line of a text, instead of the process id before it.
       def initialize(output, errors, prefix: false, formatter: nil)
         @output = output
         @errors = errors
@@ -15,14 +15,14 @@ module Fairlead
         @formatter = formatter
       end
 
-      # Whether #write needs the name of the event.
+      # True if #write needs the name of the event.
       def names_events? = false
 
-      # The engine writes lines of its own where there is a descriptor, and those are formatted by nobody.
+      # The engine writes its own lines if there is a descriptor, without a formatter.
       def request_fd = descriptor(@output)
       def error_fd = (descriptor(@errors) unless @formatter)
 
-      # Whether nothing of the lines is the program's own.
+      # True if the lines have no format of the program's own.
       def plain? = @formatter.nil? && [descriptor(@output), descriptor(@errors)] == [1, 2]
 
       # Writes a message. If the terminal is closed or the disk is full, it is lost and the server goes on.

@@ -12,11 +12,11 @@ module Fairlead
     #
     #   Fairlead::PubSub.default = Fairlead::PubSub::Redis.new("redis://:password@10.0.0.5:6379")
     #
-    # Each process has two connections, opened when they are first needed: one for commands, one for messages. Messages go to
-    # Redis only, and even the publishing process receives them from there. While Redis cannot be reached, nothing waits for
-    # it: {#publish} returns false, and messages are lost. Subscriptions are made again when it is back; as long as those of
-    # this process are missing, {#publish} returns false, too. A message is sent once: if the connection breaks before Redis
-    # has confirmed it, {#publish} returns false although it may arrive.
+    # Each process has two connections, opened when they are first used: one for commands, one for messages. Messages go to
+    # Redis only, and even the publishing process receives them from there. If Redis cannot be reached, no caller waits for it:
+    # {#publish} returns false, and messages are lost. Subscriptions are made again when Redis is back. While subscriptions of
+    # this process are missing, {#publish} returns false, too. A message is sent once: if the connection breaks before Redis has
+    # confirmed it, {#publish} returns false although it may arrive.
     class Redis < Engine
       autoload :Commands, "fairlead/realtime/pub_sub/redis/commands"
       autoload :Address, "fairlead/realtime/pub_sub/redis/address"
@@ -27,10 +27,10 @@ module Fairlead
       autoload :Wanted, "fairlead/realtime/pub_sub/redis/wanted"
       autoload :Wire, "fairlead/realtime/pub_sub/redis/wire"
 
-      # How long a connection or a reply may take, in seconds.
+      # Seconds that a connection or a reply may take.
       TIMEOUT = 1
 
-      # How long a new subscription waits for Redis to confirm it, in seconds. Messages published after that are received.
+      # Seconds that a new subscription waits for Redis to confirm it. Messages published after that are received.
       CONFIRMATION_TIMEOUT = 1
 
       # Seconds between two signs of life that a silent connection has to give.
@@ -42,7 +42,7 @@ module Fairlead
       # Connects when it is first used.
       #
       # @param url [String] redis:, rediss: or unix:
-      # @param options [Hash] those of Redis.new, for example +password+, +ssl_params+ or +sentinels+
+      # @param options [Hash] options of Redis.new, for example +password+, +ssl_params+ or +sentinels+
       # @raise [ArgumentError] if the URL is invalid
       def initialize(url, **options)
         super()
@@ -85,7 +85,7 @@ module Fairlead
       # @return [Boolean] false while Redis cannot be reached
       def publish(to, message) = link.publish(to, message)
 
-      # Closes both connections of this process. They are opened again when they are needed; to prevent that, detach the engine
+      # Closes both connections of this process. They are opened again when they are used; to prevent that, detach the engine
       # first.
       #
       # @return [void]
@@ -100,7 +100,7 @@ module Fairlead
 
       private
 
-      # The connections of this process. A forked process opens its own, and leaves those of its parent alone.
+      # The connections of this process. A forked process opens its own, and does not use its parent's.
       def link
         @lock.synchronize do
           @link = nil unless @pid == Process.pid

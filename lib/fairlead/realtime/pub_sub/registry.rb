@@ -4,11 +4,11 @@ require "monitor"
 
 module Fairlead
   module PubSub
-    # What this process subscribes to, and the engines that are told of it. The extension counts the subscribers of each
+    # The subscriptions of this process, and the engines that are told of them. The extension counts the subscribers of each
     # channel; the registry tells the engines of the first and the last one. It also keeps the subscriptions of the process
     # itself, so that each worker, and a server that starts later, makes them again.
     #
-    # Subscriptions are made and announced under one lock, so that engines are told in order. Nothing waits for a broker with
+    # Subscriptions are made and announced under one lock, so that engines are told in order. No thread waits for a broker with
     # that lock: Engine#wait_for is called without it.
     class Registry
       # +background+: gives access to the extension and the log.
@@ -95,7 +95,7 @@ module Fairlead
         made.each { |subscription| wait_for(subscription) }
       end
 
-      # Tells the engines that nobody is subscribed any more. Called by Background.
+      # Tells the engines that there are no subscribers any more. Called by Background.
       def stop
         @lock.synchronize { @known.keys.each { |channel| withdraw(channel) } } # rubocop:disable Style/HashEachMethods -- it deletes
       end
@@ -109,7 +109,7 @@ module Fairlead
         count
       end
 
-      # The block unsubscribes; it returns the number of subscribers that are left.
+      # The block unsubscribes; it returns the number of remaining subscribers.
       def left(channel)
         @lock.synchronize do
           count = yield
@@ -141,7 +141,7 @@ module Fairlead
         end
       end
 
-      # Not with the lock.
+      # Must not be called with the lock.
       def wait_for(subscription)
         @engines.each do |engine|
           log_failures(engine, :wait_for) { engine.wait_for(subscription.channel, subscription.match) } unless engine.is_a?(Scope)

@@ -4,7 +4,7 @@ module Fairlead
   module PubSub
     # Limits a message to some processes of this server; given instead of an engine.
     class Scope < Engine
-      # The number that the extension knows it by.
+      # The number of the scope in the extension.
       attr_reader :number
 
       def initialize(name, number)

@@ -4,10 +4,10 @@ module Fairlead
   module PubSub
     # The arguments of subscribe and unsubscribe, in any of their forms.
     class Subscription
-      # The argument `match:` => what engines are told.
+      # The argument `match:` => the kind of match for engines.
       MATCHES = { nil => nil, false => nil, true => :redis, redis: :redis, glob: :redis, subject: :subject }.freeze
 
-      # What engines are told => the number that the extension knows it by.
+      # The kind of match for engines => its number in the extension.
       NATIVE = { nil => 0, redis: 1, subject: 2 }.freeze
 
       class << self

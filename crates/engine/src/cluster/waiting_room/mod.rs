@@ -3,10 +3,10 @@
 //! A request that has waited in a worker whose threads are all busy is sent into a socket pair that every worker
 //! inherited (`queue.rs`, `message.rs`). A worker with a free thread receives it. The kernel keeps the order and the
 //! messages, so nothing is lost when a worker dies. The number of requests is counted beside it (`attendance.rs`). The
-//! engine decides which requests go in and which worker takes them out (`engine/transfers.rs`).
+//! engine decides which requests go in and which worker takes them out (`engine/sharing/transfers.rs`).
 //!
 //! A second queue of the same kind is for connections without a request: those that a worker hands off when it drains
-//! (`engine/handoff.rs`). Taking one over needs no thread of the app, so none of them may stand before a request.
+//! (`engine/sharing/handoff.rs`). Taking one over needs no thread of the app, so none of them may stand before a request.
 
 mod attendance;
 mod message;

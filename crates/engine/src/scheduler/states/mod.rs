@@ -47,11 +47,23 @@ pub(crate) use parking::Parking;
 pub(crate) use threads::{Seat, Threads};
 pub(crate) use vacancy::Vacancy;
 
-/// What the rules have to know about the work of the threads.
-pub(crate) trait Site {
-    /// Whether a thread with the lock would find something to run in the ready queue.
+/// Work for the threads, and the ways to make a thread or the monitor look at it.
+pub(crate) trait Alarm {
+    /// True if a thread with the lock would find something to run in the ready queue.
     fn has_jobs(&self) -> bool;
 
+    /// Ends the poll that is waiting; if none is, ends the next one.
+    fn end_poll(&self);
+
+    /// Ends the monitor's poll, if the monitor is polling.
+    fn relieve_monitor(&self);
+
+    /// A thread has become active, or wants the lock: the monitor has to watch.
+    fn notify_monitor(&self);
+}
+
+/// The place where threads wait: one of them polls.
+pub(crate) trait Site {
     /// Whether there is another reason for a thread to take the lock: the engine has stopped, or the waiting room has a
     /// request.
     fn calls_back(&self) -> bool;
@@ -62,13 +74,4 @@ pub(crate) trait Site {
 
     /// Whether a thread has the reactor.
     fn is_polled(&self) -> bool;
-
-    /// Ends the poll that is waiting; if none is, ends the next one.
-    fn end_poll(&self);
-
-    /// Ends the monitor's poll, if the monitor is polling.
-    fn relieve_monitor(&self);
-
-    /// A thread has become active, or wants the lock: the monitor has to watch.
-    fn notify_monitor(&self);
 }

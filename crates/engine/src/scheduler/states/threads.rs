@@ -1,6 +1,6 @@
 //! The threads of one engine: how a thread enters, waits for work, is woken, and leaves.
 
-use super::{Census, Doing, Site, Snapshot};
+use super::{Alarm, Census, Doing, Site, Snapshot};
 use crate::sync::{AtomicUsize, Condvar, Mutex, Ordering::SeqCst};
 use std::cell::Cell;
 
@@ -90,9 +90,9 @@ impl Threads {
     }
 
     /// The app on this thread, which runs it, has released the lock.
-    pub(crate) fn suspend(&self, site: &impl Site) {
+    pub(crate) fn suspend(&self, alarm: &impl Alarm) {
         self.census.change(Doing::Running, Doing::Blocked);
-        self.hand_over(site);
+        self.hand_over(alarm);
     }
 
     /// The app on this thread wants the lock back.
@@ -102,22 +102,22 @@ impl Threads {
 
     /// Wakes one waiting thread if it has something to do: a job to run, or to poll because no thread polls. None is
     /// woken while another one is in `Wanting`, and so about to look. Takes no lock if there is nothing to do.
-    pub(crate) fn hand_over(&self, site: &impl Site) {
+    pub(crate) fn hand_over(&self, alarm: &impl Alarm) {
         let now = self.now();
         let can_wake = now.any(Doing::Waiting) && !now.any(Doing::Wanting);
-        if can_wake && (site.has_jobs() || !now.any(Doing::Polling)) {
+        if can_wake && (alarm.has_jobs() || !now.any(Doing::Polling)) {
             self.wake_one();
         }
     }
 
     /// A job was added to the ready queue by a thread that will not look at it itself.
-    pub(crate) fn announce(&self, site: &impl Site) {
+    pub(crate) fn announce(&self, alarm: &impl Alarm) {
         if self.now().any(Doing::Polling) {
-            site.end_poll();
+            alarm.end_poll();
         } else {
-            self.hand_over(site);
+            self.hand_over(alarm);
         }
-        site.notify_monitor();
+        alarm.notify_monitor();
     }
 
     /// Wakes one waiting thread, if there is one.
@@ -130,7 +130,7 @@ impl Threads {
     }
 
     /// Ends every wait.
-    pub(crate) fn interrupt(&self, site: &impl Site) {
+    pub(crate) fn interrupt(&self, alarm: &impl Alarm) {
         self.interrupts.fetch_add(1, SeqCst);
         let mut wakes = self.wakes.lock();
         while self.now().any(Doing::Waiting) {
@@ -138,7 +138,7 @@ impl Threads {
         }
         self.wake.notify_all();
         drop(wakes);
-        site.end_poll();
+        alarm.end_poll();
     }
 
     /// A thread enters and leaves `Waiting` only under the lock of `wakes`.
@@ -149,8 +149,8 @@ impl Threads {
 
     /// Waits, without the lock of the language, until there is something to run or [`Threads::interrupt`] was called
     /// more than `interrupts` times. The thread is then in `Wanting`.
-    pub(crate) fn wait(&self, seat: &Seat<'_>, site: &impl Site, interrupts: usize) {
-        let is_over = || site.has_jobs() || site.calls_back() || self.interrupts() != interrupts;
+    pub(crate) fn wait(&self, seat: &Seat<'_>, alarm: &impl Alarm, site: &impl Site, interrupts: usize) {
+        let is_over = || alarm.has_jobs() || site.calls_back() || self.interrupts() != interrupts;
         seat.becomes(Doing::Wanting);
         while !is_over() {
             let mut begin = || {
@@ -161,12 +161,12 @@ impl Threads {
             if site.poll(&mut begin) {
                 seat.becomes(Doing::Wanting);
             } else {
-                site.relieve_monitor();
+                alarm.relieve_monitor();
                 self.sleep(seat, site, &is_over);
             }
         }
         // It may take long until this thread gets the lock.
-        site.notify_monitor();
+        alarm.notify_monitor();
     }
 
     fn sleep(&self, seat: &Seat<'_>, site: &impl Site, is_over: &dyn Fn() -> bool) {

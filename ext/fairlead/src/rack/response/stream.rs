@@ -24,9 +24,6 @@ use rb_sys::{Qnil, VALUE};
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
-/// The collector may overlook a stream once: an old reference may be left on a stack.
-const SEARCHES: u8 = 2;
-
 /// `Fairlead::Native::Stream`.
 #[derive(TypedData)]
 #[magnus(class = "Fairlead::Native::Stream", free_immediately, mark, size)]
@@ -39,8 +36,8 @@ struct Stream {
     process: Cell<u32>,
     /// The thread that has written last; nil if none has.
     writer: Cell<VALUE>,
-    /// How often the collector was started because of it.
-    searches: Cell<u8>,
+    /// How often it was found with a dead writer.
+    looks: Cell<u32>,
 }
 
 // SAFETY: used under the GVL only.
@@ -63,7 +60,7 @@ impl Default for Stream {
             client: RefCell::default(),
             process: Cell::default(),
             writer: Cell::new(Qnil as VALUE),
-            searches: Cell::default(),
+            looks: Cell::default(),
         }
     }
 }
@@ -235,17 +232,17 @@ fn offer(ruby: &Ruby, client: &Arc<Client>, string: RString) -> Result<(), Stop>
     }
 }
 
-/// Whether the thread that has written last is dead, as often as it is worth to start the collector for that: the stream
-/// may have other owners.
+/// True if the thread that has written last is dead, and a search is due: after ever longer pauses, because the stream may have other
+/// owners. The collector may overlook it as long as an old reference is left on the stack of a thread.
 fn is_left(stream: &Stream) -> Result<bool, Error> {
     let is_open = stream.client.borrow().as_ref().is_some_and(|client| client.is_open());
     // SAFETY: a thread or nil, which the stream marks.
     let writer = unsafe { Value::from_raw(stream.writer.get()) };
-    if !is_open || writer.is_nil() || stream.searches.get() >= SEARCHES || writer.funcall("alive?", ())? {
+    if !is_open || writer.is_nil() || writer.funcall("alive?", ())? {
         return Ok(false);
     }
-    stream.searches.set(stream.searches.get() + 1);
-    Ok(true)
+    stream.looks.set(stream.looks.get().saturating_add(1));
+    Ok(stream.looks.get().is_power_of_two())
 }
 
 fn append(ruby: &Ruby, this: Obj<Stream>, part: Value) -> Result<Obj<Stream>, Error> {

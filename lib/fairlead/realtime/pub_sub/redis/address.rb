@@ -36,7 +36,7 @@ module Fairlead
           refuse
         end
 
-        # Without a cause: the message of that has the whole URL.
+        # Without a cause: the cause's message has the whole URL.
         def refuse
           raise ArgumentError, "the URL of a Redis server is invalid; special characters of a password have to be percent-encoded (%40 for @), " \
                                "or give it as password:", cause: nil

@@ -6,7 +6,7 @@ module Fairlead
       # The connection for commands. When a command fails, an outage begins: commands fail at once until a thread has found
       # that Redis is back.
       class Commands
-        # +patience+: how long a reply may take, in seconds.
+        # +patience+: seconds that a reply may take.
         def initialize(options, patience, outage)
           @options = options
           @patience = patience
@@ -15,7 +15,7 @@ module Fairlead
           @failures = 0
         end
 
-        # False if Redis has not confirmed the message. A message that Redis may have got is never sent again.
+        # Returns false if Redis has not confirmed the message. A message that Redis may have received is never sent again.
         #
         # @raise [::Redis::CommandError] if Redis does not permit it
         def publish(channel, message)
@@ -40,10 +40,10 @@ module Fairlead
 
         private
 
-        # A prober that was killed does not keep commands from being tried.
+        # Tries commands again if the prober was killed.
         def away? = @prober&.alive?
 
-        # Returns the reply, or the error that came in its place.
+        # Returns the reply, or the error instead of it.
         def reply_to(command)
           pipeline, request = sent(command)
           reply = pipeline.reply(request)
@@ -58,7 +58,7 @@ module Fairlead
           e
         end
 
-        # What Redis cannot have got goes over a new connection, once.
+        # A command that cannot have reached Redis goes over a new connection, once.
         def sent(command)
           2.times do
             pipeline = connected
@@ -75,14 +75,14 @@ module Fairlead
             @pipeline = nil if @pipeline&.broken?
             @pipeline ||= open
           rescue StandardError => e
-            begin_outage(e) # at once: those who wait for the lock need not try too
+            begin_outage(e) # at once: threads that wait for the lock need not try too
             raise
           end
         end
 
         def open = Pipeline.new(Wire.open(@options), @patience)
 
-        # To be called with the lock. Does nothing if somebody else has begun it, or has connected again.
+        # Call this with the lock. Does nothing if another thread has begun the outage, or has connected again.
         def begin_outage(error)
           return if away? || @pipeline&.broken? == false
 
@@ -105,7 +105,7 @@ module Fairlead
           end
         end
 
-        # A connection on which Redis has answered; nil if there is none.
+        # A connection on which Redis has replied; nil if there is none.
         def answering
           pipeline = open
           reply = pipeline.reply(pipeline.write(["PING"]))

@@ -5,7 +5,7 @@ module Fairlead
     class Redis
       # The two connections of a process to Redis.
       class Link
-        # +options+: those of Redis.new. The block gets the channel and the text of each message from Redis.
+        # +options+: of Redis.new. The block gets the channel and the text of each message from Redis.
         def initialize(options, name, &deliver)
           patience = Float(options[:read_timeout] || options[:timeout])
           @outage = Outage.new(name)

@@ -3,7 +3,7 @@
 module Fairlead
   module PubSub
     class Redis
-      # Whether Redis can be reached. Logs when it is lost and when it is back, whichever connection noticed.
+      # Remembers the connections to Redis that do not work. Logs once when Redis is lost and once when it is back.
       class Outage
         def initialize(name)
           @name = name
@@ -13,10 +13,10 @@ module Fairlead
           @parts = {}
         end
 
-        # Whether all connections work.
+        # True if all connections work.
         def none? = @parts.empty?
 
-        # Whether that connection does not work.
+        # True if that connection does not work.
         def of?(part) = @parts.key?(part)
 
         # +part+: the connection, as a Symbol.
@@ -36,8 +36,8 @@ module Fairlead
           log.broker_back(@name) if last
         end
 
-        # Waits before the next attempt of +part+: +seconds+, or until another connection works again. One that has come back
-        # since the last attempt counts, too.
+        # Waits before the next attempt of +part+: +seconds+, or until another connection works again. A connection that has
+        # come back since the last attempt counts, too.
         def pause(part, seconds)
           @lock.synchronize do
             @returned.wait(@lock, seconds) if @parts[part] == @returns

@@ -3,24 +3,24 @@
 module Fairlead
   module PubSub
     class Redis
-      # The commands of several threads on one connection. Each thread writes its command at once, and then one after the other
-      # reads replies until it has its own. So a round trip is not waited for by those behind it.
+      # The commands of several threads on one connection. Each thread writes its command at once. Then one thread after the
+      # other reads replies until it has its own. So no thread waits for the round trip of another one.
       class Pipeline
-        # A thread was stopped while it used the connection, which ended that.
+        # A thread was stopped while it used the connection; that has ended the connection.
         class Abandoned < IOError; end
 
-        # A command whose reply has not been read, or cannot come any more. +due+: when the reply is late.
+        # A command without a reply so far, or without hope of one. +due+: when the reply is late.
         Request = Struct.new(:due, :reply, :error) do
           def over? = !(reply.nil? && error.nil?)
         end
 
-        # A connection that was used so recently is not looked at before it is used again, in seconds.
+        # Seconds after its last use within which a connection is used again without a check.
         RECENT = 0.01
 
         # Seconds; the library takes 0 for no limit.
         SHORTEST = 0.001
 
-        # +patience+: how long a reply may take from its command on, in seconds, whatever number of replies come before it.
+        # +patience+: seconds from a command to its reply, regardless of the number of replies before it.
         def initialize(wire, patience)
           @wire = wire
           @patience = patience
@@ -30,7 +30,7 @@ module Fairlead
           @used = now
         end
 
-        # Writes a command. Returns the request, or nil if Redis cannot have got the whole command.
+        # Writes a command. Returns the request, or nil if Redis cannot have received the whole command.
         def write(command)
           @writing.synchronize do
             return if broken? || ended_while_idle?
@@ -40,8 +40,9 @@ module Fairlead
           end
         end
 
-        # Waits for the reply, and returns it. Raises if it does not come; Redis may have executed the command then. A thread that is
-        # stopped meanwhile, by Timeout for example, first reads the reply that is due: half of one would be of no use to the others.
+        # Waits for the reply, and returns it. Raises if it does not come; Redis may then have executed the command. A thread
+        # that is stopped meanwhile, for example by Timeout, first reads the reply that is due: the other threads could not use
+        # the rest of it.
         def reply(request)
           @reading.synchronize do
             Thread.handle_interrupt(Object => :never) { read_one } until request.over?
@@ -51,7 +52,7 @@ module Fairlead
           request.reply
         end
 
-        # Ends the connection. Whoever waits for a reply gets +error+.
+        # Ends the connection. Threads that wait for a reply get +error+.
         def break_off(error)
           @broken = true
           requests = @requests

@@ -3,11 +3,11 @@
 module Fairlead
   module PubSub
     class Redis
-      # The connection that receives messages, and its two threads. The reader connects, and reads. The writer tells Redis what
-      # a Wanted says, many channels at once, and sends a PING in every PING_INTERVAL. A connection on which nothing arrives
-      # although a command was sent long ago is dead, and the reader opens another one.
+      # The connection that receives messages, and its two threads. The reader connects, and reads. The writer sends the
+      # commands of a Wanted, many channels at once, and a PING in every PING_INTERVAL. If nothing arrives on a connection
+      # although a command was sent long ago, the connection is dead, and the reader opens another one.
       class Subscriber
-        # +patience+: how long a reply may take, in seconds.
+        # +patience+: seconds that a reply may take.
         def initialize(options, patience, wanted, outage, &deliver)
           @options = options
           @patience = patience
@@ -18,10 +18,10 @@ module Fairlead
           @lock = Mutex.new
         end
 
-        # Whether messages of all confirmed subscriptions arrive, as far as known.
+        # True if messages of all confirmed subscriptions arrive, as far as known.
         def listens? = !@outage.of?(:subscriber)
 
-        # Replaces threads that were killed, too.
+        # Replaces killed threads, too.
         def start
           return if @reader&.alive? && @writer&.alive?
 
@@ -66,7 +66,8 @@ module Fairlead
           wire&.close
         end
 
-        # While another thread keeps Ruby's lock, nothing is asked. So only what was asked long ago counts as unanswered.
+        # While another thread keeps Ruby's lock, no command is sent. So only commands that were sent long ago count as
+        # unanswered.
         def read(wire)
           seconds = @silence
           begin
@@ -84,7 +85,7 @@ module Fairlead
           loop { write(*@wanted.next_command(PING_INTERVAL)) }
         end
 
-        # What was not written whole ends the connection, which the reader notices.
+        # An incomplete write ends the connection, and the reader notices that.
         def write(wire, command)
           @asked_at ||= now
           wire.write(command)
@@ -120,9 +121,9 @@ module Fairlead
           @outage.end(:subscriber) if @wanted.recovered?
         end
 
-        # Redis sends a message once for each subscription that matches, one after the other. So a message is a repetition if
-        # it equals the last one and has come for another subscription. If it comes for the same subscription again, it has
-        # been published again.
+        # Redis sends a message once for each matching subscription, one after the other. So a message is a repetition if it
+        # equals the last one and has come for another subscription. If it comes for the same subscription again, it has been
+        # published again.
         def take(source, channel, message)
           publication = [channel, message]
           if publication == @last && !@sources.include?(source)

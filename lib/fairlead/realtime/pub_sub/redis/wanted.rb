@@ -3,14 +3,14 @@
 module Fairlead
   module PubSub
     class Redis
-      # What this process wants to be subscribed to at Redis, and what Redis has confirmed. An entry is what Redis knows:
-      # [:channel, name] or [:pattern, glob]. Two subscriptions may have the same entry. No method takes longer because there
-      # are many of them, except #reset.
+      # The subscriptions that this process wants at Redis, and the ones that Redis has confirmed. An entry is a subscription in
+      # Redis' form: [:channel, name] or [:pattern, glob]. Two of our subscriptions may have the same entry. No method becomes
+      # slower with their number, except #reset.
       #
-      # Redis has no patterns of tokens, so they become globs. These match a little more; messages that match no
-      # subscription are dropped here.
+      # Redis has no patterns of tokens, so they become globs. These match a little more; messages that match no subscription
+      # are dropped here.
       class Wanted
-        # The kind of entry, and whether it is wanted => the command for Redis.
+        # The kind of entry, and true if it is wanted => the command for Redis.
         COMMANDS = {
           [:channel, true] => "SUBSCRIBE", [:pattern, true] => "PSUBSCRIBE",
           [:channel, false] => "UNSUBSCRIBE", [:pattern, false] => "PUNSUBSCRIBE"
@@ -21,7 +21,7 @@ module Fairlead
         # Most names in one command.
         BATCH = 200
 
-        # A command whose replies have not all come: one for each entry.
+        # A command that has not got all of its replies, one for each entry.
         Sent = Struct.new(:batch, :confirmed)
 
         def initialize
@@ -54,8 +54,8 @@ module Fairlead
           end
         end
 
-        # The connection and the next command that Redis needs, for example ["SUBSCRIBE", name, …]. Waits until there is one;
-        # after +seconds+ it is PING.
+        # The connection and the next command that Redis needs, for example ["SUBSCRIBE", name, …]. Waits until there is a
+        # command; after +seconds+ it is PING.
         def next_command(seconds)
           @lock.synchronize do
             deadline = now + seconds
@@ -66,7 +66,7 @@ module Fairlead
           end
         end
 
-        # Redis has answered the oldest command, or confirmed the next entry of it.
+        # Redis has replied to the oldest command, or confirmed its next entry.
         def confirm
           @lock.synchronize do
             sent = @sent.first or raise(IOError, "Redis sent what no command asked for")
@@ -78,8 +78,8 @@ module Fairlead
         end
 
         # Redis has refused the oldest command. If it was for several entries, each of them is tried alone. Otherwise the block
-        # is called with the name, and the entry counts as confirmed: there is nothing to wait for. A PING that is refused is as
-        # good a sign of life as one that is answered.
+        # is called with the name, and the entry counts as confirmed, since nothing more will come. The refusal of a PING is a
+        # sign of life, too.
         def refuse
           refused = @lock.synchronize do
             sent = @sent.shift or raise(IOError, "Redis refused what no command asked for")
@@ -103,7 +103,7 @@ module Fairlead
           end
         end
 
-        # Whether Redis has confirmed all that was wanted when the connection was made.
+        # True if Redis has confirmed all entries that were wanted when the connection was made.
         def recovered? = @awaited.empty?
 
         # Waits until Redis has confirmed a subscription, for +seconds+ at most, and only while the block returns true.
@@ -133,8 +133,8 @@ module Fairlead
           @changed = { channel: {}, pattern: {} } # entry => true, if Redis may have to be told
           @told = {} # entry => the command that told Redis to subscribe
           @confirmed = {} # entry => true
-          @alone = {} # entry => true, if it must have a command of its own
-          @awaited = {} # what has to be confirmed until the new connection is as good as the last
+          @alone = {} # entry => true, if it needs a separate command
+          @awaited = {} # entries to confirm until the new connection is as good as the last
           @sent = [] # commands without all of their replies, the oldest first
         end
 

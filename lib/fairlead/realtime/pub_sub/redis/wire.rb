@@ -3,8 +3,8 @@
 module Fairlead
   module PubSub
     class Redis
-      # A connection on which one thread may write commands while another reads the replies. The gem redis opens it, and so knows
-      # addresses, TLS, passwords and sentinels. Its own methods would repeat a PUBLISH that Redis may have executed.
+      # A connection on which one thread may write commands while another reads the replies. The gem redis opens it, and so
+      # handles addresses, TLS, passwords and sentinels. Its own methods would repeat a PUBLISH that Redis may have executed.
       class Wire
         # Redis did not send anything in time.
         class Silence < IOError; end
@@ -46,20 +46,20 @@ module Fairlead
         end
 
         class << self
-          # Connects. +options+: those of Redis.new. The other drivers cannot read and write at the same time.
+          # Connects. +options+: of Redis.new. The other drivers cannot read and write at the same time.
           def open(options)
             return Classic.new(::Redis.new(**options, driver: :ruby)._client) if classic?
 
             Modern.new(::Redis.new(**options, driver: :ruby, protocol: 2)._client)
           end
 
-          # Whether a reply says that this one command is not permitted; all others may be.
+          # True if the reply says that this one command is not permitted; all others may be.
           def refusal?(reply) = reply.is_a?(StandardError) && reply.message.start_with?("NOPERM")
 
           def classic? = ::Redis::VERSION.to_i < 5
         end
 
-        # Whether Redis has closed the connection. To be called only while no reply is due.
+        # True if Redis has closed the connection. Call this only while no reply is due.
         def ended?
           read(GLANCE)
           true

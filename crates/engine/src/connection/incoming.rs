@@ -1,0 +1,194 @@
+//! The body of a request while it arrives: where it ends, how fast it has to come, and what it waits for.
+
+use crate::clock::Millis;
+use crate::config::Config;
+use crate::limits::meter::Meter;
+use fairlead_wire::http1::ChunkedDecoder;
+use fairlead_wire::Error;
+
+/// See the head of this file.
+#[derive(Debug)]
+pub(super) struct Incoming {
+    end: BodyEnd,
+    meter: Meter,
+    /// When the head was complete.
+    began: Millis,
+    /// Since when the body is not read, because it needs a file and there is no descriptor for one.
+    waits: Option<Millis>,
+    /// Bytes of the body that were read, for the spooler to store.
+    unstored: Vec<u8>,
+    /// When the connection was last handed to the spooler.
+    handed: Millis,
+}
+
+/// The end of a body.
+#[derive(Debug)]
+pub(super) enum BodyEnd {
+    /// After so many bytes.
+    Length(u64),
+    /// With the last chunk.
+    Chunks(Box<ChunkedDecoder>),
+    /// With the stream.
+    Stream,
+}
+
+/// The part of some bytes that belongs to a body.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Unframed {
+    pub(super) consumed: usize,
+    pub(super) is_whole: bool,
+}
+
+impl Incoming {
+    pub(super) fn new(end: BodyEnd, now: Millis) -> Incoming {
+        Incoming {
+            end,
+            meter: Meter::begin(now),
+            began: now,
+            waits: None,
+            unstored: Vec::new(),
+            handed: now,
+        }
+    }
+
+    /// When the head was complete.
+    pub(super) fn began(&self) -> Millis {
+        self.began
+    }
+
+    /// Whether the body ends with what is received.
+    pub(super) fn ends_with_stream(&self) -> bool {
+        matches!(self.end, BodyEnd::Stream)
+    }
+
+    /// When the client, or the wait for a descriptor, has taken too long.
+    pub(super) fn deadline(&self, config: &Config) -> Millis {
+        match self.waits {
+            Some(since) => since + config.body_timeout,
+            None => self.meter.deadline(config.body_rate()),
+        }
+    }
+
+    /// Passes the data in `bytes` to `keep`. `before`: bytes of the body that have come already.
+    ///
+    /// # Errors
+    /// If the framing is wrong.
+    pub(super) fn unframe(
+        &mut self,
+        bytes: &[u8],
+        before: u64,
+        keep: &mut impl FnMut(&[u8]),
+    ) -> Result<Unframed, Error> {
+        Ok(match &mut self.end {
+            BodyEnd::Chunks(decoder) => {
+                let progress = decoder.decode(bytes, keep)?;
+                Unframed {
+                    consumed: progress.consumed,
+                    is_whole: progress.done,
+                }
+            }
+            BodyEnd::Stream => {
+                keep(bytes);
+                Unframed {
+                    consumed: bytes.len(),
+                    is_whole: false,
+                }
+            }
+            BodyEnd::Length(length) => {
+                let missing = *length - before;
+                let consumed = missing.min(bytes.len() as u64) as usize;
+                keep(&bytes[..consumed]);
+                Unframed {
+                    consumed,
+                    is_whole: consumed as u64 == missing,
+                }
+            }
+        })
+    }
+
+    /// So many bytes of the body have come.
+    pub(super) fn moved(&mut self, bytes: u64, now: Millis, config: &Config) {
+        self.meter.moved(bytes, now, config.body_rate());
+    }
+
+    /// Restarts the meter: a client that has sent more than one turn reads is not slow.
+    pub(super) fn restart(&mut self, now: Millis) {
+        self.meter = Meter::begin(now);
+    }
+
+    /// The time since then was not the client's fault.
+    pub(super) fn forgive_since(&mut self, then: Millis, now: Millis) {
+        self.meter.forgive(now - then);
+    }
+
+    /// Since when it has waited for a descriptor.
+    pub(super) fn waits_since(&self) -> Option<Millis> {
+        self.waits
+    }
+
+    /// It waits for a descriptor.
+    pub(super) fn wait(&mut self, now: Millis) {
+        self.waits = Some(now);
+    }
+
+    /// There is one. The client is not charged for the wait.
+    pub(super) fn go_on(&mut self, now: Millis) {
+        let since = self.waits.take().unwrap_or(now);
+        self.forgive_since(since, now);
+    }
+
+    /// It is handed to the spooler, with bytes that were read.
+    pub(super) fn hand_over(&mut self, unstored: Vec<u8>, now: Millis) {
+        self.unstored = unstored;
+        self.handed = now;
+    }
+
+    /// The spooler has its turn. The client is not charged for the wait for the spooler or for a slow disk.
+    pub(super) fn take_unstored(&mut self, now: Millis) -> Vec<u8> {
+        self.forgive_since(self.handed, now);
+        std::mem::take(&mut self.unstored)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn unframe(incoming: &mut Incoming, bytes: &[u8], before: u64) -> (Vec<u8>, Result<Unframed, Error>) {
+        let mut kept = Vec::new();
+        let unframed = incoming.unframe(bytes, before, &mut |part| kept.extend_from_slice(part));
+        (kept, unframed)
+    }
+
+    #[test]
+    fn a_body_with_a_length_leaves_what_follows_it() {
+        let mut incoming = Incoming::new(BodyEnd::Length(5), Millis::now());
+        let part = |consumed, is_whole| Ok(Unframed { consumed, is_whole });
+        assert_eq!(unframe(&mut incoming, b"abc", 0), (b"abc".to_vec(), part(3, false)));
+        assert_eq!(unframe(&mut incoming, b"deGET", 3), (b"de".to_vec(), part(2, true)));
+    }
+
+    #[test]
+    fn a_body_in_chunks_leaves_what_follows_it() {
+        let mut incoming = Incoming::new(BodyEnd::Chunks(Box::new(ChunkedDecoder::new(1024))), Millis::now());
+        let (kept, unframed) = unframe(&mut incoming, b"3\r\nabc\r\n0\r\n\r\nGET", 0);
+        assert_eq!(kept, b"abc");
+        let (consumed, is_whole) = (13, true);
+        assert_eq!(unframed, Ok(Unframed { consumed, is_whole }));
+        assert!(unframe(
+            &mut Incoming::new(BodyEnd::Chunks(Box::new(ChunkedDecoder::new(9))), Millis::now()),
+            b"x",
+            0
+        )
+        .1
+        .is_err());
+    }
+
+    #[test]
+    fn a_body_that_ends_with_its_stream_is_not_whole_before() {
+        let mut incoming = Incoming::new(BodyEnd::Stream, Millis::now());
+        let (kept, unframed) = unframe(&mut incoming, b"abc", 0);
+        assert!(kept == b"abc" && unframed.is_ok_and(|unframed| !unframed.is_whole));
+        assert!(incoming.ends_with_stream());
+    }
+}

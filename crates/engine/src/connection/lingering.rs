@@ -1,0 +1,44 @@
+//! The last things of a connection: a lingering close reads what the client still sends, so that no reset overtakes the
+//! response; the connection of another worker goes back.
+
+use super::{Connection, Next, State, Then};
+use crate::clock::Millis;
+use crate::transport::poller::Interest;
+use crate::transport::{Afterwards, Shutdown, READ_TURN};
+use rustix::io::Errno;
+
+impl Connection {
+    /// Sends nothing more, and discards what still comes.
+    pub(crate) fn linger(&mut self, now: Millis) -> Next {
+        if self.stream.transport().is_for_one_response() {
+            return self.give_back(Then::Close);
+        }
+        if self.stream.transport().shut_down(Shutdown::Write).is_err() {
+            return Next::Close;
+        }
+        self.state = State::Linger;
+        self.idle_since = now;
+        Next::Wait(Interest::Read)
+    }
+
+    pub(super) fn discard(&mut self, scratch: &mut [u8]) -> Next {
+        for _ in 0..READ_TURN / scratch.len() {
+            match self.stream.transport().receive(scratch) {
+                Ok(0) => return Next::Close,
+                Ok(_) | Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => break,
+                Err(_) => return Next::Close,
+            }
+        }
+        Next::Wait(Interest::Read)
+    }
+
+    /// The response to a request that another worker has lent is with that worker.
+    pub(super) fn give_back(&self, then: Then) -> Next {
+        self.stream.transport().give_back(match then {
+            Then::NextRequest | Then::HandOff => Afterwards::NextRequest,
+            Then::Close | Then::Linger | Then::TakeOver => Afterwards::Close,
+        });
+        Next::Close
+    }
+}

@@ -1,0 +1,30 @@
+//! The ends of connections, and the step that follows a response.
+//!
+//! A connection ends when it is dropped: its place gives back what it occupies, and closes, resets or leaves the socket as noted here.
+
+use crate::connection::{Connection, Then};
+use crate::worker::Worker;
+
+/// Ends a connection in the middle of its response.
+pub(super) fn cut(mut connection: Box<Connection>) {
+    connection.place().cut();
+}
+
+/// Aborts a connection to relieve others: resets it, and what the kernel still holds is not sent.
+pub(super) fn abort(mut connection: Box<Connection>) {
+    connection.place().reset();
+}
+
+/// Forgets a connection that has given its socket to another owner.
+pub(super) fn let_go(mut connection: Box<Connection>) {
+    connection.place().give_away();
+}
+
+/// Returns the step that follows a response. `close`: the response says that the connection ends.
+pub(super) fn after_response(worker: &Worker, close: bool) -> Then {
+    match close {
+        true => Then::Close,
+        false if worker.hands_off() => Then::HandOff,
+        false => Then::NextRequest,
+    }
+}

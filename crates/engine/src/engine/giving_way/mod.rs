@@ -1,0 +1,130 @@
+//! Chooses the client that gives way when a total of all clients is used up: the largest share of the address that has most
+//! (`limits/budget.rs`). A session of HTTP/2 ends; an HTTP/1 connection with a waiting response is aborted, and so is a
+//! WebSocket or an event stream. Peers that would soon have taken their responses are spared as long as there is another
+//! candidate. Of incomplete messages, the message with the largest product of size and age gives way, from the address with
+//! the largest sum of these products.
+//!
+//! `responses.rs`: memory for responses; `sessions.rs`: memory and files of the requests of sessions; `relief.rs`: the slowest
+//! reader, if threads wait for memory.
+
+mod relief;
+mod responses;
+mod sessions;
+
+use crate::clock::Millis;
+use crate::connection::connections::Connections;
+use crate::exchange::Services;
+use crate::http2::Sessions;
+use crate::limits::budget::{Budget, Budgets, Kind};
+use crate::sync::Mutex;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+/// The streams of a session that was ended learn of it in the next turn of the poller. Until then nobody else has to give
+/// way, but not for longer than this.
+const LEAVING: Duration = Duration::from_millis(100);
+
+/// See the head of this file.
+pub(super) struct GivingWay {
+    services: Arc<Services>,
+    connections: Arc<Connections>,
+    sessions: Arc<Sessions>,
+    /// The budgets of all clients.
+    budgets: Arc<Budgets>,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    /// The session that gives way at present, and the time at which it began.
+    leaving: Option<(Weak<Budget>, Millis)>,
+    /// Bytes or files that this session gives back, less the promises to others.
+    left: u64,
+    /// Sessions that have given way for their responses, and when: their memory comes back soon.
+    gone: Vec<(Weak<Budget>, Millis)>,
+}
+
+impl State {
+    fn is_leaving(&self, kind: Kind, now: Millis) -> bool {
+        let Some((budget, since)) = &self.leaving else {
+            return false;
+        };
+        now - *since < LEAVING && budget.upgrade().is_some_and(|budget| budget.used(kind) > 0)
+    }
+
+    /// Memory for responses that comes back soon.
+    fn comes_back(&mut self, now: Millis) -> u64 {
+        self.gone
+            .retain(|(budget, since)| now - *since < LEAVING && budget.strong_count() > 0);
+        let budgets = self.gone.iter().filter_map(|(budget, _)| budget.upgrade());
+        budgets.map(|budget| budget.used(Kind::Responses)).sum()
+    }
+
+    /// Promises some of what the leaving session gives back; false if there is not so much left.
+    fn promise(&mut self, amount: u64) -> bool {
+        let left = self.left.checked_sub(amount);
+        self.left = left.unwrap_or(self.left);
+        left.is_some()
+    }
+}
+
+/// The option that limits it.
+fn option(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Requests => "request_memory_total_bytes",
+        Kind::Responses => "response_memory_total_bytes",
+        Kind::Bodies => "the files for request bodies",
+        Kind::Files => "the files for responses",
+        Kind::Messages => "the memory for incomplete messages",
+    }
+}
+
+impl GivingWay {
+    pub(super) fn new(
+        services: &Arc<Services>,
+        connections: &Arc<Connections>,
+        sessions: &Arc<Sessions>,
+        budgets: &Arc<Budgets>,
+    ) -> Arc<GivingWay> {
+        Arc::new(GivingWay {
+            services: Arc::clone(services),
+            connections: Arc::clone(connections),
+            sessions: Arc::clone(sessions),
+            budgets: Arc::clone(budgets),
+            state: Mutex::default(),
+        })
+    }
+
+    /// Makes the client give way that is the first one to go; false if there is none.
+    pub(super) fn make_room(&self, kind: Kind) -> bool {
+        match kind {
+            Kind::Responses => self.keep_to_response_memory(),
+            Kind::Messages => self.make_room_for_messages(),
+            _ => self.make_session_give_way(kind, None),
+        }
+    }
+
+    /// Makes the incomplete message give way that is the first one to go.
+    fn make_room_for_messages(&self) -> bool {
+        let clients = self.services.realtime.clients();
+        let gives_way = |key: &u64| clients.get(*key).is_some_and(|client| client.give_message_up());
+        self.budgets.longest_held_messages().iter().any(gives_way)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_more_is_promised_than_a_session_gives_back() {
+        let mut state = State {
+            left: 100,
+            ..State::default()
+        };
+        assert_eq!(
+            [60, 60, 40, 1].map(|amount| state.promise(amount)),
+            [true, false, true, false]
+        );
+    }
+}

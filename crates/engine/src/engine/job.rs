@@ -1,0 +1,50 @@
+//! The jobs of the ready queue.
+
+use crate::clock::Nanos;
+use crate::config::fair_by::Party;
+use crate::connection::Connection;
+use crate::realtime::{Client, ProcessSubscription};
+use crate::scheduler::Queued;
+use std::sync::Arc;
+
+/// The work of a thread in one turn.
+pub(crate) enum Job {
+    /// A connection with a complete request.
+    Request(Box<Connection>),
+    /// A client with at least one event.
+    Client(Arc<Client>),
+    /// A subscription of the process that has a message.
+    Subscription(Arc<ProcessSubscription>),
+    /// A task of the app, see [`App::task`](crate::App::task).
+    Task,
+    /// Work of the app for idle threads, see [`App::leisure`](crate::App::leisure).
+    Leisure,
+}
+
+impl Queued for Job {
+    fn arrived(&self) -> Option<Nanos> {
+        match self {
+            Job::Request(connection) => Some(connection.arrived()),
+            _ => None,
+        }
+    }
+
+    fn waits_since(&self) -> Option<Nanos> {
+        match self {
+            Job::Request(connection) => Some(connection.waits_since()),
+            _ => None,
+        }
+    }
+
+    fn party(&self) -> Option<Party> {
+        match self {
+            Job::Request(connection) => connection.stream.party,
+            Job::Client(client) => client.party,
+            _ => None,
+        }
+    }
+
+    fn is_urgent(&self) -> bool {
+        matches!(self, Job::Request(connection) if connection.stream.is_urgent)
+    }
+}

@@ -1,0 +1,80 @@
+//! The end of the engine: begins a drain, and ends what is left when that is over, or at once.
+
+use super::Moves;
+use crate::engine::ends;
+use std::time::Duration;
+
+impl Moves {
+    /// Stops accepting. `retires`: other workers go on, and get the connections.
+    pub(in crate::engine) fn begin_drain(&self, retires: bool) {
+        let worker = &self.parts.worker;
+        if !worker.is_at_home() {
+            return;
+        }
+        worker.begin_drain(retires);
+        self.parts.services.realtime.announce_shutdown();
+        self.parts.scheduler.interrupt();
+        self.parts.scheduler.wake_monitor();
+    }
+
+    /// Retires if the supervisor has given this worker up: a thread that keeps the lock of the language, and that the app
+    /// needs in order to hear of it, does not keep native threads from handing over the connections.
+    pub(in crate::engine) fn check_if_given_up(&self) {
+        let worker = &self.parts.worker;
+        if worker.counters().is_given_up() && !worker.is_draining() && worker.is_at_home() {
+            self.begin_drain(true);
+        }
+    }
+
+    /// Ends the engine if it has drained. To be called after each step that may have ended a connection.
+    pub(in crate::engine) fn end_if_drained(&self) {
+        if self.drain.is_over() {
+            self.parts.worker.stop();
+            self.finish();
+        }
+    }
+
+    /// Closes every connection. [`Moves::finish`] must follow.
+    pub(in crate::engine) fn stop(&self) {
+        let parts = &self.parts;
+        parts.worker.stop();
+        // Before the sessions: their last frames may go over one.
+        parts.services.realtime.end_clients();
+        let held = parts.connections.parked().take_all();
+        for connection in held {
+            match connection.is_flushing() {
+                true => ends::cut(connection),
+                false => drop(connection),
+            }
+        }
+        parts.sessions.stop();
+        self.stop_native_threads();
+        self.empty_queue();
+    }
+
+    /// Ends the native threads, the waits of the threads of the app, and [`Moves::wait`].
+    pub(in crate::engine) fn finish(&self) {
+        self.stop_native_threads();
+        self.parts.statistics.write_gauges();
+        self.drain.finish();
+        self.parts.scheduler.interrupt();
+        self.parts.scheduler.wake_monitor();
+    }
+
+    /// Waits until every connection is closed, for at most `timeout`. False if some are left.
+    pub(in crate::engine) fn wait(&self, timeout: Option<Duration>) -> bool {
+        self.drain.wait(timeout)
+    }
+
+    fn stop_native_threads(&self) {
+        let sent = self.parts.file_sender.stop();
+        sent.into_iter().for_each(ends::cut);
+        drop(self.parts.handshakes.stop());
+        self.parts.look_ups.stop();
+        self.parts.services.spool.stop();
+    }
+
+    pub(super) fn empty_queue(&self) {
+        drop(self.parts.scheduler.ready().take_all());
+    }
+}

@@ -1,0 +1,214 @@
+//! The moves of a connection between its owners: the reactor, the ready queue, the native threads; and its end. Nothing
+//! else moves connections: the parts put a move into the sink, or return it.
+//!
+//! `steps.rs`: steps of connections and clients. `ending.rs`: the end of the engine. `traits.rs`: the traits that the parts
+//! know.
+
+mod ending;
+mod steps;
+mod traits;
+
+use super::drain::Drain;
+use super::ends;
+use super::job::Job;
+use super::parts::{Foundation, Parts, Upward};
+use super::sink::Move;
+use crate::clock::Millis;
+use crate::connection::{Connection, Next};
+use crate::scheduler::PATIENCE;
+use crate::transport::poller::{Dispatching, Interest};
+use fairlead_wire::Version;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+/// See the head of this file.
+pub(super) struct Moves {
+    parts: Arc<Parts>,
+    drain: Drain,
+}
+
+impl Moves {
+    pub(super) fn new(foundation: Foundation) -> Arc<Moves> {
+        Arc::new_cyclic(|me: &Weak<Moves>| {
+            let upward = Upward {
+                sink: me.clone(),
+                taker: me.clone(),
+                host: me.clone(),
+                relief: me.clone(),
+            };
+            let parts = Arc::new(Parts::new(foundation, upward));
+            Moves {
+                drain: Drain::new(&parts.worker, &parts.admission),
+                parts,
+            }
+        })
+    }
+
+    pub(super) fn parts(&self) -> &Arc<Parts> {
+        &self.parts
+    }
+
+    /// Moves a connection to where it has to go next.
+    pub(super) fn settle(&self, connection: Box<Connection>, next: Next) {
+        self.go(Move::Settle(connection, next));
+    }
+
+    /// Makes the move that a part has returned, if there is one.
+    pub(super) fn go_on(&self, next: Option<Move>) {
+        if let Some(next) = next {
+            self.go(next);
+        }
+    }
+
+    /// Makes a move, and the moves that follow from it.
+    fn go(&self, first: Move) {
+        let mut next = Some(first);
+        while let Some(current) = next {
+            next = match current {
+                Move::Settle(connection, next) => self.give_to_owner(connection, next),
+                Move::ToApp(connection) => {
+                    self.leave_to_app(connection);
+                    None
+                }
+            };
+        }
+        self.end_if_drained();
+    }
+
+    /// Gives a connection to its next owner. Returns its next move if that owner does not take it.
+    fn give_to_owner(&self, mut connection: Box<Connection>, mut next: Next) -> Option<Move> {
+        let parts = &*self.parts;
+        parts.uploads.tell();
+        if next == Next::Ready {
+            next = parts.without_app.serve(&mut connection);
+        }
+        if let Next::Refuse(refusal) = next {
+            next = parts.without_app.refuse(&mut connection, refusal);
+        }
+        // What is relayed is little, and the worker that has made it has counted it.
+        let waits_for_client = matches!(next, Next::Send | Next::Wait(Interest::Write)) && !connection.is_relayed();
+        if waits_for_client {
+            let key = connection.key();
+            connection.stream.settle_output(&parts.services.spool, |peers| {
+                parts.budgets.budget_of(peers.owner(key), key)
+            });
+        }
+        match next {
+            Next::Ready => self.enqueue(connection),
+            Next::Send => parts.file_sender.push(connection),
+            Next::Store => parts.uploads.store(connection),
+            Next::Shake => parts.handshakes.push(connection),
+            Next::Multiplex => parts.sessions.begin(*connection, self),
+            Next::Wait(Interest::Read) if connection.is_between_requests() => {
+                parts.handoff.park_or_hand_off(connection);
+            }
+            Next::Wait(Interest::Write) if connection.is_relayed() => parts.relays.park_for_answer(connection, false),
+            Next::AwaitAnswer => parts.relays.park_for_answer(connection, true),
+            Next::TakeOver => let_successor_take(connection),
+            Next::GiveAway => parts.relays.relay_both_ways(connection),
+            Next::Wait(interest) => drop(parts.connections.park(connection, interest)),
+            Next::HandOff => return self.hand_off(connection),
+            Next::PutOff => parts.uploads.put_off(connection),
+            Next::LookUp => return parts.look_ups.push(connection),
+            Next::LookedInVain => return parts.look_ups.go_on_without_file(connection),
+            Next::Close | Next::Refuse(_) => drop(connection),
+        }
+        if waits_for_client {
+            parts.giving_way.keep_to_response_memory();
+        }
+        None
+    }
+
+    /// Hands a connection to another worker, with what has arrived of its next request; or returns how to go on with that.
+    fn hand_off(&self, connection: Box<Connection>) -> Option<Move> {
+        let (mut connection, _) = self.parts.handoff.hand_off(connection).err()?;
+        let next = connection.parse_head(&self.parts.worker.config, Millis::now());
+        Some(Move::Settle(connection, next))
+    }
+
+    /// The request is none for a file.
+    fn leave_to_app(&self, connection: Box<Connection>) {
+        self.enqueue(connection);
+        self.tell_of_work();
+    }
+
+    fn enqueue(&self, mut connection: Box<Connection>) {
+        self.parts.parties.rank(&mut connection);
+        if connection.stream.is_urgent {
+            connection.end_turn();
+        }
+        if let Some(connection) = connection.or_in_line() {
+            self.parts.scheduler.ready().push(Job::Request(connection));
+        }
+        if self.parts.worker.is_stopped() {
+            self.empty_queue();
+        }
+    }
+
+    /// Makes a thread look at the ready queue.
+    fn tell_of_work(&self) {
+        if !self.parts.scheduler.ready().is_empty() {
+            self.parts.scheduler.notify();
+        }
+    }
+
+    pub(super) fn close(&self, connection: Box<Connection>) {
+        drop(connection);
+        self.end_if_drained();
+    }
+
+    /// See [`ends::cut`].
+    pub(super) fn cut(&self, connection: Box<Connection>) {
+        ends::cut(connection);
+        self.end_if_drained();
+    }
+
+    /// See [`ends::abort`].
+    pub(super) fn abort(&self, connection: Box<Connection>) {
+        ends::abort(connection);
+        self.end_if_drained();
+    }
+
+    /// See [`ends::let_go`].
+    pub(super) fn let_go(&self, connection: Box<Connection>) {
+        ends::let_go(connection);
+        self.end_if_drained();
+    }
+
+    /// A thread is about to run a request: the next one of the same session may wait among those of others. This thread
+    /// finds it afterwards, or wakes another one for it when the app blocks.
+    pub(super) fn end_turn(&self, connection: &mut Connection) {
+        let here = Dispatching::enter();
+        connection.end_turn();
+        drop(here);
+        if connection.stream.request.version() == Version::Http2 {
+            self.pass_on();
+        }
+    }
+
+    /// Lets other workers take what waits here for longer than usual, if no thread here can: in its line it was not seen
+    /// by them.
+    fn pass_on(&self) {
+        if !self.parts.scheduler.ready().is_empty() && self.are_all_busy() {
+            self.shed(PATIENCE);
+        }
+    }
+
+    /// Sends requests that have waited for `patience` to the waiting room, because no thread here can run them.
+    pub(super) fn shed(&self, patience: Duration) {
+        let by_party = self.parts.parties.take_turns();
+        self.parts.transfers.shed(patience, by_party, self);
+        self.end_if_drained();
+    }
+
+    fn are_all_busy(&self) -> bool {
+        let scheduler = &self.parts.scheduler;
+        scheduler.now().busy() >= scheduler.threads().most()
+    }
+}
+
+fn let_successor_take(mut connection: Box<Connection>) {
+    if let Some(successor) = connection.take_successor() {
+        successor.take_over(connection);
+    }
+}

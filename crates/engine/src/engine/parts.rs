@@ -1,0 +1,159 @@
+//! The parts of an engine. Each has what stands above it here, as far as it needs that, and knows neither what stands below
+//! nor the engine.
+
+use super::clients::NewClients;
+use super::giving_way::GivingWay;
+use super::job::Job;
+use super::memory::Memory;
+use super::native::{FileSender, Handshakes, LookUpThreads};
+use super::parties::{self, Parties};
+use super::sessions::SessionDriver;
+use super::sharing::{Admission, Arrivals, Handoff, Relays, Transfers};
+use super::sink::Sink;
+use super::statistics::Statistics;
+use super::uploads::Uploads;
+use super::without_app::WithoutApp;
+use crate::cluster::waiting_room::WaitingRoom;
+use crate::config::Config;
+use crate::connection::connections::Connections;
+use crate::connection::turns::TurnTaker;
+use crate::exchange::Services;
+use crate::files::Files;
+use crate::http2::Sessions;
+use crate::limits::budget::Budgets;
+use crate::pubsub::Hub;
+use crate::realtime::{Host, Realtime};
+use crate::scheduler::Scheduler;
+use crate::spool::{Relief, Spool};
+use crate::transport::listener::Endpoint;
+use crate::worker::Worker;
+use std::sync::{Arc, Weak};
+
+/// See the head of this file.
+pub(super) struct Parts {
+    pub(super) worker: Arc<Worker>,
+    /// The endpoints of the listeners, in the order that all workers share. The reactor has the sockets.
+    pub(super) endpoints: Arc<[Arc<Endpoint>]>,
+    /// The budgets of all clients.
+    pub(super) budgets: Arc<Budgets>,
+    pub(super) services: Arc<Services>,
+    pub(super) connections: Arc<Connections>,
+    pub(super) scheduler: Arc<Scheduler<Job>>,
+    pub(super) parties: Parties,
+    pub(super) statistics: Statistics,
+    pub(super) memory: Arc<Memory>,
+    pub(super) without_app: Arc<WithoutApp>,
+    pub(super) clients: Arc<NewClients>,
+    pub(super) file_sender: Arc<FileSender>,
+    pub(super) look_ups: Arc<LookUpThreads>,
+    pub(super) handshakes: Arc<Handshakes>,
+    pub(super) admission: Arc<Admission>,
+    pub(super) relays: Arc<Relays>,
+    pub(super) transfers: Transfers,
+    pub(super) handoff: Handoff,
+    pub(super) giving_way: Arc<GivingWay>,
+    pub(super) uploads: Arc<Uploads>,
+    pub(super) sessions: SessionDriver,
+}
+
+/// The foundation of all parts.
+pub(super) struct Foundation {
+    pub(super) worker: Arc<Worker>,
+    pub(super) endpoints: Arc<[Arc<Endpoint>]>,
+    pub(super) files: Files,
+    /// The subscriptions of its clients.
+    pub(super) hub: Arc<Hub>,
+    /// The memory that all workers share; `None` for a single process.
+    pub(super) room: Option<Arc<WaitingRoom>>,
+}
+
+/// The references from the parts to the type that moves connections.
+pub(super) struct Upward {
+    pub(super) sink: Weak<dyn Sink>,
+    pub(super) taker: Weak<dyn TurnTaker>,
+    pub(super) host: Weak<dyn Host>,
+    pub(super) relief: Weak<dyn Relief>,
+}
+
+impl Parts {
+    pub(super) fn new(foundation: Foundation, upward: Upward) -> Parts {
+        let Foundation {
+            worker,
+            endpoints,
+            files,
+            hub,
+            room,
+        } = foundation;
+        let sink = || Weak::clone(&upward.sink);
+        let ledger = room.as_ref().map(|room| &room.scoreboard().ledger);
+        let budgets = budgets(&worker.config);
+        let spool = Spool::new(&worker.config);
+        let realtime = Realtime::new(Arc::clone(&worker), hub, Arc::clone(&spool), Arc::clone(&budgets), upward.host);
+        let services = Arc::new(Services {
+            worker: Arc::clone(&worker),
+            spool,
+            files,
+            realtime,
+            relief: upward.relief,
+        });
+        let connections = Connections::new(Arc::clone(&worker));
+        let order = parties::order(&worker.config, ledger);
+        let scheduler = Arc::new(Scheduler::new(Arc::clone(&worker), &order));
+        let in_line = Arc::default();
+        let without_app = Arc::new(WithoutApp::new(&services, &endpoints));
+        let handshakes = Handshakes::new(&worker, &connections, sink());
+        let admission = Admission::new(&worker, room.as_ref());
+        let arrivals = Arrivals::new(&worker, &connections, &endpoints);
+        let relays = Relays::new(&worker, &connections);
+        let sessions = Arc::new(Sessions::new(&services.spool));
+        let giving_way = GivingWay::new(&services, &connections, &sessions, &budgets);
+        let uploads = Uploads::new(&services, &connections, &sessions, &giving_way, sink());
+        Parts {
+            parties: Parties::new(&worker.config, ledger),
+            statistics: Statistics::new(&services, &scheduler, &in_line),
+            memory: Memory::new(&services, &connections, &scheduler),
+            clients: NewClients::new(&services, &connections, sink()),
+            file_sender: FileSender::new(&worker, sink()),
+            look_ups: LookUpThreads::new(&services, &connections, &without_app, sink()),
+            transfers: Transfers::new(&scheduler, &admission, &arrivals, &relays),
+            handoff: Handoff::new((&worker, &connections), &admission, &arrivals, &handshakes),
+            sessions: SessionDriver::new(
+                (&worker, &connections),
+                (&budgets, &sessions),
+                (&giving_way, &uploads),
+                &in_line,
+                upward.taker,
+            ),
+            without_app,
+            handshakes,
+            admission,
+            relays,
+            giving_way,
+            uploads,
+            worker,
+            endpoints,
+            budgets,
+            services,
+            connections,
+            scheduler,
+        }
+    }
+
+    /// Starts the native threads that work on connections.
+    pub(super) fn start(&self) -> std::io::Result<()> {
+        self.file_sender.start()?;
+        self.look_ups.start()?;
+        if self.endpoints.iter().any(|endpoint| endpoint.tls.is_some()) {
+            self.handshakes.start()?;
+        }
+        self.services.spool.start(&self.worker)
+    }
+}
+
+/// Divides the totals of an engine into budgets.
+fn budgets(config: &Config) -> Arc<Budgets> {
+    let requests = config.request_totals.most_memory();
+    let responses = config.response_memory_total_bytes;
+    let (bodies, files) = (config.descriptors.most_bodies(), config.descriptors.most_files());
+    Budgets::new([requests, responses, bodies as u64, files as u64, 0])
+}

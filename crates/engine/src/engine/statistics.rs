@@ -1,0 +1,82 @@
+//! The statistics of an engine that it measures on request, and the times for which requests have waited. All others are
+//! counted where they happen.
+
+use super::job::Job;
+use crate::cluster::statistics::Stats;
+use crate::exchange::Services;
+use crate::http::request::Waits;
+use crate::scheduler::Scheduler;
+use crate::worker::Worker;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// See the head of this file.
+pub(super) struct Statistics {
+    worker: Arc<Worker>,
+    services: Arc<Services>,
+    scheduler: Arc<Scheduler<Job>>,
+    /// Requests that wait behind others of their session.
+    in_line: Arc<AtomicUsize>,
+}
+
+impl Statistics {
+    pub(super) fn new(
+        services: &Arc<Services>,
+        scheduler: &Arc<Scheduler<Job>>,
+        in_line: &Arc<AtomicUsize>,
+    ) -> Statistics {
+        Statistics {
+            worker: Arc::clone(&services.worker),
+            services: Arc::clone(services),
+            scheduler: Arc::clone(scheduler),
+            in_line: Arc::clone(in_line),
+        }
+    }
+
+    /// The current statistics.
+    pub(super) fn now(&self) -> Stats {
+        if self.worker.is_at_home() {
+            self.write_gauges();
+        }
+        let hub = self.services.realtime.hub();
+        self.worker.counters().stats(hub.counters())
+    }
+
+    /// Counts the time for which a request has waited: until the app ran it, and for the lock of the language.
+    pub(super) fn count_waits(&self, waits: Waits, lock_wait: Option<Duration>) {
+        let counters = self.worker.counters();
+        counters.queue_time.count(waits.queue);
+        if !waits.waiting_room.is_zero() {
+            counters.waiting_room_time.count(waits.waiting_room);
+        }
+        if let Some(lock_wait) = lock_wait {
+            counters.lock_wait.count(lock_wait);
+        }
+    }
+
+    /// Stores the number of threads. A process that the app has forked would write to the slot of its parent.
+    pub(super) fn write_threads(&self) {
+        if self.worker.is_at_home() {
+            let begun = self.scheduler.now().begun();
+            self.worker.counters().threads.store(begun as i64, Relaxed);
+        }
+    }
+
+    /// Stores the gauges that are not updated as they change.
+    pub(super) fn write_gauges(&self) {
+        let (counters, threads) = (self.worker.counters(), self.scheduler.now());
+        let queued = self.scheduler.ready().len() + self.in_line.load(Relaxed);
+        counters.queued.store(queued as i64, Relaxed);
+        let parties = self.scheduler.ready().waiting_parties();
+        counters.queued_clients.store(parties as i64, Relaxed);
+        counters.threads.store(threads.begun() as i64, Relaxed);
+        counters.busy_threads.store(threads.busy() as i64, Relaxed);
+        counters.idle_threads.store(threads.free() as i64, Relaxed);
+        let pending = self.services.realtime.intake().bytes();
+        counters.pending_message_bytes.store(pending as i64, Relaxed);
+        let lost = self.worker.log.lost();
+        counters.lost_log_lines.store(lost.lines, Relaxed);
+        counters.lost_log_bytes.store(lost.bytes, Relaxed);
+    }
+}

@@ -1,0 +1,79 @@
+//! Requests that have come without TLS, where the settings want it: the client is told to come again with it.
+
+use super::responder::Responder;
+use crate::config::{Config, HttpsRedirect};
+use crate::connection::Connection;
+use crate::stream::Stream;
+use crate::transport::listener::Endpoint;
+use fairlead_wire::{host_and_port, TargetForm};
+use std::sync::Arc;
+
+const USUAL_PORT: u16 = 443;
+
+/// The target of redirects.
+pub(super) enum Redirect {
+    ToPort(u16),
+    /// To the first listener with TLS, which has this port.
+    ToListener(u16),
+}
+
+impl Redirect {
+    /// `None` if no request is redirected. `endpoints`: those of the listeners.
+    pub(super) fn new(config: &Config, endpoints: &[Arc<Endpoint>]) -> Option<Redirect> {
+        match config.redirect_to_https {
+            HttpsRedirect::Never => None,
+            HttpsRedirect::ToPort(port) => Some(Redirect::ToPort(port)),
+            HttpsRedirect::ToListener => {
+                let mut origins = endpoints.iter().map(|endpoint| &endpoint.origin);
+                let with_tls = origins.find(|origin| origin.scheme == "https");
+                Some(Redirect::ToListener(with_tls.map_or(USUAL_PORT, |origin| origin.port)))
+            }
+        }
+    }
+
+    /// Responds to the request that is ready, if it is to come again with TLS; returns true if the connection ends with it.
+    pub(super) fn answer(&self, responder: &Responder, connection: &mut Connection) -> Option<bool> {
+        let stream = &connection.stream;
+        if !stream.lacks_tls(&responder.services.worker.config) {
+            return None;
+        }
+        let location = location(stream, self.port(stream));
+        // A browser would make a GET of any other request, and leave the body out (RFC 9110 §15.4.2).
+        let status = match stream.request.method() {
+            b"GET" | b"HEAD" => 301,
+            _ => 308,
+        };
+        Some(responder.respond(connection, |exchange| match location {
+            Some(location) => exchange.respond_plainly_with(status, &[(b"location", &location)]),
+            // HTTP/1.0 has no Host, and nobody else knows what the client has asked for.
+            None => exchange.respond_plainly(400),
+        }))
+    }
+
+    /// The port to which the client comes again. A client behind a proxy does not see our listener.
+    fn port(&self, stream: &Stream) -> u16 {
+        match *self {
+            Redirect::ToListener(_) if stream.peers.is_proxied() => USUAL_PORT,
+            Redirect::ToPort(port) | Redirect::ToListener(port) => port,
+        }
+    }
+}
+
+/// The same target with `https`. The host comes from the request: it was checked, and only the client itself sets it.
+fn location(stream: &Stream, port: u16) -> Option<Vec<u8>> {
+    let request = &stream.request;
+    let (host, _) = host_and_port(stream.authority()?)?;
+    let mut location = [b"https://", host].concat();
+    if port != USUAL_PORT {
+        location.extend_from_slice(format!(":{port}").as_bytes());
+    }
+    match (request.target_form(), request.path()) {
+        (TargetForm::Asterisk, _) | (_, b"") => location.push(b'/'),
+        (_, path) => location.extend_from_slice(path),
+    }
+    if let Some(query) = request.query() {
+        location.push(b'?');
+        location.extend_from_slice(query);
+    }
+    Some(location)
+}

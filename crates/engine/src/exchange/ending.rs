@@ -1,0 +1,96 @@
+//! The end of a response, and what follows from it for the connection.
+
+use super::state::{Owner, Persistence, Reach, ResponsePhase};
+use super::Exchange;
+use crate::http::http1::{BodyFraming, LAST_CHUNK};
+use crate::http::own_chunks::{OwnChunks, UNFINISHED};
+use crate::realtime::Client;
+use std::sync::Arc;
+
+impl Exchange<'_> {
+    /// Ends the response and sends it, so that the client has it before the app cleans up.
+    pub fn finish(&mut self) {
+        self.end_body();
+        self.flush();
+    }
+
+    fn end_body(&mut self) {
+        if self.is_lent() {
+            // The [`Wait`] that has the output cannot end the body.
+            self.abort();
+        }
+        if self.phase == ResponsePhase::NotStarted {
+            self.faulty = Some("the application returned no response");
+            self.respond_plainly(500);
+        }
+        if let Some(chunks) = self.own_chunks.take().filter(|_| self.wants_body()) {
+            return self.end_own_chunks(&chunks);
+        }
+        match self.phase {
+            ResponsePhase::Body(BodyFraming::Chunked) => self.stream.output.add(LAST_CHUNK),
+            ResponsePhase::Body(BodyFraming::Length(left)) if left > 0 && !self.is_gone() => {
+                self.faulty = Some("the body is shorter than the announced content-length; the connection is closed");
+                self.persistence.close();
+            }
+            ResponsePhase::Head | ResponsePhase::Upgrade(_) | ResponsePhase::Body(BodyFraming::Chunk(_)) => {
+                self.reach = self.reach.max(Reach::Gone)
+            }
+            _ => {}
+        }
+        self.phase = ResponsePhase::Ended;
+    }
+
+    /// Ends a body that the app has framed itself. Its trailers are kept where the protocol has them at the end of the
+    /// chunks: in HTTP/1.1.
+    fn end_own_chunks(&mut self, chunks: &OwnChunks) {
+        match self.phase {
+            _ if !chunks.is_done() => {
+                self.blame(UNFINISHED);
+                self.abort();
+            }
+            ResponsePhase::Body(BodyFraming::Chunked) => self.stream.output.add(&chunks.last_chunk()),
+            _ => {}
+        }
+        self.phase = ResponsePhase::Ended;
+    }
+
+    /// Ends the response; called by the engine when the app has returned.
+    pub(crate) fn end(mut self) -> (Ended, Outcome) {
+        self.end_body();
+        let ended = Ended {
+            status: self.head.response.status,
+            body_bytes: self.body_bytes,
+            faulty: self.faulty,
+        };
+        let close = self.persistence.closes();
+        let outcome = match (self.owner, self.reach) {
+            (Owner::Client(client), _) => Outcome::Client { client, close },
+            (Owner::App, _) => Outcome::Hijacked,
+            (Owner::Server, Reach::There) => Outcome::Responded { close },
+            (Owner::Server, Reach::Gone) if self.persistence != Persistence::EndsBody => Outcome::Gone,
+            (Owner::Server, Reach::Gone | Reach::Aborted) => Outcome::Aborted,
+        };
+        (ended, outcome)
+    }
+}
+
+/// What is logged of a response.
+pub(crate) struct Ended {
+    pub(crate) status: u16,
+    pub(crate) body_bytes: u64,
+    pub(crate) faulty: Option<&'static str>,
+}
+
+/// What happens to the connection.
+pub(crate) enum Outcome {
+    /// The response is written: its rest is sent, then comes the next request, or the end.
+    Responded { close: bool },
+    /// It becomes a client. `close`: whether it ends with that.
+    Client { client: Arc<Client>, close: bool },
+    /// Its socket belongs to the app.
+    Hijacked,
+    /// It is reset: to relieve others, or because the end of the connection would pass for the end of the body.
+    Aborted,
+    /// It is closed: the client is gone, or could not tell where the response ends.
+    Gone,
+}

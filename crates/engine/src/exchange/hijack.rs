@@ -1,0 +1,66 @@
+//! Sockets that the app takes: before a response (Rack SPEC, "Hijacking"), or behind a head of its own.
+
+use super::state::{Owner, ResponsePhase};
+use super::{relay, Exchange};
+use crate::http::http1::{BodyFraming, ConnectionField, OwnCoding};
+use crate::transport::Afterwards;
+use fairlead_wire::Version;
+use std::os::fd::OwnedFd;
+
+impl Exchange<'_> {
+    /// Whether the app may take the socket: not that of HTTP/2, which others share. But a tunnel becomes one of its own.
+    pub fn can_hijack(&self) -> bool {
+        self.request().version() != Version::Http2 || self.request().offers_upgrade()
+    }
+
+    /// Gives the socket to the app (Rack SPEC, "Hijacking"). Bytes that were read beyond the request can be read from
+    /// it first. The engine forgets the connection once the app has returned.
+    ///
+    /// # Errors
+    /// If there are no descriptors left, or not [`Exchange::can_hijack`].
+    pub fn hijack(&mut self) -> std::io::Result<OwnedFd> {
+        if !self.can_hijack() {
+            let why = "a request of HTTP/2 has no socket of its own to hijack";
+            return Err(std::io::Error::new(std::io::ErrorKind::Unsupported, why));
+        }
+        let ahead = std::mem::take(&mut self.stream.input);
+        let transport = self.stream.transport();
+        let socket = match transport.as_plain() {
+            Some(plain) if ahead.is_empty() => plain.try_clone()?,
+            _ => relay::open(transport, ahead, &self.services.config().descriptors)?,
+        };
+        transport.give_back(Afterwards::GivenAway);
+        transport.hijacked();
+        self.owner = Owner::App;
+        self.phase = ResponsePhase::Ended;
+        Ok(socket)
+    }
+
+    /// Whether the socket was given to the app.
+    pub fn is_hijacked(&self) -> bool {
+        matches!(self.owner, Owner::App)
+    }
+
+    /// Ends the head of a response whose body the app writes to the socket itself; the end of the connection ends it,
+    /// and it has the length that the app has announced, if any.
+    pub fn end_head_for_hijack(&mut self) {
+        self.persistence.close();
+        if self.head.announced.length.is_none() || self.has_own_framing() {
+            self.head.announced.coding = Some(OwnCoding::NONE);
+        }
+        self.end_head(None);
+    }
+
+    /// Ends the head of a 101 response, after which the app speaks another protocol on the socket
+    /// ([`Exchange::hijack`]). It has no framing. False if the head does not name the protocol, as it must (RFC 9110
+    /// §15.2.2).
+    pub fn end_head_for_switch(&mut self) -> bool {
+        if !self.head.response.fields.has(b"upgrade") {
+            return false;
+        }
+        self.write_head(None, ConnectionField::Upgrade);
+        self.persistence.close();
+        self.phase = ResponsePhase::Body(BodyFraming::Raw);
+        true
+    }
+}

@@ -1,0 +1,74 @@
+//! Peers that have ended their half of the connection: after their last word, or after a request whose response goes on.
+
+use super::client::{Client, Protocol};
+use super::encoding;
+use super::outbox::Outbox;
+use crate::sync::MutexGuard;
+use crate::transport::Link;
+use rustix::event::{poll, PollFd, PollFlags, Timespec};
+use rustix::io::Errno;
+use rustix::net::sockopt;
+use std::mem::take;
+use std::time::Duration;
+
+/// How often the kernel asks a peer that has ended its half whether it is still there: as long as a system remembers a
+/// socket that was closed, by default.
+const KEEPALIVE: Duration = Duration::from_secs(60);
+
+/// Whether the connection was reset, even behind bytes that were not received.
+fn is_gone(transport: &Link) -> bool {
+    let mut polled = [PollFd::new(transport, PollFlags::empty())];
+    let ended = PollFlags::HUP | PollFlags::ERR;
+    poll(&mut polled, Some(&Timespec::default())).is_ok() && polled[0].revents().intersects(ended)
+}
+
+impl Client {
+    /// The end of the input was read. The peer may wait for the rest of what it gets; until that is sent, nothing is read.
+    pub(super) fn end_when_answered(&self, transport: &Link) {
+        let mut outbox = self.outbox.lock();
+        if outbox.ending.is_some() && outbox.frames.is_empty() {
+            drop(outbox);
+            return self.end();
+        }
+        if take(&mut outbox.reads) {
+            self.watch(&mut outbox);
+        }
+        self.probe(outbox, transport);
+    }
+
+    /// Looks for the end of the peer without receiving anything: what it sends is its next request.
+    pub(super) fn look_for_end(&self, transport: &Link) {
+        let received = transport.has_received();
+        if matches!(received, Err(Errno::AGAIN | Errno::INTR)) {
+            return;
+        }
+        if received.is_err() || is_gone(transport) {
+            return self.end();
+        }
+        let mut outbox = self.outbox.lock();
+        if !take(&mut outbox.reads) {
+            return;
+        }
+        self.watch(&mut outbox);
+        if received == Ok(false) {
+            self.probe(outbox, transport);
+        }
+    }
+
+    /// Finds out whether a peer that has ended its half still receives: one that has closed its socket answers the next
+    /// bytes with a reset. An event stream takes a comment for that. What the app sends on another stream is for the app to
+    /// decide, so the kernel asks for it: a socket is forgotten some time after it was closed.
+    fn probe(&self, outbox: MutexGuard<'_, Outbox>, transport: &Link) {
+        match self.protocol() {
+            Protocol::EventStream { chunked } if self.is_open() => {
+                self.send_quietly(outbox, encoding::comment(chunked));
+            }
+            Protocol::Stream { .. } => {
+                let _ = sockopt::set_socket_keepalive(transport, true);
+                let _ = sockopt::set_tcp_keepidle(transport, KEEPALIVE);
+                let _ = sockopt::set_tcp_keepintvl(transport, KEEPALIVE);
+            }
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! Keep-alive (RFC 6455 §5.5.2): a ping for a silent WebSocket, which must be answered; a comment for an event stream.
+
+use crate::clock::{AtomicMillis, Millis};
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::time::Duration;
+
+/// A silent client gets a ping after one period, and is aborted after this many.
+const SILENT_PERIODS: u32 = 2;
+
+/// The silence that a client may keep.
+pub(super) struct KeepAlive {
+    /// Seconds of silence after which a ping (or a comment) is sent; 0 for never.
+    seconds: AtomicU32,
+    /// When the peer was last heard, and when it was last sent a ping.
+    heard: AtomicMillis,
+    pinged: AtomicMillis,
+}
+
+/// The answer to a look at a silent peer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Silence {
+    /// It may go on until then.
+    Until(Millis),
+    /// A ping is due. The peer has to answer by then.
+    Ping(Millis),
+    /// The peer has not answered.
+    TooLong,
+}
+
+impl KeepAlive {
+    pub(super) fn new(seconds: u32, now: Millis) -> KeepAlive {
+        KeepAlive {
+            seconds: AtomicU32::new(seconds),
+            heard: AtomicMillis::new(now),
+            pinged: AtomicMillis::new(now),
+        }
+    }
+
+    pub(super) fn seconds(&self) -> u32 {
+        self.seconds.load(Relaxed)
+    }
+
+    pub(super) fn set_seconds(&self, seconds: u32) {
+        self.seconds.store(seconds, Relaxed);
+    }
+
+    /// The silence after which a ping (or a comment) is sent; `None` for never.
+    pub(super) fn period(&self) -> Option<Duration> {
+        match self.seconds() {
+            0 => None,
+            seconds => Some(Duration::from_secs(seconds.into())),
+        }
+    }
+
+    /// The peer has sent something, or could not be heard until now.
+    pub(super) fn hear(&self, now: Millis) {
+        self.heard.store(now, Relaxed);
+    }
+
+    /// Looks at a peer that has to answer pings, and notes that it gets one.
+    pub(super) fn look(&self, period: Duration, now: Millis) -> Silence {
+        let due = self.heard.load(Relaxed) + period;
+        if due > now {
+            return Silence::Until(due);
+        }
+        // The peer's time begins with the ping: the process may have stood still since the peer was heard.
+        let pinged = self.pinged.load(Relaxed);
+        let time = period * (SILENT_PERIODS - 1);
+        if pinged < due {
+            self.pinged.store(now, Relaxed);
+            return Silence::Ping(now + time);
+        }
+        match pinged + time {
+            gone if gone <= now => Silence::TooLong,
+            gone => Silence::Until(gone),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PERIOD: Duration = Duration::from_secs(10);
+
+    #[test]
+    fn a_silent_peer_is_sent_one_ping_and_has_a_period_to_answer() {
+        let begin = Millis::now();
+        let keep_alive = KeepAlive::new(10, begin);
+        let after = |seconds| begin + Duration::from_secs(seconds);
+        assert_eq!(keep_alive.look(PERIOD, after(9)), Silence::Until(after(10)));
+        // The process has stood still: the time of the peer begins with the ping.
+        assert_eq!(keep_alive.look(PERIOD, after(50)), Silence::Ping(after(60)));
+        assert_eq!(keep_alive.look(PERIOD, after(59)), Silence::Until(after(60)));
+        assert_eq!(keep_alive.look(PERIOD, after(60)), Silence::TooLong);
+        keep_alive.hear(after(60));
+        assert_eq!(keep_alive.look(PERIOD, after(60)), Silence::Until(after(70)));
+    }
+}

@@ -1,0 +1,253 @@
+//! Reads what a client sends: messages for the app, control frames that are answered at once, and the close frame or
+//! protocol violation that ends the connection. Of clients that send nothing only the end of their input counts.
+
+use super::client::Client;
+use super::encoding;
+use super::ending::State;
+use super::inbox::{Event, LastWord};
+use super::reader::{Control, Decoded, ReadTurn, Reader};
+use super::unfinished::NO_MEMORY;
+use super::Realtime;
+use crate::clock::Millis;
+use fairlead_wire::websocket::{Failure, Opcode};
+use rustix::io::Errno;
+use std::sync::Arc;
+
+impl Client {
+    /// The socket is readable, or there are undecoded bytes: decodes them and reads more. Called only by the poller.
+    /// True if the client has to be put into the ready queue.
+    pub(crate) fn read(&self, scratch: &mut [u8], realtime: &Realtime, now: Millis) -> bool {
+        let mut schedule = false;
+        let mut turn = ReadTurn::default();
+        let mut reader = self.reader.lock();
+        let Some(transport) = reader.transport.clone() else {
+            return false;
+        };
+        if self.is_lent() {
+            drop(reader);
+            self.look_for_end(&transport);
+            return false;
+        }
+        if self.keeps_messages() && realtime.intake.room() == 0 {
+            self.pause(realtime);
+        }
+        if !reader.has_rest() {
+            self.flow.catch_up();
+        } else if !self.flow.is_paused() {
+            schedule |= self.take_in_rest(&mut reader, &mut turn, realtime, now);
+        }
+        while !reader.has_rest() && !turn.is_over() && !self.flow.is_paused() {
+            match transport.receive(scratch) {
+                Ok(0) if reader.is_done || !self.is_web_socket() => {
+                    drop(reader);
+                    self.end_when_answered(&transport);
+                    return schedule;
+                }
+                Ok(0) => {
+                    drop(reader);
+                    self.end();
+                    return schedule;
+                }
+                Ok(count) => {
+                    self.keep_alive.hear(now);
+                    turn.read += count;
+                    schedule |= self.take_in_read(&mut reader, &mut scratch[..count], &mut turn, realtime, now);
+                    if count < scratch.len() {
+                        break;
+                    }
+                }
+                Err(Errno::AGAIN) => break,
+                Err(Errno::INTR) => {}
+                Err(_) => {
+                    drop(reader);
+                    self.end();
+                    return schedule;
+                }
+            }
+        }
+        if !reader.has_rest() && transport.holds_received() {
+            self.stay_behind(realtime);
+        }
+        schedule
+    }
+
+    /// Decodes bytes that arrived with the handshake.
+    pub(super) fn read_ahead(&self, bytes: &mut [u8], realtime: &Realtime) -> bool {
+        let mut reader = self.reader.lock();
+        self.take_in_read(&mut reader, bytes, &mut ReadTurn::default(), realtime, Millis::now())
+    }
+
+    /// The poller reads from now on, unless the app has enough to do already.
+    pub(super) fn start_reading(&self, realtime: &Realtime) {
+        let mut outbox = self.outbox.lock();
+        outbox.reads = !self.flow.is_paused();
+        self.watch(&mut outbox);
+        drop(outbox);
+        let reader = self.reader.lock();
+        if reader
+            .transport
+            .as_ref()
+            .is_some_and(|transport| transport.holds_received())
+        {
+            self.stay_behind(realtime);
+        }
+    }
+
+    /// Decodes what was just read, and keeps the rest.
+    fn take_in_read(
+        &self,
+        reader: &mut Reader,
+        bytes: &mut [u8],
+        turn: &mut ReadTurn,
+        realtime: &Realtime,
+        now: Millis,
+    ) -> bool {
+        let (schedule, taken) = self.take_in(reader, bytes, turn, realtime, now);
+        if taken < bytes.len() {
+            reader.keep_bytes(&bytes[taken..]);
+            self.stay_behind(realtime);
+        }
+        schedule
+    }
+
+    /// Decodes what an earlier turn has left.
+    fn take_in_rest(&self, reader: &mut Reader, turn: &mut ReadTurn, realtime: &Realtime, now: Millis) -> bool {
+        let mut rest = reader.take_rest();
+        self.flow.catch_up();
+        let (schedule, taken) = self.take_in(reader, rest.bytes(), turn, realtime, now);
+        rest.advance(taken);
+        if !rest.is_empty() {
+            reader.keep_rest(rest);
+            self.stay_behind(realtime);
+        }
+        schedule
+    }
+
+    /// Decodes as much as may wait for the app and fits into one turn. Returns whether the client has to be put into
+    /// the ready queue, and how many bytes were decoded.
+    fn take_in(
+        &self,
+        reader: &mut Reader,
+        bytes: &mut [u8],
+        turn: &mut ReadTurn,
+        realtime: &Realtime,
+        now: Millis,
+    ) -> (bool, usize) {
+        if !reader.decodes() || self.state() >= State::Failed {
+            return (false, bytes.len());
+        }
+        let room = self.keeps_messages().then(|| self.room(realtime));
+        let most_bytes = realtime.worker.config.message_max_bytes;
+        let Some(mut decoded) = reader.decode(bytes, turn, room, most_bytes) else {
+            return (false, bytes.len());
+        };
+        let budget = || Arc::clone(self.budget(realtime));
+        let unfinished = &mut reader.unfinished;
+        if !unfinished.keep(decoded.growth, &self.message_due, budget, realtime, now) {
+            decoded.taken = decoded.taken.and(Err(NO_MEMORY));
+        }
+        let taken = decoded.taken;
+        let schedule = self.pass_on(reader, decoded, realtime, now);
+        match taken {
+            Ok(taken) if reader.decodes() => (schedule, taken),
+            _ => (schedule, bytes.len()),
+        }
+    }
+
+    /// Handles what was decoded, and the failure, if any. Returns whether the client has to be put into the ready queue.
+    fn pass_on(&self, reader: &mut Reader, decoded: Decoded, realtime: &Realtime, now: Millis) -> bool {
+        let Decoded {
+            messages,
+            controls,
+            taken,
+            ..
+        } = decoded;
+        // A pong does not wait for the app, not even for an event that runs now and would take the messages at once.
+        let heard = controls
+            .iter()
+            .try_for_each(|control| self.answer(reader, control, realtime, now));
+        let schedule = !messages.is_empty() && self.state() == State::Open && self.hand_in(messages, realtime);
+        let last_word = match (taken.and(heard), controls.last()) {
+            (Err(failure), _) => LastWord::Failure(failure),
+            (Ok(()), Some(Control::Close(code))) => LastWord::Close(*code),
+            _ => return schedule,
+        };
+        reader.is_done = true;
+        if let LastWord::Failure(_) = last_word {
+            reader.forget_message();
+            self.message_due.clear();
+        }
+        self.receive_last(last_word);
+        schedule
+    }
+
+    /// Adds messages to the inbox, and pauses the client if the app does not keep up.
+    fn hand_in(&self, messages: Vec<Event>, realtime: &Realtime) -> bool {
+        let mut inbox = self.inbox.lock();
+        if inbox.is_closed() {
+            return false;
+        }
+        realtime.intake.add(messages.iter().map(Event::own_bytes).sum());
+        let mut schedule = false;
+        for message in messages {
+            schedule |= inbox.push(message);
+        }
+        drop(inbox);
+        if self.room(realtime).is_empty() {
+            self.pause(realtime);
+        }
+        schedule
+    }
+
+    /// Answers a ping at once.
+    ///
+    /// # Errors
+    /// If the peer sends too many control frames.
+    fn answer(&self, reader: &mut Reader, control: &Control, realtime: &Realtime, now: Millis) -> Result<(), Failure> {
+        if let Control::Close(_) = control {
+            return Ok(());
+        }
+        reader.count_control(now, realtime.worker.config.max_pings)?;
+        if let Control::Ping(data) = control {
+            self.pong(data);
+        }
+        Ok(())
+    }
+
+    fn pong(&self, data: &[u8]) {
+        let outbox = self.outbox.lock();
+        if self.is_open() && outbox.frames.bytes() <= self.most_bytes() {
+            self.send_quietly(outbox, encoding::plain(Opcode::Pong, data));
+        }
+    }
+
+    /// Answers a last word after all earlier messages.
+    fn receive_last(&self, last_word: LastWord) {
+        let waits = self.state() == State::Open && self.inbox.lock().put_off(last_word);
+        if !waits {
+            self.answer_last(last_word);
+        }
+    }
+
+    /// Gives the memory of its incomplete message back, and ends the client. False if it has none, or is being read.
+    pub(crate) fn give_message_up(&self) -> bool {
+        self.drop_message(NO_MEMORY)
+    }
+
+    /// As [`Client::give_message_up`], for another reason. The reader of another client may be locked by this thread, so
+    /// this must not wait for one.
+    pub(super) fn drop_message(&self, failure: Failure) -> bool {
+        let Some(mut reader) = self.reader.try_lock() else {
+            return false;
+        };
+        if !reader.unfinished.is_counted() {
+            return false;
+        }
+        reader.forget_message();
+        reader.is_done = true;
+        self.message_due.clear();
+        drop(reader);
+        self.receive_last(LastWord::Failure(failure));
+        true
+    }
+}
