@@ -5,7 +5,7 @@ require "fairlead/options/option"
 
 module Fairlead
   # The table of all options. Flags, the methods of the configuration file, environment variables, validation, --help, --check,
-  # docs/configuration.md and the settings of the engine are derived from it. No default is written anywhere else.
+  # docs/guides/configuration.md and the settings of the engine are derived from it. No default is written anywhere else.
   # options/option.rb describes the attributes of an entry. The file is long because a single table is easier to search.
   module Options
     extend Enumerable
@@ -68,7 +68,7 @@ module Fairlead
            doc: "Listens on this address; may be given several times. `tcp://HOST:PORT`, where HOST may be `localhost` (every " \
                 "loopback address), `[::]` (IPv6 and IPv4) or `*` (every interface), and port 0 means any free port; " \
                 "`unix:///PATH`, with `umask=0111` or `mode=0660` in the query; `unix://@NAME` for an abstract socket on Linux; " \
-                "`ssl://HOST:PORT?cert=PATH&key=PATH` for TLS (docs/tls.md has all that may be in its query). " \
+                "`ssl://HOST:PORT?cert=PATH&key=PATH` for TLS (docs/guides/tls.md has all that may be in its query). " \
                 "`backlog=N` in the query overrides `backlog`, and `proxy_protocol=v1`, `v2`, `any` or `none` says with what connections " \
                 "begin ([proxies.md](proxies.md))."
 
@@ -132,7 +132,7 @@ module Fairlead
                 "be given several times. `terms_of_service_agreed`, which must be true, says that you agree to what the authority " \
                 "demands. Also `contact` (whom it writes to), `directory` (its address), `challenge` (`http-01` or `tls-alpn-01`), `eab_kid` and " \
                 "`eab_hmac` (an external account), and `ca` (a file with the certificate behind the authority's own). On the command line " \
-                "`--acme \"shop.example,www.shop.example?terms_of_service_agreed=true\"`. See docs/acme.md."
+                "`--acme \"shop.example,www.shop.example?terms_of_service_agreed=true\"`. See docs/guides/acme.md."
 
     option :acme_dir, Types::Path.new("DIR"),
            scope: :process, needs: :acme, default: ->(_) { StateFolder.default("acme") },
@@ -172,7 +172,7 @@ module Fairlead
            scope: :engine, default: 0.005, valid: [0.02], invalid: [2],
            doc: "How long a thread may compute while other threads of the process wait for Ruby's lock, in seconds, at least 0.001. " \
                 "Then the one that has waited longest is next. 0 leaves it to Ruby, which switches threads " \
-                "after 0.1 seconds. See docs/time_slices.md."
+                "after 0.1 seconds. See docs/guides/time_slices.md."
 
     option :preload, Types::Flag.new,
            scope: :process, aliases: %i[preload_app!],
@@ -191,7 +191,7 @@ module Fairlead
            valid: [5000], invalid: ["soon"],
            doc: "Once a worker has served so many requests, it becomes the process that the other workers are forked from, so that they " \
                 "share the memory of what it has loaded and cached. 0 means never; the signal URG and `fairlead ctl refork` do it at any " \
-                "time. See docs/fork_safety.md."
+                "time. See docs/guides/fork_safety.md."
 
     option :silence_fork_callback_warning, Types::Flag.new,
            scope: :process, default: false, long_flags: [], valid: [true], invalid: ["maybe"],
@@ -202,12 +202,12 @@ module Fairlead
            doc: "Between whom the time of the threads is shared out while requests wait. `connection`: requests run in the order in " \
                 "which they arrived. `ip`: those who have used least are next, by the address of the client (as in `REMOTE_ADDR`; 64 bits " \
                 "of IPv6), so that a burst of one delays itself only. The name of a field: the same by its value, and by " \
-                "address for requests without it. See docs/fair_by.md."
+                "address for requests without it. See docs/guides/fair_by.md."
 
     option :priority_paths, Types::Paths.new("LIST"),
            scope: :engine, default: [], valid: ["/up"], invalid: ["up", "/up?full"],
            doc: "Requests for exactly these paths go ahead of all that wait, such as the health checks of a load balancer: one of them " \
-                "at a time, and every second turn at most. A list (`%w[/up /ping]` too). See docs/fair_by.md."
+                "at a time, and every second turn at most. A list (`%w[/up /ping]` too). See docs/guides/fair_by.md."
 
     option :waiting_room, Types::Flag.new,
            scope: :engine, embedded: false, default: true, valid: [false], invalid: ["maybe"],
@@ -329,7 +329,7 @@ module Fairlead
     option :http2, Types::Flag.new,
            scope: :engine, default: true, valid: [false], invalid: ["maybe"],
            doc: "Speaks HTTP/2 with clients that want it: over TLS those that agree on it (ALPN), without TLS those that begin with " \
-                "it (prior knowledge), as routers do. See `docs/http2.md`."
+                "it (prior knowledge), as routers do. See `docs/guides/http2.md`."
 
     option :http2_websockets, Types::Flag.new,
            scope: :engine, default: true, valid: [false], invalid: ["maybe"],

@@ -2,14 +2,14 @@
 
 require "test_helper"
 
-# What SECURITY.md and docs/fairness.md promise, and the tests that they name for it.
+# What SECURITY.md and docs/guides/fairness.md promise, and the tests that they name for it.
 class PromisesTest < Minitest::Test
   # Ruby tests, and Rust ones: those of a file in a folder of tests, or at the bottom of the code.
   TEST = %r{`((?:test/[\w./-]+_test\.rb|crates/[\w/-]+\.rs))`}
 
   # Document => what its promises are, the number of those that there must be at least, and what marks one.
   SECURITY = "SECURITY.md"
-  FAIRNESS = "docs/fairness.md"
+  FAIRNESS = "docs/guides/fairness.md"
 
   def test_each_row_of_the_threat_model_and_of_the_limits_names_a_test
     { "Threat model" => 10, "Limits" => 15 }.each do |heading, least|

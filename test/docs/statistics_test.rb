@@ -3,12 +3,12 @@
 require "test_helper"
 require "support/apart"
 
-# The statistics that docs/deployment.md lists are those that there are: the table is the engine's, which UPDATE_DOCS=1
+# The statistics that docs/guides/deployment.md lists are those that there are: the table is the engine's, which UPDATE_DOCS=1
 # writes there. Any other run compares.
 class StatisticsTest < Minitest::Test
   include Fairlead::Test::Apart
 
-  DOCUMENT = File.join(ROOT, "docs/deployment.md")
+  DOCUMENT = File.join(ROOT, "docs/guides/deployment.md")
   BLOCK = /(?<=<!-- statistics -->\n).*?(?=<!-- end -->)/m
   # As applications have always got them.
   OF_WORKER = %i[

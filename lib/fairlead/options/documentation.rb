@@ -2,7 +2,7 @@
 
 module Fairlead
   module Options
-    # docs/configuration.md, made from the table of options and the list of hooks. `rake docs:configuration` writes it.
+    # docs/guides/configuration.md, made from the table of options and the list of hooks. `rake docs:configuration` writes it.
     module Documentation
       INTRODUCTION = <<~MARKDOWN
         # Configuration

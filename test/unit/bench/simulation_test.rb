@@ -3,7 +3,7 @@
 require "test_helper"
 require_relative "../../../bench/harness"
 
-# The simulation behind docs/fairness.md: what follows from its rules without any measurement.
+# The simulation behind docs/guides/fairness.md: what follows from its rules without any measurement.
 class SimulationTest < Minitest::Test
   Simulation = Bench::Simulation
   Kind = Simulation::Kind
