@@ -19,7 +19,7 @@ impl Exchange<'_> {
     /// # Errors
     /// If the client is gone.
     pub fn write(&mut self, bytes: &[u8]) -> Result<usize, Gone> {
-        if self.is_lent() {
+        if self.is_in_wait() {
             return Ok(0);
         }
         if self.own_chunks.is_some() {
@@ -120,7 +120,7 @@ impl Exchange<'_> {
     /// Sends what was written, as far as the socket takes it at once: for bodies that come piece by piece. What is
     /// spooled needs [`Exchange::flush_apart`]. False if the client is gone.
     pub fn flush(&mut self) -> bool {
-        if self.is_lent() {
+        if self.is_in_wait() {
             return !self.is_gone();
         }
         self.output = OutputState::Sent;
@@ -135,12 +135,12 @@ impl Exchange<'_> {
 
     /// Sends what the client takes. Whether [`Exchange::detach`] may follow: no thread is writing.
     pub fn is_detachable(&mut self) -> bool {
-        self.flush() && !self.is_lent()
+        self.flush() && !self.is_in_wait()
     }
 
     /// Whether the kernel has everything that was written.
     pub fn is_flushed(&mut self) -> bool {
-        self.flush() && self.stream.output.is_empty() && !self.is_lent()
+        self.flush() && self.stream.output.is_empty() && !self.is_in_wait()
     }
 
     /// Whether the rest of the body is framed in chunks; `None` if nothing can follow.

@@ -45,7 +45,7 @@ impl Exchange<'_> {
             write_head(self.head.response, end, self.stream.output.buffer());
             self.phase = ResponsePhase::NotStarted;
             self.flush();
-            if !self.is_lent() {
+            if !self.is_in_wait() {
                 self.output = OutputState::Held;
             }
             self.start = self.stream.output.buffer().len();

@@ -15,7 +15,7 @@ impl Exchange<'_> {
     }
 
     fn end_body(&mut self) {
-        if self.is_lent() {
+        if self.is_in_wait() {
             // The [`Wait`] that has the output cannot end the body.
             self.abort();
         }

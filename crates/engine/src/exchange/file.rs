@@ -4,7 +4,7 @@
 use super::state::ResponsePhase;
 use super::Exchange;
 use crate::files::{content_type, Content, Description, Document, Identity};
-use fairlead_wire::conditions::{parse_http_date, Validators, Verdict};
+use fairlead_wire::conditions::{parse_http_date, Outcome, Validators};
 use fairlead_wire::multipart;
 use fairlead_wire::ranges::Ranges;
 use rustix::fs::Stat;
@@ -150,9 +150,9 @@ impl Exchange<'_> {
             modified,
         };
         match self.request().evaluate(&validators) {
-            Verdict::NotModified => return Selection::NotModified,
-            Verdict::Failed => return Selection::Failed,
-            Verdict::Proceed => {}
+            Outcome::NotModified => return Selection::NotModified,
+            Outcome::Failed => return Selection::Failed,
+            Outcome::Proceed => {}
         }
         match self.request().ranges(&validators, size) {
             Ranges::Whole => Selection::Whole,

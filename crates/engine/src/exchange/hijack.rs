@@ -3,7 +3,7 @@
 use super::state::{Owner, ResponsePhase};
 use super::{relay, Exchange};
 use crate::http::http1::{BodyFraming, ConnectionField, OwnCoding};
-use crate::transport::Afterwards;
+use crate::transport::AfterResponse;
 use fairlead_wire::Version;
 use std::os::fd::OwnedFd;
 
@@ -29,7 +29,7 @@ impl Exchange<'_> {
             Some(plain) if ahead.is_empty() => plain.try_clone()?,
             _ => relay::open(transport, ahead, &self.services.config().descriptors)?,
         };
-        transport.give_back(Afterwards::GivenAway);
+        transport.give_back(AfterResponse::GivenAway);
         transport.hijacked();
         self.owner = Owner::App;
         self.phase = ResponsePhase::Ended;

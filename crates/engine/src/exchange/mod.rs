@@ -179,8 +179,8 @@ impl<'a> Exchange<'a> {
         self.reach != Reach::There
     }
 
-    fn is_lent(&self) -> bool {
-        self.output == OutputState::Lent
+    fn is_in_wait(&self) -> bool {
+        self.output == OutputState::InWait
     }
 
     fn lost(&mut self) -> Gone {

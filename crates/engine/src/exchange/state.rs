@@ -40,7 +40,7 @@ pub(super) enum OutputState {
     /// The kernel may have some of it.
     Sent,
     /// A [`Wait`](super::Wait) has the output.
-    Lent,
+    InWait,
 }
 
 /// The client, as far as it can be reached.

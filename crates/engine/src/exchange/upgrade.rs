@@ -126,7 +126,7 @@ impl Exchange<'_> {
         let stream = &self.stream;
         let peer = Peer {
             address: stream.peer(),
-            party: stream.party,
+            flow: stream.flow,
             owner: |key| stream.peers.owner(key),
         };
         let realtime = &self.services.realtime;

@@ -5,7 +5,7 @@ use super::state::{OutputState, Reach};
 use super::{Exchange, Gone, Services};
 use crate::clock::Millis;
 use crate::limits::meter::Meter;
-use crate::spool::{Claim, Verdict};
+use crate::spool::{Claim, Decision};
 use crate::stream::output::{FileParts, Flush, Output};
 use crate::transport::Link;
 use rustix::event::{poll, PollFd, PollFlags, Timespec};
@@ -69,7 +69,7 @@ impl Exchange<'_> {
     /// As [`Exchange::wait_for_client`], in steps: returns what waits, apart from the exchange. Others may use the
     /// exchange meanwhile, but not write.
     pub fn wait(&mut self) -> Wait {
-        self.lend(0)
+        self.begin_wait(0)
     }
 
     /// Begins a write of `length` bytes that may take long; [`Wait::write`] does it, apart from the exchange. `None` if
@@ -81,11 +81,11 @@ impl Exchange<'_> {
         if self.own_chunks.is_some() {
             return Ok(None);
         }
-        if self.is_lent() {
-            return Ok(Some(self.lend(0)));
+        if self.is_in_wait() {
+            return Ok(Some(self.begin_wait(0)));
         }
         let wanted = self.begin_write(length)?.unwrap_or(0);
-        let wait = self.lend(wanted);
+        let wait = self.begin_wait(wanted);
         Ok(Some(Wait {
             offered: length,
             ..wait
@@ -95,12 +95,12 @@ impl Exchange<'_> {
     /// A [`Wait`] that sends, apart from the exchange, what is spooled of the body. `None` if nothing is spooled, or
     /// the socket is full.
     pub fn flush_apart(&mut self) -> Option<Wait> {
-        let is_due = !self.is_lent() && !self.is_gone() && self.stream.output.is_spooling();
-        (is_due && self.stream.transport().has_room()).then(|| self.lend(0))
+        let is_due = !self.is_in_wait() && !self.is_gone() && self.stream.output.is_spooling();
+        (is_due && self.stream.transport().has_room()).then(|| self.begin_wait(0))
     }
 
-    pub(super) fn lend(&mut self, wanted: usize) -> Wait {
-        let is_here = std::mem::replace(&mut self.output, OutputState::Lent) != OutputState::Lent;
+    pub(super) fn begin_wait(&mut self, wanted: usize) -> Wait {
+        let is_here = std::mem::replace(&mut self.output, OutputState::InWait) != OutputState::InWait;
         Wait {
             services: Arc::clone(self.services),
             transport: Arc::clone(self.stream.transport()),
@@ -229,9 +229,9 @@ impl Wait {
             }
             if output.claim().is_some() {
                 match self.relieve(output, now) {
-                    Verdict::Relieved if has_memory(output) => return End::Moved,
-                    Verdict::Relieved | Verdict::Wait => {}
-                    Verdict::Own => return End::Aborted,
+                    Decision::Relieved if has_memory(output) => return End::Moved,
+                    Decision::Relieved | Decision::Wait => {}
+                    Decision::Own => return End::Aborted,
                 }
             }
             let until = self.stuck_since(now) + patience;
@@ -260,13 +260,13 @@ impl Wait {
     }
 
     /// Asks for memory that others have.
-    fn relieve(&self, output: &Output, now: Millis) -> Verdict {
+    fn relieve(&self, output: &Output, now: Millis) -> Decision {
         let relief = self.services.relief.upgrade();
-        let verdict = relief.map_or(Verdict::Wait, |relief| relief.relieve(output.slowness(now)));
-        if verdict == Verdict::Own {
+        let decision = relief.map_or(Decision::Wait, |relief| relief.relieve(output.slowness(now)));
+        if decision == Decision::Own {
             self.services.log_abort();
         }
-        verdict
+        decision
     }
 
     /// Blocks until the client takes more or the claim is granted; with a claim at most for [`LOOK`].

@@ -181,7 +181,7 @@ fn stay_open(
     descriptors: &Arc<Descriptors>,
     session: Option<&Arc<Budget>>,
 ) -> io::Result<Arc<Counted<File>>> {
-    let permit = descriptors.for_file().ok_or(Errno::MFILE)?.of_session(session);
+    let permit = descriptors.for_file().ok_or(Errno::MFILE)?.with_budget(session);
     Ok(Arc::new(Counted::new(file, permit)))
 }
 

@@ -7,7 +7,7 @@
 use crate::clock::Millis;
 use crate::sync::{Condvar, Mutex};
 use crate::transport::poller::Key;
-use crate::work_queue::Turn;
+use crate::work_queue::Item;
 use fairlead_wire::content_encoding::Accepted;
 use std::collections::{HashMap, VecDeque};
 use std::net::IpAddr;
@@ -102,19 +102,19 @@ impl LookUp {
 
 #[derive(Default)]
 pub(crate) struct LookUps {
-    state: Mutex<State>,
+    state: Mutex<LookUpState>,
     wake: Condvar,
 }
 
 #[derive(Default)]
-struct State {
+struct LookUpState {
     waiting: VecDeque<Arc<LookUp>>,
     /// With their starts.
     running: Vec<(Arc<LookUp>, Millis)>,
     is_stopped: bool,
 }
 
-impl State {
+impl LookUpState {
     /// Whether enough threads are left that are not among those of `count`.
     fn leaves_threads(&self, look_up: &LookUp, counts: impl Fn(&(Arc<LookUp>, Millis)) -> bool) -> bool {
         let running = || self.running.iter().filter(|one| counts(one));
@@ -179,7 +179,7 @@ impl LookUps {
     }
 
     /// The next look-up that may run; waits for one, for at most `time`.
-    pub(crate) fn next(&self, time: Duration) -> Turn<Arc<LookUp>> {
+    pub(crate) fn next(&self, time: Duration) -> Item<Arc<LookUp>> {
         let mut state = self.state.lock();
         let mut next = state.take(Millis::now());
         if next.is_none() && !state.is_stopped {
@@ -187,9 +187,9 @@ impl LookUps {
             next = state.take(Millis::now());
         }
         match next {
-            _ if state.is_stopped => Turn::Over,
-            Some(look_up) => Turn::Of(look_up),
-            None => Turn::Idle,
+            _ if state.is_stopped => Item::Stopped,
+            Some(look_up) => Item::Next(look_up),
+            None => Item::Idle,
         }
     }
 
@@ -224,7 +224,7 @@ mod tests {
     /// Starts those that may run; returns their paths.
     fn start(look_ups: &LookUps) -> Vec<String> {
         let started = std::iter::from_fn(|| match look_ups.next(Duration::ZERO) {
-            Turn::Of(look_up) => Some(String::from_utf8_lossy(&look_up.path).into_owned()),
+            Item::Next(look_up) => Some(String::from_utf8_lossy(&look_up.path).into_owned()),
             _ => None,
         });
         started.collect()

@@ -2,7 +2,7 @@
 
 use super::body::Body;
 use crate::clock::Nanos;
-use fairlead_wire::conditions::{evaluate, Validators, Verdict};
+use fairlead_wire::conditions::{evaluate, Outcome, Validators};
 use fairlead_wire::content_encoding::Accepted;
 use fairlead_wire::event_stream::wants_event_stream;
 use fairlead_wire::ranges::Ranges;
@@ -199,7 +199,7 @@ impl Request {
     }
 
     /// Evaluates the conditions of the request (RFC 9110 §13.2.2).
-    pub(crate) fn evaluate(&self, validators: &Validators<'_>) -> Verdict {
+    pub(crate) fn evaluate(&self, validators: &Validators<'_>) -> Outcome {
         evaluate(&self.head, &self.bytes, validators)
     }
 

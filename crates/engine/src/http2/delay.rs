@@ -2,7 +2,7 @@
 //! for the response to that one, because each send costs as much as a short request. It is sent when the thread finds
 //! nothing to run, when the app blocks, after a few responses, or in the next tick of the monitor, a millisecond later.
 
-use super::session::Session;
+use super::connection::Http2Connection;
 use crate::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::{Arc, Weak};
@@ -11,12 +11,12 @@ use std::sync::{Arc, Weak};
 #[derive(Default)]
 pub(crate) struct Delayed {
     is_any: AtomicBool,
-    sessions: Mutex<Vec<Weak<Session>>>,
+    connections: Mutex<Vec<Weak<Http2Connection>>>,
 }
 
 impl Delayed {
-    pub(super) fn add(&self, session: Weak<Session>) {
-        self.sessions.lock().push(session);
+    pub(super) fn add(&self, connection: Weak<Http2Connection>) {
+        self.connections.lock().push(connection);
         self.is_any.store(true, SeqCst);
     }
 
@@ -31,10 +31,10 @@ impl Delayed {
     #[cold]
     fn send_all(&self) {
         self.is_any.store(false, SeqCst);
-        let sessions = std::mem::take(&mut *self.sessions.lock());
-        sessions
+        let connections = std::mem::take(&mut *self.connections.lock());
+        connections
             .iter()
             .filter_map(Weak::upgrade)
-            .for_each(|session: Arc<Session>| session.push());
+            .for_each(|connection: Arc<Http2Connection>| connection.push());
     }
 }

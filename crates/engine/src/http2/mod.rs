@@ -11,21 +11,21 @@
 //! and the body as it is (`stream.rs`). So everything that serves a connection serves a stream: bodies and their
 //! limits, files, spooling, slow clients, the waiting room, WebSockets.
 //!
-//! * `session/`: drives `h2`; `signal.rs`: who does; `pipe.rs`: its way to the transport; `sessions.rs`: all sessions of an
-//!   engine; `burial.rs`: the end of one for the engine; `delay.rs`: responses that are sent together; `unsent.rs`: what of them waits for the client.
+//! * `connection/`: drives `h2`; `signal.rs`: who does; `pipe.rs`: its way to the transport; `connections.rs`: all sessions of an
+//!   engine; `closing.rs`: the end of one for the engine; `delay.rs`: responses that are sent together; `unsent.rs`: what of them waits for the client.
 //! * `stream.rs`: streams, as transports; `receiving.rs`, `sending.rs`: the two directions of one; `head.rs`: their heads.
 
-mod burial;
+mod closing;
+mod connection;
+mod connections;
 mod delay;
 mod head;
 mod pipe;
 mod receiving;
 mod sending;
-mod session;
-mod sessions;
 mod signal;
 mod stream;
 mod unsent;
 
-pub(crate) use session::{Arrival, Beginning, End, Session};
-pub(crate) use sessions::{is_session, session_key, Sessions};
+pub(crate) use connection::{Arrival, Beginning, End, Http2Connection};
+pub(crate) use connections::{http2_key, is_http2, Http2Connections};

@@ -1,7 +1,7 @@
 //! What is sent on a stream: heads in HTTP/1, as frames, and the body, as far as windows and the session have room.
 
+use super::connection::Http2Connection;
 use super::head::response;
-use super::session::Session;
 use super::stream::context;
 use bytes::Bytes;
 use fairlead_wire::has_no_body;
@@ -100,41 +100,41 @@ impl Sending {
     }
 
     /// How many of `wanted` bytes of the body can be taken now.
-    pub(super) fn room(&mut self, session: &Session, wanted: usize) -> usize {
+    pub(super) fn room(&mut self, connection: &Http2Connection, wanted: usize) -> usize {
         let Some(body) = &mut self.body else { return 0 };
         if self.has_ended {
             return 0;
         }
         body.reserve_capacity(wanted);
-        body.capacity().min(session.room()).min(wanted)
+        body.capacity().min(connection.room()).min(wanted)
     }
 
     /// As [`Sending::room`], for what is taken at once.
-    pub(super) fn room_now(&mut self, session: &Session, wanted: usize) -> usize {
-        let room = self.room(session, wanted);
+    pub(super) fn room_now(&mut self, connection: &Http2Connection, wanted: usize) -> usize {
+        let room = self.room(connection, wanted);
         let capacity = self.body.as_ref().map_or(0, SendStream::capacity);
         if room > 0 && capacity < wanted.min(SMALL_PIECE) {
-            session.cut();
+            connection.cut();
         }
         room
     }
 
     /// Takes bytes of the body; returns how many.
-    pub(super) fn take_body(&mut self, bytes: &[u8], session: &Session) -> io::Result<usize> {
+    pub(super) fn take_body(&mut self, bytes: &[u8], connection: &Http2Connection) -> io::Result<usize> {
         // What would be too much is never written, and a response without a body has none.
         if self.has_ended {
             return Err(Errno::PIPE);
         }
-        let count = self.room_now(session, bytes.len());
+        let count = self.room_now(connection, bytes.len());
         let Some(body) = self.body.as_mut().filter(|_| count > 0) else {
             return Ok(0);
         };
         self.missing = self.missing.map(|missing| missing.saturating_sub(count as u64));
         self.has_ended = self.missing == Some(0);
-        session.took(body.stream_id().as_u32(), count);
+        connection.took(body.stream_id().as_u32(), count);
         let sent = body.send_data(Bytes::copy_from_slice(&bytes[..count]), self.has_ended);
         if sent.is_err() {
-            session.lost(body.stream_id().as_u32());
+            connection.lost(body.stream_id().as_u32());
             return Err(Errno::PIPE);
         }
         Ok(count)

@@ -26,7 +26,7 @@ pub(crate) enum About {
     /// A request was refused because the server has no room for it (5xx).
     NoRoom,
     Handshake,
-    Session,
+    Http2,
     Client,
     SlowReader,
     /// It had the largest share of something that is used up.
@@ -188,7 +188,7 @@ mod tests {
             .filter(|number| admit(About::RefusedRequest, *number, 500))
             .count();
         assert_eq!(admitted, LINES as usize);
-        assert!(admit(About::Session, 0, 500), "it is of another kind");
+        assert!(admit(About::Http2, 0, 500), "it is of another kind");
         // The next burst does not put the summary off.
         assert!(admit(About::RefusedRequest, 0, 1_500));
         assert_eq!(excess.due(), Some(at(1_500)));
@@ -220,7 +220,7 @@ mod tests {
         let mut excess = Excess::default();
         let mut admit = |host: u8, count: usize| {
             let address = Some([10, 0, 0, host].into());
-            let lines = (0..count).filter(|_| excess.admit(About::Session, address, format_args!("of {host}"), at(0)));
+            let lines = (0..count).filter(|_| excess.admit(About::Http2, address, format_args!("of {host}"), at(0)));
             lines.count()
         };
         assert_eq!(admit(1, 1_000), LINES_OF_ONE as usize);
@@ -231,7 +231,7 @@ mod tests {
             ["of 1, and 1016 more like this about several clients"]
         );
         assert!(excess.admit(
-            About::Session,
+            About::Http2,
             Some([10, 0, 0, 1].into()),
             format_args!("of 1"),
             at(1_000)

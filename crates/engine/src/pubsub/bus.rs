@@ -243,7 +243,7 @@ impl Bus {
         loop {
             let taken = mailbox.take(space, &own.mail_bytes);
             match taken {
-                TakenMail::Introduction(slot, mailbox) => {
+                TakenMail::Announcement(slot, mailbox) => {
                     self.meet(own, slot, mailbox);
                     continue;
                 }
@@ -283,7 +283,7 @@ impl FullMailbox {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::pubsub::envelope::introduction;
+    use crate::pubsub::envelope::announcement;
 
     /// A bus for one worker, and the worker's copy of it.
     fn supervisor_and_worker() -> (Bus, Bus) {
@@ -343,7 +343,7 @@ mod tests {
     fn a_mailbox_whose_descriptors_were_lost_is_introduced_again() {
         let (bus, worker) = supervisor_and_worker();
         let sender = bus.mailboxes[0].get().expect("a mailbox").sender();
-        rustix::net::send(sender, &introduction(1), rustix::net::SendFlags::empty()).expect("room");
+        rustix::net::send(sender, &announcement(1), rustix::net::SendFlags::empty()).expect("room");
         assert!(matches!(take(&worker, 0), TakenMail::Nothing));
         bus.add(1).expect("a mailbox");
         bus.introduce();

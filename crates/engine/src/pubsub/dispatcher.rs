@@ -81,7 +81,7 @@ impl Dispatcher {
             if mail {
                 match self.next_mail() {
                     TakenMail::Mail(publication) => self.hand_out(&Arc::new(publication)),
-                    TakenMail::Spoiled | TakenMail::Introduction(..) => {}
+                    TakenMail::Spoiled | TakenMail::Announcement(..) => {}
                     TakenMail::Nothing => mail = false,
                 }
                 handed_out += usize::from(mail);

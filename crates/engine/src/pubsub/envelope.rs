@@ -17,22 +17,22 @@ pub(super) const INLINE_BYTES: usize = 32 * 1024;
 
 /// Stands in place of the first length if the envelope introduces the mailbox of another worker, whose number is in
 /// place of the second.
-const INTRODUCTION: u64 = u64::MAX;
+const ANNOUNCEMENT: u64 = u64::MAX;
 
 /// The datagram that goes with the descriptors of the mailbox of worker number `slot`.
-pub(super) fn introduction(slot: usize) -> [u8; HEADER] {
+pub(super) fn announcement(slot: usize) -> [u8; HEADER] {
     let mut datagram = [0; HEADER];
-    datagram[..HEADER / 2].copy_from_slice(&INTRODUCTION.to_le_bytes());
+    datagram[..HEADER / 2].copy_from_slice(&ANNOUNCEMENT.to_le_bytes());
     datagram[HEADER / 2..].copy_from_slice(&(slot as u64).to_le_bytes());
     datagram
 }
 
 /// The worker whose mailbox an envelope introduces; `None` for another kind of envelope.
-pub(super) fn introduced(datagram: &[u8]) -> Option<usize> {
+pub(super) fn announced(datagram: &[u8]) -> Option<usize> {
     let (header, _) = datagram.split_first_chunk::<HEADER>()?;
     let (first, second) = header.split_at(HEADER / 2);
     let slot = u64::from_le_bytes(second.try_into().ok()?);
-    (first == INTRODUCTION.to_le_bytes()).then_some(slot as usize)
+    (first == ANNOUNCEMENT.to_le_bytes()).then_some(slot as usize)
 }
 
 /// A message to be sent to any number of processes.

@@ -1,7 +1,7 @@
 //! The mailbox of one worker: a socket pair. The kernel keeps its queue, so nothing in it belongs to a process that may
 //! die. Any process puts envelopes in; only the worker takes them out.
 
-use super::envelope::{introduced, introduction, open, Envelope, HEADER, INLINE_BYTES};
+use super::envelope::{announced, announcement, open, Envelope, HEADER, INLINE_BYTES};
 use super::publication::Publication;
 use crate::cluster::datagrams;
 use rustix::event::{poll, PollFd, PollFlags, Timespec};
@@ -40,7 +40,7 @@ pub(super) enum Put {
 pub(super) enum TakenMail {
     Mail(Publication),
     /// The mailbox of the worker with that number; `None` if its descriptors could not be received.
-    Introduction(usize, Option<Mailbox>),
+    Announcement(usize, Option<Mailbox>),
     /// An envelope whose file could not be received or read.
     Spoiled,
     Nothing,
@@ -107,7 +107,7 @@ impl Mailbox {
 
     /// Sends the mailbox of worker number `slot` to the worker of this mailbox.
     pub(super) fn introduce(&self, slot: usize, mailbox: &Mailbox) -> Put {
-        let datagram = introduction(slot);
+        let datagram = announcement(slot);
         let descriptors = [mailbox.sender(), mailbox.receiver()];
         Put::from(self.send_datagram(&[IoSlice::new(&datagram)], &descriptors))
     }
@@ -136,9 +136,9 @@ impl Mailbox {
             return TakenMail::Nothing;
         };
         let datagram = space.get(..length).unwrap_or_default();
-        if let Some(slot) = introduced(datagram) {
+        if let Some(slot) = announced(datagram) {
             let mailbox = file.zip(other).map(|(sender, receiver)| Mailbox { sender, receiver });
-            return TakenMail::Introduction(slot, mailbox);
+            return TakenMail::Announcement(slot, mailbox);
         }
         let is_long = file.is_some();
         let Some(publication) = open(datagram, file) else {

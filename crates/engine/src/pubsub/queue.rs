@@ -22,14 +22,14 @@ const MOST_WAITING: usize = 16 * 1024;
 const PAUSE: Duration = Duration::from_millis(1);
 
 pub(super) struct Queue {
-    state: Mutex<State>,
+    state: Mutex<QueueState>,
     /// Notified when there is room again, or never will be.
     room: Condvar,
     waker: OwnedFd,
 }
 
 #[derive(Default)]
-struct State {
+struct QueueState {
     publications: VecDeque<Arc<Publication>>,
     bytes: usize,
     /// Publications that the dispatcher has ever taken.
@@ -113,13 +113,13 @@ impl Queue {
         is_open
     }
 
-    fn add(&self, mut state: MutexGuard<'_, State>, publication: &Arc<Publication>) {
+    fn add(&self, mut state: MutexGuard<'_, QueueState>, publication: &Arc<Publication>) {
         state.bytes += weight(publication);
         state.publications.push_back(Arc::clone(publication));
         self.wake(state);
     }
 
-    fn wake(&self, mut state: MutexGuard<'_, State>) {
+    fn wake(&self, mut state: MutexGuard<'_, QueueState>) {
         let asleep = std::mem::take(&mut state.asleep);
         drop(state);
         if asleep {
@@ -163,7 +163,7 @@ impl Queue {
     }
 }
 
-impl State {
+impl QueueState {
     /// A publication that is larger than the limit by itself is taken if nothing else waits.
     fn has_room(&self, publication: &Publication) -> bool {
         let is_small = self.bytes + weight(publication) <= MOST_BYTES && self.publications.len() < MOST_WAITING;

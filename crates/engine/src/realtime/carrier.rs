@@ -10,11 +10,11 @@ pub(crate) enum Carrier {
     /// Belongs to another worker or to a session, and goes on there.
     Foreign { _count: Option<Count> },
     /// Goes on where it came from.
-    Lent(Box<dyn Lender>),
+    Shared(Box<dyn Owner>),
 }
 
 /// Gets a connection back.
-pub(crate) trait Lender: Send {
+pub(crate) trait Owner: Send {
     /// The response is with the kernel. Any thread may call this, also one that has the lock of the language.
     fn take_back(self: Box<Self>);
 }
@@ -25,7 +25,7 @@ impl Carrier {
         !matches!(self, Carrier::Own { .. })
     }
 
-    pub(super) fn is_lent(&self) -> bool {
-        matches!(self, Carrier::Lent(_))
+    pub(super) fn is_shared(&self) -> bool {
+        matches!(self, Carrier::Shared(_))
     }
 }

@@ -3,11 +3,11 @@
 //! Nothing here blocks. A write hands the kernel as much as it takes at once; the poller sends the rest. What a client
 //! may leave unsent is bounded, and so are its messages that wait for the app.
 
+use super::backpressure::Backpressure;
 use super::carrier::Carrier;
 use super::clients::index;
 use super::encoder::Encoder;
-use super::ending::State;
-use super::flow::Flow;
+use super::ending::EndState;
 use super::inbox::{Event, Inbox};
 use super::keep_alive::KeepAlive;
 use super::outbox::Outbox;
@@ -17,7 +17,7 @@ use super::subscriptions::Subscriptions;
 use super::unfinished::MessageDue;
 use super::{Realtime, Scheduled};
 use crate::clock::Millis;
-use crate::config::fair_by::Party;
+use crate::config::fair_by::Flow;
 use crate::limits::budget::Budget;
 use crate::limits::holders::Owner;
 use crate::observe::excess::About;
@@ -71,15 +71,15 @@ pub struct Client {
     pub(super) id: u64,
     pub(super) encoder: Encoder,
     pub(super) peer: Option<SocketAddr>,
-    /// Whom its events count for, if turns go by party.
-    pub(crate) party: Option<Party>,
+    /// Whom its events count for, if turns go by flow.
+    pub(crate) flow: Option<Flow>,
     pub(super) realtime: Weak<Realtime>,
     budget: OnceLock<Arc<Budget>>,
     /// Its unsent bytes, incomplete messages and subscriptions count together with others of this owner.
     pub(super) owner: Owner,
     state: AtomicU8,
     wanted: AtomicU8,
-    pub(super) flow: Flow,
+    pub(super) backpressure: Backpressure,
     pub(super) keep_alive: KeepAlive,
     pub(super) message_due: MessageDue,
     /// Locked after the reader, if both are.
@@ -108,7 +108,7 @@ pub(super) struct Beginning {
     pub(super) deflate_min_bytes: usize,
     pub(super) peer: Option<SocketAddr>,
     pub(super) owner: Owner,
-    pub(super) party: Option<Party>,
+    pub(super) flow: Option<Flow>,
     pub(super) transport: Link,
     pub(super) count: Count,
     pub(super) timeout: u32,
@@ -130,13 +130,13 @@ impl Client {
             id: next_id(),
             encoder: Encoder::new(beginning.protocol, beginning.deflate, beginning.deflate_min_bytes),
             peer: beginning.peer,
-            party: beginning.party,
+            flow: beginning.flow,
             realtime,
             budget: OnceLock::new(),
             owner: beginning.owner,
-            state: AtomicU8::new(State::Open as u8),
+            state: AtomicU8::new(EndState::Open as u8),
             wanted: AtomicU8::new(u8::MAX),
-            flow: Flow::default(),
+            backpressure: Backpressure::default(),
             keep_alive: KeepAlive::new(beginning.timeout, now),
             message_due: MessageDue::new(now),
             reader: Mutex::new(Reader::new(
@@ -177,8 +177,8 @@ impl Client {
     }
 
     /// Whether its connection was lent for it: the next request may come there, even now. Also after it was given back.
-    pub(super) fn is_lent(&self) -> bool {
-        self.is_response() && self.outbox.lock().carrier.as_ref().is_none_or(Carrier::is_lent)
+    pub(super) fn is_in_wait(&self) -> bool {
+        self.is_response() && self.outbox.lock().carrier.as_ref().is_none_or(Carrier::is_shared)
     }
 
     /// The rest of the response that the client continues.
@@ -188,7 +188,7 @@ impl Client {
 
     /// Whether something that is written now may still arrive.
     pub fn is_open(&self) -> bool {
-        self.state() == State::Open
+        self.state() == EndState::Open
     }
 
     /// Frames that the kernel has not completely taken; -1 if the client is not open.
@@ -243,17 +243,17 @@ impl Client {
         self.tell(Event::Replaced);
     }
 
-    pub(super) fn state(&self) -> State {
+    pub(super) fn state(&self) -> EndState {
         match self.state.load(SeqCst) {
-            0 => State::Open,
-            1 => State::Closing,
-            2 => State::Failed,
-            _ => State::Closed,
+            0 => EndState::Open,
+            1 => EndState::Closing,
+            2 => EndState::Failed,
+            _ => EndState::Closed,
         }
     }
 
     /// Changes the state to `state`; false if the client was there or beyond already.
-    pub(super) fn advance(&self, state: State) -> bool {
+    pub(super) fn advance(&self, state: EndState) -> bool {
         self.state.fetch_max(state as u8, SeqCst) < state as u8
     }
 
@@ -275,7 +275,7 @@ impl Client {
     /// Whether events may be asked for, to be called with the outbox locked: whoever ends the client unwatches it with that
     /// lock afterwards, and nobody would do so again.
     pub(super) fn may_watch(&self) -> bool {
-        self.state() != State::Closed
+        self.state() != EndState::Closed
     }
 
     pub(super) fn most_bytes(&self) -> usize {

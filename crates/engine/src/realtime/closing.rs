@@ -1,9 +1,9 @@
 //! Ends a client: closed by either side, by a protocol violation, or because it takes nothing.
 
 use super::client::Client;
-use super::ending::{Ending, State};
+use super::ending::{EndState, Ending};
 use super::frames::Frame;
-use super::inbox::{Event, LastWord};
+use super::inbox::{Event, LastEvent};
 use super::outbox::Outbox;
 use super::turns::GOING_AWAY;
 use crate::http::own_chunks::UNFINISHED;
@@ -24,7 +24,7 @@ impl Client {
         if self.is_open() && outbox.remainder.lacks_last_chunk() {
             return self.abort(outbox, UNFINISHED);
         }
-        if self.advance(State::Closing) {
+        if self.advance(EndState::Closing) {
             if outbox.remainder.is_short() {
                 self.tell_of_end(format_args!("its body is shorter than the announced content-length"));
             }
@@ -40,24 +40,24 @@ impl Client {
             drop(outbox);
             return self.close(None, "");
         }
-        if self.advance(State::Closing) {
+        if self.advance(EndState::Closing) {
             self.tell_of_end(format_args!("the application has lost the stream without closing it"));
             self.send_last(outbox, Ending::Cutting, None, "");
         }
     }
 
     /// Answers the peer's close frame or protocol violation.
-    pub(super) fn answer_last(&self, last_word: LastWord) {
-        match last_word {
-            LastWord::Close(code) => self.peer_closed(code),
-            LastWord::Failure(failure) => self.fail(self.outbox.lock(), failure.code, failure.reason),
+    pub(super) fn answer_last(&self, last_event: LastEvent) {
+        match last_event {
+            LastEvent::Close(code) => self.peer_closed(code),
+            LastEvent::Failure(failure) => self.fail(self.outbox.lock(), failure.code, failure.reason),
         }
     }
 
     /// The peer has sent a close frame.
     fn peer_closed(&self, code: Option<u16>) {
         let mut outbox = self.outbox.lock();
-        if self.advance(State::Closing) {
+        if self.advance(EndState::Closing) {
             return self.send_last(outbox, Ending::Answering, code, "");
         }
         if let Some(ending) = &mut outbox.ending {
@@ -80,7 +80,7 @@ impl Client {
             // Without what is dropped, a last chunk would pass for the end of the response.
             return self.abort(outbox, reason);
         }
-        if !self.advance(State::Failed) {
+        if !self.advance(EndState::Failed) {
             return;
         }
         self.tell_of_end(format_args!("{code}: {reason}"));
@@ -118,7 +118,7 @@ impl Client {
         let mut outbox = self.outbox.lock();
         outbox.send_now();
         let lost = outbox.frames.bytes();
-        if !self.is_response() && self.advance(State::Closing) {
+        if !self.is_response() && self.advance(EndState::Closing) {
             outbox.frames.forget_whole_frames();
             let last = outbox.last_frame(self.protocol(), Some(GOING_AWAY), "");
             outbox.frames.push(Frame::Own(last));

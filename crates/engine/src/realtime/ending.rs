@@ -20,7 +20,7 @@ use std::time::Duration;
 /// The state of a client; changes in this order only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
-pub(super) enum State {
+pub(super) enum EndState {
     Open,
     /// The server's close frame is being sent, and the peer's is awaited.
     Closing,

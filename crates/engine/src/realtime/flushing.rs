@@ -2,7 +2,7 @@
 //! everything is sent, or the client has ended.
 
 use super::client::{Client, Events};
-use super::ending::State;
+use super::ending::EndState;
 use super::frames::{Flushed, Frame};
 use super::inbox::Event;
 use super::outbox::{AllSent, Outbox};
@@ -92,7 +92,7 @@ impl Client {
 
     /// The kernel has everything. True if the client has ended with that.
     fn is_over_once_sent(&self, outbox: &mut Outbox) -> bool {
-        let awaits_answer = self.is_web_socket() && self.state() == State::Closing;
+        let awaits_answer = self.is_web_socket() && self.state() == EndState::Closing;
         match outbox.all_sent(self.protocol(), awaits_answer) {
             AllSent::Open => false,
             AllSent::Over => true,
@@ -125,13 +125,13 @@ impl Client {
     }
 
     pub(super) fn end_by(&self, how: impl FnOnce(&dyn Transport)) -> bool {
-        if !self.advance(State::Closed) {
+        if !self.advance(EndState::Closed) {
             return false;
         }
         let mut outbox = self.outbox.lock();
-        if let Some(lender) = outbox.take_lender() {
+        if let Some(owner) = outbox.take_owner() {
             drop(outbox);
-            lender.take_back();
+            owner.take_back();
             return true;
         }
         outbox.frames.clear();

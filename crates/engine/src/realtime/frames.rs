@@ -7,7 +7,7 @@
 use crate::clock::Millis;
 use crate::limits::budget::{Budget, Kind, Share};
 use crate::pubsub::WireForm;
-use crate::spool::{Charge, Pace, Slowness, Spool};
+use crate::spool::{Charge, ReadRate, Slowness, Spool};
 use crate::transport::Transport;
 use rustix::io::{self, Errno};
 use std::collections::VecDeque;
@@ -86,7 +86,7 @@ pub(crate) struct Frames {
     held: Option<Held>,
     /// Bytes that the transport has taken since the client was last waited for.
     progress: u64,
-    pace: Pace,
+    read_rate: ReadRate,
 }
 
 /// Memory that is counted.
@@ -164,7 +164,7 @@ impl Frames {
     /// How slow the client is; `None` if it takes everything at once.
     pub(crate) fn slowness(&self, now: Millis) -> Option<Slowness> {
         self.held.as_ref()?;
-        self.pace.slowness(now, self.progress, self.bytes as u64)
+        self.read_rate.slowness(now, self.progress, self.bytes as u64)
     }
 
     /// Puts a frame before all others, of which nothing may have been sent.
@@ -194,9 +194,9 @@ impl Frames {
     pub(crate) fn flush(&mut self, transport: &dyn Transport, taken: &mut usize) -> io::Result<Flushed> {
         let flushed = self.flush_frames(transport, taken)?;
         if flushed == Flushed::Part {
-            self.pace.note_full(Millis::now(), self.progress);
+            self.read_rate.note_full(Millis::now(), self.progress);
         } else if self.held.take().is_some() || self.progress > 0 {
-            (self.progress, self.pace) = (0, Pace::default());
+            (self.progress, self.read_rate) = (0, ReadRate::default());
         }
         Ok(flushed)
     }

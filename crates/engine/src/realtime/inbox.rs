@@ -71,7 +71,7 @@ impl Room {
 
 /// What ends the peer's side of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum LastWord {
+pub(crate) enum LastEvent {
     /// Its close frame, with this code.
     Close(Option<u16>),
     /// Something that breaks the protocol.
@@ -95,7 +95,7 @@ pub(crate) struct Inbox {
     closed: bool,
     dismissed: bool,
     /// The peer's last word, and how many earlier events have not been taken.
-    last_word: Option<(usize, LastWord)>,
+    last_event: Option<(usize, LastEvent)>,
 }
 
 impl Inbox {
@@ -114,7 +114,7 @@ impl Inbox {
             Event::Drained if self.events.iter().any(|waiting| matches!(waiting, Event::Drained)) => {}
             Event::Replaced => {
                 self.events.push_front(event);
-                if let Some((before, _)) = &mut self.last_word {
+                if let Some((before, _)) = &mut self.last_event {
                     *before += 1;
                 }
             }
@@ -159,7 +159,7 @@ impl Inbox {
     pub(crate) fn take(&mut self) -> Option<Event> {
         let event = self.events.pop_front()?;
         self.bytes -= event.bytes();
-        if let Some((before, _)) = &mut self.last_word {
+        if let Some((before, _)) = &mut self.last_event {
             *before = before.saturating_sub(1);
         }
         Some(event)
@@ -167,18 +167,18 @@ impl Inbox {
 
     /// Keeps the peer's last word until all earlier messages have run, so that it is answered after the answers to
     /// those. False if there is nothing to wait for.
-    pub(crate) fn put_off(&mut self, last_word: LastWord) -> bool {
+    pub(crate) fn put_off(&mut self, last_event: LastEvent) -> bool {
         if self.scheduled {
-            self.last_word.get_or_insert((self.events.len(), last_word));
+            self.last_event.get_or_insert((self.events.len(), last_event));
         }
         self.scheduled
     }
 
     /// The last word that was put off, once all earlier events were taken. Must be called with [`Inbox::end_turn`]
     /// under one lock, so that no last word is put off in between.
-    pub(crate) fn take_last_word(&mut self) -> Option<LastWord> {
-        let (_, last_word) = self.last_word.take_if(|(before, _)| *before == 0)?;
-        Some(last_word)
+    pub(crate) fn take_last_word(&mut self) -> Option<LastEvent> {
+        let (_, last_event) = self.last_event.take_if(|(before, _)| *before == 0)?;
+        Some(last_event)
     }
 
     /// Ends a turn; true if there are more events, and the client has to be put into the ready queue again.
@@ -251,12 +251,12 @@ mod tests {
     #[test]
     fn a_last_word_waits_only_for_the_events_before_it() {
         let mut inbox = Inbox::default();
-        let fault = LastWord::Failure(Failure::UNMASKED);
+        let fault = LastEvent::Failure(Failure::UNMASKED);
         assert!(!inbox.put_off(fault), "there is nothing to wait for");
         inbox.push(message(1));
         inbox.push(message(2));
         assert!(inbox.put_off(fault));
-        assert!(inbox.put_off(LastWord::Close(None)), "a second one does not count");
+        assert!(inbox.put_off(LastEvent::Close(None)), "a second one does not count");
         inbox.push(message(3));
         inbox.push(Event::Replaced);
         for _ in 0..2 {

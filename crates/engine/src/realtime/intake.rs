@@ -128,7 +128,7 @@ impl Intake {
             return None;
         }
         let client = self.waiting.pop()?;
-        client.leave_line();
+        client.leave_queue();
         Some(client)
     }
 }

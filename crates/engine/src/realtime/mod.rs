@@ -6,13 +6,14 @@
 //! * `closing.rs` ends a client through the states of `ending.rs`; `ticking.rs` keeps its deadlines, with the silence of
 //!   `keep_alive.rs`.
 //! * `reading.rs` reads, and `reader.rs` decodes what the peer sends into events (`half_closed.rs`: the end of that).
-//!   `inbox.rs` keeps the events in order until a thread runs them, one at a time (`turns.rs`). `flow.rs` stops a client with
+//!   `inbox.rs` keeps the events in order until a thread runs them, one at a time (`turns.rs`). `backpressure.rs` stops a client with
 //!   a full inbox; `intake.rs` bounds what waits in all inboxes, `unfinished.rs` incomplete messages.
 //! * `carrier.rs` is the connection under a client, which may go on afterwards.
 //! * `subscriptions.rs` has those of a client, and the messages for blocks of the app.
 //! * `clients.rs` has all clients of an engine.
 //! * `process.rs` is a subscription that belongs to the process instead of a client.
 
+mod backpressure;
 mod carrier;
 mod client;
 mod clients;
@@ -20,7 +21,6 @@ mod closing;
 mod encoder;
 mod encoding;
 mod ending;
-mod flow;
 mod flushing;
 mod frames;
 mod half_closed;
@@ -38,7 +38,7 @@ mod ticking;
 mod turns;
 mod unfinished;
 
-pub(crate) use carrier::{Carrier, Lender};
+pub(crate) use carrier::{Carrier, Owner};
 pub use client::{Client, Events, Protocol};
 pub(crate) use clients::is_client;
 pub use inbox::Event;

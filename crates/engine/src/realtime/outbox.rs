@@ -1,13 +1,13 @@
 //! The frames that wait for a client, the state of its socket, and its end. One lock has all of it.
 
-use super::carrier::{Carrier, Lender};
+use super::carrier::{Carrier, Owner};
 use super::client::Protocol;
 use super::ending::{Ending, Wait};
 use super::frames::{Flushed, Frame, Frames};
 use super::remainder::Remainder;
 use crate::clock::Millis;
 use crate::limits::meter::{Meter, Rate};
-use crate::transport::{Afterwards, Link, Shutdown};
+use crate::transport::{AfterResponse, Link, Shutdown};
 use crate::worker::Count;
 use fairlead_wire::websocket::close_frame;
 use rustix::io;
@@ -102,10 +102,10 @@ impl Outbox {
     }
 
     /// After a complete response, who gets the connection back.
-    pub(super) fn take_lender(&mut self) -> Option<Box<dyn Lender>> {
+    pub(super) fn take_owner(&mut self) -> Option<Box<dyn Owner>> {
         let is_complete = matches!(self.ending, Some(Ending::Complete));
-        match self.carrier.take_if(|carrier| is_complete && carrier.is_lent())? {
-            Carrier::Lent(lender) => Some(lender),
+        match self.carrier.take_if(|carrier| is_complete && carrier.is_shared())? {
+            Carrier::Shared(owner) => Some(owner),
             Carrier::Own { .. } | Carrier::Foreign { .. } => None,
         }
     }
@@ -151,7 +151,7 @@ impl Outbox {
             return AllSent::Open;
         };
         let goes_on = carrier.goes_on() && !is_short;
-        if goes_on && carrier.is_lent() && !matches!(ending, Ending::Cutting) {
+        if goes_on && carrier.is_shared() && !matches!(ending, Ending::Cutting) {
             *ending = Ending::Complete;
         }
         if let Ending::Sending { patience } = *ending {
@@ -172,8 +172,8 @@ impl Outbox {
         };
         if let Protocol::Stream { .. } = protocol {
             transport.give_back(match goes_on {
-                true => Afterwards::NextRequest,
-                false => Afterwards::Close,
+                true => AfterResponse::NextRequest,
+                false => AfterResponse::Close,
             });
         }
         let is_gone = transport.shut_down(Shutdown::Write).is_err();

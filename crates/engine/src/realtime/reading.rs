@@ -3,8 +3,8 @@
 
 use super::client::Client;
 use super::encoding;
-use super::ending::State;
-use super::inbox::{Event, LastWord};
+use super::ending::EndState;
+use super::inbox::{Event, LastEvent};
 use super::reader::{Control, Decoded, ReadTurn, Reader};
 use super::unfinished::NO_MEMORY;
 use super::Realtime;
@@ -23,7 +23,7 @@ impl Client {
         let Some(transport) = reader.transport.clone() else {
             return false;
         };
-        if self.is_lent() {
+        if self.is_in_wait() {
             drop(reader);
             self.look_for_end(&transport);
             return false;
@@ -32,11 +32,11 @@ impl Client {
             self.pause(realtime);
         }
         if !reader.has_rest() {
-            self.flow.catch_up();
-        } else if !self.flow.is_paused() {
+            self.backpressure.catch_up();
+        } else if !self.backpressure.is_paused() {
             schedule |= self.take_in_rest(&mut reader, &mut turn, realtime, now);
         }
-        while !reader.has_rest() && !turn.is_over() && !self.flow.is_paused() {
+        while !reader.has_rest() && !turn.is_over() && !self.backpressure.is_paused() {
             match transport.receive(scratch) {
                 Ok(0) if reader.is_done || !self.is_web_socket() => {
                     drop(reader);
@@ -80,7 +80,7 @@ impl Client {
     /// The poller reads from now on, unless the app has enough to do already.
     pub(super) fn start_reading(&self, realtime: &Realtime) {
         let mut outbox = self.outbox.lock();
-        outbox.reads = !self.flow.is_paused();
+        outbox.reads = !self.backpressure.is_paused();
         self.watch(&mut outbox);
         drop(outbox);
         let reader = self.reader.lock();
@@ -113,7 +113,7 @@ impl Client {
     /// Decodes what an earlier turn has left.
     fn take_in_rest(&self, reader: &mut Reader, turn: &mut ReadTurn, realtime: &Realtime, now: Millis) -> bool {
         let mut rest = reader.take_rest();
-        self.flow.catch_up();
+        self.backpressure.catch_up();
         let (schedule, taken) = self.take_in(reader, rest.bytes(), turn, realtime, now);
         rest.advance(taken);
         if !rest.is_empty() {
@@ -133,7 +133,7 @@ impl Client {
         realtime: &Realtime,
         now: Millis,
     ) -> (bool, usize) {
-        if !reader.decodes() || self.state() >= State::Failed {
+        if !reader.decodes() || self.state() >= EndState::Failed {
             return (false, bytes.len());
         }
         let room = self.keeps_messages().then(|| self.room(realtime));
@@ -166,18 +166,18 @@ impl Client {
         let heard = controls
             .iter()
             .try_for_each(|control| self.answer(reader, control, realtime, now));
-        let schedule = !messages.is_empty() && self.state() == State::Open && self.hand_in(messages, realtime);
-        let last_word = match (taken.and(heard), controls.last()) {
-            (Err(failure), _) => LastWord::Failure(failure),
-            (Ok(()), Some(Control::Close(code))) => LastWord::Close(*code),
+        let schedule = !messages.is_empty() && self.state() == EndState::Open && self.hand_in(messages, realtime);
+        let last_event = match (taken.and(heard), controls.last()) {
+            (Err(failure), _) => LastEvent::Failure(failure),
+            (Ok(()), Some(Control::Close(code))) => LastEvent::Close(*code),
             _ => return schedule,
         };
         reader.is_done = true;
-        if let LastWord::Failure(_) = last_word {
+        if let LastEvent::Failure(_) = last_event {
             reader.forget_message();
             self.message_due.clear();
         }
-        self.receive_last(last_word);
+        self.receive_last(last_event);
         schedule
     }
 
@@ -222,10 +222,10 @@ impl Client {
     }
 
     /// Answers a last word after all earlier messages.
-    fn receive_last(&self, last_word: LastWord) {
-        let waits = self.state() == State::Open && self.inbox.lock().put_off(last_word);
+    fn receive_last(&self, last_event: LastEvent) {
+        let waits = self.state() == EndState::Open && self.inbox.lock().put_off(last_event);
         if !waits {
-            self.answer_last(last_word);
+            self.answer_last(last_event);
         }
     }
 
@@ -247,7 +247,7 @@ impl Client {
         reader.is_done = true;
         self.message_due.clear();
         drop(reader);
-        self.receive_last(LastWord::Failure(failure));
+        self.receive_last(LastEvent::Failure(failure));
         true
     }
 }

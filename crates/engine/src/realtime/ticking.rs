@@ -2,7 +2,7 @@
 
 use super::client::{Client, Protocol};
 use super::encoding;
-use super::ending::State;
+use super::ending::EndState;
 use super::keep_alive::Silence;
 use super::outbox::Outbox;
 use super::unfinished::TOO_SLOW;
@@ -17,7 +17,7 @@ impl Client {
     pub(super) fn tick(&self, realtime: &Realtime, now: Millis) -> Millis {
         let mut next = self.look_after_message(realtime, now);
         let mut outbox = self.outbox.lock();
-        if self.state() == State::Closed {
+        if self.state() == EndState::Closed {
             return Millis::NEVER;
         }
         if let Some(deadline) = outbox.end_deadline(realtime.worker.config.write_rate(), now) {
@@ -46,7 +46,7 @@ impl Client {
         let grace = realtime.worker.config.body_timeout;
         match self.message_due.get(grace) {
             None => Millis::NEVER,
-            Some(_) if self.flow.is_paused() => now + grace,
+            Some(_) if self.backpressure.is_paused() => now + grace,
             Some(due) if due <= now && !self.drop_message(TOO_SLOW) => now + Duration::from_millis(1),
             Some(due) => due,
         }
@@ -60,7 +60,7 @@ impl Client {
         let outbox = self.outbox.lock();
         let due = outbox.meter.deadline(realtime.worker.config.write_rate());
         let stands_still = outbox.frames.bytes() >= before;
-        if self.state() != State::Closed && !outbox.frames.is_empty() && (stands_still || due <= now) {
+        if self.state() != EndState::Closed && !outbox.frames.is_empty() && (stands_still || due <= now) {
             let seconds = realtime.worker.write_timeout().as_secs();
             let how_much = if stands_still { "nothing" } else { "too little" };
             self.abort(outbox, &format!("it has taken {how_much} for {seconds} s"));
@@ -82,7 +82,7 @@ impl Client {
                 now + period
             }
             // The peer may have sent something: the server does not read.
-            Protocol::WebSocket if self.flow.is_paused() => now + period,
+            Protocol::WebSocket if self.backpressure.is_paused() => now + period,
             Protocol::WebSocket => match self.keep_alive.look(period, now) {
                 Silence::Until(due) => due,
                 Silence::Ping(due) => {

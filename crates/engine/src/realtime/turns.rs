@@ -9,7 +9,7 @@ use super::process::ProcessSubscription;
 use super::remainder::Remainder;
 use super::{Realtime, Scheduled};
 use crate::clock::Millis;
-use crate::config::fair_by::Party;
+use crate::config::fair_by::Flow;
 use crate::limits::holders::Owner;
 use crate::pubsub::Publication;
 use crate::transport::poller::Key;
@@ -38,8 +38,8 @@ pub(crate) enum EventEnd {
 /// The program at the other end of a client.
 pub(crate) struct Peer<O> {
     pub(crate) address: Option<SocketAddr>,
-    /// The party that its events count for.
-    pub(crate) party: Option<Party>,
+    /// The flow that its events count for.
+    pub(crate) flow: Option<Flow>,
     /// The owner that it counts for in the totals, if it has that key.
     pub(crate) owner: O,
 }
@@ -54,15 +54,15 @@ impl Realtime {
         deflate: Option<Deflate>,
     ) -> Arc<Client> {
         let key = self.clients.reserve();
-        let session = transport.budget().map_or(key, |session| session.key());
+        let http2 = transport.budget().map_or(key, |http2| http2.key());
         let beginning = Beginning {
             key,
-            owner: (peer.owner)(session),
+            owner: (peer.owner)(http2),
             protocol,
             deflate,
             deflate_min_bytes: self.worker.config.deflate_min_bytes,
             peer: peer.address,
-            party: peer.party,
+            flow: peer.flow,
             transport: Arc::clone(transport),
             count: Count::client(&self.worker),
             timeout: match protocol {
@@ -129,11 +129,11 @@ impl Realtime {
         }
         client.resume(self);
         let mut inbox = client.inbox.lock();
-        let last_word = inbox.take_last_word();
+        let last_event = inbox.take_last_word();
         let has_more = inbox.end_turn();
         drop(inbox);
-        if let Some(last_word) = last_word {
-            client.answer_last(last_word);
+        if let Some(last_event) = last_event {
+            client.answer_last(last_event);
         }
         if has_more {
             EventEnd::Again

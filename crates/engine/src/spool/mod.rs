@@ -7,7 +7,7 @@ mod spooled;
 mod spooler;
 mod totals;
 
-pub(crate) use pressure::{GivesWay, Pace, Relief, Slowness, Verdict, GRACE};
+pub(crate) use pressure::{Decision, GivesWay, ReadRate, Relief, Slowness, GRACE};
 pub(crate) use spooled::Spooled;
 pub(crate) use spooler::Upload;
 pub(crate) use totals::{Charge, Claim};
@@ -116,7 +116,7 @@ impl Spool {
         if self.has_its_files(budget) {
             return Err(Errno::MFILE.into());
         }
-        let permit = self.descriptors.for_file().ok_or(Errno::MFILE)?.of_session(budget);
+        let permit = self.descriptors.for_file().ok_or(Errno::MFILE)?.with_budget(budget);
         let file = tempfile::tempfile_in(&self.directory)?;
         Ok(Arc::new(Counted::new(file, permit)))
     }

@@ -95,7 +95,7 @@ const LATELY: Duration = Duration::from_millis(500);
 /// Speed of a client whose socket is full. The kernel's buffer grows at first, whatever the client does, so only what was
 /// taken lately says something about the client.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Pace(Option<Full>);
+pub(crate) struct ReadRate(Option<Full>);
 
 #[derive(Clone, Copy, Debug)]
 struct Full {
@@ -107,7 +107,7 @@ struct Full {
     latest: (Millis, u64),
 }
 
-impl Pace {
+impl ReadRate {
     /// The client is behind since then, if that was not noted before.
     pub(crate) fn begin(&mut self, since: Millis, progress: u64) {
         self.full(since, progress);
@@ -149,7 +149,7 @@ impl Pace {
 
 /// What a thread that finds no memory should do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Verdict {
+pub(crate) enum Decision {
     /// Wait in line.
     Wait,
     /// A client was aborted: there is memory now, or soon.
@@ -175,7 +175,7 @@ impl Spool {
 pub(crate) trait Relief: Send + Sync {
     /// Called repeatedly by a thread that finds no memory for a response: aborts the slowest reader if requests have
     /// waited for such threads. `own`: how slow the client of this thread is.
-    fn relieve(&self, own: Option<Slowness>) -> Verdict;
+    fn relieve(&self, own: Option<Slowness>) -> Decision;
 }
 
 #[cfg(test)]
@@ -219,15 +219,15 @@ mod tests {
 
     #[test]
     fn a_client_that_took_much_at_first_and_then_nothing_is_slow() {
-        let mut pace = Pace::default();
-        pace.note_full(at(0), 5_000);
-        pace.note_full(at(10), 40_000);
-        let is_slow = |pace: &Pace, now| {
-            let slowness = pace.slowness(at(now), 40_000, 60_000).expect("it was full");
+        let mut read_rate = ReadRate::default();
+        read_rate.note_full(at(0), 5_000);
+        read_rate.note_full(at(10), 40_000);
+        let is_slow = |read_rate: &ReadRate, now| {
+            let slowness = read_rate.slowness(at(now), 40_000, 60_000).expect("it was full");
             slowness.is_too_much(milliseconds(30_000))
         };
-        assert!(!is_slow(&pace, 500));
-        assert!(is_slow(&pace, 510));
+        assert!(!is_slow(&read_rate, 500));
+        assert!(is_slow(&read_rate, 510));
     }
 
     #[test]

@@ -10,7 +10,7 @@ use crate::clock::Millis;
 use crate::limits::descriptors::Counted;
 use crate::observe::excess::About;
 use crate::transport::SCRATCH_BYTES;
-use crate::work_queue::{Turn, LOOK};
+use crate::work_queue::{Item, LOOK};
 use crate::worker::Worker;
 use std::fs::File;
 use std::sync::{Arc, Weak};
@@ -92,16 +92,16 @@ impl Spool {
             let next = self.tasks.next(if may_recede { LOOK_AT_MEMORY } else { LOOK });
             let Some(worker) = worker.upgrade() else { return };
             match next {
-                Turn::Of(Task::Response(spooled)) => {
+                Item::Next(Task::Response(spooled)) => {
                     worker.guard("the spooler", || self.move_parts(&spooled, &worker));
                 }
-                Turn::Of(Task::Upload(upload)) => {
+                Item::Next(Task::Upload(upload)) => {
                     worker.guard("the spooler", || upload.store(&mut scratch));
                 }
-                Turn::Of(Task::Discard(file, length)) => self.close_file(file, length),
-                Turn::Idle if self.totals.has_receded() => (self.trim)(),
-                Turn::Idle => {}
-                Turn::Over => return,
+                Item::Next(Task::Discard(file, length)) => self.close_file(file, length),
+                Item::Idle if self.totals.has_receded() => (self.trim)(),
+                Item::Idle => {}
+                Item::Stopped => return,
             }
         }
     }

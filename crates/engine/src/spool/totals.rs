@@ -29,7 +29,7 @@ pub(crate) struct Totals {
 struct Books {
     memory: u64,
     disk: u64,
-    line: VecDeque<Arc<Ticket>>,
+    queue: VecDeque<Arc<Ticket>>,
     /// Most memory that was taken since some was last returned to the system.
     peak: u64,
 }
@@ -72,7 +72,7 @@ impl Totals {
     /// when it is in use ([`Totals::count_memory`]).
     pub(crate) fn take_memory(self: &Arc<Self>, bytes: u64, budget: Option<&Arc<Budget>>) -> Option<Charge> {
         let mut books = self.books.lock();
-        (books.line.is_empty() && self.fits(&books, bytes)).then(|| self.charge(&mut books, bytes, budget))
+        (books.queue.is_empty() && self.fits(&books, bytes)).then(|| self.charge(&mut books, bytes, budget))
     }
 
     /// Counts memory that is in use already.
@@ -109,7 +109,7 @@ impl Totals {
             signal: eventfd(0, flags).ok().map(Arc::new),
         });
         let mut books = self.books.lock();
-        books.line.push_back(Arc::clone(&ticket));
+        books.queue.push_back(Arc::clone(&ticket));
         self.serve_line(&mut books);
         Claim {
             totals: Arc::clone(self),
@@ -165,14 +165,14 @@ impl Totals {
 
     /// Grants memory to those in line, in order, as far as it goes.
     fn serve_line(&self, books: &mut Books) {
-        while let Some(ticket) = books.line.front().filter(|ticket| self.fits(books, ticket.bytes)) {
+        while let Some(ticket) = books.queue.front().filter(|ticket| self.fits(books, ticket.bytes)) {
             let ticket = Arc::clone(ticket);
             self.change(books, |memory| memory + ticket.bytes);
             ticket.is_granted.store(true, SeqCst);
             if let Some(signal) = &ticket.signal {
                 let _ = rustix::io::write(signal, &1u64.to_ne_bytes());
             }
-            books.line.pop_front();
+            books.queue.pop_front();
         }
     }
 
@@ -245,7 +245,7 @@ impl Claim {
 impl Drop for Claim {
     fn drop(&mut self) {
         let mut books = self.totals.books.lock();
-        books.line.retain(|ticket| !Arc::ptr_eq(ticket, &self.ticket));
+        books.queue.retain(|ticket| !Arc::ptr_eq(ticket, &self.ticket));
         if self.ticket.is_granted.swap(false, SeqCst) {
             self.totals.change(&mut books, |memory| memory - self.ticket.bytes);
         }

@@ -134,8 +134,8 @@ fn shake_hands(
     };
     let (mut ours, mut theirs) = (Ok(()), Ok(()));
     for _ in 0..8 {
-        theirs = theirs.and(hand_over(&mut server, &mut client));
-        ours = ours.and(hand_over(&mut client, &mut server));
+        theirs = theirs.and(transmit(&mut server, &mut client));
+        ours = ours.and(transmit(&mut client, &mut server));
     }
     (ours.map(|()| server), theirs.map(|()| client))
 }
@@ -155,7 +155,7 @@ fn accept(tls: &Tls, client: &mut ClientConnection) -> Result<ServerConnection, 
 }
 
 /// What one side has to send goes to the other one; returns what that says against it first.
-fn hand_over<A, B, C, D>(from: &mut A, to: &mut B) -> Result<(), Error>
+fn transmit<A, B, C, D>(from: &mut A, to: &mut B) -> Result<(), Error>
 where
     A: DerefMut<Target = ConnectionCommon<C>>,
     B: DerefMut<Target = ConnectionCommon<D>>,
