@@ -1,11 +1,11 @@
-//! Work that moves between workers: `requests.rs` has requests that come from other workers and go to them, `relays.rs`
-//! requests of connections that have to stay, `connections.rs` connections without a request, in a drain.
+//! Work that moves between workers: requests with their connections (`requests.rs`), requests of connections that have to
+//! stay (`relays.rs`), and connections without a request, in a drain (`connections.rs`).
 //!
 //! ```text
-//!   transfers ──▶ relays ──▶ departure        (to other workers)
+//!   requests ──▶ relays ──▶ outgoing          (to other workers)
 //!       │
-//!       ├──▶ arrivals ◀── handoff             (from other workers)
-//!       └──▶ admission ◀────┘                 (may they come?)
+//!       ├──▶ incoming ◀── connections         (from other workers)
+//!       └──▶ admission ◀────┘                 (decides if they may come)
 //! ```
 
 mod admission;
