@@ -1,4 +1,5 @@
-//! The end of a session for its engine: its place is given up, its end counted and logged, and it is forgotten.
+//! The end of an HTTP/2 connection for its engine: gives its slot back, counts and logs the end, and forgets the
+//! connection.
 
 use super::connection::{End, Http2Connection};
 use super::connections::Http2Connections;
@@ -10,7 +11,7 @@ use fairlead_wire::http2::Flood;
 use std::sync::atomic::Ordering::Relaxed;
 
 impl Http2Connections {
-    /// Forgets a session that has ended, once all its streams know of it.
+    /// Forgets an HTTP/2 connection that has ended, once all its streams know of the end.
     pub(crate) fn forget_if_over(&self, connection: &Http2Connection, worker: &Worker) {
         if !connection.is_over() {
             return;
@@ -24,7 +25,7 @@ impl Http2Connections {
     }
 }
 
-/// Gives up the place of a session that has ended, and logs why it has if that is of interest.
+/// Gives back the slot of an HTTP/2 connection that has ended, and logs an unusual reason.
 fn close_for_engine(connection: &Http2Connection, mut place: Place, end: End, worker: &Worker) {
     let counters = worker.counters();
     connection.queue.clear();
@@ -33,11 +34,11 @@ fn close_for_engine(connection: &Http2Connection, mut place: Place, end: End, wo
         End::Usual | End::Idle => None,
         End::Flood(flood) => {
             count_flood(counters, flood);
-            Some(format!("{}: closed 11", flood.name()))
+            Some(format!("{} (ENHANCE_YOUR_CALM)", flood.name()))
         }
         End::Violation(reason) => {
             counters.http2_violations.fetch_add(1, Relaxed);
-            Some(format!("{}: closed {}", reason.description(), u32::from(reason)))
+            Some(format!("{} ({reason:?})", reason.description()))
         }
         End::GaveWay => {
             counters.http2_slow.fetch_add(1, Relaxed);
@@ -47,7 +48,7 @@ fn close_for_engine(connection: &Http2Connection, mut place: Place, end: End, wo
         End::Slow => {
             counters.http2_slow.fetch_add(1, Relaxed);
             place.reset();
-            Some("it takes or sends too little: closed 11".to_string())
+            Some("it takes or sends too little (ENHANCE_YOUR_CALM)".to_string())
         }
     };
     if let Some(why) = why {
@@ -56,7 +57,7 @@ fn close_for_engine(connection: &Http2Connection, mut place: Place, end: End, wo
         log.about_peer(
             About::Http2,
             peers.client(),
-            format_args!("ended HTTP/2 with {peers} ({why})"),
+            format_args!("closed HTTP/2 connection from {peers}: {why}"),
         );
     }
     drop(place);

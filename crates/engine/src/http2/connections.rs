@@ -1,4 +1,5 @@
-//! The sessions of an engine. A session's key is also its poller token: that of its connection, with a bit.
+//! The HTTP/2 connections of an engine. The key of such a connection, which is also its poller token, is the key of the
+//! connection below with one more bit.
 
 use super::connection::{Http2Connection, Shared};
 use crate::clock::{AtomicMillis, Millis};
@@ -10,18 +11,19 @@ use std::sync::atomic::Ordering::SeqCst;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Set in the keys of sessions, and in no key of a connection or a client: the second highest bit of an index.
+/// Set in the keys of HTTP/2 connections, and in no other key of a connection or a client: the second highest bit of an
+/// index.
 const SESSION: u64 = 1 << 30;
 
-/// Minimum time between two checks of all sessions.
+/// Minimum time between two checks of all HTTP/2 connections.
 const STEP: Duration = Duration::from_millis(250);
 
-/// Whether a poller token belongs to a session, if it does not belong to a client.
+/// Returns true if a poller token, which does not belong to a client, belongs to an HTTP/2 connection.
 pub(crate) fn is_http2(token: u64) -> bool {
     token & SESSION != 0
 }
 
-/// The key of a session over the connection with that key.
+/// The key of HTTP/2 over the connection with this key.
 pub(crate) fn http2_key(connection: Key) -> Key {
     connection | SESSION
 }
@@ -30,7 +32,7 @@ pub(crate) fn http2_key(connection: Key) -> Key {
 pub(crate) struct Http2Connections {
     all: Mutex<HashMap<Key, Arc<Http2Connection>>>,
     shared: Shared,
-    /// When they were last checked.
+    /// The time of the last check.
     checked: AtomicMillis,
 }
 
@@ -56,22 +58,22 @@ impl Http2Connections {
         self.all.lock().get(&key).cloned()
     }
 
-    /// All of them.
+    /// All HTTP/2 connections.
     pub(crate) fn all(&self) -> Vec<Arc<Http2Connection>> {
         self.all.lock().values().cloned().collect()
     }
 
-    /// What they have in common.
+    /// The state that they share.
     pub(crate) fn shared(&self) -> &Shared {
         &self.shared
     }
 
-    /// Whether [`Http2Connections::to_look_at`] may find some.
+    /// Returns true if [`Http2Connections::to_look_at`] may find some.
     pub(crate) fn is_any_due(&self) -> bool {
         self.shared.is_any_due.load(SeqCst)
     }
 
-    /// Those whose streams have to be looked at without an event of their socket.
+    /// The connections with streams that have to be looked at without an event of the socket.
     pub(crate) fn to_look_at(&self) -> Vec<Arc<Http2Connection>> {
         if !self.shared.is_any_due.swap(false, SeqCst) {
             return Vec::new();
@@ -83,7 +85,7 @@ impl Http2Connections {
             .collect()
     }
 
-    /// Those whose deadline has come, and when to ask again.
+    /// The connections that are past their deadline, and the time of the next check.
     pub(crate) fn expired(&self, now: Millis) -> (Vec<Arc<Http2Connection>>, Millis) {
         let checked = self.checked.load(SeqCst);
         if now - checked < STEP {

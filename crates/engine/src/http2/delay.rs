@@ -1,13 +1,14 @@
-//! Responses that are sent together: while another request of a session is about to run, what `h2` has for the client waits
-//! for the response to that one, because each send costs as much as a short request. It is sent when the thread finds
-//! nothing to run, when the app blocks, after a few responses, or in the next tick of the monitor, a millisecond later.
+//! Responses that are sent together. While another request of an HTTP/2 connection is about to run, `h2` keeps its
+//! output until that request has its response, because each send costs as much as a short request. The output is sent
+//! when the thread finds nothing to run, when the app blocks, after a few responses, or in the next tick of the
+//! monitor, a millisecond later.
 
 use super::connection::Http2Connection;
 use crate::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::{Arc, Weak};
 
-/// The sessions of an engine that have something to send.
+/// The HTTP/2 connections of an engine that have something to send.
 #[derive(Default)]
 pub(crate) struct Delayed {
     is_any: AtomicBool,
@@ -20,7 +21,7 @@ impl Delayed {
         self.is_any.store(true, SeqCst);
     }
 
-    /// Sends it now. One load in the usual case.
+    /// Sends all delayed responses now. Costs one load in the usual case.
     #[inline]
     pub(crate) fn send(&self) {
         if self.is_any.load(SeqCst) {

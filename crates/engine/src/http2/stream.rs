@@ -1,6 +1,6 @@
-//! A stream as a transport for one response. Received: the body of the request. Sent: the head of the response in HTTP/1,
-//! perhaps interim ones before it, and its body as it is. That the response is complete is said by
-//! [`Transport::give_back`]; one that ends without that is reset, so that the client sees that something is missing.
+//! A stream as a transport for one response. Received: the body of the request. Sent: the head of the response in
+//! HTTP/1, possibly interim responses before it, and its body without framing. [`Transport::give_back`] says that the
+//! response is complete; a stream that ends without it is reset, so that the client notices the missing rest.
 
 use super::connection::Http2Connection;
 use super::receiving::Receiving;
@@ -31,22 +31,22 @@ pub(crate) struct StreamSocket {
     receiving: Mutex<Receiving>,
     sending: Mutex<Sending>,
     watched: Mutex<Watched>,
-    /// For a thread that waits for what [`Watched::signalled`] says.
+    /// Wakes a thread that waits for the events in [`Watched::signalled`].
     signal: OnceLock<OwnedFd>,
-    /// Whether the request was HEAD, so that no response has a body.
+    /// The request was HEAD, so no response has a body.
     is_head_request: bool,
-    /// Whether the app has it.
+    /// The app has hijacked the stream.
     is_hijacked: AtomicBool,
 }
 
-/// What somebody waits for.
+/// The events that a thread or the poller waits for.
 struct Watched {
     key: Option<Key>,
     reads: bool,
     writes: bool,
-    /// Whether the end of the stream was told.
+    /// The end of the stream was reported.
     is_told: bool,
-    /// What the signal is for.
+    /// The events that the signal is for.
     signalled: PollFlags,
 }
 
@@ -62,7 +62,7 @@ impl Default for Watched {
     }
 }
 
-/// For questions to `h2` whose answer is asked for again when the session has moved.
+/// A context for polls of `h2` that are repeated when the connection has made progress, so that no waker is needed.
 pub(super) fn context() -> Context<'static> {
     Context::from_waker(Waker::noop())
 }
@@ -87,12 +87,12 @@ impl StreamSocket {
         })
     }
 
-    /// Its number in the session.
+    /// Its number in the HTTP/2 connection.
     pub(super) fn id(&self) -> u32 {
         self.sending.lock().id()
     }
 
-    /// What has happened that somebody waits for. Tells a thread that waits, too.
+    /// Returns the event that the poller waits for, if it has happened. Also wakes a thread that waits.
     pub(super) fn due(&self) -> Option<(Key, Happened)> {
         let mut watched = self.watched.lock();
         let (is_gone, has_room) = self.state();
@@ -115,14 +115,14 @@ impl StreamSocket {
         (happened.readable || happened.writable).then_some((key, happened))
     }
 
-    /// Whether the stream was reset or the session has ended, and whether it takes something to send.
+    /// Returns two flags: the stream was reset or the connection has ended; and the stream takes bytes to send.
     fn state(&self) -> (bool, bool) {
         let mut sending = self.sending.lock();
         let is_gone = self.connection.is_over() || sending.is_reset();
         (is_gone, sending.body.is_none() || sending.room(&self.connection, 1) > 0)
     }
 
-    /// Why nothing was taken: the client has reset the stream or is gone, or there is no room.
+    /// The reason why nothing was taken: the client has reset the stream or is gone, or there is no room.
     fn why_nothing(&self) -> Errno {
         match self.state() {
             (true, _) => Errno::PIPE,
@@ -164,7 +164,7 @@ impl std::fmt::Debug for StreamSocket {
     }
 }
 
-/// That of the connection, which many streams share. See [`Transport::signal`] for one of its own.
+/// The descriptor of the connection, which many streams share. [`Transport::signal`] returns one for this stream alone.
 impl AsFd for StreamSocket {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.connection.transport().as_fd()
@@ -205,7 +205,7 @@ impl Transport for StreamSocket {
             return Err(Errno::PIPE);
         }
         let has_ended = sending.has_ended;
-        // What follows at once may only follow when this has left.
+        // More bytes follow at once, but there is room for them only when these have been sent.
         let is_full = more && sending.body.is_some() && sending.room(&self.connection, 1) == 0;
         drop(sending);
         if has_ended {
@@ -326,7 +326,7 @@ impl Transport for StreamSocket {
         if let Some(me) = self.me.upgrade() {
             self.connection.watch(me);
         }
-        // It may have happened before it was watched.
+        // The event may have happened before it was watched.
         let _ = self.due();
         (signal.as_fd(), PollFlags::IN)
     }
@@ -354,7 +354,7 @@ impl OwnEvents for StreamSocket {
         if was_watched || signal.is_some() {
             self.connection.unwatch(self.id());
         }
-        // Whoever polls that by now, asks anew.
+        // A concurrent poller checks again.
         if let Some(signal) = signal {
             let _ = io::write(signal, &1u64.to_ne_bytes());
         }

@@ -1,4 +1,5 @@
-//! The flow of what a client sends to the app: stopped while the app does not keep up, and continued when there is room.
+//! Flow control of a client's messages to the app: reading stops while the app does not keep up, and continues when
+//! there is room.
 
 use super::client::{Client, Events};
 use super::ending::EndState;
@@ -23,7 +24,8 @@ const PAUSED: u8 = 2;
 ///     ▼ │ pause                        ▼ │ pause
 ///   Paused ◀───────────────────────▶ PausedBehind   they are decoded when the pause ends
 /// ```
-/// The poller, which has the reader, moves to the right and back. Any thread that has the outbox moves down and up.
+/// The poller, which has locked the reader, moves to the right and back. Any thread that has locked the outbox moves
+/// down and up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Reading {
     /// All bytes that were read are decoded.
@@ -48,7 +50,7 @@ impl Reading {
 #[derive(Default)]
 pub(super) struct Backpressure {
     state: AtomicU8,
-    /// The client is in the line for room in all inboxes together.
+    /// The client is in the queue for room in all inboxes together.
     is_in_line: AtomicBool,
 }
 
@@ -70,7 +72,7 @@ impl Backpressure {
         self.state.fetch_or(PAUSED, SeqCst);
     }
 
-    /// Ends a pause. True if there are undecoded bytes, which the poller decodes now.
+    /// Ends a pause. Returns true if there are undecoded bytes, which the poller decodes now.
     fn resume(&self) -> bool {
         matches!(
             Reading::of(self.state.fetch_and(!PAUSED, SeqCst)),
@@ -78,7 +80,7 @@ impl Backpressure {
         )
     }
 
-    /// Bytes are left. True if the poller decodes them now; otherwise it does so after the pause.
+    /// Notes that bytes are left. Returns true if the poller decodes them now; otherwise it does so after the pause.
     fn fall_behind(&self) -> bool {
         matches!(
             Reading::of(self.state.fetch_or(BEHIND, SeqCst)),
@@ -86,12 +88,12 @@ impl Backpressure {
         )
     }
 
-    /// All bytes are decoded, or are about to be.
+    /// Notes that all bytes are decoded, or are about to be.
     pub(super) fn catch_up(&self) {
         self.state.fetch_and(!BEHIND, SeqCst);
     }
 
-    /// True if the client was not in the line.
+    /// Returns true if the client was not in the queue.
     fn join_queue(&self) -> bool {
         !self.is_in_line.swap(true, SeqCst)
     }
@@ -102,12 +104,12 @@ impl Backpressure {
 }
 
 impl Client {
-    /// Whether messages go to the app.
+    /// Returns true if messages go to the app.
     pub(super) fn keeps_messages(&self) -> bool {
         self.wants(Events::MESSAGE) && self.state() == EndState::Open
     }
 
-    /// How much may still wait for the app.
+    /// The bytes and events that may still wait for the app.
     pub(super) fn room(&self, realtime: &Realtime) -> Room {
         let own = self.inbox.lock().room(realtime.worker.config.client_pending_bytes);
         Room {
@@ -143,7 +145,7 @@ impl Client {
         }
         let mut outbox = self.outbox.lock();
         let is_behind = self.backpressure.resume();
-        // What the peer has sent during the pause has not been read yet.
+        // Bytes that the peer has sent during the pause have not been read yet.
         let now = Millis::now();
         self.keep_alive.hear(now);
         self.message_due.resume(now);
@@ -155,15 +157,15 @@ impl Client {
         }
     }
 
-    /// Something is left for which the poller sees no event. It is decoded in the next turn, or, if the client is paused,
-    /// when it is resumed.
+    /// Notes that bytes are left for which the poller sees no event. They are decoded in the next turn, or, if the
+    /// client is paused, when it is resumed.
     pub(super) fn stay_behind(&self, realtime: &Realtime) {
         if self.backpressure.fall_behind() {
             self.read_on(realtime);
         }
     }
 
-    /// Lets the poller decode what is left of a read.
+    /// Lets the poller decode the rest of a read.
     fn read_on(&self, realtime: &Realtime) {
         if let Some(client) = self.me.upgrade() {
             realtime.intake.read_on(client, &realtime.worker.poller);
@@ -178,7 +180,7 @@ impl Client {
         }
     }
 
-    /// The client leaves the line, because it is read again.
+    /// Removes the client from the queue, because it is read again.
     pub(super) fn leave_queue(&self) {
         self.backpressure.leave_queue();
     }

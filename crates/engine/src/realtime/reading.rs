@@ -1,5 +1,5 @@
-//! Reads what a client sends: messages for the app, control frames that are answered at once, and the close frame or
-//! protocol violation that ends the connection. Of clients that send nothing only the end of their input counts.
+//! Reads the input of a client: messages for the app, control frames with an immediate reply, and the close frame or
+//! protocol violation that ends the connection. For clients that send nothing, only the end of their input counts.
 
 use super::client::Client;
 use super::encoding;
@@ -14,8 +14,8 @@ use rustix::io::Errno;
 use std::sync::Arc;
 
 impl Client {
-    /// The socket is readable, or there are undecoded bytes: decodes them and reads more. Called only by the poller.
-    /// True if the client has to be put into the ready queue.
+    /// Decodes bytes that are left, and reads more, because the socket is readable or there are undecoded bytes. Called
+    /// only by the poller. Returns true if the client has to be put into the ready queue.
     pub(crate) fn read(&self, scratch: &mut [u8], realtime: &Realtime, now: Millis) -> bool {
         let mut schedule = false;
         let mut turn = ReadTurn::default();
@@ -77,7 +77,7 @@ impl Client {
         self.take_in_read(&mut reader, bytes, &mut ReadTurn::default(), realtime, Millis::now())
     }
 
-    /// The poller reads from now on, unless the app has enough to do already.
+    /// Makes the poller read from now on, unless the app has enough to do already.
     pub(super) fn start_reading(&self, realtime: &Realtime) {
         let mut outbox = self.outbox.lock();
         outbox.reads = !self.backpressure.is_paused();
@@ -93,7 +93,7 @@ impl Client {
         }
     }
 
-    /// Decodes what was just read, and keeps the rest.
+    /// Decodes the bytes of a read, and keeps the rest.
     fn take_in_read(
         &self,
         reader: &mut Reader,
@@ -110,7 +110,7 @@ impl Client {
         schedule
     }
 
-    /// Decodes what an earlier turn has left.
+    /// Decodes bytes that an earlier turn has left.
     fn take_in_rest(&self, reader: &mut Reader, turn: &mut ReadTurn, realtime: &Realtime, now: Millis) -> bool {
         let mut rest = reader.take_rest();
         self.backpressure.catch_up();
@@ -123,8 +123,8 @@ impl Client {
         schedule
     }
 
-    /// Decodes as much as may wait for the app and fits into one turn. Returns whether the client has to be put into
-    /// the ready queue, and how many bytes were decoded.
+    /// Decodes as much as may wait for the app and fits into one turn. Returns true if the client has to be put into
+    /// the ready queue, and the number of decoded bytes.
     fn take_in(
         &self,
         reader: &mut Reader,
@@ -154,7 +154,7 @@ impl Client {
         }
     }
 
-    /// Handles what was decoded, and the failure, if any. Returns whether the client has to be put into the ready queue.
+    /// Handles decoded frames, and the failure, if any. Returns true if the client has to be put into the ready queue.
     fn pass_on(&self, reader: &mut Reader, decoded: Decoded, realtime: &Realtime, now: Millis) -> bool {
         let Decoded {
             messages,
@@ -199,7 +199,7 @@ impl Client {
         schedule
     }
 
-    /// Answers a ping at once.
+    /// Replies to a ping at once.
     ///
     /// # Errors
     /// If the peer sends too many control frames.
@@ -221,7 +221,7 @@ impl Client {
         }
     }
 
-    /// Answers a last word after all earlier messages.
+    /// Replies to a last word after all earlier messages.
     fn receive_last(&self, last_event: LastEvent) {
         let waits = self.state() == EndState::Open && self.inbox.lock().put_off(last_event);
         if !waits {
@@ -229,13 +229,14 @@ impl Client {
         }
     }
 
-    /// Gives the memory of its incomplete message back, and ends the client. False if it has none, or is being read.
+    /// Gives back the memory of its incomplete message, and ends the client. Returns false if it has none, or is being
+    /// read.
     pub(crate) fn give_message_up(&self) -> bool {
         self.drop_message(NO_MEMORY)
     }
 
-    /// As [`Client::give_message_up`], for another reason. The reader of another client may be locked by this thread, so
-    /// this must not wait for one.
+    /// Like [`Client::give_message_up`], for another reason. This thread may have locked the reader of another client,
+    /// so this must not wait for a reader.
     pub(super) fn drop_message(&self, failure: Failure) -> bool {
         let Some(mut reader) = self.reader.try_lock() else {
             return false;

@@ -1,4 +1,4 @@
-//! Deadlines of a client: of its end, of a message that is incomplete, of a peer that takes nothing, and of silence.
+//! Deadlines of a client: of its end, of an incomplete message, of a peer that takes nothing, and of silence.
 
 use super::client::{Client, Protocol};
 use super::encoding;
@@ -13,7 +13,7 @@ use fairlead_wire::websocket::Opcode;
 use std::time::Duration;
 
 impl Client {
-    /// Does what is due; returns when to call it again.
+    /// Handles passed deadlines; returns the time of the next call.
     pub(super) fn tick(&self, realtime: &Realtime, now: Millis) -> Millis {
         let mut next = self.look_after_message(realtime, now);
         let mut outbox = self.outbox.lock();
@@ -41,7 +41,7 @@ impl Client {
         }
     }
 
-    /// Ends the client if its message is overdue; returns when to look again.
+    /// Ends the client if its message is overdue; returns the time of the next check.
     fn look_after_message(&self, realtime: &Realtime, now: Millis) -> Millis {
         let grace = realtime.worker.config.body_timeout;
         match self.message_due.get(grace) {
@@ -52,8 +52,8 @@ impl Client {
         }
     }
 
-    /// The poller reports a socket as writable only when a third of its buffer is free, so the client is offered more
-    /// to see whether it takes anything at all.
+    /// Offers the client more bytes, to check if it takes anything at all, because the poller reports a socket as
+    /// writable only when a third of its buffer is free.
     fn offer_again(&self, realtime: &Realtime, outbox: MutexGuard<'_, Outbox>, now: Millis) -> Millis {
         let before = outbox.frames.bytes();
         self.flush_locked(outbox);
@@ -69,7 +69,7 @@ impl Client {
         due.max(now + Duration::from_millis(1))
     }
 
-    /// Sends what keeps a silent client alive; returns when to look again.
+    /// Sends a ping or a comment to keep a silent client alive; returns the time of the next check.
     fn look_after(&self, outbox: MutexGuard<'_, Outbox>, period: Duration, now: Millis) -> Millis {
         match self.protocol() {
             Protocol::Stream { .. } => Millis::NEVER,

@@ -23,14 +23,14 @@ use std::sync::Arc;
 /// Close code of a server that is going away (RFC 6455 §7.4.1).
 pub(super) const GOING_AWAY: u16 = 1001;
 
-/// What follows a turn of a client.
+/// The step after a turn of a client.
 #[derive(Debug)]
 pub(crate) enum EventEnd {
     /// Nothing, until there is another event.
     Nothing,
     /// Another turn: there are more events.
     Again,
-    /// That was the last event, and the client is released. The names of channels of which it was the last subscriber
+    /// This was the last event, and the client is released. Has the names of channels that lost their last subscriber
     /// in this process.
     Gone(Vec<Box<[u8]>>),
 }
@@ -40,12 +40,12 @@ pub(crate) struct Peer<O> {
     pub(crate) address: Option<SocketAddr>,
     /// The flow that its events count for.
     pub(crate) flow: Option<Flow>,
-    /// The owner that it counts for in the totals, if it has that key.
+    /// Returns the owner that it counts for in the totals, given its key.
     pub(crate) owner: O,
 }
 
 impl Realtime {
-    /// A client that is about to begin. Its first event comes when [`Realtime::begin`] is called.
+    /// A client that is about to begin. Its first event follows when [`Realtime::begin`] is called.
     pub(crate) fn new_client(
         &self,
         transport: &Link,
@@ -75,7 +75,7 @@ impl Realtime {
         client
     }
 
-    /// The client takes over the socket of `carrier`: `head` is sent first, and `ahead` was already read from the peer.
+    /// Begins a client over the socket of `carrier`: `head` is sent first, and `ahead` was already read from the peer.
     pub(crate) fn begin(&self, client: &Arc<Client>, carrier: Carrier, head: Vec<u8>, mut ahead: Vec<u8>) {
         client.outbox.lock().carrier = Some(carrier);
         // The first event is added before all others, but runs only when nothing can overtake the head. The poller
@@ -142,7 +142,7 @@ impl Realtime {
         }
     }
 
-    /// Runs the next message of a subscription of the process with `run`; true if there is more.
+    /// Runs the next message of a subscription of the process with `run`. Returns true if there are more messages.
     pub(crate) fn run_published(&self, subscription: &ProcessSubscription, run: impl FnOnce(&Publication)) -> bool {
         if let Some(publication) = subscription.take() {
             run(&publication);
@@ -151,7 +151,7 @@ impl Realtime {
         subscription.end_turn()
     }
 
-    /// Ends every client without its last events: the engine has been stopped.
+    /// Ends every client without its last events, because the engine was stopped.
     pub(crate) fn end_clients(&self) {
         self.clients.all().iter().for_each(|client| self.end_client(client));
     }

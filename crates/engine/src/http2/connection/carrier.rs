@@ -1,4 +1,4 @@
-//! The connection that carries a session: its transport, and its part of what all share. Any thread may use it.
+//! The connection under HTTP/2: its transport, and its part of the shared limits. Any thread may use it.
 
 use crate::clock::Millis;
 use crate::http2::pipe::PipeState;
@@ -17,10 +17,10 @@ pub(super) struct Carrier {
     pub(super) worker: Arc<Worker>,
     pub(super) transport: Link,
     pub(super) pipe: Arc<PipeState>,
-    /// Its part of the totals.
+    /// Its part of the shared limits.
     pub(super) budget: Arc<Budget>,
     pub(super) spool: Arc<Spool>,
-    /// Nothing can be sent or received any more. Set by the thread that has the core.
+    /// Nothing can be sent or received any more. Set by the thread that has locked the core.
     pub(super) is_over: AtomicBool,
 }
 
@@ -29,12 +29,12 @@ impl Carrier {
         self.is_over.load(SeqCst)
     }
 
-    /// Since when the client has taken nothing, if it has something to take.
+    /// The time since when the client has taken nothing, if there is something to take.
     pub(super) fn stuck_since(&self) -> Option<Millis> {
         self.pipe.blocked_since().or_else(|| self.pipe.unsent.since())
     }
 
-    /// Tells the poller what to look for.
+    /// Tells the poller which events to watch for.
     ///
     /// # Errors
     /// If the poller fails.

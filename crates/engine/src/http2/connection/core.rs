@@ -1,7 +1,8 @@
-//! The core of a session: what `h2` knows of it, and how far it is. The thread that has it drives it.
+//! The core of an HTTP/2 connection: the state of `h2`, and the state of the connection. The thread that has locked it
+//! drives it.
 //!
 //! ```text
-//!   Preface ──▶ Open ──▶ Closing (GOAWAY is sent; what still comes is discarded) ──▶ Over
+//!   Preface ──▶ Open ──▶ Closing (GOAWAY is sent; further input is discarded) ─────▶ Over
 //!      └─────────┴── end of input, error ───────────────────────────────────────────────▲
 //! ```
 
@@ -24,23 +25,23 @@ use std::pin::Pin;
 use std::sync::atomic::Ordering::SeqCst;
 use std::task::{Context, Poll};
 
-/// Unsent bytes are counted in steps of this. Fewer bytes are usually sent at once and need no counting.
+/// Unsent bytes are counted in steps of this size. Fewer bytes are usually sent at once and need no counting.
 const COUNTED_BYTES: usize = 16 * 1024;
 
 /// See the head of this file.
 pub(super) struct Core {
     state: State,
-    /// What the poller watches the socket for.
+    /// The events that the poller watches the socket for.
     interest: Interest,
-    /// Whether the client was told that the session ends.
+    /// The client was told that the connection ends.
     is_leaving: bool,
     /// Requests that the poller has not taken yet.
     pub(super) arrivals: Vec<Arrival>,
     pub(super) end: Option<End>,
     place: Option<Place>,
-    /// For the bytes of responses that the client does not take.
+    /// Counts the bytes of responses that the client does not take.
     unsent: Option<Charge>,
-    /// How fast the client takes them, while they count.
+    /// The rate at which the client takes them, while they count.
     read_rate: ReadRate,
 }
 
@@ -58,20 +59,20 @@ enum State {
     Over,
 }
 
-/// Why a session has ended.
+/// The reason why an HTTP/2 connection has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum End {
-    /// Both sides have nothing more to say, or the client is gone.
+    /// Neither side has more to send, or the client is gone.
     Usual,
     /// The client has sent too much of something.
     Flood(Flood),
     /// The client has violated the protocol.
     Violation(Reason),
-    /// It was idle for too long.
+    /// The connection was idle for too long.
     Idle,
-    /// The client took too long for a frame, or takes nothing.
+    /// The client took too long to send a frame, or takes nothing.
     Slow,
-    /// It had the largest share of what all share, and others needed some.
+    /// The connection had the largest share of a shared limit, and other connections needed some.
     GaveWay,
 }
 
@@ -89,17 +90,17 @@ impl Core {
         }
     }
 
-    /// True if `h2` may still be driven.
+    /// Returns true if `h2` may still be driven.
     pub(super) fn is_driven(&self) -> bool {
         matches!(self.state, State::Preface(_) | State::Open(_))
     }
 
-    /// True if all that still comes is discarded.
+    /// Returns true if all further input is discarded.
     pub(super) fn is_closing(&self) -> bool {
         matches!(self.state, State::Closing(_))
     }
 
-    /// Lets `h2` do what it can now. New requests are in [`Core::arrivals`] then.
+    /// Lets `h2` do everything that is possible now. New requests are in [`Core::arrivals`] afterwards.
     pub(super) fn step(&mut self, carrier: &Carrier, context: &mut Context<'_>, now: Millis) {
         if let State::Preface(handshake) = &mut self.state {
             match Pin::new(&mut **handshake).poll(context) {
@@ -118,7 +119,7 @@ impl Core {
         }
     }
 
-    /// `h2` has ended the session.
+    /// Ends the connection because `h2` has ended it.
     fn end_by(&mut self, carrier: &Carrier, error: Option<&h2::Error>, now: Millis) {
         let reason = error
             .filter(|error| !error.is_io() && !error.is_remote())
@@ -136,14 +137,14 @@ impl Core {
         }
     }
 
-    /// Ends the session for that reason. The client is told, if that is possible.
+    /// Ends the connection for a reason, and tells the client if possible.
     pub(super) fn end_with(&mut self, end: End, carrier: &Carrier, context: &mut Context<'_>, now: Millis) {
         self.end = Some(end);
         self.say_goodbye(context);
         self.close(carrier, now);
     }
 
-    /// GOAWAY, as far as the socket takes it at once.
+    /// Sends GOAWAY, as far as the socket takes it at once.
     fn say_goodbye(&mut self, context: &mut Context<'_>) {
         let State::Open(connection) = &mut self.state else {
             return;
@@ -155,7 +156,7 @@ impl Core {
         let _ = connection.poll_closed(context);
     }
 
-    /// Nothing more is sent; what still comes is discarded, so that no reset overtakes what was sent.
+    /// Sends nothing more, and discards further input, so that no reset overtakes the bytes that were sent.
     fn close(&mut self, carrier: &Carrier, now: Millis) {
         self.state = State::Closing(now);
         self.unsent = None;
@@ -171,7 +172,7 @@ impl Core {
         carrier.is_over.store(true, SeqCst);
     }
 
-    /// Tells the client that no further requests are served. False if it was told before.
+    /// Tells the client that no further requests are served. Returns false if it was told before.
     pub(super) fn leave(&mut self, carrier: &Carrier) -> bool {
         if std::mem::replace(&mut self.is_leaving, true) {
             return false;
@@ -184,7 +185,7 @@ impl Core {
         true
     }
 
-    /// Drops what comes after the end.
+    /// Drops input that arrives after the end.
     pub(super) fn discard(&mut self, carrier: &Carrier, scratch: &mut [u8]) {
         for _ in 0..READ_TURN / scratch.len().max(1) {
             match carrier.transport.receive(scratch) {
@@ -195,18 +196,18 @@ impl Core {
         }
     }
 
-    /// After the end: its place, once, and the reason.
+    /// Returns the slot and the reason, once, after the end.
     pub(super) fn close_for_engine(&mut self) -> Option<(Place, End)> {
         let place = self.place.take_if(|_| matches!(self.state, State::Over))?;
         Some((place, self.end.unwrap_or(End::Usual)))
     }
 
-    /// True if its place was given back after the end.
+    /// Returns true if the slot was given back after the end.
     pub(super) fn is_buried(&self) -> bool {
         matches!(self.state, State::Over) && self.place.is_none()
     }
 
-    /// Tells the poller what to look for, and counts what the client does not take.
+    /// Tells the poller which events to watch for, and counts the bytes that the client does not take.
     pub(super) fn watch(&mut self, carrier: &Carrier, streams: &Streams) {
         let interest = self.wanted(carrier);
         if self.interest != interest && self.place.is_some() {
@@ -246,12 +247,12 @@ impl Core {
     /// Returns how slowly the client takes its responses.
     pub(super) fn slowness(&mut self, carrier: &Carrier, now: Millis) -> Option<Slowness> {
         let sent = carrier.pipe.unsent.all_sent();
-        // Nothing has been sent since it has some, or that would be noted.
+        // Nothing has been sent since the budget is in use; otherwise that would be noted.
         self.read_rate.begin(carrier.budget.held_since(Kind::Responses)?, sent);
         self.read_rate.slowness(now, sent, carrier.budget.used(Kind::Responses))
     }
 
-    /// When the session ends, if nothing happens until then.
+    /// The time when the connection ends, if nothing happens until then.
     pub(super) fn deadline(&self, carrier: &Carrier, streams: &Streams) -> Millis {
         let slow = || self.slow_deadline(carrier, streams);
         match self.state {
@@ -262,7 +263,7 @@ impl Core {
         }
     }
 
-    /// When the client has taken too long for a frame, or to take what it has made room for.
+    /// The time when the client has taken too long to send a frame, or to take bytes that its windows admit.
     pub(super) fn slow_deadline(&self, carrier: &Carrier, streams: &Streams) -> Millis {
         let config = &carrier.worker.config;
         let inside = match self.state {

@@ -1,4 +1,4 @@
-//! Drives `h2`: the poller receives and sends, every other thread sends.
+//! Drives `h2`: the poller receives and sends, every other thread only sends.
 
 use super::core::{Core, End};
 use super::{Arrival, Http2Connection, MOST_DELAYED};
@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::task::{Context, Waker};
 
 impl Http2Connection {
-    /// Called by the poller: receives a turn's worth, and sends. Returns the requests that have arrived.
+    /// Receives a turn's worth, and sends. Called by the poller. Returns the requests that have arrived.
     pub(crate) fn pull(&self, scratch: &mut [u8], now: Millis) -> Vec<Arrival> {
         self.with_core(|core| {
             self.carrier.pipe.begin_turn(true);
@@ -23,31 +23,32 @@ impl Http2Connection {
         })
     }
 
-    /// Requests that have arrived while another thread was sending: it may find some that were received before, when
-    /// nothing could be sent.
+    /// Returns the requests that have arrived while another thread was sending. That thread may find requests that were
+    /// received before, when nothing could be sent.
     pub(crate) fn take_arrivals(&self) -> Vec<Arrival> {
         self.with_core(|core| std::mem::take(&mut core.arrivals))
     }
 
-    /// Whether the client has reset a stream since the last call.
+    /// Returns true if the client has reset a stream since the last call.
     pub(crate) fn take_has_reset(&self) -> bool {
         self.carrier.pipe.take_has_reset()
     }
 
-    /// Sends what `h2` has, from any thread. If another thread drives it just now, that thread does it.
+    /// Sends the output of `h2`, from any thread. If another thread is driving it, that thread sends.
     pub(crate) fn push(&self) {
         self.wanted.set();
         self.drive_if_wanted();
     }
 
-    /// As [`Http2Connection::push`], for the end of a response. Perhaps together with the next ones, see `delay.rs`.
+    /// Like [`Http2Connection::push`], for the end of a response, but possibly together with the next responses; see
+    /// `delay.rs`.
     pub(in crate::http2) fn push_soon(&self) {
         if !self.queue.has_turn() || self.delay() >= MOST_DELAYED {
             self.push();
         }
     }
 
-    /// Leaves it to `delay.rs` to send; returns how much was left to it before.
+    /// Leaves the sending to `delay.rs`; returns the number of responses that were left to it before.
     fn delay(&self) -> u32 {
         let before = self.delayed.fetch_add(1, SeqCst);
         if before == 0 {
@@ -56,14 +57,15 @@ impl Http2Connection {
         before
     }
 
-    /// As [`Http2Connection::push`], if `h2` has something to do.
+    /// Like [`Http2Connection::push`], if `h2` has something to do.
     pub(crate) fn push_if_due(&self) {
         if self.wakeup.take() {
             self.push();
         }
     }
 
-    /// Whoever finds the session locked leaves the rest to whoever has locked it: that one looks here afterwards.
+    /// Drives `h2` if the signal is set, unless another thread has locked the connection: that thread checks the signal
+    /// after it unlocks.
     fn drive_if_wanted(&self) {
         if !self.carrier.worker.is_at_home() {
             // A process that the app has forked must not send.
@@ -83,7 +85,7 @@ impl Http2Connection {
         });
     }
 
-    /// Uses the core. Whoever wanted to drive `h2` meanwhile has left it to this thread.
+    /// Uses the core, and afterwards drives `h2` for threads that have found it locked.
     pub(super) fn with_core<T>(&self, code: impl FnOnce(&mut Core) -> T) -> T {
         let result = code(&mut self.core.lock());
         self.drive_if_wanted();
@@ -94,7 +96,7 @@ impl Http2Connection {
     fn drive(&self, core: &mut Core, now: Millis) {
         let waker = self.waker();
         let mut context = Context::from_waker(&waker);
-        // Bounded, so that a client cannot keep the thread by what it makes `h2` do.
+        // Bounded, so that a client cannot occupy the thread with the work that it causes in `h2`.
         for _ in 0..READ_TURN {
             self.wanted.clear();
             self.delayed.store(0, SeqCst);
@@ -109,7 +111,7 @@ impl Http2Connection {
             }
         }
         if self.wakeup.take() {
-            // For itself, or for a response that may wait.
+            // `h2` has more work of its own, or another response that may wait.
             self.delay();
         }
     }
@@ -119,7 +121,7 @@ impl Http2Connection {
         Waker::from(Arc::clone(&self.wakeup))
     }
 
-    /// How slowly the client takes its responses.
+    /// Returns how slowly the client takes its responses.
     pub(crate) fn slowness(&self, now: Millis) -> Option<Slowness> {
         self.with_core(|core| core.slowness(&self.carrier, now))
     }

@@ -1,4 +1,5 @@
-//! The end of a session: because its worker ends, its time is over, or its client has gone too far; and when that is due.
+//! The end of an HTTP/2 connection: because its worker ends, its deadline has passed, or its client has exceeded a
+//! limit. Also computes the deadline.
 
 use super::core::{Core, End};
 use super::Http2Connection;
@@ -7,14 +8,14 @@ use crate::connection::place::Place;
 use std::task::Context;
 
 impl Http2Connection {
-    /// Tells the client that no further requests are served; those that it has sent are.
+    /// Tells the client that no further requests are served; requests that it has sent are still served.
     pub(crate) fn leave(&self) {
         if self.with_core(|core| core.leave(&self.carrier)) {
             self.push();
         }
     }
 
-    /// Ends the session now. The place and the reason are for whoever forgets it.
+    /// Ends the connection now. [`Http2Connection::close_for_engine`] returns the slot and the reason.
     pub(crate) fn end_now(&self, end: End) {
         self.with_core(|core| {
             core.end.get_or_insert(end);
@@ -22,18 +23,18 @@ impl Http2Connection {
         });
     }
 
-    /// After the end: its place, once, and the reason.
+    /// Returns the slot and the reason, once, after the end.
     pub(crate) fn close_for_engine(&self) -> Option<(Place, End)> {
         self.with_core(Core::close_for_engine)
     }
 
-    /// When [`Http2Connection::expire`] has something to do.
+    /// The time when [`Http2Connection::expire`] has something to do.
     pub(crate) fn deadline(&self) -> Millis {
         self.with_core(|core| core.deadline(&self.carrier, &self.streams))
     }
 
-    /// Ends the session, because it has more than others of what is short. Its streams learn of it in the poller's next
-    /// turn; the requests that wait in its line are dropped now.
+    /// Ends the connection, because it has the largest share of a limit that was reached. Its streams learn of the end
+    /// in the poller's next turn; the requests in its queue are dropped now.
     pub(crate) fn give_way(&self, now: Millis) {
         self.with_core(|core| {
             let end = core.end.unwrap_or(End::GaveWay);
@@ -43,7 +44,7 @@ impl Http2Connection {
         self.look_later();
     }
 
-    /// Ends the session if its deadline has come. The client is told, if that is possible.
+    /// Ends the connection if its deadline has passed, and tells the client if possible.
     pub(crate) fn expire(&self, now: Millis) {
         let has_ended = self.with_core(|core| {
             if core.deadline(&self.carrier, &self.streams) > now {
@@ -58,7 +59,7 @@ impl Http2Connection {
             true
         });
         if has_ended {
-            // Its streams learn of it.
+            // Tells its streams.
             self.look_later();
         }
     }
@@ -69,7 +70,7 @@ impl Http2Connection {
         core.watch(&self.carrier, &self.streams);
     }
 
-    /// Whether nothing is left of it to be told to anybody: no streams, and no place.
+    /// Returns true if nothing is left to report: no streams, and no slot.
     pub(crate) fn is_forgettable(&self) -> bool {
         self.with_core(|core| core.is_buried()) && self.streams.count() == 0
     }

@@ -1,8 +1,8 @@
-//! A session: one connection of HTTP/2, and what `h2` knows of it. The poller reads, and takes in new streams. Any thread
-//! may send: it drives `h2`, or leaves that to the thread that does so already ([`Http2Connection::push`]).
+//! An HTTP/2 connection and its state in `h2`. The poller reads, and opens new streams. Any thread may send: it drives
+//! `h2`, or leaves that to the thread that drives it already ([`Http2Connection::push`]).
 //!
-//! Its parts: `carrier.rs` (the connection under it), `core.rs` (`h2`, and how far the session is), `streams.rs`. What is done
-//! with them: `driving.rs`, `opening.rs` (requests become streams), `ending.rs`.
+//! Its parts: `carrier.rs` (the connection below), `core.rs` (`h2` and the state of the connection), `streams.rs`.
+//! Operations on them: `driving.rs`, `opening.rs` (requests become streams), `ending.rs`.
 
 mod carrier;
 mod core;
@@ -40,8 +40,8 @@ use std::sync::{Arc, Weak};
 use std::task::Wake;
 use streams::Streams;
 
-/// Bytes that a client may send of one body, and of all bodies of a connection, before they are taken in. They are the
-/// most that a connection makes this server keep of them, beside what was taken in.
+/// Bytes that a client may send of one body, and of all bodies of a connection, before the server takes them. They
+/// bound the memory that a connection needs, beside the bytes that were taken.
 const STREAM_WINDOW: u32 = 128 * 1024;
 const CONNECTION_WINDOW: u32 = 256 * 1024;
 
@@ -51,11 +51,11 @@ const MOST_DELAYED: u32 = 16;
 /// Most bytes of a response that `h2` keeps.
 const STREAM_BUFFER: usize = 64 * 1024;
 
-/// Bytes that `h2` may keep beside small DATA frames: those of a turn, which [`Http2Connection::gather`] takes out of it, and of
-/// what is read ahead while nothing can be sent.
+/// Bytes that `h2` may need in addition to the bytes of small DATA frames: for the frames of a turn, which
+/// [`Http2Connection::gather`] takes out of it, and for frames that are read ahead while nothing can be sent.
 const DATA_FRAME_BUDGET: usize = 4 << 20;
 
-/// Most requests that are reset before they are taken in: those of a burst, which `Flood::Resets` bounds.
+/// Most requests that are reset before they are accepted: the requests of a burst, which `Flood::Resets` bounds.
 const PENDING_RESETS: usize = 200;
 
 /// See the head of this file.
@@ -63,26 +63,26 @@ pub(crate) struct Http2Connection {
     me: Weak<Http2Connection>,
     carrier: Carrier,
     pub(crate) endpoint: Arc<Endpoint>,
-    /// Who is at the other end, for all requests.
+    /// The peer and its proxy, for all requests.
     pub(crate) peers: Peers,
-    /// The requests of this session that wait for a thread.
+    /// The requests of this connection that wait for a thread.
     pub(crate) queue: Arc<StreamQueue>,
     core: Mutex<Core>,
     wakeup: Arc<Wakeup>,
-    /// Whether somebody wants `h2` to be driven; see [`Http2Connection::push`].
+    /// Set while a thread wants `h2` to be driven; see [`Http2Connection::push`].
     wanted: Signal,
     streams: Streams,
-    /// Responses that wait to be sent with the next one, at least; above 0 the session is one of [`Delayed`].
+    /// Responses that wait to be sent with the next one, at least; above 0 the connection is registered in [`Delayed`].
     delayed: AtomicU32,
-    /// The sessions of the engine with such responses.
+    /// The HTTP/2 connections of the engine with such responses.
     all_delayed: Arc<Delayed>,
 }
 
-/// The connection that becomes a session, and what the session needs of its engine.
+/// The connection that begins to use HTTP/2, and the parts of its engine that it needs.
 pub(crate) struct Beginning {
     pub(crate) place: Place,
     pub(crate) transport: Link,
-    /// Bytes that were received already. They begin with the preface, or the client is about to send it.
+    /// Bytes that were received already. They begin with the preface, unless the client has yet to send it.
     pub(crate) ahead: Vec<u8>,
     pub(crate) endpoint: Arc<Endpoint>,
     pub(crate) peers: Peers,
@@ -90,11 +90,11 @@ pub(crate) struct Beginning {
     pub(crate) worker: Arc<Worker>,
 }
 
-/// What the sessions of an engine have in common.
+/// The state that all HTTP/2 connections of an engine share.
 #[derive(Clone)]
 pub(crate) struct Shared {
     spool: Arc<Spool>,
-    /// Tells the poller that streams have to be looked at.
+    /// Tells the poller that it has to look at streams.
     pub(in crate::http2) is_any_due: Arc<AtomicBool>,
     pub(crate) delayed: Arc<Delayed>,
 }
@@ -141,15 +141,15 @@ pub(crate) struct Arrival {
     pub(crate) respond: SendResponse<Bytes>,
 }
 
-/// What else is known of a request than its head.
+/// Facts about a request, besides its head.
 pub(crate) struct Begun {
     pub(crate) has_body: bool,
-    /// Among those of the same session.
+    /// Priority among the requests of the same connection.
     pub(crate) priority: Priority,
 }
 
 impl Http2Connection {
-    /// A session that takes the place of a connection.
+    /// Creates an HTTP/2 connection, which takes over the slot of a connection.
     pub(crate) fn new(beginning: Beginning, shared: Shared, now: Millis) -> Arc<Http2Connection> {
         let Beginning {
             place,
@@ -206,7 +206,7 @@ impl Http2Connection {
         &self.carrier.budget
     }
 
-    /// Whether nothing can be sent or received any more.
+    /// Returns true if nothing can be sent or received any more.
     pub(crate) fn is_over(&self) -> bool {
         self.carrier.is_over()
     }

@@ -1,4 +1,4 @@
-//! A request that has arrived becomes a stream.
+//! Turns a request that has arrived into a stream.
 
 use super::{Arrival, Begun, Http2Connection};
 use crate::http2::head::{priority, request_head};
@@ -12,8 +12,8 @@ use http::Request;
 use std::sync::Arc;
 
 impl Http2Connection {
-    /// A request as a stream: its transport, its head in HTTP/1, or what is wrong with it, and what else is known. `None` if
-    /// it is refused, because a head of that size is not admitted.
+    /// Opens a stream for a request. Returns its transport; its head in HTTP/1, or the error in it; and other facts.
+    /// Returns `None` if the request is refused, because a head of this size is not admitted.
     pub(crate) fn open_stream(
         self: &Arc<Self>,
         mut arrival: Arrival,
@@ -24,7 +24,7 @@ impl Http2Connection {
         let mut head = Vec::with_capacity(512);
         let written = request_head(&request, &mut head);
         if !is_admitted(head.len()) {
-            // Nothing of it was looked at, so that the client may send it again (RFC 9113 §8.7).
+            // No part of the request was processed, so the client may send it again (RFC 9113 §8.7).
             self.carrier.pipe.refused();
             arrival.respond.send_reset(Reason::REFUSED_STREAM);
             self.push_soon();

@@ -1,4 +1,5 @@
-//! The streams of a session: how many there are, who waits for what of them, and which ones may receive something.
+//! The streams of an HTTP/2 connection: their number, the streams that a thread or the poller waits for, and the
+//! streams that may receive something.
 
 use super::Http2Connection;
 use crate::clock::{AtomicMillis, Millis};
@@ -11,23 +12,23 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Weak};
 
-/// Bytes of responses that a session keeps, of all its streams, while the socket does not take them.
+/// Bytes of responses that an HTTP/2 connection keeps, for all its streams, while the socket does not take them.
 const UNSENT_BYTES: usize = 128 * 1024;
 
 /// See the head of this file.
 pub(super) struct Streams {
-    /// The streams that somebody waits for, by number.
+    /// The streams that a thread or the poller waits for, by number.
     watched: Mutex<HashMap<u32, Arc<StreamSocket>>>,
     /// The streams that may receive something, by number.
     receiving: Mutex<HashMap<u32, Weak<StreamSocket>>>,
     count: AtomicUsize,
-    /// How many of the streams the app has.
+    /// Number of hijacked streams.
     hijacked: AtomicUsize,
-    /// When the session has begun, or its last stream was over.
+    /// The time when the connection began, or when its last stream was over.
     idle_since: AtomicMillis,
     /// Set if streams have to be looked at without an event of the socket; see [`Streams::look_later`].
     looks_later: AtomicBool,
-    /// The same for any session of the engine.
+    /// The same for any HTTP/2 connection of the engine.
     is_any_due: Arc<AtomicBool>,
 }
 
@@ -48,12 +49,12 @@ impl Streams {
         self.count.load(SeqCst)
     }
 
-    /// When the session has begun, or its last stream was over.
+    /// The time when the connection began, or when its last stream was over.
     pub(super) fn idle_since(&self) -> Millis {
         self.idle_since.load(SeqCst)
     }
 
-    /// When the session has been idle for too long. In a drain, streams that the app has taken keep nobody.
+    /// The time when the connection has been idle for too long. In a drain, hijacked streams do not keep it open.
     pub(super) fn idle_deadline(&self, worker: &Worker) -> Millis {
         let count = self.count();
         let idle = match count {
@@ -65,7 +66,7 @@ impl Streams {
         drained.map_or(idle, |end| idle.min(end))
     }
 
-    /// A stream is over. True if it was the last one.
+    /// Removes a stream that is over. Returns true if it was the last one.
     fn leave(&self, was_hijacked: bool) -> bool {
         if was_hijacked {
             self.hijacked.fetch_sub(1, SeqCst);
@@ -77,7 +78,7 @@ impl Streams {
         is_last
     }
 
-    /// A stream that may receive something.
+    /// Adds a stream that may receive something.
     pub(super) fn receive(&self, stream: &Arc<StreamSocket>) {
         self.receiving.lock().insert(stream.id(), Arc::downgrade(stream));
     }
@@ -92,19 +93,19 @@ impl Streams {
         }
     }
 
-    /// True if a thread or the poller waits for one of them.
+    /// Returns true if a thread or the poller waits for one of them.
     pub(super) fn is_any_watched(&self) -> bool {
         !self.watched.lock().is_empty()
     }
 
-    /// Events of the streams that are waited for.
+    /// Events of the streams that a thread or the poller waits for.
     fn due(&self) -> Vec<(Key, Happened)> {
         self.looks_later.store(false, SeqCst);
         let watched = self.watched.lock();
         watched.values().filter_map(|stream| stream.due()).collect()
     }
 
-    /// The poller looks at the streams in its next turn.
+    /// Makes the poller look at the streams in its next turn.
     pub(super) fn look_later(&self, worker: &Worker) {
         self.looks_later.store(true, SeqCst);
         self.is_any_due.store(true, SeqCst);
@@ -114,26 +115,26 @@ impl Streams {
     }
 }
 
-/// For the streams, and for the engine that looks at them.
+/// Methods for the streams, and for the engine that looks at them.
 impl Http2Connection {
-    /// A stream has begun.
+    /// Counts a stream that has begun.
     pub(in crate::http2) fn opened(&self) {
         self.streams.count.fetch_add(1, SeqCst);
         self.carrier.budget.begin_request();
     }
 
-    /// Whether there is only one stream.
+    /// Returns true if there is only one stream.
     pub(crate) fn is_with_one_stream(&self) -> bool {
         self.streams.count() == 1
     }
 
-    /// A stream belongs to the app from now on.
+    /// Counts a stream that the app has hijacked.
     pub(in crate::http2) fn hijacked(&self) {
         self.streams.hijacked.fetch_add(1, SeqCst);
         self.expect_idle();
     }
 
-    /// A stream is over.
+    /// Removes a stream that is over.
     pub(in crate::http2) fn left(&self, was_hijacked: bool) {
         self.carrier.budget.end_request();
         if self.streams.leave(was_hijacked) && self.is_over() {
@@ -147,38 +148,38 @@ impl Http2Connection {
         worker.expect(self.streams.idle_deadline(worker));
     }
 
-    /// Takes what came in small frames out of `h2`. Most of it somebody is about to receive; but a body that waits for
-    /// its file, or messages for a handler that is slow, would cost far more memory there than their bytes.
+    /// Takes the bytes of small frames out of `h2`. Most of them are about to be received. But for a body that waits
+    /// for its file, or for messages to a slow handler, `h2` would need far more memory than their bytes.
     pub(crate) fn gather(&self) {
         self.streams.gather(self.carrier.pipe.take_small());
     }
 
-    /// A stream that could receive something is over.
+    /// Removes a stream that could receive something and is over.
     pub(in crate::http2) fn received(&self, stream: u32) {
         self.streams.receiving.lock().remove(&stream);
     }
 
-    /// How many bytes of responses may be taken now.
+    /// Bytes of responses that may be taken now.
     pub(in crate::http2) fn room(&self) -> usize {
         UNSENT_BYTES.saturating_sub(self.carrier.pipe.unsent.total())
     }
 
-    /// A piece of a response is as small as it is because of a window.
+    /// Notes that a piece of a response is small because of a window.
     pub(in crate::http2) fn cut(&self) {
         self.carrier.pipe.cut();
     }
 
-    /// A stream has given so many, before `h2` has them.
+    /// Counts bytes that a stream has given, before `h2` has them.
     pub(in crate::http2) fn took(&self, stream: u32, bytes: usize) {
         self.carrier.pipe.unsent.add(stream, bytes);
     }
 
-    /// What a stream has given is not sent.
+    /// Forgets the bytes of a stream that will not be sent.
     pub(in crate::http2) fn lost(&self, stream: u32) {
         self.carrier.pipe.unsent.drop_stream(stream);
     }
 
-    /// Somebody waits for something to happen to a stream.
+    /// Adds a stream that a thread or the poller waits for.
     pub(in crate::http2) fn watch(&self, stream: Arc<StreamSocket>) {
         let id = stream.id();
         self.streams.watched.lock().insert(id, stream);
@@ -189,17 +190,17 @@ impl Http2Connection {
         drop(stream);
     }
 
-    /// What has happened to streams that somebody waits for.
+    /// Events of the streams that a thread or the poller waits for.
     pub(crate) fn due(&self) -> Vec<(Key, Happened)> {
         self.streams.due()
     }
 
-    /// The poller looks at the streams in its next turn.
+    /// Makes the poller look at the streams in its next turn.
     pub(crate) fn look_later(&self) {
         self.streams.look_later(&self.carrier.worker);
     }
 
-    /// Whether the streams have to be looked at without an event of the socket.
+    /// Returns true if the streams have to be looked at without an event of the socket.
     pub(crate) fn looks_later(&self) -> bool {
         self.streams.looks_later.load(SeqCst)
     }
