@@ -61,9 +61,9 @@ module Fairlead
     # in requests that still run. Returns false if requests were aborted.
     #
     # +delay+: seconds before the drain in which connections are still accepted, but each response ends its connection. Load
-    # balancers have this time to notice the coming end. +retire+: other workers go on, and get the connections. +ending+: the
+    # balancers have this time to notice the coming end. +migrate+: other workers go on, and get the connections. +ending+: the
     # inodes of the listeners that end with this engine (Listener#ending).
-    def drain(seconds, delay: 0, retire: false, ending: [])
+    def drain(seconds, delay: 0, migrate: false, ending: [])
       return true unless own_process?
 
       @native.end_listeners(ending) if ending.any?
@@ -73,7 +73,7 @@ module Fairlead
       limit = RunningTime::Limit.new(seconds)
       print_backtraces(:always)
       start_shutdown_hooks([seconds, HEAD_START].compact.min)
-      retire ? @native.retire : @native.drain
+      migrate ? @native.drain_and_migrate : @native.drain
       drained = wait_for_requests(limit)
       limit.wait { |rest| @shutdown_hooks.nil? || @shutdown_hooks.join(rest) }
       drained ? @aborts_told = true : force_end

@@ -197,7 +197,7 @@ module Fairlead
            scope: :process, default: false, long_flags: [], valid: [true], invalid: ["maybe"],
            doc: "Gives no warning of hooks that never run because there are no workers."
 
-    option :fair_by, Types::Party.new("WHOM"),
+    option :fair_by, Types::FlowKey.new("WHOM"),
            scope: :engine, default: "connection", valid: ["x-api-key"], invalid: ["x api key"],
            doc: "Between whom the time of the threads is shared out while requests wait. `connection`: requests run in the order in " \
                 "which they arrived. `ip`: those who have used least are next, by the address of the client (as in `REMOTE_ADDR`; 64 bits " \

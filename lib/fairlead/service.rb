@@ -37,7 +37,7 @@ module Fairlead
     def tell_of_unused = @unused.each { |listener| log.listener_unused(listener) }
 
     # Logs the addresses that this process itself has opened.
-    def announce_opened = listeners.reject(&:lent?).each { |listener| log.listening(listener) }
+    def announce_opened = listeners.reject(&:shared?).each { |listener| log.listening(listener) }
 
     # Logs the addresses, once there is an application to serve them.
     def announce = listeners.each { |listener| log.listening(listener) }
@@ -55,7 +55,7 @@ module Fairlead
     def adopt_listeners(ios, bindings = @listeners.map(&:known_as))
       @listeners = Listeners.new(ios.zip(bindings).map do |io, binding|
         io.autoclose = false
-        listener = Listener.adopt(io.fileno, binding, lent: true)
+        listener = Listener.adopt(io.fileno, binding, shared: true)
         claim(listener, binding)
         secured(listener, binding)
       end)

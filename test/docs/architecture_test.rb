@@ -1,11 +1,14 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "support/method_graph"
 require "support/module_graph"
 
 # What docs/architecture.md says of the crates: the modules of the engine and what each of them uses, and that the layers
 # know only those below them.
 class ArchitectureTest < Minitest::Test
+  include Fairlead::Test::Folders
+
   LIST = /^#+ Modules of the engine\n(?:(?!#|```).*\n)*```text\n((?:(?!```).*\n)*)```/
   # Whatever reaches Ruby does so through one of these.
   RUBY = /\A(?:fairlead|magnus.*|rb[-_]sys.*)\z/
@@ -14,6 +17,30 @@ class ArchitectureTest < Minitest::Test
     list = read("docs/architecture.md")[LIST, 1] || flunk("docs/architecture.md does not list the modules of the engine")
 
     assert_empty Fairlead::Test::ModuleGraph.new(File.join(ROOT, "crates/engine/src")).differences(list)
+  end
+
+  # Folder of a crate => the files of one type that may call each other in a circle. The figure of the supervisor may only
+  # fall.
+  LARGEST_CIRCLES = {
+    "crates/wire" => 3, "crates/engine" => 3, "crates/supervisor" => 9, "crates/shared-memory" => 3, "crates/acme" => 3,
+    "crates/load" => 3, "ext/fairlead" => 3
+  }.freeze
+
+  LARGEST_CIRCLES.each do |folder, largest|
+    define_method(:"test_the_files_of_one_type_form_no_large_circle_in_#{folder.tr("/-", "_")}") do
+      circles = Fairlead::Test::MethodGraph.new(File.join(ROOT, folder, "src")).circles
+
+      assert_empty(circles.select { |_, found| found.any? { |circle| circle.size > largest } })
+    end
+  end
+
+  def test_a_circle_of_files_is_found
+    in_folder(
+      "lib.rs" => "mod a;\nmod b;\nmod c;\n",
+      "a.rs" => "pub struct Part;\nimpl Part {\n    fn a(&self) {\n        self.b();\n    }\n}\n",
+      "b.rs" => "impl<'a> super::Part {\n    pub(crate) fn b(&self) {\n        self.c()\n    }\n}\n",
+      "c.rs" => "impl Drop for Part {\n    fn c(&self) {\n        self.a(); // self.d()\n    }\n}\n"
+    ) { |folder| assert_equal({ "Part" => [%w[a.rs b.rs c.rs]] }, Fairlead::Test::MethodGraph.new(folder).circles) }
   end
 
   def test_no_crate_knows_ruby

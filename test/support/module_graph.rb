@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "rust_source"
+require_relative "rust_folder"
 
 module Fairlead
   module Test
@@ -18,18 +18,18 @@ module Fairlead
       # +source+: the folder with the crate's lib.rs.
       def initialize(source)
         @source = source
-        @root = RustSource.new(File.read(File.join(source, "lib.rs")), depth: 0)
+        @folder = RustFolder.new(source)
       end
 
       def modules
-        @modules ||= Dir.children(@source).map { |name| name.delete_suffix(".rs") }.uniq.sort - ["lib"] - @root.test_modules
+        @modules ||= Dir.children(@source).map { |name| name.delete_suffix(".rs") }.uniq.sort - ["lib"] - root.test_modules
       end
 
       # [module, used module] => the files in which it does.
       def edges
-        @edges ||= files.each_with_object(Hash.new { |hash, key| hash[key] = [] }) do |path, edges|
+        @edges ||= @folder.files.each_with_object(Hash.new { |hash, key| hash[key] = [] }) do |path, edges|
           name = module_of(path)
-          source(path).paths.map { |used| target(used) }.uniq.each { |used| edges[[name, used]] << path unless used == name }
+          @folder.source(path).paths.map { |used| target(used) }.uniq.each { |used| edges[[name, used]] << path unless used == name }
         end
       end
 
@@ -51,23 +51,7 @@ module Fairlead
         places.all? && places.first < places.last
       end
 
-      def files
-        paths = Dir.glob("**/*.rs", base: @source).sort - ["lib.rs"]
-        paths.reject { |path| test_files.any? { |file| path.start_with?("#{file}.rs", "#{file}/") } }
-      end
-
-      # Without ".rs": files and folders of modules that are for tests only.
-      def test_files
-        @test_files ||= Dir.glob("**/*.rs", base: @source).flat_map do |path|
-          folder = path.end_with?("/mod.rs", "lib.rs") ? File.dirname(path) : path.delete_suffix(".rs")
-          source(path).test_modules.map { |name| folder == "." ? name : "#{folder}/#{name}" }
-        end
-      end
-
-      def source(path)
-        @sources ||= {}
-        @sources[path] ||= RustSource.new(File.read(File.join(@source, path)), depth: path.delete_suffix("/mod.rs").count("/") + 1)
-      end
+      def root = @folder.source("lib.rs")
 
       def module_of(path) = path.split("/").first.delete_suffix(".rs")
 
@@ -76,7 +60,7 @@ module Fairlead
         first = path.split("::").first
         return first if modules.include?(first)
 
-        @reexports ||= @root.reexports
+        @reexports ||= root.reexports
         @reexports.fetch(first, first).split("::").first
       end
     end

@@ -39,7 +39,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         None,
         Hub::new(None)?,
     )?;
-    engine.start(Box::new(support::NoLock { hands_over: true }))?;
+    engine.start(Box::new(support::NoLock { tells_waits: true }))?;
     println!("listening on http://{address}");
     std::thread::scope(|scope| {
         for _ in 0..threads {

@@ -60,7 +60,7 @@ pub trait App {
 pub trait Lock: Send + Sync {
     /// Whether [`Engine::suspend`](crate::Engine::suspend) and [`Engine::resume`](crate::Engine::resume) are called
     /// when a thread in [`App::call`] begins and ends to wait. If not, the monitor guesses within a millisecond.
-    fn hands_over(&self) -> bool;
+    fn tells_waits(&self) -> bool;
 
     /// How it is used at this moment. `users`: how many threads of the engine run the app or want the lock, for languages
     /// that do not tell who wants it. Called every millisecond while something runs.

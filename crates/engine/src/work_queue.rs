@@ -11,7 +11,7 @@ pub(crate) const LOOK: Duration = Duration::from_secs(60);
 /// The queue of one thread, to which any thread adds.
 #[derive(Debug)]
 pub(crate) struct WorkQueue<T, L = VecDeque<T>> {
-    state: Mutex<State<L>>,
+    state: Mutex<WorkQueueState<L>>,
     wake: Condvar,
     items: PhantomData<fn(T) -> T>,
 }
@@ -38,7 +38,7 @@ impl<T> Line<T> for VecDeque<T> {
 }
 
 #[derive(Debug)]
-struct State<L> {
+struct WorkQueueState<L> {
     turns: L,
     is_stopped: bool,
     is_asleep: bool,
@@ -46,18 +46,18 @@ struct State<L> {
 
 /// What [`WorkQueue::next`] returns.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Turn<T> {
-    Of(T),
+pub(crate) enum Item<T> {
+    Next(T),
     /// No item came in time.
     Idle,
     /// The queue was stopped.
-    Over,
+    Stopped,
 }
 
 impl<T, L: Default> Default for WorkQueue<T, L> {
     fn default() -> Self {
         WorkQueue {
-            state: Mutex::new(State {
+            state: Mutex::new(WorkQueueState {
                 turns: L::default(),
                 is_stopped: false,
                 is_asleep: false,
@@ -102,7 +102,7 @@ impl<T, L: Line<T>> WorkQueue<T, L> {
     }
 
     /// The next item; waits for one, for at most `time`. Only for the thread that owns the queue.
-    pub(crate) fn next(&self, time: Duration) -> Turn<T> {
+    pub(crate) fn next(&self, time: Duration) -> Item<T> {
         let mut state = self.state.lock();
         if state.turns.is_empty() && !state.is_stopped {
             state.is_asleep = true;
@@ -110,9 +110,9 @@ impl<T, L: Line<T>> WorkQueue<T, L> {
             state.is_asleep = false;
         }
         match state.turns.pop() {
-            Some(item) => Turn::Of(item),
-            None if state.is_stopped => Turn::Over,
-            None => Turn::Idle,
+            Some(item) => Item::Next(item),
+            None if state.is_stopped => Item::Stopped,
+            None => Item::Idle,
         }
     }
 }
@@ -132,8 +132,8 @@ mod tests {
             (Ok(()), Ok(()), Ok(()))
         );
         let turns = [queue.next(LONG), queue.next(LONG), queue.next(LONG)];
-        assert_eq!(turns, [Turn::Of(0), Turn::Of(1), Turn::Of(2)]);
-        assert_eq!(queue.next(Duration::ZERO), Turn::Idle);
+        assert_eq!(turns, [Item::Next(0), Item::Next(1), Item::Next(2)]);
+        assert_eq!(queue.next(Duration::ZERO), Item::Idle);
     }
 
     #[test]
@@ -142,7 +142,7 @@ mod tests {
         assert_eq!(queue.push(1), Ok(()));
         assert_eq!(queue.stop(), [1]);
         assert_eq!((queue.push(2), queue.push_front(3)), (Err(2), Err(3)));
-        assert_eq!(queue.next(LONG), Turn::Over);
+        assert_eq!(queue.next(LONG), Item::Stopped);
     }
 
     #[test]
@@ -154,9 +154,9 @@ mod tests {
         let wait_until_asleep = || while !queue.state.lock().is_asleep {};
         wait_until_asleep();
         assert_eq!(queue.push(1), Ok(()));
-        assert_eq!(turns.recv_timeout(LONG), Ok(Turn::Of(1)));
+        assert_eq!(turns.recv_timeout(LONG), Ok(Item::Next(1)));
         wait_until_asleep();
         queue.stop();
-        assert_eq!(turns.recv_timeout(LONG), Ok(Turn::Over));
+        assert_eq!(turns.recv_timeout(LONG), Ok(Item::Stopped));
     }
 }

@@ -30,7 +30,7 @@ pub(crate) struct Worker {
     /// When idle connections are closed, once draining has set that.
     drain_deadline: AtomicMillis,
     /// Whether others are to go on when this worker drains, so that it hands its connections to them.
-    retires: AtomicBool,
+    migrates_connections: AtomicBool,
     /// The inodes of the listeners that end with this worker.
     ending: OnceLock<Box<[u64]>>,
     /// Whether the poller should be woken when a connection is closed.
@@ -72,7 +72,7 @@ impl Worker {
             },
             phase: AtomicU8::new(Lifecycle::Serving as u8),
             drain_deadline: AtomicMillis::new(Millis::NEVER),
-            retires: AtomicBool::new(false),
+            migrates_connections: AtomicBool::new(false),
             ending: OnceLock::new(),
             is_place_wanted: AtomicBool::new(false),
             home: Home::here(),
@@ -126,7 +126,7 @@ impl Worker {
 
     /// Whether each response ends its connection: this worker is about to end, and hands it to nobody.
     pub(crate) fn ends_connections(&self) -> bool {
-        self.is_leaving() && !(self.hands_off() && self.others_have_place())
+        self.is_leaving() && !(self.migrates() && self.others_have_place())
     }
 
     pub(crate) fn is_draining(&self) -> bool {
@@ -143,8 +143,8 @@ impl Worker {
     }
 
     /// Serves only what has arrived, from now on. `retires`: and hands its connections to the workers that go on.
-    pub(crate) fn begin_drain(&self, retires: bool) {
-        self.retires.store(retires, SeqCst);
+    pub(crate) fn begin_drain(&self, migrates_connections: bool) {
+        self.migrates_connections.store(migrates_connections, SeqCst);
         self.counters().serving.store(0, SeqCst);
         self.phase.fetch_max(Lifecycle::Draining as u8, SeqCst);
     }
@@ -161,7 +161,7 @@ impl Worker {
     }
 
     /// Whether this worker drains, and another one can take over its connections.
-    pub(crate) fn hands_off(&self) -> bool {
+    pub(crate) fn migrates(&self) -> bool {
         let others_serve = || {
             self.shared()
                 .is_some_and(|(scoreboard, slot)| scoreboard.others_serve(slot))
@@ -171,7 +171,7 @@ impl Worker {
 
     /// Whether this worker drains while others are to go on.
     pub(crate) fn is_retiring(&self) -> bool {
-        self.is_draining() && !self.is_stopped() && self.retires.load(Relaxed)
+        self.is_draining() && !self.is_stopped() && self.migrates_connections.load(Relaxed)
     }
 
     /// Whether the workers that serve may have more connections.

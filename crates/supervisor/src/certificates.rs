@@ -3,7 +3,7 @@
 //! "Reloaded" is logged when every serving worker has answered. A worker that still has not after [`PATIENCE`] is replaced, if its
 //! spawner has the new ones: a copy of that process has them, too.
 
-use crate::handover::{Luggage, Package};
+use crate::hot_restart_state::{Luggage, Package};
 use crate::machine::{Moment, ProcessId};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -153,7 +153,7 @@ impl Certificates {
     }
 }
 
-/// An offer, for another program of the supervisor. Frozen, as the [`Handover`](crate::handover::Handover) that has it.
+/// An offer, for another program of the supervisor. Frozen, as the [`HotRestartState`](crate::hot_restart_state::HotRestartState) that has it.
 #[derive(Debug, Deserialize, Serialize)]
 pub struct SavedOffer {
     key: Vec<u8>,

@@ -1,6 +1,6 @@
 //! The processes of the server: their links, their ids, and their ends.
 
-use crate::handover::{Luggage, Package, Program};
+use crate::hot_restart_state::{Luggage, Package, Program};
 use crate::link::{Link, Message, Received};
 use crate::machine::{End, FirstSpawner, Generation, Moment, ProcessId};
 use crate::start::Resident;
@@ -228,7 +228,7 @@ impl Child {
     }
 }
 
-/// A process, for another program of the supervisor. Frozen, as the [`Handover`](crate::handover::Handover) that has it.
+/// A process, for another program of the supervisor. Frozen, as the [`HotRestartState`](crate::hot_restart_state::HotRestartState) that has it.
 #[derive(Debug, Deserialize, Serialize)]
 pub struct SavedChild {
     spawner: Option<ProcessId>,

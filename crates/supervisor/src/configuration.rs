@@ -1,6 +1,6 @@
 //! The configuration that a process of the server has reported: its settings, and the descriptors that they name.
 
-use crate::handover::{Luggage, Package};
+use crate::hot_restart_state::{Luggage, Package};
 use crate::listeners::{Identity, Listener};
 use crate::settings::{ListenerSettings, Settings};
 use crate::versions::versions;

@@ -290,11 +290,12 @@ fn inherit(link: &Link, generation: Generation, kind: SpawnKind, from: &Configur
         control.and_then(|control| control.token.clone()).unwrap_or_default(),
     ];
     let fields: Vec<&[u8]> = texts.iter().map(String::as_bytes).collect();
-    link.send("inherit", &fields, &memory.descriptors()) && from.listeners.chunks(PART).all(|part| lend(link, part))
+    link.send("inherit", &fields, &memory.descriptors())
+        && from.listeners.chunks(PART).all(|part| send_listeners(link, part))
 }
 
 /// Sends listeners, each with its binding.
-fn lend(link: &Link, listeners: &[Listener]) -> bool {
+fn send_listeners(link: &Link, listeners: &[Listener]) -> bool {
     let bindings: Vec<&[u8]> = listeners
         .iter()
         .map(|listener| listener.settings.binding.bytes())
@@ -320,7 +321,7 @@ mod tests {
 
     /// Any settings.
     fn configuration() -> Configuration {
-        let settings = serde_json::from_str(include_str!("../tests/handover/settings.json")).expect("settings");
+        let settings = serde_json::from_str(include_str!("../tests/hot_restart/settings.json")).expect("settings");
         Configuration {
             settings,
             listeners: Vec::new(),

@@ -12,7 +12,7 @@ pub mod children;
 pub mod configuration;
 pub mod control;
 pub mod fleet;
-pub mod handover;
+pub mod hot_restart_state;
 pub mod idleness;
 pub mod insistence;
 pub mod link;

@@ -1,6 +1,6 @@
 //! The program: what it begins with, and how it ends.
 
-use crate::handover::{Arrival, Comeback, News};
+use crate::hot_restart_state::{Arrival, Comeback, News};
 use crate::signals::Signals;
 use crate::start::{Beginning, Start};
 use crate::supervisor::{Ended, Supervisor};

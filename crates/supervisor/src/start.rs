@@ -4,7 +4,7 @@
 //! their numbers. The first message has the real standard input.
 
 use crate::configuration::Configuration;
-use crate::handover::{Arrival, Comeback};
+use crate::hot_restart_state::{Arrival, Comeback};
 use crate::link::{Link, Message, Received};
 use crate::settings::SystemText;
 use fairlead_shared_memory::SharedMemory;

@@ -1,6 +1,6 @@
 //! What this program is a version of.
 
-use crate::handover;
+use crate::hot_restart_state;
 use crate::settings::PROTOCOL;
 use fairlead_shared_memory::SharedMemory;
 use std::sync::OnceLock;
@@ -14,7 +14,7 @@ pub struct Versions {
     pub protocol: u32,
     /// Of the shared memory ([`SharedMemory::layout`]).
     pub layout: String,
-    /// Of what one supervisor leaves for another ([`handover::FORMAT`]).
+    /// Of what one supervisor leaves for another ([`hot_restart_state::FORMAT`]).
     pub format: u32,
 }
 
@@ -26,7 +26,7 @@ pub fn versions() -> &'static Versions {
         version: env!("CARGO_PKG_VERSION").into(),
         protocol: PROTOCOL,
         layout: SharedMemory::layout(),
-        format: handover::FORMAT,
+        format: hot_restart_state::FORMAT,
     })
 }
 

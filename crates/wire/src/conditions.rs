@@ -24,7 +24,7 @@ pub struct Validators<'a> {
 
 /// The result of evaluating the conditions of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum Outcome {
     /// Respond as if there were no conditions.
     Proceed,
     /// The client has the current version: 304.
@@ -34,13 +34,13 @@ pub enum Verdict {
 }
 
 /// Evaluates the conditions of a request in the order of RFC 9110 §13.2.2, for a representation that exists and would
-/// be answered with 200. Always [`Verdict::Proceed`] for methods other than GET and HEAD.
+/// be answered with 200. Always [`Outcome::Proceed`] for methods other than GET and HEAD.
 ///
 /// A field with entity tags replaces the one with a date, even if it is invalid (§13.1.3, §13.1.4). If-Range comes
 /// after all others: [`permits_range`].
-pub fn evaluate(head: &Head, bytes: &[u8], validators: &Validators<'_>) -> Verdict {
+pub fn evaluate(head: &Head, bytes: &[u8], validators: &Validators<'_>) -> Outcome {
     if !matches!(head.method.of(bytes), b"GET" | b"HEAD") {
-        return Verdict::Proceed;
+        return Outcome::Proceed;
     }
     let current = validators.etag.and_then(EntityTag::parse);
     let matches = |name, same: fn(EntityTag<'_>, EntityTag<'_>) -> bool| {
@@ -54,12 +54,12 @@ pub fn evaluate(head: &Head, bytes: &[u8], validators: &Validators<'_>) -> Verdi
     };
     let intact = matches(b"if-match", strongly_equal).or_else(|| unmodified_since(b"if-unmodified-since"));
     if intact == Some(false) {
-        return Verdict::Failed;
+        return Outcome::Failed;
     }
     let known = matches(b"if-none-match", weakly_equal).or_else(|| unmodified_since(b"if-modified-since"));
     match known {
-        Some(true) => Verdict::NotModified,
-        _ => Verdict::Proceed,
+        Some(true) => Outcome::NotModified,
+        _ => Outcome::Proceed,
     }
 }
 

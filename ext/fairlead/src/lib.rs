@@ -4,7 +4,7 @@
 //! * `gvl/`: the GVL, who gives it up, and the hook that tells when a thread waits. `protect.rs`: what Ruby raises.
 //! * `rack/`: a request. `app.rs` is the [`fairlead_engine::App`] that calls a Rack application, `request.rs` runs a
 //!   request, `env.rs` and `template.rs` make its env, `response/` writes what the application returns, `hijack.rs`
-//!   gives sockets away, `errors.rs` deals with what was raised. `loan.rs` guards what Ruby objects have of a response.
+//!   gives sockets away, `errors.rs` deals with what was raised. `handle.rs` guards what Ruby objects have of a response.
 //! * `realtime/`: what comes after an upgrade. `client.rs` is `Fairlead::Client`; `events.rs` calls its handler.
 //! * `native/`: what `lib/` calls itself, the engine foremost.
 //! * `objects.rs`: calls of methods. `classes.rs`: classes that the extension needs. `strings.rs`: Strings, and the

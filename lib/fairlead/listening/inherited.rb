@@ -17,10 +17,10 @@ module Fairlead
 
       # The listeners that the supervisor shares: +ios+, and the addresses of +bindings+ in the same order. An empty address is
       # unknown.
-      def lent(ios, bindings)
+      def shared(ios, bindings)
         new(ios.zip(bindings).map do |io, binding|
           io.autoclose = false
-          Listener.adopt(io.fileno, (binding unless binding.empty?), lent: true)
+          Listener.adopt(io.fileno, (binding unless binding.empty?), shared: true)
         end)
       end
 

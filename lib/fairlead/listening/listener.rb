@@ -6,15 +6,15 @@ module Fairlead
     class << self
       # The listener for a descriptor that already listens, from an earlier program of this process or from systemd. Programs
       # that this process starts get neither this listener nor any other. +binding+: the address it was opened for, as it was
-      # written. +kept+, +lent+: as for #kept? and #lent?. Raises BindError if it does not listen.
-      def adopt(descriptor, binding = nil, kept: false, lent: false)
+      # written. +kept+, +shared+: as for #kept? and #shared?. Raises BindError if it does not listen.
+      def adopt(descriptor, binding = nil, kept: false, shared: false)
         socket = Socket.for_fd(descriptor)
         socket.close_on_exec = true
         refuse(descriptor, binding, "it does not listen") unless listening?(socket)
         Binding::Tcp.tune(socket) if socket.local_address.ip?
         address = address_of(socket)
-        file = address[:path] unless kept || lent || address[:path].to_s.start_with?("@")
-        new(socket, address, file: file, binding: binding, kept: kept, lent: lent)
+        file = address[:path] unless kept || shared || address[:path].to_s.start_with?("@")
+        new(socket, address, file: file, binding: binding, kept: kept, shared: shared)
       rescue SystemCallError => e
         refuse(descriptor, binding, Error.reason(e))
       end
@@ -60,13 +60,13 @@ module Fairlead
     attr_reader :tls
 
     # +file+: the path of a Unix socket. #remove deletes it. +kept+: as for #kept?.
-    # +lent+: as for #lent?.
-    def initialize(socket, address, file: nil, binding: nil, kept: false, lent: false)
+    # +shared+: as for #shared?.
+    def initialize(socket, address, file: nil, binding: nil, kept: false, shared: false)
       @socket = socket
       @address = address.freeze
       @binding = binding
       @kept = kept
-      @owner = Process.pid unless lent
+      @owner = Process.pid unless shared
       return unless file
 
       @file = file
@@ -94,7 +94,7 @@ module Fairlead
     def kept? = @kept
 
     # True if another process of the server has opened it, and removes it.
-    def lent? = @owner.nil?
+    def shared? = @owner.nil?
 
     # Notes another address as the address that it was opened for.
     def rename(binding)

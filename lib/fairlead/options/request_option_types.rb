@@ -104,7 +104,7 @@ module Fairlead
       end
 
       # The parties that take turns; the value is the text that the engine reads.
-      class Party < Text
+      class FlowKey < Text
         def expectation = "connection, ip, or the name of a field such as x-api-key"
 
         def parse(value)

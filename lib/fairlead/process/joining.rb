@@ -43,7 +43,7 @@ module Fairlead
       @service = service
       return service.adopt(@descriptors, @bindings, kept: @kept) unless hot?
 
-      inherited = Inherited.lent(@descriptors, @bindings)
+      inherited = Inherited.shared(@descriptors, @bindings)
       yield inherited
       check_pid_file
       service.open(inherited: inherited)

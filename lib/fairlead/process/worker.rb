@@ -83,7 +83,7 @@ module Fairlead
     def act_on(event)
       case event
       when :HEARTBEAT then @shared.beat(@slot)
-      when :TERM then retire
+      when :TERM then migrate
       when :QUIT then stop
       when :HUP then @service.reopen_logs
       when :PWR then Backtraces.print(@service.log)
@@ -93,7 +93,7 @@ module Fairlead
 
     def obey(message)
       case message.kind
-      when :drain then retire
+      when :drain then migrate
       when :end then leave(delay: Float(message.fields.first), ending: message.numbers(1..))
       when :stop then stop
       when :reopen_logs then @service.reopen_logs
@@ -112,14 +112,14 @@ module Fairlead
     end
 
     # Ends while the others go on.
-    def retire
+    def migrate
       @promotion = nil
-      drain(retire: true)
+      drain(migrate: true)
     end
 
     def promote(message)
       @promotion = message unless draining?
-      drain(retire: true)
+      drain(migrate: true)
     end
 
     def supervisor_gone

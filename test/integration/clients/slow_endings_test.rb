@@ -147,7 +147,7 @@ class SlowEndingsTest < Minitest::Test
     end
     web_socket(server)
     ["a stream", "an event stream", "a WebSocket"].each do |kind|
-      server.wait_for_output(/closed #{kind} of 127.0.0.1:\d+ \(it has taken nothing for 1 s\)/)
+      server.wait_for_output(/closed #{kind} of 127.0.0.1:\d+: it has taken nothing for 1 s/)
     end
   ensure
     clients&.each(&:close)
@@ -161,7 +161,7 @@ class SlowEndingsTest < Minitest::Test
     clients.each(&:wait_readable)
     server.stop
 
-    assert_match(/closed an event stream of 127.0.0.1:\d+ \(the server ended before it took \d{7,} bytes\)/, server.stderr)
+    assert_match(/closed an event stream of 127.0.0.1:\d+: the server ended before it took \d{7,} bytes/, server.stderr)
   ensure
     clients&.each(&:close)
   end

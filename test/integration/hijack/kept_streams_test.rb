@@ -208,7 +208,8 @@ class KeptStreamsTest < Minitest::Test
 
   def assert_lost(server)
     wait_until("the line in the log") do
-      server.stderr.match?(/\Aclosed a stream of 127.0.0.1:\d+ \(the application has lost the stream without closing it\)\n\z/)
+      server.stderr.match?(/\Aclosed a stream of 127.0.0.1:\d+: the application has lost the stream without closing it
+\z/)
     end
   end
 

@@ -128,7 +128,7 @@ class TlsListeningTest < Minitest::Test
   def test_what_is_wrong_is_said_in_one_line_at_the_start
     other = Authority.usual.server("localhost", number: 1)
     assert_refused(/the key \S+key\.pem does not belong to the certificate \S+cert\.pem/, files: { "key.pem" => other.key_pem })
-    assert_refused(/cert\.pem: there is no certificate in PEM in it/, files: { "cert.pem" => "nothing" })
+    assert_refused(/cert\.pem: it contains no certificate in PEM/, files: { "cert.pem" => "nothing" })
     assert_refused(/nowhere\.pem: cannot be read \(ENOENT\)/, query: { verify_mode: "peer", ca: "nowhere.pem" })
     assert_refused(/verify_mode=peer needs ca/, query: { verify_mode: "peer" })
     assert_refused(/ssl_cipher_filter: the cipher suites are not chosen/, query: { ssl_cipher_filter: "HIGH" })

@@ -73,11 +73,11 @@ class InheritedTest < Minitest::Test
   def test_a_port_that_the_system_chose_stays_the_same_when_it_is_shared
     binding = "tcp://127.0.0.1:0"
     first = listen(binding, inherited: Inherited.new)
-    second = listen(binding, inherited: Inherited.lent(first.map(&:to_io), [binding]))
+    second = listen(binding, inherited: Inherited.shared(first.map(&:to_io), [binding]))
 
     assert_equal first.ports, second.ports
     assert_equal binding, second.first.binding
-    assert_predicate second.first, :lent?
+    assert_predicate second.first, :shared?
   end
 
   def test_what_nobody_takes_is_closed_and_reported

@@ -73,7 +73,7 @@ class RequestOptionTypesTest < Minitest::Test
   end
 
   def test_parties
-    PARTIES.each { |given, expected| assert_parses(Types::Party.new("WHOM"), given, expected) }
+    PARTIES.each { |given, expected| assert_parses(Types::FlowKey.new("WHOM"), given, expected) }
   end
 
   def test_paths

@@ -1,11 +1,11 @@
-//! The ledger: how long the requests of each party have run, in all workers together, so that a party with connections
+//! The ledger: how long the requests of each flow have run, in all workers together, so that a flow with connections
 //! to several workers has one share and not one of each.
 //!
-//! It holds sums in two rows of buckets; a party has one bucket in each row, and the lower of the two growths counts. So
-//! a party is charged with the time of others only if it meets them in both rows, which happens to one pair in a
+//! It holds sums in two rows of buckets; a flow has one bucket in each row, and the lower of the two growths counts. So
+//! a flow is charged with the time of others only if it meets them in both rows, which happens to one pair in a
 //! million. A worker reads only growth, and what it has added itself does not count for it.
 
-use crate::config::fair_by::{self, Party, Secret};
+use crate::config::fair_by::{self, Flow, Secret};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 const ROWS: usize = 2;
@@ -20,7 +20,7 @@ pub(crate) struct Ledger {
     rows: [[AtomicU64; BUCKETS]; ROWS],
 }
 
-/// What a worker has seen of the sums of a party.
+/// What a worker has seen of the sums of a flow.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Seen([u64; ROWS]);
 
@@ -34,7 +34,7 @@ impl Default for Ledger {
 }
 
 impl Ledger {
-    /// The key by which all workers number parties. The first that asks chooses it.
+    /// The key by which all workers number flows. The first that asks chooses it.
     pub(crate) fn secret(&self) -> Secret {
         let chosen = fair_by::secret();
         std::array::from_fn(|half| {
@@ -45,26 +45,26 @@ impl Ledger {
         })
     }
 
-    fn buckets(&self, party: Party) -> [&AtomicU64; ROWS] {
-        std::array::from_fn(|row| &self.rows[row][(party.0 >> (16 * row)) as usize % BUCKETS])
+    fn buckets(&self, flow: Flow) -> [&AtomicU64; ROWS] {
+        std::array::from_fn(|row| &self.rows[row][(flow.0 >> (16 * row)) as usize % BUCKETS])
     }
 
     /// Forgets what was before: the sums as they are now.
-    pub(crate) fn look(&self, party: Party) -> Seen {
-        Seen(self.buckets(party).map(|bucket| bucket.load(Relaxed)))
+    pub(crate) fn look(&self, flow: Flow) -> Seen {
+        Seen(self.buckets(flow).map(|bucket| bucket.load(Relaxed)))
     }
 
     /// Adds `time`, in nanoseconds, that a request has run here.
-    pub(crate) fn add(&self, party: Party, time: u64, seen: &mut Seen) {
-        for (bucket, seen) in self.buckets(party).into_iter().zip(&mut seen.0) {
+    pub(crate) fn add(&self, flow: Flow, time: u64, seen: &mut Seen) {
+        for (bucket, seen) in self.buckets(flow).into_iter().zip(&mut seen.0) {
             bucket.fetch_add(time, Relaxed);
             *seen = seen.wrapping_add(time);
         }
     }
 
-    /// How long requests of a party have run in other workers since the last look, in nanoseconds.
-    pub(crate) fn elsewhere(&self, party: Party, seen: &mut Seen) -> u64 {
-        let before = std::mem::replace(seen, self.look(party));
+    /// How long requests of a flow have run in other workers since the last look, in nanoseconds.
+    pub(crate) fn elsewhere(&self, flow: Flow, seen: &mut Seen) -> u64 {
+        let before = std::mem::replace(seen, self.look(flow));
         let growth = seen
             .0
             .iter()
@@ -81,24 +81,24 @@ mod tests {
     #[test]
     fn a_worker_sees_what_the_others_add_and_not_what_it_adds_itself() {
         let ledger = Ledger::default();
-        let party = Party(0x0007_0003);
-        let (mut one, mut other) = (ledger.look(party), ledger.look(party));
-        ledger.add(party, 5, &mut one);
-        assert_eq!(ledger.elsewhere(party, &mut one), 0);
-        assert_eq!(ledger.elsewhere(party, &mut other), 5);
-        assert_eq!(ledger.elsewhere(party, &mut other), 0, "only what is new");
-        ledger.add(party, 7, &mut other);
-        ledger.add(party, 1, &mut one);
-        assert_eq!(ledger.elsewhere(party, &mut one), 7);
+        let flow = Flow(0x0007_0003);
+        let (mut one, mut other) = (ledger.look(flow), ledger.look(flow));
+        ledger.add(flow, 5, &mut one);
+        assert_eq!(ledger.elsewhere(flow, &mut one), 0);
+        assert_eq!(ledger.elsewhere(flow, &mut other), 5);
+        assert_eq!(ledger.elsewhere(flow, &mut other), 0, "only what is new");
+        ledger.add(flow, 7, &mut other);
+        ledger.add(flow, 1, &mut one);
+        assert_eq!(ledger.elsewhere(flow, &mut one), 7);
     }
 
     #[test]
-    fn parties_that_meet_in_one_row_do_not_pay_for_each_other() {
+    fn flows_that_meet_in_one_row_do_not_pay_for_each_other() {
         let ledger = Ledger::default();
-        let (party, neighbour) = (Party(0x0007_0003), Party(0x0008_0003));
-        let (mut own, mut theirs) = (ledger.look(party), ledger.look(neighbour));
+        let (flow, neighbour) = (Flow(0x0007_0003), Flow(0x0008_0003));
+        let (mut own, mut theirs) = (ledger.look(flow), ledger.look(neighbour));
         ledger.add(neighbour, 9, &mut theirs);
-        assert_eq!(ledger.elsewhere(party, &mut own), 0);
+        assert_eq!(ledger.elsewhere(flow, &mut own), 0);
     }
 
     #[test]

@@ -1,5 +1,5 @@
 //! What the workers of one server share: the waiting room, through which requests move between them, and the scoreboard
-//! with the statistics and the ledger of what each party has used.
+//! with the statistics and the ledger of what each flow has used.
 
 pub(crate) mod datagrams;
 pub(crate) mod histogram;

@@ -20,7 +20,7 @@ pub struct Scoreboard {
     /// How many requests are in the waiting room.
     pub(crate) attendance: Attendance,
     /// How many connections without a request are there: those that a worker hands off, and none has taken over yet.
-    pub(crate) handed: Attendance,
+    pub(crate) migrating: Attendance,
     /// Requests that were ever put into the waiting room.
     pub moved: AtomicU64,
     /// Requests that stayed with their worker, because the kernel had no room for them.
@@ -31,7 +31,7 @@ pub struct Scoreboard {
     past: Slot,
     /// What session tickets are encrypted with.
     pub ticket_keys: TicketKeys,
-    /// How long the requests of each party have run.
+    /// How long the requests of each flow have run.
     pub(crate) ledger: Ledger,
     /// For processes without a number: the supervisor, and what an app forks.
     others: Slot,
@@ -174,7 +174,7 @@ impl Default for Scoreboard {
     fn default() -> Self {
         Scoreboard {
             attendance: Attendance::default(),
-            handed: Attendance::default(),
+            migrating: Attendance::default(),
             moved: AtomicU64::new(0),
             refused: AtomicU64::new(0),
             mailboxes: AtomicU64::new(0),
@@ -242,15 +242,15 @@ impl Scoreboard {
     }
 
     /// Connections that have been handed off and not yet been taken over. As exact as [`Scoreboard::waiting`].
-    pub fn handed(&self) -> u64 {
-        self.handed.count()
+    pub fn migrating(&self) -> u64 {
+        self.migrating.count()
     }
 
     /// Whether the workers that serve have, together with the waiting room, fewer connections than `most` each.
     pub(crate) fn has_place(&self, most: u64) -> bool {
         let serving = self.slots.iter().filter(|slot| slot.serving.load(Relaxed) == 1);
         let connections = |slot: &Slot| u64::try_from(slot.connections.load(Relaxed)).unwrap_or(0);
-        let (workers, taken) = serving.fold((0u64, self.waiting() + self.handed()), |(workers, taken), slot| {
+        let (workers, taken) = serving.fold((0u64, self.waiting() + self.migrating()), |(workers, taken), slot| {
             (workers + 1, taken + connections(slot))
         });
         taken < workers.saturating_mul(most)

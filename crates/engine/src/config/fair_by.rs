@@ -1,4 +1,4 @@
-//! Whom a request counts for, if turns go by client: the party. A party is known by a number only, a keyed hash of what
+//! Whom a request counts for, if turns go by client: the flow. A flow is known by a number only, a keyed hash of what
 //! identifies it, so that nobody can make two of them collide and no key of a client is kept.
 
 use std::convert::Infallible;
@@ -33,9 +33,9 @@ impl FromStr for FairBy {
 
 /// Someone whose requests share turns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) struct Party(pub(crate) u64);
+pub(crate) struct Flow(pub(crate) u64);
 
-/// What identifies a party.
+/// What identifies a flow.
 #[derive(Clone, Copy, Debug, Hash)]
 pub(crate) enum Mark<'a> {
     Connection(u64),
@@ -68,11 +68,11 @@ pub(crate) fn secret() -> Secret {
     [0u8, 1].map(|half| RandomState::new().hash_one(half))
 }
 
-impl Party {
-    pub(crate) fn new(mark: Mark<'_>, secret: Secret) -> Party {
+impl Flow {
+    pub(crate) fn new(mark: Mark<'_>, secret: Secret) -> Flow {
         let mut hasher = DefaultHasher::new();
         (secret, mark).hash(&mut hasher);
-        Party(hasher.finish())
+        Flow(hasher.finish())
     }
 }
 
@@ -80,13 +80,13 @@ impl Party {
 mod tests {
     use super::*;
 
-    fn party(address: &str, secret: Secret) -> Party {
-        Party::new(Mark::of_address(address.parse().expect("an address")), secret)
+    fn flow(address: &str, secret: Secret) -> Flow {
+        Flow::new(Mark::of_address(address.parse().expect("an address")), secret)
     }
 
     #[test]
     fn an_address_of_ipv6_counts_by_its_first_half_and_one_of_ipv4_by_all_of_it() {
-        let same = |one, other| party(one, [1, 2]) == party(other, [1, 2]);
+        let same = |one, other| flow(one, [1, 2]) == flow(other, [1, 2]);
         assert!(same("2001:db8:0:7::1", "2001:db8:0:7:ffff:ffff:ffff:ffff"));
         assert!(!same("2001:db8:0:7::1", "2001:db8:0:8::1"));
         assert!(same("192.0.2.1", "::ffff:192.0.2.1"));
@@ -102,10 +102,10 @@ mod tests {
             Mark::Address(number),
             Mark::Field(b"12345678"),
         ];
-        let parties = marks.map(|mark| Party::new(mark, [1, 2]));
-        assert!(parties[0] != parties[1] && parties[1] != parties[2] && parties[0] != parties[2]);
-        assert_ne!(Party::new(marks[2], [1, 3]), parties[2]);
-        assert_eq!(Party::new(Mark::Field(b"12345678"), [1, 2]), parties[2]);
+        let flows = marks.map(|mark| Flow::new(mark, [1, 2]));
+        assert!(flows[0] != flows[1] && flows[1] != flows[2] && flows[0] != flows[2]);
+        assert_ne!(Flow::new(marks[2], [1, 3]), flows[2]);
+        assert_eq!(Flow::new(Mark::Field(b"12345678"), [1, 2]), flows[2]);
         assert_ne!(secret(), secret());
     }
 }

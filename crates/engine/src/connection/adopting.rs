@@ -1,6 +1,6 @@
 //! Connections that move between workers: with a request, or between two.
 
-use super::{Connection, Next, State};
+use super::{Connection, ConnectionState, Next};
 use crate::clock::{Millis, Nanos};
 use crate::cluster::waiting_room::Stage;
 use crate::config::Config;
@@ -24,7 +24,7 @@ impl Connection {
     pub(crate) fn adopted(mut self, adopted: Adopted, served: u64, config: &Config) -> Option<Connection> {
         self.served = served;
         self.stream.input = adopted.input;
-        if !self.read_introduction(config).ok()? {
+        if !self.read_proxy_header(config).ok()? {
             return None;
         }
         let request = &mut self.stream.request;
@@ -40,7 +40,7 @@ impl Connection {
             request.becomes_http2(has_body);
         }
         let is_taken = self.take_head(config).is_ok();
-        self.state = State::Ready;
+        self.state = ConnectionState::Ready;
         (is_whole && is_taken).then_some(self)
     }
 
@@ -48,7 +48,7 @@ impl Connection {
     pub(crate) fn taken_over(&mut self, stage: Stage, input: Vec<u8>, served: u64) {
         match stage {
             Stage::Idle { since } => self.idle_since = since,
-            Stage::Head { since } => self.state = State::Head { since },
+            Stage::Head { since } => self.state = ConnectionState::Head { since },
             Stage::Request { .. } => {}
         }
         self.served = served;
@@ -60,10 +60,10 @@ impl Connection {
         if self.stream.input.is_empty() {
             return Next::Wait(Interest::Read);
         }
-        if !matches!(self.state, State::Handshake { .. }) {
+        if !matches!(self.state, ConnectionState::Handshake { .. }) {
             return self.parse_head(config, now);
         }
-        match self.read_introduction(config) {
+        match self.read_proxy_header(config) {
             Ok(_) => Next::Wait(Interest::Read),
             Err(refusal) => Next::Refuse(refusal),
         }
@@ -72,9 +72,9 @@ impl Connection {
     /// How far the connection is with its next request, if another worker can take it over now.
     pub(crate) fn stage(&self) -> Option<Stage> {
         match self.state {
-            State::Idle | State::Handshake { .. } => Some(Stage::Idle { since: self.idle_since }),
-            State::Head { since } => Some(Stage::Head { since }),
-            State::Ready => Some(Stage::Request {
+            ConnectionState::Idle | ConnectionState::Handshake { .. } => Some(Stage::Idle { since: self.idle_since }),
+            ConnectionState::Head { since } => Some(Stage::Head { since }),
+            ConnectionState::Ready => Some(Stage::Request {
                 arrived: self.arrived(),
             }),
             _ => None,
@@ -83,7 +83,10 @@ impl Connection {
 
     /// Whether it has no request that is complete or half complete.
     pub(crate) fn is_between_requests(&self) -> bool {
-        matches!(self.state, State::Idle | State::Head { .. } | State::Handshake { .. })
+        matches!(
+            self.state,
+            ConnectionState::Idle | ConnectionState::Head { .. } | ConnectionState::Handshake { .. }
+        )
     }
 
     /// Whether another worker can take it over now.

@@ -1,7 +1,7 @@
 //! Receives the body of a request, and stores it.
 
 use super::incoming::{BodyEnd, Incoming, Unframed};
-use super::{Connection, Next, State};
+use super::{Connection, ConnectionState, Next};
 use crate::clock::{Millis, Nanos};
 use crate::config::Config;
 use crate::http::http1::CONTINUE;
@@ -20,34 +20,34 @@ impl Connection {
     /// connection is the first of all that wait for a descriptor.
     pub(super) fn make_room(&mut self, most: usize, config: &Config, is_next: bool) -> Result<usize, Next> {
         match self.state {
-            State::Body(_) => self.space.room_for_body(&self.stream, most, config, is_next),
+            ConnectionState::Body(_) => self.space.room_for_body(&self.stream, most, config, is_next),
             _ => self.space.room_for_head(&self.stream, most, config),
         }
     }
 
     /// Leaves what was read of the body to the spooler.
     pub(super) fn store_later(&mut self, read: Vec<u8>, now: Millis) -> Next {
-        if let State::Body(incoming) = &mut self.state {
-            incoming.hand_over(read, now);
+        if let ConnectionState::Body(incoming) = &mut self.state {
+            incoming.keep_unstored(read, now);
         }
         Next::Store
     }
 
     /// Whether the body ends with what is received.
     pub(super) fn ends_with_stream(&self) -> bool {
-        matches!(&self.state, State::Body(incoming) if incoming.ends_with_stream())
+        matches!(&self.state, ConnectionState::Body(incoming) if incoming.ends_with_stream())
     }
 
     /// Restarts the meter: a client that has sent more than one turn reads is not slow.
     pub(super) fn forgive(&mut self, now: Millis) {
-        if let State::Body(incoming) = &mut self.state {
+        if let ConnectionState::Body(incoming) = &mut self.state {
             incoming.restart(now);
         }
     }
 
     /// Whether the next bytes of the body go to a file.
     pub(super) fn needs_disk(&self) -> bool {
-        matches!(self.state, State::Body(_)) && self.space.has_file()
+        matches!(self.state, ConnectionState::Body(_)) && self.space.has_file()
     }
 
     pub(super) fn begin_body(&mut self, config: &Config, now: Millis) -> Next {
@@ -62,7 +62,7 @@ impl Connection {
             Framing::Stream => BodyEnd::Stream,
             Framing::Chunked => BodyEnd::Chunks(Box::new(ChunkedDecoder::new(TRAILER_BYTES))),
         };
-        self.state = State::Body(Incoming::new(end, now));
+        self.state = ConnectionState::Body(Incoming::new(end, now));
         let rest = std::mem::take(&mut self.stream.input);
         if rest.is_empty() && self.stream.request.head.expect_continue {
             self.stream.output.buffer().extend_from_slice(CONTINUE);
@@ -87,7 +87,7 @@ impl Connection {
     }
 
     pub(super) fn feed_body(&mut self, bytes: &[u8], config: &Config, now: Millis) -> Next {
-        let State::Body(incoming) = &mut self.state else {
+        let ConnectionState::Body(incoming) = &mut self.state else {
             return Next::Close;
         };
         let (stream, space) = (&mut self.stream, &mut self.space);
@@ -118,7 +118,7 @@ impl Connection {
     }
 
     pub(super) fn wait_for_descriptor(&mut self, now: Millis) -> Next {
-        if let State::Body(incoming) = &mut self.state {
+        if let ConnectionState::Body(incoming) = &mut self.state {
             incoming.wait(now);
         }
         Next::PutOff
@@ -132,7 +132,7 @@ impl Connection {
     /// Start of that wait.
     pub(crate) fn has_waited_since(&self) -> Option<Millis> {
         match &self.state {
-            State::Body(incoming) => incoming.waits_since(),
+            ConnectionState::Body(incoming) => incoming.waits_since(),
             _ => None,
         }
     }
@@ -143,7 +143,7 @@ impl Connection {
         if let Err(next) = self.make_room(READ_TURN, config, is_next) {
             return next;
         }
-        if let State::Body(incoming) = &mut self.state {
+        if let ConnectionState::Body(incoming) = &mut self.state {
             incoming.go_on(now);
         }
         Next::Wait(Interest::Read)
@@ -170,10 +170,10 @@ impl Connection {
         }
         self.space.settle(&self.stream);
         self.stream.request.arrived = Nanos::now();
-        if let State::Body(incoming) = &self.state {
+        if let ConnectionState::Body(incoming) = &self.state {
             self.stream.request.body_wait = self.stream.request.arrived - Nanos::from(incoming.began());
         }
-        self.state = State::Ready;
+        self.state = ConnectionState::Ready;
         Next::Ready
     }
 }

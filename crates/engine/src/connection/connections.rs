@@ -73,7 +73,7 @@ impl Connections {
         parked.register(key, stream.transport(), None);
         drop(parked);
         let connection = Connection::new(Place::new(self.me.clone(), key, None), stream, now);
-        connection.of_session(is_alone)
+        connection.with_budget(is_alone)
     }
 
     /// Leaves a connection to the reactor until its next event or its deadline. Returns it, to be closed, if it cannot

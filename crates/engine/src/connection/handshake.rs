@@ -2,7 +2,7 @@
 //! thread of its own runs it; all steps of a connection together have [`COMPUTING`].
 
 use super::seats::Seats;
-use super::{Connection, Next, State};
+use super::{Connection, ConnectionState, Next};
 use crate::clock::{thread_time, Millis};
 use crate::transport::poller::{Interest, Key};
 use crate::transport::{Handshake, HandshakeError};
@@ -51,7 +51,7 @@ impl Connection {
     /// A handshake comes first.
     pub(crate) fn await_handshake(&mut self, seats: &Arc<Seats>, now: Millis) {
         let address = self.stream.peer().map(|peer| peer.ip());
-        self.state = State::Handshake {
+        self.state = ConnectionState::Handshake {
             since: now,
             computed: Duration::ZERO,
             seat: seats.take(self.key(), address, now),
@@ -61,14 +61,14 @@ impl Connection {
     /// Since when the connection has been in its handshake; `None` if it is not.
     pub(crate) fn in_handshake_since(&self) -> Option<Millis> {
         match self.state {
-            State::Handshake { since, .. } => Some(since),
+            ConnectionState::Handshake { since, .. } => Some(since),
             _ => None,
         }
     }
 
     /// Goes on with the handshake. When it is done, the first request is awaited.
     pub(crate) fn shake_hands(&mut self, now: Millis) -> Result<Next, HandshakeError> {
-        let State::Handshake { computed, seat, .. } = &mut self.state else {
+        let ConnectionState::Handshake { computed, seat, .. } = &mut self.state else {
             return Err(HandshakeError::Gone);
         };
         if !seat.is_kept() {
@@ -85,7 +85,7 @@ impl Connection {
                 Ok(Next::Wait(interest))
             }
             Handshake::Done => {
-                self.state = State::Idle;
+                self.state = ConnectionState::Idle;
                 self.idle_since = now;
                 let session = self.stream.transport().session();
                 Ok(match session.is_some_and(|session| session.is_http2) {

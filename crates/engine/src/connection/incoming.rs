@@ -18,7 +18,7 @@ pub(super) struct Incoming {
     /// Bytes of the body that were read, for the spooler to store.
     unstored: Vec<u8>,
     /// When the connection was last handed to the spooler.
-    handed: Millis,
+    kept_since: Millis,
 }
 
 /// The end of a body.
@@ -47,7 +47,7 @@ impl Incoming {
             began: now,
             waits: None,
             unstored: Vec::new(),
-            handed: now,
+            kept_since: now,
         }
     }
 
@@ -138,14 +138,14 @@ impl Incoming {
     }
 
     /// It is handed to the spooler, with bytes that were read.
-    pub(super) fn hand_over(&mut self, unstored: Vec<u8>, now: Millis) {
+    pub(super) fn keep_unstored(&mut self, unstored: Vec<u8>, now: Millis) {
         self.unstored = unstored;
-        self.handed = now;
+        self.kept_since = now;
     }
 
     /// The spooler has its turn. The client is not charged for the wait for the spooler or for a slow disk.
     pub(super) fn take_unstored(&mut self, now: Millis) -> Vec<u8> {
-        self.forgive_since(self.handed, now);
+        self.forgive_since(self.kept_since, now);
         std::mem::take(&mut self.unstored)
     }
 }

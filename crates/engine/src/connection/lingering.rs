@@ -1,10 +1,10 @@
 //! The last things of a connection: a lingering close reads what the client still sends, so that no reset overtakes the
 //! response; the connection of another worker goes back.
 
-use super::{Connection, Next, State, Then};
+use super::{Connection, ConnectionState, Next, Then};
 use crate::clock::Millis;
 use crate::transport::poller::Interest;
-use crate::transport::{Afterwards, Shutdown, READ_TURN};
+use crate::transport::{AfterResponse, Shutdown, READ_TURN};
 use rustix::io::Errno;
 
 impl Connection {
@@ -16,7 +16,7 @@ impl Connection {
         if self.stream.transport().shut_down(Shutdown::Write).is_err() {
             return Next::Close;
         }
-        self.state = State::Linger;
+        self.state = ConnectionState::Linger;
         self.idle_since = now;
         Next::Wait(Interest::Read)
     }
@@ -36,8 +36,8 @@ impl Connection {
     /// The response to a request that another worker has lent is with that worker.
     pub(super) fn give_back(&self, then: Then) -> Next {
         self.stream.transport().give_back(match then {
-            Then::NextRequest | Then::HandOff => Afterwards::NextRequest,
-            Then::Close | Then::Linger | Then::TakeOver => Afterwards::Close,
+            Then::NextRequest | Then::Migrate => AfterResponse::NextRequest,
+            Then::Close | Then::Linger | Then::TakeOver => AfterResponse::Close,
         });
         Next::Close
     }

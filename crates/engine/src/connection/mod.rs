@@ -9,23 +9,23 @@
 //! ```
 
 pub(crate) mod adopting;
-mod afterwards;
+mod after_response;
 mod body;
 pub(crate) mod connections;
 pub(crate) mod handshake;
 mod incoming;
-mod introduction;
 mod lingering;
 mod outgoing;
 pub(crate) mod parked;
 pub(crate) mod place;
+mod proxy_header;
 mod reading;
 pub(crate) mod relayed;
 pub(crate) mod seats;
 mod sending;
 mod space;
 mod stepping;
-pub(crate) mod turns;
+pub(crate) mod stream_queue;
 
 use crate::clock::{Millis, Nanos};
 use crate::config::Config;
@@ -66,7 +66,7 @@ pub(crate) enum Next {
     /// Go on without the result of that look-up, which takes too long.
     LookedInVain,
     /// Hand it to another worker, with what has arrived of the next request. If that is not possible, parse it.
-    HandOff,
+    Migrate,
     /// Park it until more of the answer has come from the worker that runs its request.
     AwaitAnswer,
     /// Let its successor have it: the kernel has the response so far.
@@ -80,7 +80,7 @@ pub(crate) enum Next {
 }
 
 #[derive(Debug)]
-enum State {
+enum ConnectionState {
     /// TLS is being agreed on.
     Handshake {
         since: Millis,
@@ -101,7 +101,7 @@ enum State {
     /// A response is being sent.
     Flush(Outgoing),
     /// Another worker runs the request, and its answer is relayed.
-    Relayed(Box<relayed::Answer>),
+    Relayed(Box<relayed::RelayedResponse>),
     /// Everything is sent; what still arrives is discarded.
     Linger,
 }
@@ -111,7 +111,7 @@ enum State {
 pub(crate) enum Then {
     NextRequest,
     /// The next request, in another worker, because this one drains.
-    HandOff,
+    Migrate,
     Close,
     /// For a request that was not read to its end.
     Linger,
@@ -130,7 +130,7 @@ pub(crate) trait Successor: Send + std::fmt::Debug {
 pub(crate) struct Connection {
     place: Place,
     pub(crate) stream: Stream,
-    state: State,
+    state: ConnectionState,
     /// When the connection became idle.
     idle_since: Millis,
     /// Requests served.
@@ -143,7 +143,7 @@ pub(crate) struct Connection {
     /// The versions of the header in which a proxy names the client, if that is still to come.
     awaited: Option<ProxyVersions>,
     /// Its place in the line of those that share its connection.
-    turn: Option<turns::Turn>,
+    turn: Option<stream_queue::StreamTurn>,
     successor: Option<Box<dyn Successor>>,
 }
 
@@ -153,7 +153,7 @@ impl Connection {
         Connection {
             place,
             stream,
-            state: State::Idle,
+            state: ConnectionState::Idle,
             idle_since: now,
             served: 0,
             progress: HeadProgress::default(),
@@ -170,18 +170,18 @@ impl Connection {
     }
 
     /// The request is one of a session. Beside others, each of its bytes counts.
-    fn of_session(mut self, is_alone: bool) -> Connection {
+    fn with_budget(mut self, is_alone: bool) -> Connection {
         let budget = self.stream.transport().budget().cloned();
         self.space = match is_alone {
-            true => Space::of_session(budget),
+            true => Space::with_budget(budget),
             false => Space::of_one_of_many(budget),
         };
         self
     }
 
     /// Its place, its transport and what was received, for a session that takes its place.
-    pub(crate) fn into_session(self) -> (Place, Stream) {
-        self.place.become_session();
+    pub(crate) fn into_http2(self) -> (Place, Stream) {
+        self.place.leave_poller();
         (self.place, self.stream)
     }
 
@@ -211,29 +211,29 @@ impl Connection {
 
     /// Whether nothing of a request has arrived.
     pub(crate) fn is_idle(&self) -> bool {
-        matches!(self.state, State::Idle | State::Handshake { .. })
+        matches!(self.state, ConnectionState::Idle | ConnectionState::Handshake { .. })
     }
 
     /// When the reactor has to check the connection even without an event.
     pub(crate) fn deadline(&self, config: &Config) -> Millis {
         match &self.state {
-            State::Handshake { since, .. } => *since + config.handshake_timeout,
-            State::Idle if self.served == 0 => self.idle_since + config.head_timeout,
-            State::Idle => self.idle_since + config.keep_alive_timeout,
-            State::Head { since } => *since + config.head_timeout,
-            State::Body(incoming) => incoming.deadline(config),
-            State::Flush(_) if self.stream.transport().is_relayed() => Millis::NEVER,
-            State::Flush(outgoing) => outgoing.deadline(config),
-            State::Relayed(answer) => answer.deadline(config),
-            State::Linger => self.idle_since + LINGER,
-            State::LookUp { seen, .. } => *seen + LOOK_STEP,
-            State::Ready => Millis::NEVER,
+            ConnectionState::Handshake { since, .. } => *since + config.handshake_timeout,
+            ConnectionState::Idle if self.served == 0 => self.idle_since + config.head_timeout,
+            ConnectionState::Idle => self.idle_since + config.keep_alive_timeout,
+            ConnectionState::Head { since } => *since + config.head_timeout,
+            ConnectionState::Body(incoming) => incoming.deadline(config),
+            ConnectionState::Flush(_) if self.stream.transport().is_relayed() => Millis::NEVER,
+            ConnectionState::Flush(outgoing) => outgoing.deadline(config),
+            ConnectionState::Relayed(response) => response.deadline(config),
+            ConnectionState::Linger => self.idle_since + LINGER,
+            ConnectionState::LookUp { seen, .. } => *seen + LOOK_STEP,
+            ConnectionState::Ready => Millis::NEVER,
         }
     }
 
     /// Its request waits for a look-up.
     pub(crate) fn await_look_up(&mut self, look_up: &Arc<LookUp>, now: Millis) {
-        self.state = State::LookUp {
+        self.state = ConnectionState::LookUp {
             seen: now,
             look_up: Arc::clone(look_up),
         };
@@ -241,7 +241,7 @@ impl Connection {
 
     /// When its deadline comes, if it has not come now: a look-up is given time in steps.
     pub(crate) fn next_deadline(&mut self, now: Millis) -> Option<Millis> {
-        let State::LookUp { seen, look_up } = &mut self.state else {
+        let ConnectionState::LookUp { seen, look_up } = &mut self.state else {
             return None;
         };
         look_up.wait_on(std::mem::replace(seen, now), now)
@@ -249,20 +249,20 @@ impl Connection {
 
     /// Whether its request waits for that look-up.
     pub(crate) fn awaits(&self, wanted: &Arc<LookUp>) -> bool {
-        matches!(&self.state, State::LookUp { look_up, .. } if Arc::ptr_eq(look_up, wanted))
+        matches!(&self.state, ConnectionState::LookUp { look_up, .. } if Arc::ptr_eq(look_up, wanted))
     }
 
     /// Its request waits no more; returns the look-up.
     pub(crate) fn end_look_up(&mut self) -> Option<Arc<LookUp>> {
-        match std::mem::replace(&mut self.state, State::Ready) {
-            State::LookUp { look_up, .. } => Some(look_up),
+        match std::mem::replace(&mut self.state, ConnectionState::Ready) {
+            ConnectionState::LookUp { look_up, .. } => Some(look_up),
             _ => None,
         }
     }
 
     /// Whether a response is being sent.
     pub(crate) fn is_flushing(&self) -> bool {
-        matches!(self.state, State::Flush(_))
+        matches!(self.state, ConnectionState::Flush(_))
     }
 
     /// Takes the head that was parsed: its method, its address and its keep-alive are those of the settings.

@@ -83,16 +83,16 @@ impl Place {
 
     /// From now on a session decides what the socket is watched for, under a key of its own. An event that is on its way
     /// under this one changes nothing.
-    pub(crate) fn become_session(&self) {
+    pub(crate) fn leave_poller(&self) {
         if let Some(connections) = self.connections.upgrade() {
             connections.parked().leave_interest(self.key);
         }
     }
 
     /// A client has the socket until [`Place::close`]; the key and the count stay here.
-    pub(crate) fn lend(&mut self) {
+    pub(crate) fn share_with_client(&mut self) {
         self.ending = SocketEnd::Client;
-        self.become_session();
+        self.leave_poller();
     }
 
     /// The socket stays open and registered. Returns the count, which belongs to the client from now on.

@@ -1,6 +1,6 @@
 //! Turns bytes into requests: reads what a peer sends, and parses heads. What needs the disk is left to the spooler.
 
-use super::{Connection, Next, State};
+use super::{Connection, ConnectionState, Next};
 use crate::clock::Millis;
 use crate::config::Config;
 use crate::http::refusal::Refusal;
@@ -21,7 +21,7 @@ impl Connection {
     /// One turn of the spooler: stores what was read of a large body, and reads more. `Wait` asks for another turn when
     /// more has arrived.
     pub(crate) fn store(&mut self, scratch: &mut [u8], config: &Config, now: Millis) -> Next {
-        if let State::Body(incoming) = &mut self.state {
+        if let ConnectionState::Body(incoming) = &mut self.state {
             let unstored = incoming.take_unstored(now);
             let next = self.feed_body(&unstored, config, now);
             if next != Next::Wait(Interest::Read) {
@@ -29,7 +29,7 @@ impl Connection {
             }
         }
         let next = self.read(scratch, config, now, Disk::Write);
-        if let State::Body(incoming) = &mut self.state {
+        if let ConnectionState::Body(incoming) = &mut self.state {
             incoming.forgive_since(now, Millis::now());
         }
         next
@@ -92,12 +92,12 @@ impl Connection {
         // The parser knows only bodies of HTTP/1. It has refused all other expectations.
         let mut names = request.head.fields.iter().map(|field| field.name.of(input));
         request.head.expect_continue = has_body && names.any(|name| name.eq_ignore_ascii_case(b"expect"));
-        self.state = State::Head { since: now };
+        self.state = ConnectionState::Head { since: now };
         self.begin_body(config, now)
     }
 
     fn feed(&mut self, bytes: &[u8], config: &Config, now: Millis) -> Next {
-        if matches!(self.state, State::Body(_)) {
+        if matches!(self.state, ConnectionState::Body(_)) {
             return self.feed_body(bytes, config, now);
         }
         self.stream.input.extend_from_slice(bytes);
@@ -106,14 +106,14 @@ impl Connection {
 
     /// Parses the head, if all of it has arrived.
     pub(crate) fn parse_head(&mut self, config: &Config, now: Millis) -> Next {
-        if let State::Idle = self.state {
-            self.state = State::Head { since: now };
+        if let ConnectionState::Idle = self.state {
+            self.state = ConnectionState::Head { since: now };
         }
         if self.awaited.is_some() {
-            match self.read_introduction(config) {
+            match self.read_proxy_header(config) {
                 Ok(true) if !self.stream.input.is_empty() => {}
                 Ok(true) => {
-                    self.state = State::Idle;
+                    self.state = ConnectionState::Idle;
                     return Next::Wait(Interest::Read);
                 }
                 Ok(false) => return Next::Wait(Interest::Read),

@@ -1,23 +1,23 @@
 //! A connection whose request runs in another worker: what is sent there is relayed to the peer, as fast as the peer
 //! takes it. See `transport/relayed.rs`.
 
-use super::{Connection, Next, State, Then};
+use super::{Connection, ConnectionState, Next, Then};
 use crate::clock::Millis;
 use crate::config::Config;
 use crate::http::refusal::Refusal;
 use crate::limits::meter::Meter;
 use crate::stream::output::{FileParts, Flush};
 use crate::transport::poller::{Interest, Key};
-use crate::transport::{Afterwards, Lender, Link, Shutdown, Transport, READ_TURN};
+use crate::transport::{AfterResponse, Link, RelayOwner, Shutdown, Transport, READ_TURN};
 use crate::worker::Worker;
 use rustix::io::{self, Errno};
 use std::sync::Arc;
 
 /// The response of another worker.
 #[derive(Debug)]
-pub(crate) struct Answer {
-    lender: Watched,
-    afterwards: Option<Afterwards>,
+pub(crate) struct RelayedResponse {
+    owner: Watched,
+    next: Option<AfterResponse>,
     /// Whether some of it has come.
     has_begun: bool,
     /// Measures how fast the client takes what has come.
@@ -27,7 +27,7 @@ pub(crate) struct Answer {
 /// The poller watches it. No more once it is dropped, and the other worker sees the end, even if other processes have its
 /// descriptors, too.
 struct Watched {
-    lender: Lender,
+    owner: RelayOwner,
     worker: Arc<Worker>,
     key: Key,
     is_read: bool,
@@ -37,22 +37,22 @@ struct Watched {
 
 impl std::fmt::Debug for Watched {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        self.lender.fmt(formatter)
+        self.owner.fmt(formatter)
     }
 }
 
 impl Watched {
-    fn new(lender: Lender, worker: &Arc<Worker>, key: Key) -> io::Result<Watched> {
+    fn new(owner: RelayOwner, worker: &Arc<Worker>, key: Key) -> io::Result<Watched> {
         // What was lent is ended even if the poller cannot watch it.
         let watched = Watched {
-            lender,
+            owner,
             worker: Arc::clone(worker),
             key,
             is_read: true,
             is_given: false,
         };
-        worker.poller.add(&watched.lender.answer, key, Interest::Read)?;
-        worker.poller.add(watched.lender.word(), key, Interest::Read)?;
+        worker.poller.add(&watched.owner.socket, key, Interest::Read)?;
+        worker.poller.add(watched.owner.back_channel(), key, Interest::Read)?;
         Ok(watched)
     }
 
@@ -60,7 +60,7 @@ impl Watched {
     fn read(&mut self, reads: bool) -> io::Result<()> {
         if self.is_read != reads {
             let interest = if reads { Interest::Read } else { Interest::Nothing };
-            self.worker.poller.change(&self.lender.answer, self.key, interest)?;
+            self.worker.poller.change(&self.owner.socket, self.key, interest)?;
             self.is_read = reads;
         }
         Ok(())
@@ -70,24 +70,24 @@ impl Watched {
 impl Drop for Watched {
     fn drop(&mut self) {
         if self.worker.is_at_home() {
-            self.worker.poller.remove(&self.lender.answer);
-            self.worker.poller.remove(self.lender.word());
+            self.worker.poller.remove(&self.owner.socket);
+            self.worker.poller.remove(self.owner.back_channel());
             if !self.is_given {
-                let _ = self.lender.answer.shut_down(Shutdown::Both);
+                let _ = self.owner.socket.shut_down(Shutdown::Both);
             }
         }
     }
 }
 
-impl Answer {
-    /// What comes through `lender` is for the connection with that key.
+impl RelayedResponse {
+    /// What comes through `owner` is for the connection with that key.
     ///
     /// # Errors
     /// If the poller cannot watch it.
-    pub(crate) fn of(lender: Lender, worker: &Arc<Worker>, key: Key, now: Millis) -> io::Result<Answer> {
-        Ok(Answer {
-            lender: Watched::new(lender, worker, key)?,
-            afterwards: None,
+    pub(crate) fn of(owner: RelayOwner, worker: &Arc<Worker>, key: Key, now: Millis) -> io::Result<RelayedResponse> {
+        Ok(RelayedResponse {
+            owner: Watched::new(owner, worker, key)?,
+            next: None,
             has_begun: false,
             meter: Meter::begin(now),
         })
@@ -95,7 +95,7 @@ impl Answer {
 
     /// When the client has taken too little for too long, if it has something to take.
     pub(super) fn deadline(&self, config: &Config) -> Millis {
-        match self.lender.is_read {
+        match self.owner.is_read {
             true => Millis::NEVER,
             false => self.meter.deadline(config.write_rate()),
         }
@@ -103,39 +103,39 @@ impl Answer {
 
     /// Notes what comes after the response, once that is said. Whether the request has begun since the last time.
     fn hear(&mut self) -> bool {
-        if self.afterwards.is_some() {
+        if self.next.is_some() {
             return false;
         }
-        let heard = self.lender.lender.heard();
-        self.afterwards = heard.afterwards;
+        let heard = self.owner.owner.heard();
+        self.next = heard.next;
         heard.begun
     }
 
     /// The socket to the other worker, for somebody else to go on with.
     fn give_socket(&mut self) -> Link {
-        self.lender.is_given = true;
-        Arc::clone(&self.lender.lender.answer) as Link
+        self.owner.is_given = true;
+        Arc::clone(&self.owner.owner.socket) as Link
     }
 }
 
 impl Connection {
     /// Another worker has the request: its answer is relayed from now on. Until that is complete, whatever ends the
     /// connection resets it.
-    pub(crate) fn await_answer(&mut self, answer: Answer) {
+    pub(crate) fn await_relayed(&mut self, response: RelayedResponse) {
         self.forget_request();
         self.place.reset();
-        self.state = State::Relayed(Box::new(answer));
+        self.state = ConnectionState::Relayed(Box::new(response));
     }
 
     /// Whether an answer is relayed.
     pub(crate) fn is_relayed(&self) -> bool {
-        matches!(self.state, State::Relayed(_))
+        matches!(self.state, ConnectionState::Relayed(_))
     }
 
     /// The socket to the worker that has made the answer, for somebody else to go on with.
     pub(crate) fn give_socket(&mut self) -> Option<Link> {
         match &mut self.state {
-            State::Relayed(answer) => Some(answer.give_socket()),
+            ConnectionState::Relayed(response) => Some(response.give_socket()),
             _ => None,
         }
     }
@@ -146,7 +146,7 @@ impl Connection {
     /// If the poller fails.
     pub(crate) fn watch_answer(&mut self, reads: bool) -> io::Result<()> {
         match &mut self.state {
-            State::Relayed(answer) => answer.lender.read(reads),
+            ConnectionState::Relayed(response) => response.owner.read(reads),
             _ => Ok(()),
         }
     }
@@ -154,20 +154,20 @@ impl Connection {
     /// One turn: relays what has come of the answer. What comes afterwards is heard even if the client takes nothing:
     /// otherwise the poller would tell of it again and again.
     pub(super) fn relay(&mut self, scratch: &mut [u8], config: &Config, now: Millis) -> Next {
-        let State::Relayed(answer) = &mut self.state else {
+        let ConnectionState::Relayed(response) = &mut self.state else {
             return Next::Close;
         };
-        if answer.lender.is_read {
+        if response.owner.is_read {
             // So far there was nothing for the client to take.
-            answer.meter = Meter::begin(now);
+            response.meter = Meter::begin(now);
         }
         let mut turn = 0;
         loop {
             let is_sent = self.pass_on(config, now);
-            let State::Relayed(answer) = &mut self.state else {
+            let ConnectionState::Relayed(response) = &mut self.state else {
                 return Next::Close;
             };
-            if answer.hear() {
+            if response.hear() {
                 self.turn = None;
             }
             match is_sent {
@@ -177,16 +177,16 @@ impl Connection {
                 Ok(false) => return Next::Wait(Interest::Write),
                 Err(_) => return Next::Close,
             }
-            let State::Relayed(answer) = &mut self.state else {
+            let ConnectionState::Relayed(response) = &mut self.state else {
                 return Next::Close;
             };
-            let received = answer.lender.lender.answer.receive(scratch);
-            answer.has_begun |= matches!(received, Ok(count) if count > 0);
-            if answer.hear() {
+            let received = response.owner.owner.socket.receive(scratch);
+            response.has_begun |= matches!(received, Ok(count) if count > 0);
+            if response.hear() {
                 self.turn = None;
             }
             match received {
-                Ok(0) => return self.answered(config, now),
+                Ok(0) => return self.relayed_all(config, now),
                 Ok(count) => {
                     turn += count;
                     self.stream.output.buffer().extend_from_slice(&scratch[..count]);
@@ -194,7 +194,7 @@ impl Connection {
                 Err(Errno::INTR) => continue,
                 Err(Errno::AGAIN) if self.is_given_away() => {}
                 Err(Errno::AGAIN) => return self.unless_gone(Next::AwaitAnswer),
-                Err(_) => return self.answered(config, now),
+                Err(_) => return self.relayed_all(config, now),
             }
             if self.is_given_away() {
                 return Next::GiveAway;
@@ -205,7 +205,7 @@ impl Connection {
     /// Whether bytes go both ways from now on. A stream of HTTP/2 has one direction then: that of the response.
     fn is_given_away(&self) -> bool {
         let is_alone = self.stream.transport().own_events().is_none();
-        matches!(&self.state, State::Relayed(answer) if answer.afterwards == Some(Afterwards::GivenAway) && is_alone)
+        matches!(&self.state, ConnectionState::Relayed(response) if response.next == Some(AfterResponse::GivenAway) && is_alone)
     }
 
     /// Sends what has come, as far as the client takes it, and measures that; whether that is everything.
@@ -217,8 +217,8 @@ impl Connection {
             true => before.1,
             false => self.stream.progress() - before.0,
         };
-        if let State::Relayed(answer) = &mut self.state {
-            answer.meter.moved(taken, now, config.write_rate());
+        if let ConnectionState::Relayed(response) = &mut self.state {
+            response.meter.moved(taken, now, config.write_rate());
         }
         Ok(is_sent)
     }
@@ -243,14 +243,14 @@ impl Connection {
     }
 
     /// The other worker has closed its end.
-    fn answered(&mut self, config: &Config, now: Millis) -> Next {
-        let State::Relayed(answer) = &self.state else {
+    fn relayed_all(&mut self, config: &Config, now: Millis) -> Next {
+        let ConnectionState::Relayed(response) = &self.state else {
             return Next::Close;
         };
-        let then = match answer.afterwards {
-            Some(Afterwards::NextRequest) => Then::NextRequest,
+        let then = match response.next {
+            Some(AfterResponse::NextRequest) => Then::NextRequest,
             Some(_) => Then::Close,
-            None => return self.lose_answer(answer.has_begun),
+            None => return self.lose_response(response.has_begun),
         };
         self.place.close();
         self.served += 1;
@@ -259,7 +259,7 @@ impl Connection {
 
     /// The other worker has died, or has given the request up. The peer is told so, or sees that its response is
     /// incomplete.
-    fn lose_answer(&mut self, has_begun: bool) -> Next {
+    fn lose_response(&mut self, has_begun: bool) -> Next {
         if !has_begun {
             self.place.close();
             return Next::Refuse(Refusal::WorkerLost);

@@ -1,7 +1,7 @@
 //! Sends responses: flushes what the socket takes; the file sender sends files, in turns.
 
 use super::outgoing::Outgoing;
-use super::{Connection, Next, State, Successor, Then};
+use super::{Connection, ConnectionState, Next, Successor, Then};
 use crate::clock::Millis;
 use crate::config::Config;
 use crate::spool::{GivesWay, Slowness};
@@ -37,15 +37,15 @@ impl Connection {
     }
 
     /// A client sends the rest of the response. What arrives meanwhile stays in the kernel, so no buffers are kept.
-    pub(crate) fn lend(&mut self) {
+    pub(crate) fn share_with_client(&mut self) {
         self.forget_request();
         self.stream.input.shrink_to_fit();
         drop(self.stream.output.take_buffer());
-        self.place.lend();
+        self.place.share_with_client();
     }
 
     fn begin_flush(&mut self, then: Then, now: Millis) {
-        self.state = State::Flush(Outgoing::new(then, now));
+        self.state = ConnectionState::Flush(Outgoing::new(then, now));
     }
 
     /// One turn of the file sender: at most one slice of a file. `Send` asks for another turn.
@@ -58,7 +58,7 @@ impl Connection {
 
     /// Whether the file sender has to check a client that seems to take no more.
     pub(crate) fn is_late(&self) -> bool {
-        matches!(&self.state, State::Flush(outgoing) if outgoing.is_late())
+        matches!(&self.state, ConnectionState::Flush(outgoing) if outgoing.is_late())
     }
 
     /// A response of the server itself is in the output: sends it, and discards what the client still sends.
@@ -76,7 +76,7 @@ impl Connection {
 
     pub(super) fn flush(&mut self, config: &Config, now: Millis, files: FileParts) -> Next {
         let before = self.stream.progress();
-        let State::Flush(outgoing) = &mut self.state else {
+        let ConnectionState::Flush(outgoing) = &mut self.state else {
             return Next::Close;
         };
         let then = outgoing.then();
@@ -108,7 +108,7 @@ impl Connection {
     /// The poller reports a socket as writable only when a third of its buffer is free. A slow reader may need longer
     /// for that than its time-out, so it is offered more to see whether it takes anything at all.
     pub(super) fn flush_late(&mut self, config: &Config, now: Millis, files: FileParts) -> Next {
-        if let State::Flush(outgoing) = &mut self.state {
+        if let ConnectionState::Flush(outgoing) = &mut self.state {
             outgoing.be_in_time();
         }
         let before = self.stream.progress();

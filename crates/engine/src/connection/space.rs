@@ -38,9 +38,9 @@ impl Space {
     }
 
     /// For the only request of a session.
-    pub(super) fn of_session(budget: Option<Arc<Budget>>) -> Space {
+    pub(super) fn with_budget(budget: Option<Arc<Budget>>) -> Space {
         Space {
-            taken: Taken::of_session(budget),
+            taken: Taken::with_budget(budget),
             ..Space::default()
         }
     }

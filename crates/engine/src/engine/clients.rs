@@ -6,9 +6,9 @@ use crate::clock::Millis;
 use crate::connection::connections::Connections;
 use crate::connection::{Connection, Next, Successor};
 use crate::exchange::Services;
-use crate::realtime::{Carrier, Client, Lender};
+use crate::realtime::{Carrier, Client, Owner};
 use crate::transport::poller::Interest;
-use crate::transport::Afterwards;
+use crate::transport::AfterResponse;
 use std::sync::{Arc, Weak};
 
 /// See the head of this file.
@@ -20,11 +20,11 @@ pub(super) struct NewClients {
 }
 
 /// A connection that goes on when the client that uses it has ended.
-struct Loan(Weak<NewClients>, Box<Connection>);
+struct SharedConnection(Weak<NewClients>, Box<Connection>);
 
-impl Lender for Loan {
+impl Owner for SharedConnection {
     fn take_back(self: Box<Self>) {
-        let Loan(clients, connection) = *self;
+        let SharedConnection(clients, connection) = *self;
         if let Some(clients) = clients.upgrade() {
             clients.take_back(connection);
         }
@@ -91,13 +91,13 @@ impl NewClients {
     fn begin(&self, mut connection: Box<Connection>, client: &Arc<Client>, close: bool) {
         // The end of a response that goes on is still to be said.
         if !client.is_response() {
-            connection.stream.transport().give_back(Afterwards::GivenAway);
+            connection.stream.transport().give_back(AfterResponse::GivenAway);
         }
         let head = connection.stream.output.take_unsent();
         let goes_on = client.is_response() && !close;
         if goes_on && !connection.stream.transport().is_for_one_response() {
-            connection.lend();
-            let carrier = Carrier::Lent(Box::new(Loan(Weak::clone(&self.me), connection)));
+            connection.share_with_client();
+            let carrier = Carrier::Shared(Box::new(SharedConnection(Weak::clone(&self.me), connection)));
             return self.services.realtime.begin(client, carrier, head, Vec::new());
         }
         let ahead = std::mem::take(&mut connection.stream.input);

@@ -10,11 +10,11 @@
 //! Draining stops the listeners and answers what has arrived with `connection: close`. Idle connections stay open for a
 //! moment, in which a request on its way may still arrive. Listeners that end with the engine are shut down, because processes that the
 //! app has forked have copies. An engine that retires answers without that, and hands its
-//! connections to other workers (`sharing/handoff.rs`). Both end when it has no connection any more.
+//! connections to other workers (`migration/connections.rs`). Both end when it has no connection any more.
 //!
 //! Nothing of this happens in a process that the app has forked: it has the same poll set and sockets.
 
-use super::sharing::Admission;
+use super::migration::Admission;
 use crate::sync::{Condvar, Mutex};
 use crate::transport::poller::Dispatching;
 use crate::worker::Worker;
@@ -47,10 +47,10 @@ impl Drain {
         if !worker.is_draining() || worker.counters().connections.load(Relaxed) > 0 {
             return false;
         }
-        if self.admission.awaits_transfers() {
+        if self.admission.awaits_requests() {
             return false;
         }
-        if self.admission.awaits_handoffs() {
+        if self.admission.awaits_connections() {
             // The poller takes them over. If this is its thread, it looks before the next poll.
             if !Dispatching::is_here() {
                 worker.poller.wake();

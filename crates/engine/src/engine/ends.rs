@@ -24,7 +24,7 @@ pub(super) fn let_go(mut connection: Box<Connection>) {
 pub(super) fn after_response(worker: &Worker, close: bool) -> Then {
     match close {
         true => Then::Close,
-        false if worker.hands_off() => Then::HandOff,
+        false if worker.migrates() => Then::Migrate,
         false => Then::NextRequest,
     }
 }

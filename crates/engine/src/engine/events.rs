@@ -1,11 +1,11 @@
 //! Handles what the reactor sees: events and time-outs of connections, sessions and clients, and new connections.
 
+use super::http2::Streams;
 use super::moves::Moves;
 use super::parts::Parts;
-use super::sessions::Streams;
 use crate::clock::Millis;
 use crate::cluster::waiting_room::WaitingRoom;
-use crate::http2::is_session;
+use crate::http2::is_http2;
 use crate::limits::descriptors::{Counted, Permit};
 use crate::reactor::{Accepted, Handler};
 use crate::realtime::is_client;
@@ -89,7 +89,7 @@ impl Handler for Events {
         match opened {
             Ok(mut connection) => {
                 self.parts.handshakes.await_handshake(&mut connection, now);
-                self.parts.handoff.park_or_hand_off(Box::new(connection));
+                self.parts.connection_migration.park_or_migrate(Box::new(connection));
                 self.moves.end_if_drained();
                 Ok(())
             }
@@ -98,26 +98,26 @@ impl Handler for Events {
     }
 
     fn happened(&self, key: Key, happened: Happened, scratch: &mut [u8], now: Millis) {
-        if is_client(key) || !is_session(key) {
+        if is_client(key) || !is_http2(key) {
             return self.moves.happened(key, happened, scratch, now);
         }
-        self.parts.sessions.step(key, scratch, now, &*self.moves);
+        self.parts.http2.step(key, scratch, now, &*self.moves);
         self.moves.end_if_drained();
     }
 
-    fn transfer_waits(&self, signalled: bool) {
+    fn request_waits(&self, signalled: bool) {
         if signalled {
-            self.parts.transfers.clear_signal();
+            self.parts.request_migration.clear_signal();
         }
         self.parts.admission.expect_transfers();
     }
 
     fn has_more_to_read(&self) -> bool {
-        self.parts.services.realtime.intake().is_due() || self.parts.sessions.is_any_due()
+        self.parts.services.realtime.intake().is_due() || self.parts.http2.is_any_due()
     }
 
     fn read_on(&self, scratch: &mut [u8], now: Millis) {
-        self.parts.sessions.look_at_streams(scratch, now, &*self.moves);
+        self.parts.http2.look_at_streams(scratch, now, &*self.moves);
         self.moves.end_if_drained();
         self.read_on_clients(scratch, now);
     }
@@ -130,7 +130,7 @@ impl Handler for Events {
         let next = earliest
             .min(realtime.clients().tick(realtime, now))
             .min(parts.admission.opens_at(now))
-            .min(parts.sessions.expire(now));
+            .min(parts.http2.expire(now));
         for connection in expired {
             self.moves.expire(connection, now);
         }
@@ -142,30 +142,30 @@ impl Handler for Events {
         self.parts.admission.room()
     }
 
-    fn admits_handoffs(&self) -> bool {
-        self.parts.admission.admits_handoffs()
+    fn admits_connections(&self) -> bool {
+        self.parts.admission.admits_connections()
     }
 
-    fn take_handoff(&self, now: Millis) -> bool {
-        self.parts.handoff.take_over(now, &*self.moves)
+    fn take_migrated(&self, now: Millis) -> bool {
+        self.parts.connection_migration.take_over(now, &*self.moves)
     }
 
     fn drain_pause(&self) -> Option<Duration> {
-        self.parts.handoff.drain_pause()
+        self.parts.connection_migration.drain_pause()
     }
 
     fn listeners_closed(&self, now: Millis) {
-        self.parts.handoff.begin(now);
+        self.parts.connection_migration.begin(now);
         self.moves.end_if_drained();
     }
 
     fn end_of_turn(&self, now: Millis) {
         let parts = &self.parts;
         if parts.worker.is_leaving() {
-            parts.sessions.leave();
+            parts.http2.leave();
         }
         if parts.worker.is_draining() {
-            parts.handoff.go_on(now, &*self.moves);
+            parts.connection_migration.go_on(now, &*self.moves);
         }
         parts.uploads.resume(now, &*self.moves);
         self.moves.end_if_drained();
@@ -173,6 +173,6 @@ impl Handler for Events {
     }
 
     fn polled(&self) {
-        self.parts.scheduler.polled(self.parts.sessions.in_line());
+        self.parts.scheduler.polled(self.parts.http2.queued_streams());
     }
 }

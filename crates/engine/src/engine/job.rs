@@ -1,7 +1,7 @@
 //! The jobs of the ready queue.
 
 use crate::clock::Nanos;
-use crate::config::fair_by::Party;
+use crate::config::fair_by::Flow;
 use crate::connection::Connection;
 use crate::realtime::{Client, ProcessSubscription};
 use crate::scheduler::Queued;
@@ -36,10 +36,10 @@ impl Queued for Job {
         }
     }
 
-    fn party(&self) -> Option<Party> {
+    fn flow(&self) -> Option<Flow> {
         match self {
-            Job::Request(connection) => connection.stream.party,
-            Job::Client(client) => client.party,
+            Job::Request(connection) => connection.stream.flow,
+            Job::Client(client) => client.flow,
             _ => None,
         }
     }

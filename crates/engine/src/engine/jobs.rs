@@ -151,16 +151,16 @@ impl Workplace for Jobs {
 
     fn take_transfer(&self) -> Option<Job> {
         let parts = &self.parts;
-        if !parts.transfers.are_due() {
+        if !parts.request_migration.are_due() {
             return None;
         }
-        let Some(mut connection) = parts.transfers.move_in() else {
+        let Some(mut connection) = parts.request_migration.move_in() else {
             self.moves.end_if_drained();
             return None;
         };
-        parts.parties.rank(&mut connection);
+        parts.flows.rank(&mut connection);
         let job = Job::Request(connection);
-        if parts.parties.take_turns() {
+        if parts.flows.take_turns() {
             parts.scheduler.ready().push(job);
             return None;
         }
@@ -203,32 +203,32 @@ impl Workplace for Jobs {
     }
 
     fn needs_ticks(&self) -> bool {
-        self.parts.transfers.has_promised()
+        self.parts.request_migration.has_promised()
     }
 
     fn tick(&self) {
-        self.parts.sessions.send_delayed();
-        self.parts.transfers.check_promise();
+        self.parts.http2.send_delayed();
+        self.parts.request_migration.check_promise();
         self.moves.check_if_given_up();
     }
 }
 
 impl Site for Jobs {
     fn calls_back(&self) -> bool {
-        self.parts.worker.is_stopped() || self.parts.admission.has_transfers()
+        self.parts.worker.is_stopped() || self.parts.admission.has_requests()
     }
 
     fn poll(&self, begin: &mut dyn FnMut() -> bool) -> bool {
         let Some(mut reactor) = self.reactor.try_lock() else {
             return false;
         };
-        self.parts.sessions.send_delayed();
+        self.parts.http2.send_delayed();
         let watches_room = self.parts.admission.serves_room();
         self.parts.admission.watch_room(&mut reactor, watches_room);
         if begin() {
             reactor.poll(&self.events, None);
             if watches_room {
-                self.parts.transfers.promise();
+                self.parts.request_migration.promise();
             }
         }
         true

@@ -38,7 +38,7 @@ impl Engine {
 
     /// As [`Engine::drain`], in a worker that ends while others go on: these get its connections, as far as they have
     /// places for them.
-    pub fn retire(&self) {
+    pub fn drain_and_migrate(&self) {
         self.moves.begin_drain(true);
     }
 

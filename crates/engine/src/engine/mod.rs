@@ -9,18 +9,18 @@
 //!                     moves/ ┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄ sink.rs ◀── the parts put moves there
 //!                        │
 //!      ┌───────────┬─────┴─────┬────────────────┐
-//!   sharing/ ──▶ native/   clients.rs      sessions.rs ──▶ uploads.rs
+//!   migration/ ──▶ native/   clients.rs      http2.rs ──▶ uploads.rs
 //!                  │                            └─────┬───────┘
 //!             without_app/                       giving_way/
 //! ```
 //! * `jobs.rs` runs what the threads of the app have to do; `events.rs` handles what the reactor sees.
 //! * `moves/` gives a connection to its next owner, and asks `drain.rs` after each step if the engine is over.
-//! * `sharing/`: requests and connections that come from other workers and go to them.
+//! * `migration/`: requests and connections that come from other workers and go to them.
 //! * `native/`: connections that native threads work on. `uploads.rs`: requests whose bodies are stored.
 //! * `without_app/`: requests that never reach the app. `clients.rs`: connections that become clients.
-//! * `sessions.rs`: the sessions of HTTP/2, whose streams are connections for one request each.
+//! * `http2.rs`: the sessions of HTTP/2, whose streams are connections for one request each.
 //! * `giving_way/`: the client that gives way when a total is used up.
-//! * `parties.rs`: the party and the priority of a request. `ends.rs`: the ends of connections. `memory.rs`: returns memory.
+//! * `flows.rs`: the flow and the priority of a request. `ends.rs`: the ends of connections. `memory.rs`: returns memory.
 //!   `record.rs`: logs requests. `statistics.rs`: statistics.
 //!
 //! Arrows point down: a part knows neither the parts above it nor the engine. A part that has had a connection returns its
@@ -31,18 +31,18 @@ mod clients;
 mod drain;
 mod ends;
 mod events;
+mod flows;
 mod giving_way;
+mod http2;
 mod job;
 mod jobs;
 mod life;
 mod memory;
+mod migration;
 mod moves;
 mod native;
-mod parties;
 mod parts;
 mod record;
-mod sessions;
-mod sharing;
 mod sink;
 mod statistics;
 mod uploads;
@@ -164,9 +164,9 @@ impl Engine {
 
     /// Wakes one waiting thread if it has something to do: a request to run, or to poll because no thread polls. May be
     /// called on any thread; takes no lock if there is nothing to do.
-    pub fn hand_over(&self) {
+    pub fn wake_next(&self) {
         if self.is_at_home() {
-            self.give_way(Scheduler::hand_over);
+            self.give_way(Scheduler::wake_next);
         }
     }
 
@@ -182,7 +182,7 @@ impl Engine {
         let parts = &self.parts;
         parts.worker.guard("a thread that gives way", || {
             parts.worker.fault("give way");
-            parts.sessions.send_delayed();
+            parts.http2.send_delayed();
         });
         let wake = || wake(&parts.scheduler);
         parts.worker.guard("a thread that wakes another one", wake);

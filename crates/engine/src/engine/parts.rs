@@ -2,13 +2,13 @@
 //! nor the engine.
 
 use super::clients::NewClients;
+use super::flows::{self, Flows};
 use super::giving_way::GivingWay;
+use super::http2::Http2Driver;
 use super::job::Job;
 use super::memory::Memory;
+use super::migration::{Admission, ConnectionMigration, IncomingConnections, Relays, RequestMigration};
 use super::native::{FileSender, Handshakes, LookUpThreads};
-use super::parties::{self, Parties};
-use super::sessions::SessionDriver;
-use super::sharing::{Admission, Arrivals, Handoff, Relays, Transfers};
 use super::sink::Sink;
 use super::statistics::Statistics;
 use super::uploads::Uploads;
@@ -16,10 +16,10 @@ use super::without_app::WithoutApp;
 use crate::cluster::waiting_room::WaitingRoom;
 use crate::config::Config;
 use crate::connection::connections::Connections;
-use crate::connection::turns::TurnTaker;
+use crate::connection::stream_queue::StreamTurns;
 use crate::exchange::Services;
 use crate::files::Files;
-use crate::http2::Sessions;
+use crate::http2::Http2Connections;
 use crate::limits::budget::Budgets;
 use crate::pubsub::Hub;
 use crate::realtime::{Host, Realtime};
@@ -39,7 +39,7 @@ pub(super) struct Parts {
     pub(super) services: Arc<Services>,
     pub(super) connections: Arc<Connections>,
     pub(super) scheduler: Arc<Scheduler<Job>>,
-    pub(super) parties: Parties,
+    pub(super) flows: Flows,
     pub(super) statistics: Statistics,
     pub(super) memory: Arc<Memory>,
     pub(super) without_app: Arc<WithoutApp>,
@@ -49,11 +49,11 @@ pub(super) struct Parts {
     pub(super) handshakes: Arc<Handshakes>,
     pub(super) admission: Arc<Admission>,
     pub(super) relays: Arc<Relays>,
-    pub(super) transfers: Transfers,
-    pub(super) handoff: Handoff,
+    pub(super) request_migration: RequestMigration,
+    pub(super) connection_migration: ConnectionMigration,
     pub(super) giving_way: Arc<GivingWay>,
     pub(super) uploads: Arc<Uploads>,
-    pub(super) sessions: SessionDriver,
+    pub(super) http2: Http2Driver,
 }
 
 /// The foundation of all parts.
@@ -70,7 +70,7 @@ pub(super) struct Foundation {
 /// The references from the parts to the type that moves connections.
 pub(super) struct Upward {
     pub(super) sink: Weak<dyn Sink>,
-    pub(super) taker: Weak<dyn TurnTaker>,
+    pub(super) taker: Weak<dyn StreamTurns>,
     pub(super) host: Weak<dyn Host>,
     pub(super) relief: Weak<dyn Relief>,
 }
@@ -88,7 +88,13 @@ impl Parts {
         let ledger = room.as_ref().map(|room| &room.scoreboard().ledger);
         let budgets = budgets(&worker.config);
         let spool = Spool::new(&worker.config);
-        let realtime = Realtime::new(Arc::clone(&worker), hub, Arc::clone(&spool), Arc::clone(&budgets), upward.host);
+        let realtime = Realtime::new(
+            Arc::clone(&worker),
+            hub,
+            Arc::clone(&spool),
+            Arc::clone(&budgets),
+            upward.host,
+        );
         let services = Arc::new(Services {
             worker: Arc::clone(&worker),
             spool,
@@ -97,31 +103,31 @@ impl Parts {
             relief: upward.relief,
         });
         let connections = Connections::new(Arc::clone(&worker));
-        let order = parties::order(&worker.config, ledger);
+        let order = flows::order(&worker.config, ledger);
         let scheduler = Arc::new(Scheduler::new(Arc::clone(&worker), &order));
-        let in_line = Arc::default();
+        let queued_streams = Arc::default();
         let without_app = Arc::new(WithoutApp::new(&services, &endpoints));
         let handshakes = Handshakes::new(&worker, &connections, sink());
         let admission = Admission::new(&worker, room.as_ref());
-        let arrivals = Arrivals::new(&worker, &connections, &endpoints);
+        let arrivals = IncomingConnections::new(&worker, &connections, &endpoints);
         let relays = Relays::new(&worker, &connections);
-        let sessions = Arc::new(Sessions::new(&services.spool));
-        let giving_way = GivingWay::new(&services, &connections, &sessions, &budgets);
-        let uploads = Uploads::new(&services, &connections, &sessions, &giving_way, sink());
+        let http2_connections = Arc::new(Http2Connections::new(&services.spool));
+        let giving_way = GivingWay::new(&services, &connections, &http2_connections, &budgets);
+        let uploads = Uploads::new(&services, &connections, &http2_connections, &giving_way, sink());
         Parts {
-            parties: Parties::new(&worker.config, ledger),
-            statistics: Statistics::new(&services, &scheduler, &in_line),
+            flows: Flows::new(&worker.config, ledger),
+            statistics: Statistics::new(&services, &scheduler, &queued_streams),
             memory: Memory::new(&services, &connections, &scheduler),
             clients: NewClients::new(&services, &connections, sink()),
             file_sender: FileSender::new(&worker, sink()),
             look_ups: LookUpThreads::new(&services, &connections, &without_app, sink()),
-            transfers: Transfers::new(&scheduler, &admission, &arrivals, &relays),
-            handoff: Handoff::new((&worker, &connections), &admission, &arrivals, &handshakes),
-            sessions: SessionDriver::new(
+            request_migration: RequestMigration::new(&scheduler, &admission, &arrivals, &relays),
+            connection_migration: ConnectionMigration::new((&worker, &connections), &admission, &arrivals, &handshakes),
+            http2: Http2Driver::new(
                 (&worker, &connections),
-                (&budgets, &sessions),
+                (&budgets, &http2_connections),
                 (&giving_way, &uploads),
-                &in_line,
+                &queued_streams,
                 upward.taker,
             ),
             without_app,

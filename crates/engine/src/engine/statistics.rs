@@ -17,20 +17,20 @@ pub(super) struct Statistics {
     services: Arc<Services>,
     scheduler: Arc<Scheduler<Job>>,
     /// Requests that wait behind others of their session.
-    in_line: Arc<AtomicUsize>,
+    queued_streams: Arc<AtomicUsize>,
 }
 
 impl Statistics {
     pub(super) fn new(
         services: &Arc<Services>,
         scheduler: &Arc<Scheduler<Job>>,
-        in_line: &Arc<AtomicUsize>,
+        queued_streams: &Arc<AtomicUsize>,
     ) -> Statistics {
         Statistics {
             worker: Arc::clone(&services.worker),
             services: Arc::clone(services),
             scheduler: Arc::clone(scheduler),
-            in_line: Arc::clone(in_line),
+            queued_streams: Arc::clone(queued_streams),
         }
     }
 
@@ -66,10 +66,10 @@ impl Statistics {
     /// Stores the gauges that are not updated as they change.
     pub(super) fn write_gauges(&self) {
         let (counters, threads) = (self.worker.counters(), self.scheduler.now());
-        let queued = self.scheduler.ready().len() + self.in_line.load(Relaxed);
+        let queued = self.scheduler.ready().len() + self.queued_streams.load(Relaxed);
         counters.queued.store(queued as i64, Relaxed);
-        let parties = self.scheduler.ready().waiting_parties();
-        counters.queued_clients.store(parties as i64, Relaxed);
+        let flows = self.scheduler.ready().waiting_flows();
+        counters.queued_clients.store(flows as i64, Relaxed);
         counters.threads.store(threads.begun() as i64, Relaxed);
         counters.busy_threads.store(threads.busy() as i64, Relaxed);
         counters.idle_threads.store(threads.free() as i64, Relaxed);

@@ -11,7 +11,7 @@ use crate::clock::Millis;
 use crate::connection::connections::Connections;
 use crate::connection::{Connection, Next};
 use crate::exchange::Services;
-use crate::http2::{Session, Sessions};
+use crate::http2::{Http2Connection, Http2Connections};
 use crate::limits::budget::Kind;
 use crate::limits::request_totals::Waiting;
 use crate::spool::Upload;
@@ -32,12 +32,12 @@ const PATIENCE: Duration = Duration::from_millis(1_000);
 pub(super) struct Uploads {
     services: Arc<Services>,
     connections: Arc<Connections>,
-    sessions: Arc<Sessions>,
+    http2_connections: Arc<Http2Connections>,
     giving_way: Arc<GivingWay>,
     /// In order of arrival. A key whose connection has ended or was refused is skipped when its turn comes.
     queue: Mutex<VecDeque<(Key, Waiting)>>,
     /// Streams that wait for other streams of their session, by its key.
-    of_sessions: Mutex<HashMap<Key, VecDeque<Key>>>,
+    of_http2: Mutex<HashMap<Key, VecDeque<Key>>>,
     sink: Weak<dyn Sink>,
 }
 
@@ -62,17 +62,17 @@ impl Uploads {
     pub(super) fn new(
         services: &Arc<Services>,
         connections: &Arc<Connections>,
-        sessions: &Arc<Sessions>,
+        http2_connections: &Arc<Http2Connections>,
         giving_way: &Arc<GivingWay>,
         sink: Weak<dyn Sink>,
     ) -> Arc<Uploads> {
         Arc::new(Uploads {
             services: Arc::clone(services),
             connections: Arc::clone(connections),
-            sessions: Arc::clone(sessions),
+            http2_connections: Arc::clone(http2_connections),
             giving_way: Arc::clone(giving_way),
             queue: Mutex::default(),
-            of_sessions: Mutex::default(),
+            of_http2: Mutex::default(),
             sink,
         })
     }
@@ -89,8 +89,8 @@ impl Uploads {
 
     /// Parks a connection that needs a descriptor to continue.
     pub(super) fn put_off(&self, connection: Box<Connection>) {
-        if let Some(session) = session_with_its_share(&connection) {
-            return self.put_off_in_session(connection, session);
+        if let Some(http2) = http2_with_its_share(&connection) {
+            return self.put_off_in_http2(connection, http2);
         }
         let worker = &self.services.worker;
         let place = (connection.key(), worker.config.request_totals.wait());
@@ -100,16 +100,16 @@ impl Uploads {
         worker.expect(Millis::now() + LOOK);
     }
 
-    fn put_off_in_session(&self, connection: Box<Connection>, session: Key) {
+    fn put_off_in_http2(&self, connection: Box<Connection>, http2: Key) {
         let key = connection.key();
         self.park(connection);
-        let mut waiting = self.of_sessions.lock();
-        waiting.entry(session).or_default().push_back(key);
+        let mut waiting = self.of_http2.lock();
+        waiting.entry(http2).or_default().push_back(key);
         drop(waiting);
         // There may be room since the connection was told that there is none.
-        if let Some(session) = self.sessions.get(session) {
-            if !session.budget().is_used_up(Kind::Bodies) {
-                session.look_later();
+        if let Some(http2) = self.http2_connections.get(http2) {
+            if !http2.budget().is_used_up(Kind::Bodies) {
+                http2.look_later();
             }
         }
     }
@@ -126,10 +126,10 @@ impl Uploads {
     }
 
     /// Continues the streams of a session that wait for its other streams, as far as there is room; called by the poller.
-    pub(super) fn resume_of(&self, session: &Session, now: Millis, sink: &dyn Sink) {
-        while !session.budget().is_used_up(Kind::Bodies) {
-            let mut waiting = self.of_sessions.lock();
-            let next = waiting.get_mut(&session.key()).and_then(VecDeque::pop_front);
+    pub(super) fn resume_of(&self, http2: &Http2Connection, now: Millis, sink: &dyn Sink) {
+        while !http2.budget().is_used_up(Kind::Bodies) {
+            let mut waiting = self.of_http2.lock();
+            let next = waiting.get_mut(&http2.key()).and_then(VecDeque::pop_front);
             drop(waiting);
             let Some(key) = next else { break };
             if let Some(mut connection) = self.take(key) {
@@ -137,9 +137,9 @@ impl Uploads {
                 sink.put(Move::Settle(connection, next));
             }
         }
-        let mut waiting = self.of_sessions.lock();
-        if waiting.get(&session.key()).is_some_and(VecDeque::is_empty) || session.is_over() {
-            waiting.remove(&session.key());
+        let mut waiting = self.of_http2.lock();
+        if waiting.get(&http2.key()).is_some_and(VecDeque::is_empty) || http2.is_over() {
+            waiting.remove(&http2.key());
         }
     }
 
@@ -165,9 +165,9 @@ impl Uploads {
                 .take(key)
                 .map(|mut connection| (connection.go_on(&worker.config, now, true), connection));
             if let Some((Next::PutOff, connection)) = next {
-                if let Some(session) = session_with_its_share(&connection) {
+                if let Some(http2) = http2_with_its_share(&connection) {
                     self.queue.lock().pop_front();
-                    self.put_off_in_session(connection, session);
+                    self.put_off_in_http2(connection, http2);
                     continue;
                 }
                 if connection
@@ -176,7 +176,7 @@ impl Uploads {
                 {
                     let _ = [Kind::Bodies, Kind::Files]
                         .into_iter()
-                        .any(|kind| self.giving_way.make_session_give_way(kind, None));
+                        .any(|kind| self.giving_way.make_http2_give_way(kind, None));
                 }
                 self.park(connection);
                 return worker.expect(now + LOOK);
@@ -190,7 +190,7 @@ impl Uploads {
 }
 
 /// The key of the session of a stream, if that has all the files that it may have.
-fn session_with_its_share(connection: &Connection) -> Option<Key> {
+fn http2_with_its_share(connection: &Connection) -> Option<Key> {
     let budget = connection.stream.transport().budget()?;
     budget.is_used_up(Kind::Bodies).then(|| budget.key())
 }

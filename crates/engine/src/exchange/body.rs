@@ -9,17 +9,17 @@ use crate::stream::output::FileParts;
 use std::fs::File;
 use std::sync::Arc;
 
-/// From this size on, a write may take so long that it is done apart; see [`Exchange::write_apart`].
+/// A write of at least this size may take so long that it is done apart; see [`Exchange::write_apart`].
 pub const LONG_BYTES: usize = 256 * 1024;
 
 impl Exchange<'_> {
-    /// Adds body bytes. Returns how many were taken: fewer than all if neither the client nor memory nor disk take
-    /// more. Then call [`Exchange::wait_for_client`], and offer the rest again.
+    /// Adds body bytes. Returns the number of bytes taken: fewer than all if neither the client nor memory nor disk
+    /// takes more. Then call [`Exchange::wait_for_client`], and offer the rest again.
     ///
     /// # Errors
     /// If the client is gone.
     pub fn write(&mut self, bytes: &[u8]) -> Result<usize, Gone> {
-        if self.is_lent() {
+        if self.is_in_wait() {
             return Ok(0);
         }
         if self.own_chunks.is_some() {
@@ -71,7 +71,8 @@ impl Exchange<'_> {
         Ok(bytes.len())
     }
 
-    /// Frames the next `length` bytes. Returns how many of them belong to the body; `None` if the client gets none.
+    /// Frames the next `length` bytes. Returns the number of bytes that belong to the body; `None` if the client gets
+    /// no body.
     pub(super) fn begin_write(&mut self, length: usize) -> Result<Option<usize>, Gone> {
         let is_gone = self.is_gone();
         let ResponsePhase::Body(framing) = &mut self.phase else {
@@ -107,7 +108,8 @@ impl Exchange<'_> {
         }
     }
 
-    /// Adds `length` bytes of a file from `offset` as the body, which is on that device. They are not copied to user space.
+    /// Adds `length` bytes of a file, from `offset`, as the body. They are not copied to user space. `device`: the
+    /// device of the file.
     pub(crate) fn write_file(&mut self, file: Arc<Counted<File>>, device: u64, offset: u64, length: u64) {
         if let ResponsePhase::Body(BodyFraming::Length(left)) = self.phase {
             let length = length.min(left);
@@ -117,10 +119,10 @@ impl Exchange<'_> {
         }
     }
 
-    /// Sends what was written, as far as the socket takes it at once: for bodies that come piece by piece. What is
-    /// spooled needs [`Exchange::flush_apart`]. False if the client is gone.
+    /// Sends written bytes, as far as the socket takes them at once: for bodies that arrive piece by piece. Spooled
+    /// bytes need [`Exchange::flush_apart`]. Returns false if the client is gone.
     pub fn flush(&mut self) -> bool {
-        if self.is_lent() {
+        if self.is_in_wait() {
             return !self.is_gone();
         }
         self.output = OutputState::Sent;
@@ -133,17 +135,17 @@ impl Exchange<'_> {
         }
     }
 
-    /// Sends what the client takes. Whether [`Exchange::detach`] may follow: no thread is writing.
+    /// Sends as much as the client takes. Returns true if [`Exchange::detach`] may follow: no thread is writing.
     pub fn is_detachable(&mut self) -> bool {
-        self.flush() && !self.is_lent()
+        self.flush() && !self.is_in_wait()
     }
 
-    /// Whether the kernel has everything that was written.
+    /// Returns true if the kernel has everything that was written.
     pub fn is_flushed(&mut self) -> bool {
-        self.flush() && self.stream.output.is_empty() && !self.is_lent()
+        self.flush() && self.stream.output.is_empty() && !self.is_in_wait()
     }
 
-    /// Whether the rest of the body is framed in chunks; `None` if nothing can follow.
+    /// Returns true if the rest of the body is framed in chunks; `None` if nothing can follow.
     pub(crate) fn stream_framing(&self) -> Option<bool> {
         match self.phase {
             ResponsePhase::Body(BodyFraming::Chunked) if !self.is_gone() => Some(true),

@@ -1,6 +1,5 @@
-//! Compression of the app's responses (RFC 9110 §8.4, §12.5.3): decides whether a response is coded, changes its head,
-//! and codes the bytes. The coding itself needs nothing of the exchange, so it can run without the lock of the
-//! language.
+//! Compression of the app's responses (RFC 9110 §8.4, §12.5.3): decides if a response is coded, changes its head, and
+//! codes the bytes. The coding itself does not use the exchange, so it can run without the lock of the language.
 
 use super::state::ResponsePhase;
 use super::{Exchange, Gone};
@@ -8,12 +7,12 @@ use crate::config::Compression;
 use fairlead_wire::content_encoding::{is_compressible, matches_type, Coding, Encoder};
 use fairlead_wire::{fields, has_no_body};
 
-/// Fields that describe the exact bytes that the app has made. A response with one of them is not coded.
+/// Fields that describe the exact bytes of the app's body. A response with one of them is not coded.
 const DIGESTS: [&[u8]; 4] = [b"content-digest", b"content-md5", b"digest", b"repr-digest"];
 
 impl Exchange<'_> {
-    /// The coding for the body of the response whose head has been written, and is not yet ended. `total`: the length
-    /// of the body, if known. Adds `vary`, because another client may get something else; also to a 304.
+    /// Chooses the coding for the body of a response; its head was written, and has not ended. `total`: the length of
+    /// the body, if known. Adds `vary`, even to a 304, because another client may get another coding.
     pub fn choose_coding(&mut self, total: Option<u64>) -> Option<Coding> {
         let services = self.services;
         let compression = services.config().compression.as_ref()?;
@@ -72,13 +71,13 @@ impl Exchange<'_> {
             && !self.head.response.fields.values(b"cache-control").any(forbids_it)
     }
 
-    /// Starts to code the body. Its bytes are added before or after the head is ended.
+    /// Starts to code the body. Its bytes are added before or after the head ends.
     pub fn start_coding(&mut self, coding: Coding) {
         self.coder = Some(Box::new(Coder::new(coding)));
     }
 
-    /// Ends the head of a response that is coded. With `is_whole` all of the body is coded already, and it is sent
-    /// uncoded if coding has not made it shorter.
+    /// Ends the head of a coded response. With `is_whole` all of the body is coded already, and it is sent uncoded if
+    /// coding has not made it shorter.
     pub fn end_head_coded(&mut self, is_whole: bool) {
         let Some(mut coder) = self.coder.take() else {
             return self.end_head(None);
@@ -88,7 +87,7 @@ impl Exchange<'_> {
             std::mem::swap(&mut coder.coded, &mut coder.plain);
         } else {
             let _ = self.field(b"content-encoding", coder.coding.token().as_bytes());
-            // Ranges would apply to the coded bytes, and those may differ for the same content.
+            // Ranges would apply to the coded bytes, which may differ for the same content.
             self.head.response.fields.remove(b"accept-ranges");
             self.weaken_etag();
         }
@@ -98,7 +97,7 @@ impl Exchange<'_> {
         }
     }
 
-    /// Whether the body is coded.
+    /// Returns true if the body is coded.
     pub fn is_coded(&self) -> bool {
         self.coder.is_some()
     }
@@ -110,7 +109,7 @@ impl Exchange<'_> {
         }
     }
 
-    /// Takes the coder out, so that it can work apart from the exchange; to be given back with
+    /// Takes the coder, so that it can work apart from the exchange; to be given back with
     /// [`Exchange::give_back_coder`].
     pub fn take_coder(&mut self) -> Option<Box<Coder>> {
         self.coder.take()
@@ -121,7 +120,8 @@ impl Exchange<'_> {
         self.coder = Some(coder);
     }
 
-    /// Writes what is coded so far. False if the client has to be waited for, as after [`Exchange::write`].
+    /// Writes all coded bytes so far. Returns false if the caller has to wait for the client, as after
+    /// [`Exchange::write`].
     ///
     /// # Errors
     /// If the client is gone.
@@ -141,10 +141,10 @@ impl Exchange<'_> {
     }
 }
 
-/// How far a body is coded.
+/// The point up to which a body is coded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Until {
-    /// As far as the encoder likes: more will follow at once.
+    /// As far as the encoder chooses: more will follow at once.
     Convenient,
     /// So far that the client can decode everything that was added.
     Flushed,
@@ -152,7 +152,7 @@ pub enum Until {
     Finished,
 }
 
-/// Codes one body, piece by piece. Needs nothing of the exchange while it works.
+/// Codes one body, piece by piece. It does not use the exchange while it works.
 pub struct Coder {
     coding: Coding,
     encoder: Encoder,
@@ -175,7 +175,7 @@ impl Coder {
         }
     }
 
-    /// Codes what was added. If a body is added and finished at once, its plain bytes are kept as well.
+    /// Codes the bytes that were added. If a body is added and finished at once, its plain bytes are kept as well.
     pub fn run(&mut self, until: Until) {
         self.encoder.write(&self.plain, &mut self.coded);
         let is_whole = self.taken == 0 && until == Until::Finished;

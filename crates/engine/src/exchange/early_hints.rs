@@ -9,13 +9,13 @@ use fairlead_wire::Version;
 const EARLY_HINTS: u16 = 103;
 
 impl Exchange<'_> {
-    /// Whether the app may send interim responses.
+    /// Returns true if the app may send interim responses.
     pub fn offers_early_hints(&self) -> bool {
         self.services.config().early_hints
     }
 
-    /// Begins an interim response (RFC 8297), whose fields follow. False if it cannot be sent: they are switched off,
-    /// the client speaks HTTP/1.0, or the final response has begun.
+    /// Begins an interim response (RFC 8297); its fields follow. Returns false if it cannot be sent: early hints are
+    /// off, the client uses HTTP/1.0, or the final response has begun.
     pub fn start_early_hints(&mut self) -> bool {
         if self.phase != ResponsePhase::NotStarted
             || self.request().version() == Version::Http10
@@ -28,7 +28,7 @@ impl Exchange<'_> {
         true
     }
 
-    /// Whether fields go into an interim response.
+    /// Returns true if fields go into an interim response.
     pub fn is_hinting(&self) -> bool {
         self.phase == ResponsePhase::EarlyHints
     }
@@ -45,7 +45,7 @@ impl Exchange<'_> {
             write_head(self.head.response, end, self.stream.output.buffer());
             self.phase = ResponsePhase::NotStarted;
             self.flush();
-            if !self.is_lent() {
+            if !self.is_in_wait() {
                 self.output = OutputState::Held;
             }
             self.start = self.stream.output.buffer().len();

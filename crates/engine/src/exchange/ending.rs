@@ -1,4 +1,4 @@
-//! The end of a response, and what follows from it for the connection.
+//! The end of a response, and its consequences for the connection.
 
 use super::state::{Owner, Persistence, Reach, ResponsePhase};
 use super::Exchange;
@@ -15,8 +15,8 @@ impl Exchange<'_> {
     }
 
     fn end_body(&mut self) {
-        if self.is_lent() {
-            // The [`Wait`] that has the output cannot end the body.
+        if self.is_in_wait() {
+            // The [`Wait`] that owns the output cannot end the body.
             self.abort();
         }
         if self.phase == ResponsePhase::NotStarted {
@@ -40,8 +40,7 @@ impl Exchange<'_> {
         self.phase = ResponsePhase::Ended;
     }
 
-    /// Ends a body that the app has framed itself. Its trailers are kept where the protocol has them at the end of the
-    /// chunks: in HTTP/1.1.
+    /// Ends a body that the app has framed itself. Its trailers are kept in HTTP/1.1, where they follow the chunks.
     fn end_own_chunks(&mut self, chunks: &OwnChunks) {
         match self.phase {
             _ if !chunks.is_done() => {
@@ -74,23 +73,23 @@ impl Exchange<'_> {
     }
 }
 
-/// What is logged of a response.
+/// Facts about a response for the log.
 pub(crate) struct Ended {
     pub(crate) status: u16,
     pub(crate) body_bytes: u64,
     pub(crate) faulty: Option<&'static str>,
 }
 
-/// What happens to the connection.
+/// The next step for the connection.
 pub(crate) enum Outcome {
-    /// The response is written: its rest is sent, then comes the next request, or the end.
+    /// The response is written: its rest is sent, and then comes the next request, or the end.
     Responded { close: bool },
-    /// It becomes a client. `close`: whether it ends with that.
+    /// It becomes a client. `close`: the connection ends with the client.
     Client { client: Arc<Client>, close: bool },
     /// Its socket belongs to the app.
     Hijacked,
-    /// It is reset: to relieve others, or because the end of the connection would pass for the end of the body.
+    /// It is reset: to free memory, or because the end of the connection would be taken for the end of the body.
     Aborted,
-    /// It is closed: the client is gone, or could not tell where the response ends.
+    /// It is closed: the client is gone, or could not find the end of the response.
     Gone,
 }

@@ -1,10 +1,10 @@
-//! Responds with a file: conditions and ranges decide which of its bytes are sent (RFC 9110 §13.2.2, §14), both for
-//! files of the public folder and for files that the app has named.
+//! Responds with a file: conditions and ranges select the bytes that are sent (RFC 9110 §13.2.2, §14), both for files
+//! of the public folder and for files that the app has named.
 
 use super::state::ResponsePhase;
 use super::Exchange;
 use crate::files::{content_type, Content, Description, Document, Identity};
-use fairlead_wire::conditions::{parse_http_date, Validators, Verdict};
+use fairlead_wire::conditions::{parse_http_date, Outcome, Validators};
 use fairlead_wire::multipart;
 use fairlead_wire::ranges::Ranges;
 use rustix::fs::Stat;
@@ -12,7 +12,7 @@ use std::hash::{BuildHasher, RandomState};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// What a request gets of a file.
+/// The selected part of a file.
 enum Selection {
     Whole,
     Part(Range<u64>),
@@ -64,7 +64,7 @@ impl Exchange<'_> {
         self.send_selected(selection, size, document.content_type.as_bytes(), content);
     }
 
-    /// Redirects to the folder's name with a slash, since links in its index are relative to that (RFC 9110 §15.4.2).
+    /// Redirects to the folder's name with a slash, because links in its index are relative to it (RFC 9110 §15.4.2).
     pub(crate) fn redirect_to_folder(&mut self) {
         let request = self.request();
         let mut location = request.path().to_vec();
@@ -76,9 +76,9 @@ impl Exchange<'_> {
         self.respond_plainly_with(301, &[(b"location", &location)]);
     }
 
-    /// Responds with a file that the app has opened or named. The app's head has been begun. Its status and fields
-    /// stay, except for what conditions and ranges change; fields that are missing are taken from the file. `name`: the
-    /// name of a file that replaces the body. False, with nothing changed, if the app frames the body itself.
+    /// Responds with a file that the app has opened or named, after the app's head was begun. Its status and fields
+    /// stay, unless conditions and ranges change them; missing fields are derived from the file. `name`: the name of a
+    /// file that replaces the body. Returns false, with nothing changed, if the app frames the body itself.
     pub(super) fn send(&mut self, content: &Content, stat: &Stat, name: Option<&str>) -> bool {
         let description = Description::new(Identity::of(stat), None);
         let size = description.identity.size();
@@ -128,7 +128,7 @@ impl Exchange<'_> {
             }
         }
         if let Selection::Parts(_) = selection {
-            // Each part has its own.
+            // Each part has its own media type.
             self.head.response.fields.remove(b"content-type");
         }
         match (&written.content_type, name) {
@@ -150,9 +150,9 @@ impl Exchange<'_> {
             modified,
         };
         match self.request().evaluate(&validators) {
-            Verdict::NotModified => return Selection::NotModified,
-            Verdict::Failed => return Selection::Failed,
-            Verdict::Proceed => {}
+            Outcome::NotModified => return Selection::NotModified,
+            Outcome::Failed => return Selection::Failed,
+            Outcome::Proceed => {}
         }
         match self.request().ranges(&validators, size) {
             Ranges::Whole => Selection::Whole,
@@ -239,7 +239,7 @@ struct Written {
     /// `Some(None)` for an invalid date.
     modified: Option<Option<u64>>,
     content_type: Option<String>,
-    /// Whether conditions and ranges apply: only to a plain 200 to GET or HEAD.
+    /// Conditions and ranges apply: only to a plain 200 to GET or HEAD.
     may_be_selected: bool,
 }
 

@@ -8,13 +8,14 @@ use crate::stream::output::Output;
 ///   Length(left) ── took ──▶ Length(less)
 /// ```
 impl BodyFraming {
-    /// Frames the next `length` bytes. Returns how many of them belong to the body; `None` if the client gets none.
+    /// Frames the next `length` bytes. Returns the number of bytes that belong to the body; `None` if the client gets
+    /// no body.
     pub(super) fn begin(&mut self, length: usize, output: &mut Output) -> Option<usize> {
         let at_most = |left: u64| usize::try_from(left).unwrap_or(usize::MAX).min(length);
         match *self {
             BodyFraming::None => None,
             BodyFraming::Raw => Some(length),
-            // A chunk must become as long as its size line says.
+            // A chunk must reach the length in its size line.
             BodyFraming::Length(left) | BodyFraming::Chunk(left) => Some(at_most(left)),
             BodyFraming::Chunked if length == 0 => Some(0),
             BodyFraming::Chunked => {

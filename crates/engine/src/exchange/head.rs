@@ -1,5 +1,5 @@
-//! The head of a response: interim responses, the status line and the app's fields, and how these determine the framing
-//! of the body (RFC 9110 §6.4, RFC 9112 §6).
+//! The head of a response: interim responses, the status line and the app's fields, and the framing of the body that
+//! they determine (RFC 9110 §6.4, RFC 9112 §6).
 
 use super::state::ResponsePhase;
 use super::upgrade::is_own_field;
@@ -11,7 +11,7 @@ use crate::http::own_chunks::OwnChunks;
 use crate::http::response::{FieldError, ResponseHead};
 use fairlead_wire::{fields, has_no_body, Version};
 
-/// The status of success in a tunnel that the app has not accepted: 2xx would open it (RFC 8441 §5).
+/// The status instead of success, in a tunnel that the app has not accepted: 2xx would open it (RFC 8441 §5).
 const NO_TUNNEL: u16 = 501;
 
 const HSTS: &[u8] = b"strict-transport-security";
@@ -29,9 +29,9 @@ pub(super) struct Head<'a> {
 /// The use of a field of the app.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Noted {
-    /// It is sent as it is.
+    /// It is sent unchanged.
     Sent,
-    /// The server sends its own, or none.
+    /// The server sends its own field, or none.
     Own,
     /// The connection ends with the response.
     Close,
@@ -48,13 +48,14 @@ impl Head<'_> {
         }
     }
 
-    /// Forgets what the app has said of the body: another response takes the place of its own.
+    /// Forgets the app's statements about the body, because another response replaces it.
     pub(super) fn forget(&mut self) {
         self.announced = Announced::default();
         self.named = None;
     }
 
-    /// Notes what a field of the final response tells the server. `names_files`: one may name a file to be sent.
+    /// Notes the meaning of a field of the final response for the server. `names_files`: the field may name a file to
+    /// be sent.
     fn note(&mut self, name: &[u8], value: &[u8], version: Version, names_files: bool) -> Result<Noted, FieldError> {
         let is_sent = match name.len() {
             10 if name.eq_ignore_ascii_case(b"connection") => {
@@ -71,7 +72,7 @@ impl Head<'_> {
             }
             17 if name.eq_ignore_ascii_case(b"transfer-encoding") => {
                 let is_new = self.announced.note_coding(value);
-                // RFC 9112 §6.1: neither to an HTTP/1.0 client nor if there is no body.
+                // RFC 9112 §6.1: not to an HTTP/1.0 client, and not without a body.
                 is_new && version == Version::Http11 && !has_no_body(self.response.status)
             }
             _ => true,
@@ -79,12 +80,12 @@ impl Head<'_> {
         Ok(if is_sent { Noted::Sent } else { Noted::Own })
     }
 
-    /// Notes the file that a field names, if it does.
+    /// Notes the file that a field names, if it names one.
     fn note_file(&mut self, name: &[u8], value: &[u8]) -> bool {
         let Some(named) = Named::from_field(name, value) else {
             return false;
         };
-        // Of two names it is unclear which one is meant, so neither counts.
+        // With two names it is unclear which one is meant, so neither counts.
         let is_second = self.named.is_some();
         self.named = Some(if is_second { Named::Path(Vec::new()) } else { named });
         true
@@ -95,7 +96,7 @@ impl Head<'_> {
         self.named.take()
     }
 
-    /// True if the app has applied a transfer-encoding, so that only it knows the bytes of the body.
+    /// Returns true if the app has applied a transfer-encoding, so that only the app knows the bytes of the body.
     pub(super) fn has_own_framing(&self) -> bool {
         self.announced.coding.is_some()
     }
@@ -107,7 +108,7 @@ impl Head<'_> {
         }
     }
 
-    /// Writes it, with a date, to `output`. `framing`: `None` without a body.
+    /// Writes the head, with a date, to `output`. `framing`: `None` without a body.
     fn write(
         &mut self,
         framing: Option<BodyFraming>,
@@ -141,7 +142,7 @@ impl Exchange<'_> {
         self.head.response.start(status);
     }
 
-    /// Whether a head has been begun and not ended.
+    /// Returns true if a head was begun and has not ended.
     pub fn takes_fields(&self) -> bool {
         matches!(
             self.phase,
@@ -149,7 +150,7 @@ impl Exchange<'_> {
         )
     }
 
-    /// Adds one field line. Framing fields only announce the framing. Of `connection`, only `close` has an effect; the
+    /// Adds one field line. Framing fields only announce the framing. In `connection`, only `close` has an effect; the
     /// server sets this field itself.
     ///
     /// # Errors
@@ -195,12 +196,12 @@ impl Exchange<'_> {
         self.head.drop_own_framing();
     }
 
-    /// Whether the app has applied a transfer-encoding, so that only it knows the bytes of the body.
+    /// Returns true if the app has applied a transfer-encoding, so that only the app knows the bytes of the body.
     pub fn has_own_framing(&self) -> bool {
         self.head.has_own_framing()
     }
 
-    /// Whether the connection ends because this worker does.
+    /// Returns true if the connection ends because this worker ends.
     fn ends_connection(&self) -> bool {
         let (worker, transport) = (&self.services.worker, self.stream.transport());
         match transport.can_move() {
@@ -218,26 +219,26 @@ impl Exchange<'_> {
         }
     }
 
-    /// True if the app has applied a transfer coding that the protocol of the client cannot carry.
+    /// Returns true if the app has applied a transfer coding that the client's protocol cannot carry.
     pub(super) fn is_unspeakable(&self) -> bool {
         let version = self.request().version();
         self.head.announced.is_unspeakable(self.head.response.status, version)
     }
 
-    /// Decides how the body is framed, and writes the head.
+    /// Decides the framing of the body, and writes the head.
     pub(super) fn complete_head(&mut self, total: Option<u64>) {
         let version = self.request().version();
         self.add_hsts();
         let is_head_request = self.request().is_head();
         let framing = self.head.announced.framing(self.head.response.status, version, total);
-        // In HTTP/2 the stream ends.
+        // In HTTP/2 the end of the stream ends the body, too.
         let is_raw = framing == BodyFraming::Raw;
         self.persistence.end_body(is_raw && version != Version::Http2);
-        // A response that began before that also ends its connection.
+        // A response that began before the worker's end also ends its connection.
         if is_raw || self.ends_connection() {
             self.persistence.close();
         }
-        // The app's own field says how its body is framed.
+        // The app's own field announces the framing of its body.
         let has_field = self.has_own_framing() && framing == BodyFraming::Chunked;
         let in_head = if has_field { BodyFraming::Raw } else { framing };
         self.write_head(Some(in_head), ConnectionField::of(version, self.persistence.closes()));
@@ -247,8 +248,8 @@ impl Exchange<'_> {
         }
     }
 
-    /// Tells browsers to come with TLS only, in responses that have it: without it anybody could have added the field, so
-    /// they ignore it (RFC 6797 §8.1).
+    /// Tells browsers to use only TLS, in responses over TLS: without TLS anybody could have added the field, so
+    /// browsers ignore it (RFC 6797 §8.1).
     fn add_hsts(&mut self) {
         if let Some(value) = &self.services.config().hsts {
             if self.is_secure() && !self.head.response.fields.has(HSTS) {
@@ -264,8 +265,8 @@ impl Exchange<'_> {
             .write(framing, connection, is_head_request, self.stream.output.buffer());
     }
 
-    /// Accepts a protocol that the client has offered, in a head that was begun: its status becomes 101, which over HTTP/2
-    /// is sent as 200 (RFC 8441 §5). False if the client has not offered it.
+    /// Accepts a protocol that the client has offered, in a head that was begun: its status becomes 101, which is sent
+    /// as 200 over HTTP/2 (RFC 8441 §5). Returns false if the client has not offered the protocol.
     pub fn accept_protocol(&mut self, protocol: &[u8]) -> bool {
         if !self.request().offered_protocols().any(|offered| offered == protocol) {
             return false;
@@ -278,7 +279,8 @@ impl Exchange<'_> {
     }
 }
 
-/// Fields that concern the final response or its connection, and mean nothing in an interim response (RFC 9110 §15.2).
+/// Fields that concern the final response or its connection, and have no meaning in an interim response (RFC 9110
+/// §15.2).
 fn is_of_the_connection(name: &[u8]) -> bool {
     const NAMES: [&[u8]; 4] = [b"connection", b"content-length", b"keep-alive", b"transfer-encoding"];
     NAMES.iter().any(|own| name.eq_ignore_ascii_case(own))

@@ -1,20 +1,21 @@
-//! Sockets that the app takes: before a response (Rack SPEC, "Hijacking"), or behind a head of its own.
+//! Sockets that the app takes: before a response (Rack SPEC, "Hijacking"), or after a head that the app has sent.
 
 use super::state::{Owner, ResponsePhase};
 use super::{relay, Exchange};
 use crate::http::http1::{BodyFraming, ConnectionField, OwnCoding};
-use crate::transport::Afterwards;
+use crate::transport::AfterResponse;
 use fairlead_wire::Version;
 use std::os::fd::OwnedFd;
 
 impl Exchange<'_> {
-    /// Whether the app may take the socket: not that of HTTP/2, which others share. But a tunnel becomes one of its own.
+    /// Returns true if the app may take the socket. HTTP/2 requests share one, so it may not; but a tunnel gets its own
+    /// socket.
     pub fn can_hijack(&self) -> bool {
         self.request().version() != Version::Http2 || self.request().offers_upgrade()
     }
 
-    /// Gives the socket to the app (Rack SPEC, "Hijacking"). Bytes that were read beyond the request can be read from
-    /// it first. The engine forgets the connection once the app has returned.
+    /// Gives the socket to the app (Rack SPEC, "Hijacking"). The app first reads the bytes that were read beyond the
+    /// request. The engine forgets the connection once the app has returned.
     ///
     /// # Errors
     /// If there are no descriptors left, or not [`Exchange::can_hijack`].
@@ -29,20 +30,20 @@ impl Exchange<'_> {
             Some(plain) if ahead.is_empty() => plain.try_clone()?,
             _ => relay::open(transport, ahead, &self.services.config().descriptors)?,
         };
-        transport.give_back(Afterwards::GivenAway);
+        transport.give_back(AfterResponse::GivenAway);
         transport.hijacked();
         self.owner = Owner::App;
         self.phase = ResponsePhase::Ended;
         Ok(socket)
     }
 
-    /// Whether the socket was given to the app.
+    /// Returns true if the app has taken the socket.
     pub fn is_hijacked(&self) -> bool {
         matches!(self.owner, Owner::App)
     }
 
-    /// Ends the head of a response whose body the app writes to the socket itself; the end of the connection ends it,
-    /// and it has the length that the app has announced, if any.
+    /// Ends the head of a response with a body that the app writes to the socket itself. The body has the length that
+    /// the app has announced, or ends with the connection.
     pub fn end_head_for_hijack(&mut self) {
         self.persistence.close();
         if self.head.announced.length.is_none() || self.has_own_framing() {
@@ -51,9 +52,8 @@ impl Exchange<'_> {
         self.end_head(None);
     }
 
-    /// Ends the head of a 101 response, after which the app speaks another protocol on the socket
-    /// ([`Exchange::hijack`]). It has no framing. False if the head does not name the protocol, as it must (RFC 9110
-    /// §15.2.2).
+    /// Ends the head of a 101 response, after which the app uses another protocol on the socket ([`Exchange::hijack`]).
+    /// It has no framing. Returns false if the head does not name the protocol, as it must (RFC 9110 §15.2.2).
     pub fn end_head_for_switch(&mut self) -> bool {
         if !self.head.response.fields.has(b"upgrade") {
             return false;

@@ -1,5 +1,6 @@
 //! One request and its response, as an [`App`](crate::App) sees them: the head and body of the request, and a writer
-//! that frames the response (RFC 9112 §6, §7): `head.rs` and `body.rs`. `ending.rs` tells what follows.
+//! that frames the response (RFC 9112 §6, §7): `head.rs` and `body.rs`. `ending.rs` has the consequences for the
+//! connection.
 //!
 //! Nothing here blocks, and nothing is lost if the app stops half-way: the engine ends every [`Exchange`], and closes
 //! the connection if the response is incomplete.
@@ -44,11 +45,11 @@ use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
-/// The client is gone: nothing that the app still writes reaches it.
+/// The client is gone: further bytes of the app do not reach it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Gone;
 
-/// What a thread keeps from response to response.
+/// State that a thread keeps from response to response.
 #[derive(Default)]
 pub(crate) struct Workspace {
     date: DateCache,
@@ -65,7 +66,7 @@ pub struct Exchange<'a> {
     /// Length of the output before this response: it is truncated to this if the response is taken back.
     start: usize,
     body_bytes: u64,
-    /// What the app has waited for the client so far.
+    /// State of the app's waits for the client so far.
     waits: Option<wait::Waits>,
     output: OutputState,
     reach: Reach,
@@ -122,22 +123,22 @@ impl<'a> Exchange<'a> {
         self.stream.origin()
     }
 
-    /// Whether the scheme of the request is `https`.
+    /// Returns true if the scheme of the request is `https`.
     pub fn is_secure(&self) -> bool {
         self.stream.is_secure(self.services.config())
     }
 
-    /// The host that the client has asked for, and perhaps a port, if a trusted proxy tells it. It is a valid one.
+    /// The host that the client has requested, possibly with a port, if a trusted proxy reports it. It is a valid one.
     pub fn forwarded_host(&self) -> Option<&[u8]> {
         self.stream.peers.host()
     }
 
-    /// The port that the client has asked, if a trusted proxy tells it by itself.
+    /// The port that the client has used, if a trusted proxy reports it separately.
     pub fn forwarded_port(&self) -> Option<u16> {
         self.stream.peers.port()
     }
 
-    /// Another descriptor of the socket, for an app that wants to look at it; `None` if there is none that it can use.
+    /// Another descriptor of the socket, for an app that inspects it; `None` if there is none that it can use.
     pub fn socket(&self) -> Option<OwnedFd> {
         let transport = self.stream.transport();
         transport
@@ -147,12 +148,13 @@ impl<'a> Exchange<'a> {
             .ok()
     }
 
-    /// What TLS has agreed on with the client; `None` without TLS.
+    /// The TLS session of the client; `None` without TLS.
     pub fn session(&self) -> Option<&Arc<Session>> {
         self.stream.session()
     }
 
-    /// What a trusted proxy says of its own TLS with the client, where [`Exchange::session`] is our TLS with the proxy.
+    /// The client's TLS session with a trusted proxy, as the proxy reports it; [`Exchange::session`] is our session
+    /// with the proxy.
     pub fn claimed_session(&self) -> Option<&Arc<Session>> {
         self.stream.claimed_session()
     }
@@ -162,12 +164,12 @@ impl<'a> Exchange<'a> {
         self.stream.peer()
     }
 
-    /// Whether a response has been begun.
+    /// Returns true if a response was begun.
     pub fn has_started(&self) -> bool {
         !matches!(self.phase, ResponsePhase::NotStarted | ResponsePhase::EarlyHints)
     }
 
-    /// Whether the client will see a body; if not, the app need not make one.
+    /// Returns true if the client will get a body; if not, the app need not make one.
     pub fn wants_body(&self) -> bool {
         !matches!(
             self.phase,
@@ -179,8 +181,8 @@ impl<'a> Exchange<'a> {
         self.reach != Reach::There
     }
 
-    fn is_lent(&self) -> bool {
-        self.output == OutputState::Lent
+    fn is_in_wait(&self) -> bool {
+        self.output == OutputState::InWait
     }
 
     fn lost(&mut self) -> Gone {
@@ -189,7 +191,8 @@ impl<'a> Exchange<'a> {
         Gone
     }
 
-    /// Takes back a response of which nothing was sent yet, so that another can be made. False if it is too late.
+    /// Takes back a response if no part of it was sent yet, so that another one can be made. Returns false if it is too
+    /// late.
     pub fn take_back(&mut self) -> bool {
         let is_ours = matches!(self.owner, Owner::Server) && self.output == OutputState::Held;
         if !is_ours || self.body_bytes > 0 || !self.stream.output.is_unsent() {
@@ -203,13 +206,13 @@ impl<'a> Exchange<'a> {
         true
     }
 
-    /// The response cannot be completed: the connection will be closed, so that the client notices.
+    /// Gives up a response that cannot be completed: the connection will be closed, so that the client notices.
     pub fn abort(&mut self) {
         self.phase = ResponsePhase::Ended;
         self.lost();
     }
 
-    /// Notes what was wrong with the response; it is logged once, with the request's target.
+    /// Notes a fault in the response; it is logged once, with the request's target.
     pub fn blame(&mut self, fault: &'static str) {
         self.faulty = Some(fault);
     }

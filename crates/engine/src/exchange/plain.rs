@@ -1,5 +1,5 @@
-//! Responses of the server itself: a status, and its error page or a short text. If a head of
-//! the app cannot be sent, one takes its place.
+//! Responses of the server itself: a status, and its error page or a short text. Such a response also replaces a head
+//! of the app that cannot be sent.
 
 use super::state::ResponsePhase;
 use super::Exchange;
@@ -10,8 +10,8 @@ use fairlead_wire::reason;
 pub(crate) const HTML: &str = "text/html; charset=utf-8";
 
 impl Exchange<'_> {
-    /// Ends the head. `total` is the length of the body, if known; otherwise the body is chunked or, for HTTP/1.0,
-    /// ended by the end of the connection.
+    /// Ends the head. `total` is the length of the body, if known; otherwise the body is chunked or, for HTTP/1.0, ends
+    /// with the connection.
     pub fn end_head(&mut self, total: Option<u64>) {
         self.close_tunnel();
         if self.is_unspeakable() {
@@ -20,7 +20,7 @@ impl Exchange<'_> {
         self.complete_head(total);
     }
 
-    /// Responds in place of the app, which has applied a transfer coding that the protocol of the client cannot carry.
+    /// Responds in place of the app, which has applied a transfer coding that the client's protocol cannot carry.
     fn refuse_coding(&mut self) {
         self.blame("a transfer-encoding other than chunked can only be sent over HTTP/1.1");
         self.head.announced = Announced::default();
@@ -33,7 +33,7 @@ impl Exchange<'_> {
         self.respond_plainly_with(status, &[]);
     }
 
-    /// As [`Exchange::respond_plainly`], with more fields.
+    /// Like [`Exchange::respond_plainly`], with more fields.
     pub(crate) fn respond_plainly_with(&mut self, status: u16, fields: &[(&[u8], &[u8])]) {
         self.start(status);
         for (name, value) in fields {
@@ -57,7 +57,8 @@ impl Exchange<'_> {
         self.write_few(bytes);
     }
 
-    /// Writes a complete response with the error page for `status`. False, with nothing begun, if there is none.
+    /// Writes a complete response with the error page for `status`. Returns false, with nothing begun, if there is
+    /// none.
     pub fn respond_with_error_page(&mut self, status: u16) -> bool {
         let has_page = self.services.files.page(status).is_some();
         if has_page {
@@ -66,7 +67,7 @@ impl Exchange<'_> {
         has_page
     }
 
-    /// Whether [`Exchange::write_error_page`] would write one.
+    /// Returns true if [`Exchange::write_error_page`] would write a page.
     pub fn wants_error_page(&self) -> bool {
         let has_body = self.head.announced.length.is_some_and(|length| length > 0) || self.has_own_framing();
         self.head.response.status >= 400

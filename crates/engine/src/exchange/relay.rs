@@ -1,7 +1,7 @@
-//! Relays: for a connection that is given away after bytes beyond the request were read, or whose transport is not a
-//! plain socket. Its new owner gets one end of a socket pair, from which it reads first the bytes that were read ahead,
-//! then whatever the peer sends; the other direction is forwarded as well. One native thread serves all relays of a
-//! process, in turn. It starts with the first relay and ends with the last.
+//! Relays: for a hijacked connection, if bytes beyond the request were read, or if its transport is not a plain socket.
+//! The app gets one end of a socket pair. From it, it first reads the bytes that were read ahead, and then the bytes
+//! that the peer sends; the other direction is forwarded as well. One native thread serves all relays of a process, in
+//! turn. It starts with the first relay and ends with the last one.
 
 use crate::limits::descriptors::{Counted, Descriptors, Permit};
 use crate::sync::Mutex;
@@ -15,14 +15,14 @@ use std::sync::{Arc, OnceLock};
 /// Bytes buffered in one direction. While one side does not take them, the other is not read.
 const PIPE_BYTES: usize = 64 * 1024;
 
-/// Bytes that one direction carries before others get their turn.
+/// Bytes that one direction carries before other directions get their turn.
 const TURN_BYTES: usize = 2 * PIPE_BYTES;
 
 /// The relays of a process.
 static RELAYS: OnceLock<Relays> = OnceLock::new();
 
-/// The relays of one process, and of those that are forked from it. A child inherits neither the thread nor a usable
-/// lock, which that thread may have held during the fork, so it gets its own.
+/// The relays of one process, and of its forked children. A child inherits neither the thread nor a usable lock, which
+/// that thread may have held during the fork, so it gets its own.
 struct Relays {
     process: u32,
     entrance: Mutex<Option<Entrance>>,
@@ -47,7 +47,7 @@ impl Relays {
     }
 }
 
-/// Where new relays are handed to the thread.
+/// Passes new relays to the thread.
 struct Entrance {
     new: Vec<Relay>,
     waker: Arc<OwnedFd>,
@@ -59,7 +59,7 @@ struct Pipe {
     to: Link,
     bytes: Vec<u8>,
     sent: usize,
-    /// Whether `to` has taken something that the kernel does not have.
+    /// `to` has taken bytes that the kernel does not have.
     has_rest: bool,
     /// The end was read, but not yet forwarded.
     is_over: bool,
@@ -68,7 +68,7 @@ struct Pipe {
 
 struct Relay {
     pipes: [Pipe; 2],
-    /// For the signal of a peer that has no descriptor of its own.
+    /// Permit for the signal of a peer without a descriptor of its own.
     _signal: Option<Permit>,
 }
 
@@ -89,7 +89,7 @@ pub(crate) fn open(transport: &Link, ahead: Vec<u8>, descriptors: &Arc<Descripto
     Ok(theirs)
 }
 
-/// Opens a relay between the peer of `transport` and `socket`. `ahead` was received from that peer before, and `behind`
+/// Opens a relay between the peer of `transport` and `socket`. `ahead` was received from the peer before, and `behind`
 /// from the socket.
 ///
 /// # Errors
@@ -98,7 +98,7 @@ pub(crate) fn join(transport: &Link, socket: &Link, ahead: Vec<u8>, behind: Vec<
     begin(Relay::between(transport, socket, ahead, behind, None))
 }
 
-/// Leaves a relay to the thread.
+/// Passes a relay to the thread.
 fn begin(relay: Relay) -> std::io::Result<()> {
     let relays = Relays::of(std::process::id());
     let mut entrance = relays.entrance.lock();
@@ -123,11 +123,11 @@ fn begin(relay: Relay) -> std::io::Result<()> {
 }
 
 impl Relay {
-    /// `ahead` is for `ours`, and `behind` for the peer, whose signal may need a place among the descriptors.
+    /// `ahead` is for `ours`, and `behind` for the peer. `signal`: a permit for the descriptor of the peer's signal.
     fn between(peer: &Link, ours: &Link, ahead: Vec<u8>, behind: Vec<u8>, signal: Option<Permit>) -> Relay {
         let (mut inward, mut outward) = (Pipe::new(peer, ours), Pipe::new(ours, peer));
         (inward.bytes, outward.bytes) = (ahead, behind);
-        // Whoever had the connection may have left something of it.
+        // The previous owner of the connection may have left unsent bytes.
         outward.has_rest = true;
         Relay {
             pipes: [inward, outward],
@@ -135,26 +135,26 @@ impl Relay {
         }
     }
 
-    /// The socket of the owner, if that has ended its direction and the peer has not: whoever closes a socket does not
-    /// wait for the peer to do so, too.
+    /// The owner's socket, if the owner has ended its direction and the peer has not. An owner that closes its socket
+    /// does not wait for the peer.
     fn left(&self) -> Option<&Link> {
         let [inward, outward] = &self.pipes;
         (outward.has_ended && !inward.has_ended).then_some(&outward.from)
     }
 
-    /// What to poll for on both sides, until a pipe can continue.
+    /// The events to poll for on both sides, until a pipe can continue.
     fn waits_for(&self) -> impl Iterator<Item = (&Link, PollFlags)> {
         let [inward, outward] = &self.pipes;
         let peer = inward.waits_for(PollFlags::IN) | outward.waits_for(PollFlags::OUT);
         let ours = outward.waits_for(PollFlags::IN) | inward.waits_for(PollFlags::OUT);
-        // Of the owner's socket the end is of interest in any case.
+        // Always watches the owner's socket for hang-up.
         let is_any = |(_, wanted): &(&Link, PollFlags)| !wanted.is_empty();
         let peer = Some((&inward.from, peer)).filter(is_any);
         let ours = Some((&outward.from, ours)).filter(|ours| is_any(ours) || self.left().is_some());
         peer.into_iter().chain(ours)
     }
 
-    /// Whether both directions have ended. A stream of HTTP/2 then is not watched any more.
+    /// Returns true if both directions have ended. An HTTP/2 stream is then no longer watched.
     fn end_if_over(&self) -> bool {
         let is_over = self.pipes.iter().all(|pipe| pipe.has_ended);
         if is_over {
@@ -228,7 +228,7 @@ impl Pipe {
         }
     }
 
-    /// `side`, if it waits for that: `IN` of `from`, or `OUT` of `to`.
+    /// Returns `side`, if the pipe waits for it: `IN` of `from`, or `OUT` of `to`.
     fn waits_for(&self, side: PollFlags) -> PollFlags {
         let wanted = if self.has_ended {
             PollFlags::empty()
@@ -240,7 +240,7 @@ impl Pipe {
         wanted & side
     }
 
-    /// Whether it can go on although the poller sees nothing.
+    /// Returns true if it can continue although the poller sees nothing.
     fn holds_received(&self) -> bool {
         self.waits_for(PollFlags::IN) == PollFlags::IN && self.from.holds_received()
     }
@@ -304,7 +304,7 @@ mod tests {
     use std::io::{Read, Write};
     use std::os::unix::net::UnixStream;
 
-    /// Two sockets whose buffers hold more than a turn.
+    /// Two sockets with buffers that hold more than a turn.
     fn roomy_pair() -> (OwnedFd, OwnedFd) {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let pair = socketpair(AddressFamily::UNIX, SocketType::STREAM, flags, None).expect("a pair");
@@ -342,7 +342,7 @@ mod tests {
     #[test]
     fn each_process_has_its_own_relays_and_keeps_them() {
         let own = Relays::of(std::process::id());
-        // As if these were a child, and a child of it.
+        // Simulates a child and a grandchild.
         let (child, grandchild) = (Relays::of(u32::MAX - 1), Relays::of(u32::MAX));
         assert!(!std::ptr::eq(own, child) && !std::ptr::eq(child, grandchild));
         let held = own.entrance.lock();

@@ -1,5 +1,5 @@
 //! Files that the app names instead of sending them: in a field of the head, or with a body that responds to `to_path`.
-//! A [`Search`] finds and reads them, apart from the exchange, since it may have to wait for a disk.
+//! A [`Search`] finds and reads them, apart from the exchange, because it may have to wait for a disk.
 
 use super::{Exchange, Services};
 use crate::files::{Content, Identity, Named, Reach, UNREACHABLE};
@@ -15,28 +15,28 @@ const NO_SUCH_FILE: &str = "the app named a file that is not beneath a folder of
 /// The search for a file that the app has named; see [`Exchange::search_named`] and [`Exchange::search_path`].
 pub struct Search {
     services: Arc<Services>,
-    /// That of the session, which sends the file.
+    /// The budget of the HTTP/2 connection that sends the file.
     budget: Option<Arc<Budget>>,
     wanted: Wanted,
-    /// `None` before it is over.
+    /// `None` until the search is over.
     found: Option<io::Result<Option<Found>>>,
 }
 
 enum Wanted {
     Named(Named),
-    /// A path of this machine, and the length that the app has announced.
+    /// A path on this machine, and the length that the app has announced.
     Path(Vec<u8>, Option<u64>),
 }
 
 struct Found {
     content: Content,
     stat: Stat,
-    /// Relative to its folder, if it replaces the body.
+    /// The name relative to its folder, if the file replaces the body.
     name: Option<String>,
 }
 
 impl Exchange<'_> {
-    /// The search for the file that a field of the head names, if there is one. [`Exchange::send_found`] ends it.
+    /// The search for the file that a field of the head names, if a field does. [`Exchange::send_found`] ends it.
     pub fn search_named(&mut self) -> Option<Search> {
         let named = self.head.take_named()?;
         self.drop_announced_length();
@@ -57,9 +57,10 @@ impl Exchange<'_> {
         }
     }
 
-    /// Ends the head and sends the file that was found. If a field has named it and it is not in a folder of
-    /// `sendfile_root`, 404; if it could not be opened or read this time, 503. False, with nothing changed, for a path at
-    /// which there is no such file, or of which the app has announced another length, as it does for a part of a file.
+    /// Ends the head and sends the file that was found. If a field has named a file that is not in a folder of
+    /// `sendfile_root`, responds with 404; if the file could not be opened or read this time, with 503. Returns false,
+    /// with nothing changed, if there is no such file at the path, or if the app has announced another length, as it
+    /// does for a part of a file.
     pub fn send_found(&mut self, search: Search) -> bool {
         match search.wanted {
             Wanted::Named(_) => {
@@ -99,19 +100,19 @@ impl Exchange<'_> {
 }
 
 impl Search {
-    /// Whether it is over. If not, [`Search::run`] goes on.
+    /// Returns true if it is over. If not, [`Search::run`] continues it.
     pub fn is_over(&self) -> bool {
         self.found.is_some()
     }
 
-    /// Takes what the kernel has in memory, without waiting for a disk. False if that is not enough.
+    /// Uses only data that the kernel has in memory, without waiting for a disk. Returns false if that is not enough.
     pub fn glance(&mut self) -> bool {
         self.go(Reach::Memory);
         self.is_over()
     }
 
-    /// Finds and reads the file, however long that takes: to be called without the lock of the language. A signal may end
-    /// it early.
+    /// Finds and reads the file, however long that takes: to be called without the lock of the language. A signal may
+    /// end it early.
     pub fn run(&mut self) {
         let is_file = AtomicBool::default();
         self.go(Reach::Disk(&is_file));

@@ -1,4 +1,4 @@
-//! What all exchanges of an engine need of it.
+//! The parts of an engine that all its exchanges need.
 
 use crate::config::Config;
 use crate::files::Files;
@@ -23,12 +23,12 @@ impl Services {
         &self.worker.config
     }
 
-    /// Where a response goes if its connection's buffer cannot hold it.
+    /// The destination of bytes that the buffer of the connection cannot hold.
     pub(super) fn spill(&self) -> Spill<'_> {
         Spill::new(&self.worker.config, &self.spool)
     }
 
-    /// Logs that a client was aborted to relieve others.
+    /// Logs that a client was aborted to free memory for other responses.
     pub(crate) fn log_abort(&self) {
         self.worker.log.about_peer(
             About::SlowReader,

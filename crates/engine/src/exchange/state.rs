@@ -1,4 +1,4 @@
-//! The state of an exchange: how far its response is, and what is known of its client and its connection.
+//! The state of an exchange: the progress of its response, and the state of its client and its connection.
 
 use super::upgrade::Upgrade;
 use crate::http::http1::BodyFraming;
@@ -40,7 +40,7 @@ pub(super) enum OutputState {
     /// The kernel may have some of it.
     Sent,
     /// A [`Wait`](super::Wait) has the output.
-    Lent,
+    InWait,
 }
 
 /// The client, as far as it can be reached.
@@ -51,9 +51,10 @@ pub(super) enum OutputState {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Reach {
     There,
-    /// Nothing that is still written reaches it.
+    /// No further bytes reach it.
     Gone,
-    /// It was aborted to relieve others: the connection is reset, so that not even what the kernel has is sent.
+    /// It was aborted to free memory for others: the connection is reset, so that even bytes in the kernel are not
+    /// sent.
     Aborted,
 }
 
@@ -63,7 +64,7 @@ pub(super) enum Persistence {
     /// Another request may follow.
     Persists,
     Closes,
-    /// Only its end ends the body: a client must be able to tell it from an early one.
+    /// Only its end ends the body: a client must be able to tell this end from an early one.
     EndsBody,
 }
 
@@ -79,14 +80,14 @@ impl Persistence {
         self != Persistence::Persists
     }
 
-    /// The connection ends with the response.
+    /// Ends the connection with the response.
     pub(super) fn close(&mut self) {
         if *self == Persistence::Persists {
             *self = Persistence::Closes;
         }
     }
 
-    /// A head was written. `ends_body`: its body ends with the connection. Only the last head counts.
+    /// Notes a head that was written. `ends_body`: its body ends with the connection. Only the last head counts.
     pub(super) fn end_body(&mut self, ends_body: bool) {
         match ends_body {
             true => *self = Persistence::EndsBody,

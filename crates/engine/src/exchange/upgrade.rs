@@ -1,4 +1,5 @@
-//! Turns a request into a client: what it asks for, and the head of the response (RFC 6455 §4.2.2, WHATWG HTML §9.2).
+//! Turns a request into a client: the protocol that it asks for, and the head of the response (RFC 6455 §4.2.2, WHATWG
+//! HTML §9.2).
 
 use super::state::{Owner, ResponsePhase};
 use super::Exchange;
@@ -9,7 +10,7 @@ use fairlead_wire::websocket::Deflate;
 use fairlead_wire::Version;
 use std::sync::Arc;
 
-/// What a request is upgraded to.
+/// The protocol that a request is upgraded to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Upgrade {
     protocol: Protocol,
@@ -45,12 +46,12 @@ pub(crate) fn upgrade_offer(request: &Request) -> Option<Protocol> {
 }
 
 impl Exchange<'_> {
-    /// What the client asks for: a WebSocket, or an event stream. `None` for an ordinary request.
+    /// The protocol that the client asks for: a WebSocket, or an event stream. `None` for an ordinary request.
     pub fn upgrade_offer(&self) -> Option<Protocol> {
         upgrade_offer(self.request())
     }
 
-    /// Begins the response that accepts the offer; fields of the app may follow. False if there is no offer.
+    /// Begins the response that accepts the offer; fields of the app may follow. Returns false if there is no offer.
     pub fn start_upgrade(&mut self) -> bool {
         let Some(protocol) = self.upgrade_offer() else {
             return false;
@@ -95,7 +96,7 @@ impl Exchange<'_> {
                         self.head.response.fields.add(name, value);
                     }
                 }
-                // The connection ends with the stream. A client that is not told would use it for its next request.
+                // The connection ends with the stream. Without this notice, a client would use it for its next request.
                 let connection = ConnectionField::of(self.request().version(), true);
                 (chunked.then_some(BodyFraming::Chunked), connection)
             }
@@ -107,8 +108,8 @@ impl Exchange<'_> {
     }
 
     /// Detaches the rest of the body from this thread: it is written through the client, from any thread, even after
-    /// the app has returned. `None` if the body has ended, or the client is gone. What was written so far is sent before; no thread
-    /// may be writing ([`Exchange::is_detachable`]).
+    /// the app has returned. Returns `None` if the body has ended, or the client is gone. The bytes written so far have
+    /// to be sent before; no thread may be writing ([`Exchange::is_detachable`]).
     pub fn detach(&mut self) -> Option<Arc<Client>> {
         let chunked = self.stream_framing()?;
         let remainder = match (self.own_chunks.take(), self.phase) {
@@ -126,7 +127,7 @@ impl Exchange<'_> {
         let stream = &self.stream;
         let peer = Peer {
             address: stream.peer(),
-            party: stream.party,
+            flow: stream.flow,
             owner: |key| stream.peers.owner(key),
         };
         let realtime = &self.services.realtime;
@@ -136,7 +137,7 @@ impl Exchange<'_> {
     }
 }
 
-/// Whether the server sets a field of an upgrade response itself, so that the app may not.
+/// Returns true if the server sets a field of an upgrade response itself, so that the app may not.
 pub(crate) fn is_own_field(name: &[u8]) -> bool {
     OWN_FIELDS.iter().any(|own| name.eq_ignore_ascii_case(own))
 }

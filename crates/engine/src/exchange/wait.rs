@@ -1,11 +1,11 @@
-//! Waits for a client, and long writes. What may take long is done apart from the exchange, without the lock of the
-//! language; afterwards the result is given back.
+//! Waits for a client, and long writes. Work that may take long is done apart from the exchange, without the lock of
+//! the language; afterwards the result is given back.
 
 use super::state::{OutputState, Reach};
 use super::{Exchange, Gone, Services};
 use crate::clock::Millis;
 use crate::limits::meter::Meter;
-use crate::spool::{Claim, Verdict};
+use crate::spool::{Claim, Decision};
 use crate::stream::output::{FileParts, Flush, Output};
 use crate::transport::Link;
 use rustix::event::{poll, PollFd, PollFlags, Timespec};
@@ -13,11 +13,11 @@ use rustix::io::Errno;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How often a thread in the line for memory checks whether other requests wait for it.
+/// Interval at which a thread in the queue for memory checks if other requests wait for it.
 const LOOK: Duration = Duration::from_millis(20);
 
 /// The part of an exchange that is needed to wait for its client, and to write to it; see [`Exchange::wait`] and
-/// [`Exchange::write_apart`]. It has the output of the connection meanwhile.
+/// [`Exchange::write_apart`]. It owns the output of the connection meanwhile.
 pub struct Wait {
     services: Arc<Services>,
     transport: Link,
@@ -28,18 +28,18 @@ pub struct Wait {
     wanted: usize,
     taken: usize,
     end: End,
-    /// When the client was first waited for.
+    /// The start of the first wait for the client.
     began: Option<Millis>,
-    /// Start of the time in which the client has taken nothing, over several waits of one write; and the bytes that the
-    /// transport had carried then.
+    /// The start of the time in which the client has taken nothing, over several waits of one write; and the bytes that
+    /// the transport had carried by then.
     stuck: Option<(Millis, Option<u64>)>,
 }
 
-/// What several waits for one client share.
+/// State that several waits for one client share.
 #[derive(Debug)]
 pub(super) struct Waits {
     meter: Meter,
-    /// When the last one ended, and what the client had taken until then.
+    /// The end of the last wait, and the bytes that the client had taken by then.
     until: Millis,
     taken: u64,
 }
@@ -50,30 +50,31 @@ enum End {
     Moved,
     Interrupted,
     Gone,
-    /// The client is aborted to relieve others.
+    /// The client is aborted to free memory for other responses.
     Aborted,
 }
 
 impl Exchange<'_> {
-    /// Blocks until the client takes more, at most for the write time-out. To be called without the lock of the
+    /// Blocks until the client takes more, at most for the write timeout. To be called without the lock of the
     /// language.
     ///
     /// # Errors
-    /// If the client is gone, took nothing for that long or, in all waits together, fell behind `write_min_rate` by it.
+    /// If the client is gone, takes nothing for that time or, over all waits together, falls behind `write_min_rate` by
+    /// that time.
     pub fn wait_for_client(&mut self) -> Result<(), Gone> {
         let mut wait = self.wait();
         wait.run();
         self.waited(wait).map(|_| ())
     }
 
-    /// As [`Exchange::wait_for_client`], in steps: returns what waits, apart from the exchange. Others may use the
-    /// exchange meanwhile, but not write.
+    /// Like [`Exchange::wait_for_client`], in steps: returns an object that waits, apart from the exchange. Other
+    /// threads may use the exchange meanwhile, but not write.
     pub fn wait(&mut self) -> Wait {
-        self.lend(0)
+        self.begin_wait(0)
     }
 
-    /// Begins a write of `length` bytes that may take long; [`Wait::write`] does it, apart from the exchange. `None` if
-    /// the bytes are not data, but framing of the app's own: then only [`Exchange::write`] can write them.
+    /// Begins a write of `length` bytes that may take long; [`Wait::write`] does it, apart from the exchange. Returns
+    /// `None` if the bytes are not data, but the app's own framing: then only [`Exchange::write`] can write them.
     ///
     /// # Errors
     /// If the client is gone.
@@ -81,26 +82,26 @@ impl Exchange<'_> {
         if self.own_chunks.is_some() {
             return Ok(None);
         }
-        if self.is_lent() {
-            return Ok(Some(self.lend(0)));
+        if self.is_in_wait() {
+            return Ok(Some(self.begin_wait(0)));
         }
         let wanted = self.begin_write(length)?.unwrap_or(0);
-        let wait = self.lend(wanted);
+        let wait = self.begin_wait(wanted);
         Ok(Some(Wait {
             offered: length,
             ..wait
         }))
     }
 
-    /// A [`Wait`] that sends, apart from the exchange, what is spooled of the body. `None` if nothing is spooled, or
-    /// the socket is full.
+    /// Returns a [`Wait`] that sends spooled bytes of the body, apart from the exchange. Returns `None` if nothing is
+    /// spooled, or the socket is full.
     pub fn flush_apart(&mut self) -> Option<Wait> {
-        let is_due = !self.is_lent() && !self.is_gone() && self.stream.output.is_spooling();
-        (is_due && self.stream.transport().has_room()).then(|| self.lend(0))
+        let is_due = !self.is_in_wait() && !self.is_gone() && self.stream.output.is_spooling();
+        (is_due && self.stream.transport().has_room()).then(|| self.begin_wait(0))
     }
 
-    pub(super) fn lend(&mut self, wanted: usize) -> Wait {
-        let is_here = std::mem::replace(&mut self.output, OutputState::Lent) != OutputState::Lent;
+    pub(super) fn begin_wait(&mut self, wanted: usize) -> Wait {
+        let is_here = std::mem::replace(&mut self.output, OutputState::InWait) != OutputState::InWait;
         Wait {
             services: Arc::clone(self.services),
             transport: Arc::clone(self.stream.transport()),
@@ -114,8 +115,8 @@ impl Exchange<'_> {
         }
     }
 
-    /// To be called after a wait, even if it did nothing. Returns how many of the offered bytes need not be offered
-    /// again.
+    /// Takes the result of a wait; to be called after each wait, even if it did nothing. Returns the number of offered
+    /// bytes that need not be offered again.
     ///
     /// # Errors
     /// As for [`Exchange::wait_for_client`]; and if the client was aborted because others needed the memory.
@@ -139,7 +140,7 @@ impl Exchange<'_> {
         }
     }
 
-    /// Whether the client keeps the minimum rate over all waits; the last of them began at `began`.
+    /// Returns true if the client keeps the minimum rate over all waits; the last of them began at `began`.
     fn is_fast_enough(&mut self, began: Millis) -> bool {
         if self.stream.transport().is_relayed() {
             return true;
@@ -161,7 +162,7 @@ impl Exchange<'_> {
 }
 
 impl Wait {
-    /// Sends what the client takes, without waiting.
+    /// Sends as much as the client takes, without waiting.
     pub fn flush(&mut self) {
         if let Some(output) = &mut self.output {
             if output.flush_whole(&*self.transport, FileParts::Send).is_err() {
@@ -170,7 +171,7 @@ impl Wait {
         }
     }
 
-    /// Blocks until the client takes more, or there is room for more, at most for the write time-out. A signal ends it
+    /// Blocks until the client takes more, or there is room for more, at most for the write timeout. A signal ends it
     /// early.
     pub fn run(&mut self) {
         let Some(mut output) = self.output.take() else {
@@ -202,7 +203,7 @@ impl Wait {
         }
     }
 
-    /// Another thread is in the middle of a write: nothing to do but to look again soon.
+    /// Sleeps briefly, because another thread is in the middle of a write.
     fn wait_for_the_other(&self) {
         std::thread::sleep(LOOK / 4);
     }
@@ -229,9 +230,9 @@ impl Wait {
             }
             if output.claim().is_some() {
                 match self.relieve(output, now) {
-                    Verdict::Relieved if has_memory(output) => return End::Moved,
-                    Verdict::Relieved | Verdict::Wait => {}
-                    Verdict::Own => return End::Aborted,
+                    Decision::Relieved if has_memory(output) => return End::Moved,
+                    Decision::Relieved | Decision::Wait => {}
+                    Decision::Own => return End::Aborted,
                 }
             }
             let until = self.stuck_since(now) + patience;
@@ -259,14 +260,14 @@ impl Wait {
         *since
     }
 
-    /// Asks for memory that others have.
-    fn relieve(&self, output: &Output, now: Millis) -> Verdict {
+    /// Asks for memory that other responses hold.
+    fn relieve(&self, output: &Output, now: Millis) -> Decision {
         let relief = self.services.relief.upgrade();
-        let verdict = relief.map_or(Verdict::Wait, |relief| relief.relieve(output.slowness(now)));
-        if verdict == Verdict::Own {
+        let decision = relief.map_or(Decision::Wait, |relief| relief.relieve(output.slowness(now)));
+        if decision == Decision::Own {
             self.services.log_abort();
         }
-        verdict
+        decision
     }
 
     /// Blocks until the client takes more or the claim is granted; with a claim at most for [`LOOK`].
@@ -284,7 +285,7 @@ impl Wait {
     }
 }
 
-/// Whether the memory that the thread has waited for is granted.
+/// Returns true if the memory that the thread has waited for was granted.
 fn has_memory(output: &Output) -> bool {
     output.claim().is_some_and(Claim::is_granted)
 }

@@ -1,17 +1,17 @@
-//! What follows from a file's name: its media type, and how long it may be cached (RFC 9111 §5.2.2).
+//! The media type of a file, and the time for which it may be cached (RFC 9111 §5.2.2), derived from its name.
 
 use fairlead_wire::pattern::glob_matches;
 
-/// For files whose name changes whenever their content does.
+/// For files with a name that changes whenever their content changes.
 const FOR_EVER: &str = "public, max-age=31536000, immutable";
 
-/// For all others: may be stored, but must be validated before use. A 304 costs no body.
+/// For all other files: may be stored, but must be validated before use. A 304 costs no body.
 const ASK: &str = "no-cache";
 
 /// Minimum number of hex digits of a fingerprint.
 const FINGERPRINT: usize = 8;
 
-/// The Content-Type of a file with that name.
+/// The Content-Type of a file with this name.
 pub(crate) fn content_type(path: &str) -> String {
     let name = path.rsplit('/').next().unwrap_or(path);
     let guess = match mime_guess::from_path(name).first_raw() {
@@ -35,8 +35,8 @@ fn is_text(media_type: &str) -> bool {
         || matches!(media_type, "application/json" | "application/xml")
 }
 
-/// The Cache-Control of the file at `path` (relative): that of the first of `rules` whose pattern matches, or a default
-/// that depends on its name.
+/// The Cache-Control of the file at `path` (relative): the value of the first of `rules` with a pattern that matches,
+/// or a default that depends on the file's name.
 pub(crate) fn cache_control<'a>(rules: &'a [(String, String)], path: &str) -> &'a str {
     let absolute = format!("/{path}");
     let matches = |(pattern, _): &&(String, String)| glob_matches(pattern.as_bytes(), absolute.as_bytes());
@@ -47,9 +47,9 @@ pub(crate) fn cache_control<'a>(rules: &'a [(String, String)], path: &str) -> &'
     }
 }
 
-/// Whether the name contains a digest of the content, as written by Sprockets, Propshaft, webpack (`-` or `.` and hex
-/// digits) or Vite (`-` and eight letters, digits, `-` or `_`, in `/assets/`). What may as well be a word or a date
-/// does not count.
+/// Returns true if the name contains a digest of the content, as written by Sprockets, Propshaft, webpack (`-` or `.`
+/// and hex digits) or Vite (`-` and eight letters, digits, `-` or `_`, in `/assets/`). A part that may also be a word
+/// or a date does not count.
 fn has_fingerprint(path: &str) -> bool {
     let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
     let mut parts = name.split(['-', '.']);

@@ -40,7 +40,7 @@ impl Identity {
         }
     }
 
-    /// The same of what statx(2) tells.
+    /// The same from the result of statx(2).
     pub(crate) fn of_status(status: &Statx) -> Identity {
         let time = |time: StatxTimestamp| (time.tv_sec, u64::from(time.tv_nsec));
         Identity {
@@ -65,17 +65,18 @@ impl Identity {
         u64::try_from(self.modified.0).unwrap_or(0)
     }
 
-    /// Whether `self` was modified before `other`.
+    /// Returns true if `self` was modified before `other`.
     pub(crate) fn is_older_than(&self, other: &Identity) -> bool {
         self.modified < other.modified
     }
 
-    /// Whether the last change is so long before `now` (seconds since 1970) that another change would alter the times.
+    /// Returns true if the last change is so long before `now` (seconds since 1970) that another change would alter the
+    /// times.
     fn is_settled(&self, now: u64) -> bool {
         i64::try_from(now).is_ok_and(|now| self.changed.0.max(self.modified.0) + 1 < now)
     }
 
-    /// A strong entity tag (RFC 9110 §8.8.3), the same on all machines that have the file with this modification time.
+    /// A strong entity tag (RFC 9110 §8.8.3), the same on all machines with this modification time of the file.
     fn etag(&self, coding: Option<Coding>) -> String {
         let (seconds, nanoseconds) = self.modified;
         let time = i128::from(seconds) * 1_000_000_000 + i128::from(nanoseconds);
@@ -110,13 +111,13 @@ impl Description {
 #[derive(Debug, Clone)]
 pub(crate) enum Content {
     Memory(Arc<[u8]>),
-    /// An open file, and the number of the device that it is on.
+    /// An open file, and the number of its device.
     File(Arc<Counted<File>>, u64),
 }
 
 impl Content {
-    /// Reads a small file; a large one stays open instead. `None` if it does not have the size that it claims. `session`:
-    /// the budget of the session, if only its response sends the file.
+    /// Reads a small file; a large file stays open instead. Returns `None` if the file does not have the size that its
+    /// status says. `session`: the budget of the HTTP/2 connection, if only its response sends the file.
     pub(crate) fn of(
         file: File,
         identity: &Identity,
@@ -133,10 +134,10 @@ impl Content {
         Ok(Content::read(&file, identity.size, reach)?.map(Content::Memory))
     }
 
-    /// Reads a small file. `None` if it has become shorter, or is one of those that claim to be empty and are made when
-    /// they are read, as in `/proc`.
+    /// Reads a small file. Returns `None` if it has become shorter, or if its status says that it is empty although it
+    /// has content, as in `/proc`.
     pub(crate) fn read(file: &File, size: u64, reach: Reach<'_>) -> io::Result<Option<Arc<[u8]>>> {
-        // One byte shows that an empty file is empty.
+        // One more byte shows if an empty file really is empty.
         let mut bytes = vec![0; size.max(1) as usize];
         let count = match reach {
             Reach::Memory => read_in_memory(file, &mut bytes, size as usize)?,
@@ -152,7 +153,7 @@ impl Content {
     }
 }
 
-/// Reads what the kernel has in memory; fails if that is not all.
+/// Reads data that the kernel has in memory; fails if that is not the whole file.
 fn read_in_memory(file: &File, bytes: &mut [u8], size: usize) -> io::Result<usize> {
     match preadv2(file, &mut [IoSliceMut::new(bytes)], 0, ReadWriteFlags::NOWAIT) {
         Ok(count) if count >= size => Ok(count),
@@ -161,7 +162,7 @@ fn read_in_memory(file: &File, bytes: &mut [u8], size: usize) -> io::Result<usiz
     }
 }
 
-/// Reads until the space is full or the file ends; returns how many bytes.
+/// Reads until the space is full or the file ends; returns the number of bytes.
 fn read_most(file: &File, bytes: &mut [u8]) -> std::io::Result<usize> {
     let mut done = 0;
     while done < bytes.len() {
@@ -181,7 +182,7 @@ fn stay_open(
     descriptors: &Arc<Descriptors>,
     session: Option<&Arc<Budget>>,
 ) -> io::Result<Arc<Counted<File>>> {
-    let permit = descriptors.for_file().ok_or(Errno::MFILE)?.of_session(session);
+    let permit = descriptors.for_file().ok_or(Errno::MFILE)?.with_budget(session);
     Ok(Arc::new(Counted::new(file, permit)))
 }
 
@@ -224,7 +225,7 @@ impl Document {
         }
     }
 
-    /// The bytes of exactly this version. `None` if the file at `path` has changed.
+    /// Returns the bytes of exactly this version, or `None` if the file at `path` has changed.
     pub(crate) fn content(
         &self,
         folder: &Folder,
@@ -240,7 +241,7 @@ impl Document {
         if let Some(file) = open {
             return Ok(Some(Content::File(file, self.description.identity.device)));
         }
-        // Without the lock: a thread that must not wait for the disk would wait for one that does.
+        // Not under the lock: a thread that must not wait for the disk would wait for a thread that does.
         let (file, stat) = folder.file(path, reach)?;
         if Identity::of(&stat) != self.description.identity {
             return Ok(None);
@@ -259,7 +260,7 @@ impl Document {
         (content + self.fields.bytes() + size_of::<Document>() + OVERHEAD) as u64
     }
 
-    /// Whether it may be kept in memory: a later change of the file can be detected.
+    /// Returns true if it may be kept in memory: a later change of the file can be detected.
     pub(crate) fn is_settled(&self, now: u64) -> bool {
         self.description.identity.is_settled(now)
     }

@@ -1,8 +1,8 @@
-//! How much the kernel answers from memory, by file system.
+//! The lookups that the kernel can do from memory, by file system.
 //!
-//! A local file system answers from memory or from a disk of this machine. NFS and FUSE may ask somebody for each name,
-//! each status and each file that is opened. The layers of an overlayfs may be on any of them, and a container cannot see
-//! them: there only the kernel is asked, for what it has.
+//! A local file system uses memory or a disk of this machine. NFS and FUSE may need a server for each name, each status
+//! and each file that is opened. The layers of an overlayfs may be on any of them, invisibly for a container: there
+//! only names and status in the kernel's memory are used.
 
 use super::document::Identity;
 use rustix::fs::{fstatfs, major, statx, AtFlags, FileType, Stat, Statx, StatxFlags};
@@ -10,7 +10,7 @@ use rustix::io::{self, Errno};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
-/// `f_type` of statfs(2) of the local ones.
+/// `f_type` of statfs(2) of local file systems.
 const LOCAL: [u64; 12] = [
     0xef53,      // ext2, ext3, ext4
     0x5846_5342, // xfs
@@ -28,7 +28,7 @@ const LOCAL: [u64; 12] = [
 
 const OVERLAYFS: u64 = 0x794c_7630;
 
-/// Without the blocks: overlayfs may look for a lower layer to count them.
+/// Without the blocks: overlayfs may access a lower layer to count them.
 const STATUS: StatxFlags = StatxFlags::TYPE
     .union(StatxFlags::MODE)
     .union(StatxFlags::INO)
@@ -36,21 +36,21 @@ const STATUS: StatxFlags = StatxFlags::TYPE
     .union(StatxFlags::MTIME)
     .union(StatxFlags::CTIME);
 
-/// Requests the id of a mount that no later one gets (STATX_MNT_ID_UNIQUE, Linux 6.8).
+/// Requests an id of the mount that no later mount gets (STATX_MNT_ID_UNIQUE, Linux 6.8).
 const UNIQUE_MOUNT: StatxFlags = StatxFlags::from_bits_retain(0x4000);
 
-/// What a thread that must not wait for a disk may ask the kernel for.
+/// The requests to the kernel that are allowed to a thread that must not wait for a disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Memory {
     Nothing,
-    /// Names and status. To open a file may take any time.
+    /// Names and status. Opening a file may take any time.
     Names,
-    /// Also to open files, and to read what is in memory.
+    /// Also opening files, and reading data in memory.
     Files,
 }
 
 impl Memory {
-    /// For files of the same mount. This may take any time.
+    /// The value for files of the same mount. This may take any time.
     pub(super) fn of(file: BorrowedFd<'_>) -> Memory {
         match fstatfs(file).map(|system| system.f_type as u64 & 0xffff_ffff) {
             Ok(OVERLAYFS) => Memory::Names,
@@ -60,7 +60,7 @@ impl Memory {
     }
 }
 
-/// What a look at a name has shown.
+/// The result of a lookup of a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Seen {
     pub(crate) identity: Identity,
@@ -84,8 +84,8 @@ impl Seen {
     }
 }
 
-/// The status that the kernel has in memory. It is up to date on a local file system. So it is on an overlayfs: files of
-/// the upper layer change through it only, and those of the others must not change.
+/// Returns the status that the kernel has in memory. It is up to date on a local file system, and also on an overlayfs:
+/// files of the upper layer change only through it, and files of the other layers must not change.
 pub(super) fn look(file: impl AsFd) -> io::Result<Seen> {
     let status = status(file, STATUS)?;
     Ok(Seen {
@@ -94,7 +94,7 @@ pub(super) fn look(file: impl AsFd) -> io::Result<Seen> {
     })
 }
 
-/// Asks the kernel, and it asks nobody.
+/// Asks the kernel, which must not ask a server.
 fn status(file: impl AsFd, wanted: StatxFlags) -> io::Result<Statx> {
     let how = AtFlags::EMPTY_PATH | AtFlags::STATX_DONT_SYNC;
     match statx(file, c"", how, wanted) {
@@ -103,27 +103,27 @@ fn status(file: impl AsFd, wanted: StatxFlags) -> io::Result<Statx> {
     }
 }
 
-/// Mounts, and whether they are of local file systems: statfs(2), which tells, may have to ask a server.
+/// Mounts, local or not. They are remembered because statfs(2), which tells the kind, may have to ask a server.
 #[derive(Debug, Default)]
 pub(crate) struct Mounts {
-    /// The last few. 0: none yet.
+    /// The last few mounts. 0: none yet.
     seen: [AtomicU64; 16],
     count: AtomicUsize,
 }
 
-/// Marks the id of a local one.
+/// Marks the id of a local mount.
 const IS_LOCAL: u64 = 1 << 62;
 
 /// Marks the number of a device, which stands for a mount.
 const IS_DEVICE: u64 = 1 << 63;
 
 impl Mounts {
-    /// Whether the mount of that file is known to be local.
+    /// Returns true if the mount of this file is known to be local.
     pub(super) fn is_local(&self, file: impl AsFd) -> bool {
         mount_id(file).is_some_and(|id| self.is_seen(id | IS_LOCAL))
     }
 
-    /// Remembers the mount of that file. This may take any time.
+    /// Remembers the mount of this file. This may take any time.
     pub(super) fn note(&self, file: impl AsFd) {
         let file = file.as_fd();
         let Some(id) = mount_id(file) else { return };
@@ -140,8 +140,8 @@ impl Mounts {
     }
 }
 
-/// A number that no other mount gets later. An older kernel has one only for file systems on a block device: others give
-/// their device numbers to the next one.
+/// A number that no other mount gets later. An older kernel has one only for file systems on a block device: other file
+/// systems pass their device numbers on to later ones.
 fn mount_id(file: impl AsFd) -> Option<u64> {
     let status = status(file, UNIQUE_MOUNT).ok()?;
     if StatxFlags::from_bits_retain(status.stx_mask).contains(UNIQUE_MOUNT) {

@@ -1,10 +1,10 @@
-//! A folder that is served: looks at and opens files in it, and nothing outside.
+//! A folder that is served: looks up and opens files in it, and none outside.
 //!
 //! The kernel itself refuses to leave the folder (openat2(2), Linux 5.6). Without openat2, each step is made
 //! separately, and no symbolic link is followed.
 //!
-//! A disk may take seconds, and a server of files may never answer. A thread that must not wait stays within what the
-//! kernel has in memory ([`Reach::Memory`]).
+//! A disk may take seconds, and a file server may never reply. A thread that must not wait uses only data in the
+//! kernel's memory ([`Reach::Memory`]).
 
 use super::file_system::{self, Memory, Mounts, Seen};
 use crate::config::Symlinks;
@@ -15,7 +15,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-/// How often to try again when the kernel asks for it, because folders are being renamed.
+/// Number of attempts when the kernel asks to try again, because folders are being renamed.
 const ATTEMPTS: usize = 4;
 
 /// Opening must not block on a device or a FIFO, nor acquire a controlling terminal.
@@ -31,12 +31,12 @@ const STEP: OFlags = OFlags::PATH
     .union(OFlags::DIRECTORY)
     .union(OFlags::NOFOLLOW);
 
-/// How far a look-up goes.
+/// The reach of a lookup.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Reach<'a> {
-    /// To what the kernel has in memory. If that does not say, the look-up fails with [`Errno::AGAIN`].
+    /// Only data in the kernel's memory. If that is not enough, the lookup fails with [`Errno::AGAIN`].
     Memory,
-    /// To the disk, which may take any time. True is stored as soon as the name is known to be that of a file.
+    /// Also the disk, which may take any time. True is stored as soon as the name is known to name a file.
     Disk(&'a AtomicBool),
 }
 
@@ -45,7 +45,7 @@ impl Reach<'_> {
         matches!(self, Reach::Memory)
     }
 
-    /// The name is that of a file.
+    /// Notes that the name names a file.
     pub(crate) fn note_file(self) {
         if let Reach::Disk(is_file) = self {
             is_file.store(true, Relaxed);
@@ -57,9 +57,9 @@ impl Reach<'_> {
 pub(crate) struct Folder {
     root: OwnedFd,
     symlinks: Symlinks,
-    /// Whether the kernel has openat2.
+    /// The kernel has openat2.
     has_openat2: bool,
-    /// Nothing without RESOLVE_CACHED (Linux 5.12).
+    /// `Nothing` without RESOLVE_CACHED (Linux 5.12).
     memory: Memory,
 }
 
@@ -81,8 +81,8 @@ impl Folder {
         })
     }
 
-    /// Looks at the file at `path`, which has passed [`fairlead_wire::check_path`]. The same rules apply as for
-    /// [`Folder::file`], but nothing is opened, so that devices are not affected.
+    /// Looks up the file at `path`, which has passed [`fairlead_wire::check_path`]. The same rules apply as for
+    /// [`Folder::file`], but nothing is opened, so devices are not affected.
     pub(crate) fn look(&self, path: &[u8], reach: Reach<'_>) -> io::Result<Seen> {
         if reach.is_memory() {
             return match self.memory {
@@ -93,7 +93,7 @@ impl Folder {
         let stat = match self.symlinks {
             Symlinks::All => statat(&self.root, path, AtFlags::empty()),
             _ => match self.open_beneath(path, LOOK) {
-                // Without a free descriptor a missing file can still be recognised; the app then responds.
+                // Without a free descriptor a missing file can still be recognized; the app then responds.
                 Err(error @ (Errno::MFILE | Errno::NFILE)) => {
                     statat(&self.root, path, AtFlags::empty()).and(Err(error))
                 }
@@ -147,14 +147,14 @@ impl Folder {
         }
     }
 
-    /// Opens what the kernel has in memory. A file system that is mounted inside the folder may be a slow one.
+    /// Opens a file from the kernel's memory. A file system that is mounted inside the folder may be a slow one.
     fn open_in_memory(&self, path: &[u8], flags: OFlags) -> io::Result<OwnedFd> {
         let resolve = self.resolve() | ResolveFlags::CACHED | ResolveFlags::NO_XDEV;
         let opened = openat2(&self.root, path, flags, Mode::empty(), resolve);
         opened.map_err(|error| if is_answer(error) { error } else { Errno::AGAIN })
     }
 
-    /// Whether the kernel has the folder of that path in memory, on whatever file system it is.
+    /// Returns true if the kernel has the folder at this path in memory, on any file system.
     pub(crate) fn is_known(&self, folder: &[u8]) -> bool {
         let resolve = self.resolve() | ResolveFlags::CACHED;
         self.has_openat2 && openat2(&self.root, folder, LOOK | OFlags::DIRECTORY, Mode::empty(), resolve).is_ok()
@@ -176,8 +176,8 @@ impl Folder {
     }
 }
 
-/// Whether the error says something about the name. Others say that the kernel does not know it, cannot answer now, or
-/// may not cross into another file system.
+/// Returns true if the error is a definite result for the name. Other errors mean that the kernel does not know the
+/// name, has no result now, or may not enter another file system.
 fn is_answer(error: Errno) -> bool {
     matches!(
         error,
@@ -185,7 +185,8 @@ fn is_answer(error: Errno) -> bool {
     )
 }
 
-/// Opens the regular file at `path` of this machine, which the app has made. `None` if there is none that can be opened.
+/// Opens the regular file at `path` of this machine, which the app has made. Returns `None` if there is no such file
+/// that can be opened.
 ///
 /// # Errors
 /// [`Errno::AGAIN`] if it is not in memory, and [`Errno::INTR`].
@@ -200,8 +201,8 @@ pub(super) fn open_path(path: &[u8], reach: Reach<'_>, mounts: &Mounts) -> io::R
         Err(error) if reach.is_memory() && !is_answer(error) => Err(Errno::AGAIN),
         Err(_) => Ok(None),
     };
-    // The path may name a FIFO or a device, which only the app can read correctly. Opening does not block, in case one
-    // takes the place of the file in between.
+    // The path may name a FIFO or a device, which only the app can read correctly. Opening does not block, in case the
+    // file is replaced by a FIFO or a device in between.
     let Some(seen) = open(LOOK)? else { return Ok(None) };
     if reach.is_memory() && !mounts.is_local(&seen) {
         return Err(Errno::AGAIN);
@@ -216,8 +217,8 @@ pub(super) fn open_path(path: &[u8], reach: Reach<'_>, mounts: &Mounts) -> io::R
     Ok(fstat(&file).ok().filter(is_regular).map(|stat| (file.into(), stat)))
 }
 
-/// `None` for a file that is missing, may not be read, or is behind a link that is not followed. An error if it could
-/// not be opened this time.
+/// Returns `None` for a file that is missing, may not be read, or is behind a link that is not followed. Returns an
+/// error if the file could not be opened this time.
 pub(crate) fn unless_missing<T>(result: io::Result<T>) -> io::Result<Option<T>> {
     match result {
         Ok(value) => Ok(Some(value)),

@@ -1,13 +1,13 @@
-//! Look-ups in the public folder that may have to wait for a disk: those that wait for a thread, and those that run.
+//! Lookups in the public folder that may have to wait for a disk: waiting for a thread, and running.
 //!
-//! A disk, or a server of files, that does not answer keeps every thread that asks it. So the look-ups of one client never
-//! run on more than half of the threads, and one thread is left for names that begin with another folder: a file system
-//! that is mounted there, or a disk behind it, may be well.
+//! A disk or file server that does not reply blocks every thread that uses it. So the lookups of one client never run
+//! on more than half of the threads, and one thread is left for names that begin with another folder: another file
+//! system that is mounted there, or another disk, may work.
 
 use crate::clock::Millis;
 use crate::sync::{Condvar, Mutex};
 use crate::transport::poller::Key;
-use crate::work_queue::Turn;
+use crate::work_queue::Item;
 use fairlead_wire::content_encoding::Accepted;
 use std::collections::{HashMap, VecDeque};
 use std::net::IpAddr;
@@ -15,26 +15,26 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How many native threads look up.
+/// Number of native threads for lookups.
 pub(crate) const THREADS: usize = 4;
 
-/// Most look-ups of one client that run at a time.
+/// Most lookups of one client that run at a time.
 const MOST_OF_ONE: usize = THREADS / 2;
 
-/// Most look-ups that run at a time and begin with the same folder.
+/// Most lookups that run at a time and begin with the same folder.
 const MOST_IN_FOLDER: usize = THREADS - 1;
 
-/// Most look-ups that wait for a thread. When there are so many, the last one of the client with the most gives way.
+/// Most lookups that wait for a thread. When this is reached, the last lookup of the client with the most gives way.
 const MOST_WAITING: usize = 1024;
 
-/// A request waits for a look-up for this long, then it is answered without.
+/// The time that a request waits for a lookup; then it is served without it.
 pub(crate) const LOOK_UP_TIME: Duration = Duration::from_secs(5);
 
-/// Its time is counted in steps of this, and a step that takes longer counts as two: the process may have stood still, and with
-/// it the server of files.
+/// Its time is counted in steps of this length, and a longer step counts as two: the process may have been stopped, and
+/// the file server with it.
 pub(crate) const LOOK_STEP: Duration = Duration::from_millis(250);
 
-/// One look-up, for the request of a connection that is parked meanwhile.
+/// One lookup, for the request of a connection that is parked meanwhile.
 #[derive(Debug)]
 pub(crate) struct LookUp {
     pub(crate) key: Key,
@@ -42,15 +42,15 @@ pub(crate) struct LookUp {
     /// The path of the request.
     pub(crate) path: Vec<u8>,
     pub(crate) accepted: Accepted,
-    /// Where the path leads, see [`LookUp::top`].
+    /// The decoded name of the path, see [`LookUp::top`].
     name: Vec<u8>,
-    /// Whether the path is known to be that of a file.
+    /// The path is known to name a file.
     is_file: AtomicBool,
     /// Milliseconds for which its request has waited.
     waited: AtomicU64,
 }
 
-/// Who has asked.
+/// The client of a lookup.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Client {
     Address(IpAddr),
@@ -59,7 +59,7 @@ pub(crate) enum Client {
 }
 
 impl LookUp {
-    /// `name`: the path as the folder is asked for it, decoded; empty if it leads nowhere.
+    /// `name`: the path as passed to the folder, decoded; empty if it leads nowhere.
     pub(crate) fn new(key: Key, client: Client, (path, name): (&[u8], Vec<u8>), accepted: Accepted) -> Arc<LookUp> {
         Arc::new(LookUp {
             key,
@@ -72,7 +72,8 @@ impl LookUp {
         })
     }
 
-    /// Its request has waited from `seen` until now. Returns when to look again, unless it has waited for too long.
+    /// Counts the time from `seen` until now as waiting time of its request. Returns the time of the next check, unless
+    /// the request has waited for too long.
     pub(crate) fn wait_on(&self, seen: Millis, now: Millis) -> Option<Millis> {
         let step = (now - seen).min(2 * LOOK_STEP).as_millis() as u64;
         self.waited.fetch_add(step, Relaxed);
@@ -83,18 +84,18 @@ impl LookUp {
         u128::from(self.waited.load(Relaxed)) >= LOOK_UP_TIME.as_millis()
     }
 
-    /// The folder that the name begins with, however the client has spelled it.
+    /// The folder that the name begins with, independent of the client's spelling.
     fn top(&self) -> Option<&[u8]> {
         let end = self.name.iter().position(|byte| *byte == b'/')?;
         Some(&self.name[..end])
     }
 
-    /// Notes that the path is that of a file, once this is known.
+    /// The flag that is set once the path is known to name a file.
     pub(crate) fn file_flag(&self) -> &AtomicBool {
         &self.is_file
     }
 
-    /// Whether the path is known to be that of a file.
+    /// Returns true if the path is known to name a file.
     pub(crate) fn is_file(&self) -> bool {
         self.is_file.load(Relaxed)
     }
@@ -102,20 +103,20 @@ impl LookUp {
 
 #[derive(Default)]
 pub(crate) struct LookUps {
-    state: Mutex<State>,
+    state: Mutex<LookUpState>,
     wake: Condvar,
 }
 
 #[derive(Default)]
-struct State {
+struct LookUpState {
     waiting: VecDeque<Arc<LookUp>>,
-    /// With their starts.
+    /// With the time of their start.
     running: Vec<(Arc<LookUp>, Millis)>,
     is_stopped: bool,
 }
 
-impl State {
-    /// Whether enough threads are left that are not among those of `count`.
+impl LookUpState {
+    /// Returns true if enough threads are left, not counting the threads for which `counts` is true.
     fn leaves_threads(&self, look_up: &LookUp, counts: impl Fn(&(Arc<LookUp>, Millis)) -> bool) -> bool {
         let running = || self.running.iter().filter(|one| counts(one));
         let of_client = running().filter(|(other, _)| other.client == look_up.client).count();
@@ -123,13 +124,13 @@ impl State {
         of_client < MOST_OF_ONE && in_folder < MOST_IN_FOLDER && running().count() < THREADS
     }
 
-    /// Whether the connection that waits for it has gone, or does not wait any more.
+    /// Drops lookups with a connection that is gone, or no longer waits.
     fn forget_abandoned(&mut self) {
         self.waiting.retain(|look_up| Arc::strong_count(look_up) > 1);
     }
 
-    /// Whether there is room for one more of that client. Another client with more look-ups gives up its last one, which
-    /// nobody waits for longer than [`LOOK_UP_TIME`].
+    /// Returns true if there is room for one more lookup of this client. Another client with more lookups gives up its
+    /// last one; no request waits longer than [`LOOK_UP_TIME`] for it.
     fn makes_room(&mut self, client: Client) -> bool {
         if self.waiting.len() < MOST_WAITING {
             return true;
@@ -161,11 +162,11 @@ impl State {
 }
 
 impl LookUps {
-    /// Leaves a look-up to the threads. False if that is in vain: those that it could have hang, too many others wait, or
-    /// the threads have ended.
+    /// Queues a lookup for the threads. Returns false if that is useless: the threads that it may use hang, too many
+    /// lookups wait, or the threads have ended.
     pub(crate) fn push(&self, look_up: &Arc<LookUp>, now: Millis) -> bool {
         let mut state = self.state.lock();
-        // The thread that runs it, and this list.
+        // The references of the thread that runs it, and of this list.
         let is_abandoned = |one: &Arc<LookUp>| Arc::strong_count(one) <= 2;
         let hangs = |(one, since): &(Arc<LookUp>, Millis)| {
             now - *since >= LOOK_UP_TIME && (one.has_waited_long() || is_abandoned(one))
@@ -178,8 +179,8 @@ impl LookUps {
         true
     }
 
-    /// The next look-up that may run; waits for one, for at most `time`.
-    pub(crate) fn next(&self, time: Duration) -> Turn<Arc<LookUp>> {
+    /// Returns the next lookup that may run; waits for one, for at most `time`.
+    pub(crate) fn next(&self, time: Duration) -> Item<Arc<LookUp>> {
         let mut state = self.state.lock();
         let mut next = state.take(Millis::now());
         if next.is_none() && !state.is_stopped {
@@ -187,18 +188,18 @@ impl LookUps {
             next = state.take(Millis::now());
         }
         match next {
-            _ if state.is_stopped => Turn::Over,
-            Some(look_up) => Turn::Of(look_up),
-            None => Turn::Idle,
+            _ if state.is_stopped => Item::Stopped,
+            Some(look_up) => Item::Next(look_up),
+            None => Item::Idle,
         }
     }
 
-    /// A thread has done this one, and may take another.
+    /// Removes a lookup that a thread has finished, so that the thread may take another one.
     pub(crate) fn ended(&self, look_up: &Arc<LookUp>) {
         self.state.lock().running.retain(|(one, _)| !Arc::ptr_eq(one, look_up));
     }
 
-    /// Ends the threads, as soon as what they have begun is over.
+    /// Ends the threads, as soon as their current lookups are over.
     pub(crate) fn stop(&self) {
         let mut state = self.state.lock();
         state.is_stopped = true;
@@ -221,10 +222,10 @@ mod tests {
         )
     }
 
-    /// Starts those that may run; returns their paths.
+    /// Starts the lookups that may run; returns their paths.
     fn start(look_ups: &LookUps) -> Vec<String> {
         let started = std::iter::from_fn(|| match look_ups.next(Duration::ZERO) {
-            Turn::Of(look_up) => Some(String::from_utf8_lossy(&look_up.path).into_owned()),
+            Item::Next(look_up) => Some(String::from_utf8_lossy(&look_up.path).into_owned()),
             _ => None,
         });
         started.collect()

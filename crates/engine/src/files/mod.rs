@@ -2,14 +2,14 @@
 //!
 //! * `public.rs` finds the file in the public folder that a request names, before the app is called. `folder.rs` opens
 //!   it so that nothing outside can be reached. `document.rs` is a version of it, kept in memory if it is small.
-//! * `file_system.rs`: how much the kernel answers without a disk, by file system.
-//! * `look_ups.rs`: look-ups that may have to wait for a disk.
+//! * `file_system.rs`: the lookups that need no disk, by file system.
+//! * `look_ups.rs`: lookups that may have to wait for a disk.
 //! * `sendfile.rs`: files that the app names instead of sending them.
-//! * `caching.rs`: what follows from a file's name. `pages.rs`: error pages.
+//! * `caching.rs`: media type and caching, by a file's name. `pages.rs`: error pages.
 //!
-//! `exchange/` makes the response. The thread that polls finds and reads what the kernel has in memory; native threads do
-//! the rest (`engine/native/look_ups.rs`), and the file sender sends large files. A thread that has run the app gives the lock of
-//! the language up for what is not in memory.
+//! `exchange/` makes the response. The polling thread finds and reads data in the kernel's memory; native threads do
+//! the rest (`engine/native/look_ups.rs`), and the file sender sends large files. A thread that has run the app
+//! releases the lock of the language to read data that is not in memory.
 
 mod caching;
 mod document;
@@ -43,7 +43,7 @@ use std::sync::Arc;
 pub(crate) const UNREACHABLE: &str =
     "a file could not be opened: too few descriptors, too little memory, or a disk error";
 
-/// What was in vain is not tried again before the disk answers.
+/// A failed lookup is not tried again before the disk replies.
 pub(crate) const NO_ANSWER: &str = "a file could not be opened: its disk does not answer";
 
 /// The files that are served.
@@ -69,12 +69,13 @@ impl Files {
         })
     }
 
-    /// The public folder, whose files are served before the app is called.
+    /// The public folder with the files that are served before the app is called.
     pub(crate) fn public(&self) -> Option<&Public> {
         self.public.as_ref()
     }
 
-    /// Opens the regular file at `path` of this machine, which the app has made. `None` if there is none that can be opened.
+    /// Opens the regular file at `path` of this machine, which the app has made. Returns `None` if there is no such
+    /// file that can be opened.
     ///
     /// # Errors
     /// [`Errno::AGAIN`](io::Errno::AGAIN) if it is not within `reach`, and [`Errno::INTR`](io::Errno::INTR).
@@ -87,7 +88,7 @@ impl Files {
         self.pages.get(status).map(|page| &page[..])
     }
 
-    /// Whether the app may name files in response fields.
+    /// Returns true if the app may name files in response fields.
     pub(crate) fn has_roots(&self) -> bool {
         !self.roots.is_empty()
     }

@@ -1,5 +1,5 @@
-//! The public folder: finds the document for the path of a request. The text of the path decides first what it may name
-//! (`fairlead_wire::path`). Then one look at the file shows whether the version in memory is still current.
+//! The public folder: finds the document for the path of a request. First the text of the path is checked
+//! (`fairlead_wire::path`). Then one lookup of the file shows if the version in memory is still current.
 
 use super::caching;
 use super::document::{Content, Description, Document, Identity};
@@ -29,7 +29,7 @@ pub(crate) struct Public {
     cache: Option<Cache<Vec<u8>, Arc<Document>, Bytes>>,
 }
 
-/// What a path names.
+/// The result for a path.
 pub(crate) enum Found {
     Document(Arc<Document>, Content),
     /// A folder with an index, named without the final slash.
@@ -68,7 +68,8 @@ impl Public {
         &self.folder
     }
 
-    /// What `path` names, as it was sent. `accepted` is only called if there may be a choice.
+    /// Finds the document that `path` names; `path` is unchanged from the request. `accepted` is only called if there
+    /// may be a choice.
     ///
     /// # Errors
     /// If the file cannot be opened now: there are no descriptors left, or the disk fails. [`Errno::AGAIN`] if it is not
@@ -101,14 +102,14 @@ impl Public {
         }
     }
 
-    /// The path as the folder is asked for it: decoded, without the slash before it. `None` if it leads nowhere.
+    /// The path as passed to the folder: decoded, without the leading slash. `None` if it leads nowhere.
     pub(crate) fn name_of(&self, path: &[u8]) -> Option<Vec<u8>> {
         let mut name = Vec::new();
         relative_path(path, self.rules, &mut name).ok().map(|_| name)
     }
 
-    /// Whether `path` names something in a folder that is known to be there, below the public one. It is then hardly one
-    /// of the application's.
+    /// Returns true if `path` names something in a folder that is known to exist, below the public folder. Then the
+    /// path hardly belongs to the application.
     pub(crate) fn is_below_known_folder(&self, path: &[u8]) -> bool {
         let mut name = Vec::new();
         let is_valid = relative_path(path, self.rules, &mut name).is_ok();
@@ -116,7 +117,7 @@ impl Public {
         is_valid && parent.is_some_and(|end| self.folder.is_known(&name[..end]))
     }
 
-    /// The file of that name, or its sibling in the coding that the client prefers. `Folder` if it is a folder.
+    /// The file with this name, or its sibling in the coding that the client prefers. `Folder` if it is a folder.
     fn negotiate(&self, name: &mut Vec<u8>, accepted: &dyn Fn() -> Accepted, reach: Reach<'_>) -> io::Result<Found> {
         let seen = match unless_missing(self.folder.look(name, reach))? {
             Some(seen) if seen.is_folder() => return Ok(Found::Folder),
@@ -149,8 +150,8 @@ impl Public {
         Ok(Found::Document(document, content))
     }
 
-    /// The document at `name`, from memory if its version is the one just `seen`. With a coding, `name` ends with its
-    /// suffix, and the media type is that of the name without it.
+    /// The document at `name`, from memory if its version is `seen`. With a coding, `name` ends with its suffix, and
+    /// the media type is derived from the name without it.
     fn document(
         &self,
         name: &[u8],
@@ -180,7 +181,7 @@ impl Public {
         };
         let document = Arc::new(self.describe(name, coding, identity, &content));
         if let Some(cache) = &self.cache {
-            // All bytes belong to one version: if the file has changed since, so have its times.
+            // All bytes belong to one version: if the file has changed since, its times have changed, too.
             let is_same = || {
                 self.folder
                     .look(name, reach)

@@ -1,5 +1,5 @@
 //! Files that the app names in a field of its response instead of sending them: `x-sendfile` with a path on this
-//! machine, `x-accel-redirect` with an internal path. Only files in configured folders are sent, since a client may
+//! machine, `x-accel-redirect` with an internal path. Only files in configured folders are sent, because a client may
 //! have influenced the name.
 
 use super::folder::{unless_missing, Folder, Reach};
@@ -17,13 +17,13 @@ const MOST_BYTES: usize = 4096;
 /// A folder from which the app may have files sent.
 pub(crate) struct Root {
     folder: Folder,
-    /// Its path as it was configured, and without links.
+    /// Its path as configured, and without links.
     paths: [Vec<u8>; 2],
-    /// What internal paths begin with; begins and ends with a slash.
+    /// The prefix of internal paths; begins and ends with a slash.
     prefix: Option<Vec<u8>>,
 }
 
-/// How the app has named a file.
+/// The field with which the app has named a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Named {
     /// `x-sendfile`: the absolute path, unchanged.
@@ -33,7 +33,7 @@ pub(crate) enum Named {
 }
 
 impl Named {
-    /// The file that a response field names, if it is one of the two.
+    /// The file that a response field names, if it is one of the two fields.
     pub(crate) fn from_field(name: &[u8], value: &[u8]) -> Option<Named> {
         match name.len() {
             10 if name.eq_ignore_ascii_case(b"x-sendfile") => Some(Named::Path(value.to_vec())),
@@ -55,7 +55,7 @@ impl Root {
         })
     }
 
-    /// The path that `named` means, relative to this root.
+    /// The path of `named`, relative to this root.
     fn relative(&self, named: &Named) -> Option<Vec<u8>> {
         match named {
             Named::Path(path) => self.paths.iter().find_map(|root| {
@@ -74,15 +74,15 @@ impl Root {
     }
 }
 
-/// Whether a relative path stays in its folder by its text. The app may use names that the path of a public file may
-/// not have, such as `report 10:30.pdf`. The kernel checks that no link leads outside.
+/// Returns true if a relative path stays in its folder, according to its text. The app may use names that are not
+/// allowed in the path of a public file, such as `report 10:30.pdf`. The kernel checks that no link leads outside.
 fn leads_down(path: &[u8]) -> bool {
     let is_name = |name: &[u8]| !matches!(name, b"" | b"." | b"..");
     path.len() <= MOST_BYTES && !path.contains(&0) && path.split(|byte| *byte == b'/').all(is_name)
 }
 
 impl Files {
-    /// The file that `named` means, and its path relative to its root. An error if it could not be opened this time.
+    /// The file that `named` names, and its path relative to its root. An error if it could not be opened this time.
     pub(crate) fn named(&self, named: &Named, reach: Reach<'_>) -> io::Result<Option<(File, Stat, Vec<u8>)>> {
         for root in &self.roots {
             let Some(relative) = root.relative(named) else { continue };

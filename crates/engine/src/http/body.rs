@@ -26,7 +26,7 @@ impl Body {
         }
     }
 
-    /// Whether nothing has arrived.
+    /// Returns true if nothing has arrived.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -62,7 +62,7 @@ impl Body {
         Ok(())
     }
 
-    /// Everything has arrived: rewinds a file for its reader.
+    /// Rewinds a file for its reader, after everything has arrived.
     pub(crate) fn finish(&mut self) -> io::Result<()> {
         if let Body::File(file, _) = self {
             file.seek(SeekFrom::Start(0))?;

@@ -13,7 +13,7 @@ pub(crate) const CHUNK_END: &[u8] = b"\r\n";
 /// An interim response that lets the client send its body (RFC 9110 §15.2.1).
 pub(crate) const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
 
-/// How the body of a response is delimited.
+/// The framing of a response body, which marks its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BodyFraming {
     /// Status or method forbid a body.
@@ -21,13 +21,13 @@ pub(crate) enum BodyFraming {
     /// Bytes that are still to come.
     Length(u64),
     Chunked,
-    /// Inside a chunk; the bytes of it that are still to come.
+    /// Inside a chunk; the bytes of the chunk that are still to come.
     Chunk(u64),
-    /// The end of the connection, or of the stream of HTTP/2, ends the body.
+    /// The end of the connection, or of the HTTP/2 stream, ends the body.
     Raw,
 }
 
-/// What the app's fields say about the framing.
+/// The framing that the app's fields announce.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Announced {
     pub(crate) length: Option<u64>,
@@ -38,14 +38,14 @@ pub(crate) struct Announced {
 /// A transfer-encoding that the app has applied to its body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct OwnCoding {
-    /// Whether it ends with `chunked`.
+    /// Its last coding is `chunked`.
     pub(crate) is_chunked: bool,
-    /// Whether nothing is left of it when the chunks are decoded.
+    /// No coding is left once the chunks are decoded.
     pub(crate) is_plain: bool,
 }
 
 impl OwnCoding {
-    /// Nothing that the server could decode: the bytes of the app are the body.
+    /// No coding that the server could decode: the bytes of the app are the body.
     pub(crate) const NONE: OwnCoding = OwnCoding {
         is_chunked: false,
         is_plain: true,
@@ -58,7 +58,7 @@ impl OwnCoding {
 
     fn of(value: &[u8]) -> OwnCoding {
         let is = |coding: &[u8], name: &[u8]| coding.eq_ignore_ascii_case(name);
-        // In RFC 2616, `identity` said that there is none.
+        // In RFC 2616, `identity` meant that there is no coding.
         let mut codings = fields::members(value).filter(|coding| !is(coding, b"identity"));
         let first = codings.next();
         let last = codings.last();
@@ -85,8 +85,8 @@ impl Announced {
         Ok(())
     }
 
-    /// Stores a transfer-encoding. False if it says nothing new: two fields with `chunked`, whose names differ in case,
-    /// mean one framing.
+    /// Stores a transfer-encoding. Returns false if it says nothing new: two `chunked` fields, with names that differ
+    /// in case, mean one framing.
     pub(crate) fn note_coding(&mut self, value: &[u8]) -> bool {
         let coding = OwnCoding::of(value);
         let before = self.coding.replace(coding).unwrap_or(OwnCoding::NONE);
@@ -103,17 +103,17 @@ impl Announced {
         true
     }
 
-    /// Whether the app's transfer-encoding is one that the protocol cannot carry, and the server cannot decode.
+    /// Returns true if the protocol cannot carry the app's transfer-encoding, and the server cannot decode it.
     pub(crate) fn is_unspeakable(self, status: u16, version: Version) -> bool {
         version != Version::Http11 && !has_no_body(status) && self.coding.is_some_and(|coding| !coding.is_plain)
     }
 
-    /// Whether the app frames its body in chunks, which the server decodes.
+    /// Returns true if the app frames its body in chunks, which the server decodes.
     pub(crate) fn is_chunked(self) -> bool {
         self.coding.is_some_and(|coding| coding.is_chunked)
     }
 
-    /// How a body is delimited. `total`: its length, if known. What the app has framed in chunks is decoded first.
+    /// Returns the framing of a body. `total`: its length, if known. Chunks of the app are decoded first.
     pub(crate) fn framing(self, status: u16, version: Version, total: Option<u64>) -> BodyFraming {
         if has_no_body(status) {
             return BodyFraming::None;
@@ -131,7 +131,7 @@ impl Announced {
     }
 }
 
-/// What the `connection` field says (RFC 9112 §9.3).
+/// The meaning of the `connection` field (RFC 9112 §9.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ConnectionField {
     /// No field: HTTP/1.1 keeps the connection open by default.
@@ -161,16 +161,16 @@ impl ConnectionField {
     }
 }
 
-/// The end of an HTTP/1 head: what is added after the fields of the response.
+/// The end of an HTTP/1 head: the part that follows the fields of the response.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct HeadEnd<'a> {
-    /// `None` for a response without a body of its own: an interim one, or one after which the connection is no longer
-    /// HTTP.
+    /// `None` for a response without a body of its own: an interim response, or a response after which the connection
+    /// is no longer HTTP.
     pub(crate) framing: Option<BodyFraming>,
     pub(crate) connection: ConnectionField,
     /// The `Date`, if the head has none.
     pub(crate) date: Option<&'a [u8]>,
-    /// Whether the request was HEAD: `transfer-encoding` is then left out, because no body follows.
+    /// The request was HEAD: `transfer-encoding` is then left out, because no body follows.
     pub(crate) is_head_request: bool,
 }
 
@@ -209,7 +209,7 @@ fn write_status_line(status: u16, out: &mut Vec<u8>) {
     out.extend_from_slice(b"\r\n");
 }
 
-/// The line before a chunk of that length (RFC 9112 §7.1).
+/// The line before a chunk of this length (RFC 9112 §7.1).
 pub(crate) fn chunk_line(length: usize, space: &mut [u8; 20]) -> &[u8] {
     let mut rest = &mut space[..];
     // Sixteen digits and a line end always fit.

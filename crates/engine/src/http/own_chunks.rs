@@ -1,10 +1,10 @@
-//! Bodies that the app has framed in chunks itself, as Rails' `render stream: true` and `Rack::Chunked` do. They are
-//! decoded, because HTTP/1.0 and HTTP/2 cannot carry this framing, and because a fault in it would make a client of
-//! HTTP/1.1 take the next response for a part of this one. The server then frames the data itself.
+//! Bodies that the app has framed in chunks itself, as Rails' `render stream: true` and `Rack::Chunked` do. The server
+//! decodes them and frames the data itself, because HTTP/1.0 and HTTP/2 cannot carry this framing, and because an error
+//! in it would make an HTTP/1.1 client read the next response as a part of this one.
 
 use fairlead_wire::ChunkedDecoder;
 
-/// The framing is not what RFC 9112 §7.1 says.
+/// The framing violates RFC 9112 §7.1.
 pub(crate) const MALFORMED: &str =
     "the application sent transfer-encoding: chunked, but its body has no valid chunks; the response is aborted";
 
@@ -12,7 +12,7 @@ pub(crate) const MALFORMED: &str =
 pub(crate) const UNFINISHED: &str =
     "the application sent transfer-encoding: chunked, but its body has no last chunk; the response is aborted";
 
-/// The body goes on behind its last chunk.
+/// The body continues after its last chunk.
 pub(crate) const TOO_LONG: &str =
     "the application sent transfer-encoding: chunked, and a body that goes on after its last chunk; the rest was left out";
 
@@ -29,8 +29,8 @@ impl OwnChunks {
         }
     }
 
-    /// How many bytes of framing `bytes` begin with, and how many bytes of data follow there. Both are 0 only at the end
-    /// of the body.
+    /// Returns the number of framing bytes at the start of `bytes`, and the number of data bytes that follow them. Both
+    /// are 0 only at the end of the body.
     ///
     /// # Errors
     /// [`MALFORMED`].
@@ -39,12 +39,12 @@ impl OwnChunks {
         Ok((framing, self.decoder.data_ahead(bytes.len() - framing)))
     }
 
-    /// Data was taken.
+    /// Notes that data was taken.
     pub(crate) fn took(&mut self, length: usize) {
         self.decoder.take_data(length);
     }
 
-    /// All data in `bytes`. What follows the last chunk is left out.
+    /// Returns all data in `bytes`. Bytes after the last chunk are left out.
     ///
     /// # Errors
     /// [`MALFORMED`].
@@ -54,7 +54,7 @@ impl OwnChunks {
         decoded.map(|_| data).map_err(|_| MALFORMED)
     }
 
-    /// Whether the last chunk has come, and the trailers behind it.
+    /// Returns true if the last chunk has arrived, with its trailers.
     pub(crate) fn is_done(&self) -> bool {
         self.decoder.is_done()
     }

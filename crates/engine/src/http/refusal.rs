@@ -1,14 +1,14 @@
-//! Why the server refuses a request itself, without the app.
+//! The reasons for which the server refuses a request itself, without the app.
 
 use fairlead_wire::Error;
 use std::io::ErrorKind;
 
-/// See the head of this file: what the peer did wrong, or what is short.
+/// See the head of this file: a violation by the peer, or a resource that is exhausted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Refusal {
     /// The peer has violated the protocol, or a limit that the protocol lets a server set.
     Malformed(Error),
-    /// The peer speaks TLS, and the listener does not.
+    /// The peer uses TLS on a listener without TLS.
     Tls,
     MethodNotSupported,
     HeadTooSlow,
@@ -21,11 +21,11 @@ pub(crate) enum Refusal {
     BodyNotStored(StoreFault),
     /// The temporary file of the body cannot be read.
     BodyNotReadable,
-    /// Another worker had the request, and has ended without an answer.
+    /// The request ran in another worker, which has ended without a response.
     WorkerLost,
 }
 
-/// Why a body could not be stored.
+/// The reason why a body could not be stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum StoreFault {
     NoRoom,
@@ -65,7 +65,7 @@ impl Refusal {
     pub(crate) fn reason(self) -> &'static str {
         match self {
             Refusal::Malformed(error) => error.name(),
-            Refusal::Tls => "TLS, which this listener does not speak",
+            Refusal::Tls => "TLS on a listener without TLS",
             Refusal::MethodNotSupported => "method not supported",
             Refusal::HeadTooSlow => "head took too long",
             Refusal::BodyTooSlow => "body arrived too slowly",
@@ -84,7 +84,7 @@ impl Refusal {
                 "the body could not be written to the temporary folder: a disk error, or too few descriptors"
             }
             Refusal::BodyNotReadable => "the body's temporary file cannot be read",
-            Refusal::WorkerLost => "the worker that had the request has ended",
+            Refusal::WorkerLost => "the worker that ran the request has ended",
         }
     }
 }

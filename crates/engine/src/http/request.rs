@@ -2,7 +2,7 @@
 
 use super::body::Body;
 use crate::clock::Nanos;
-use fairlead_wire::conditions::{evaluate, Validators, Verdict};
+use fairlead_wire::conditions::{evaluate, Outcome, Validators};
 use fairlead_wire::content_encoding::Accepted;
 use fairlead_wire::event_stream::wants_event_stream;
 use fairlead_wire::ranges::Ranges;
@@ -17,16 +17,16 @@ pub struct Request {
     bytes: Vec<u8>,
     pub(crate) head: Head,
     pub(crate) body: Body,
-    /// When it was complete.
+    /// The time when the request was complete.
     pub(crate) arrived: Nanos,
-    /// How long the body was waited for.
+    /// The time between the end of the head and the end of the body.
     pub(crate) body_wait: Duration,
-    /// How long it waited for other requests of its connection before its own turn could come.
+    /// The time that the request waited for other requests of its connection before it could be scheduled.
     pub(crate) line_wait: Duration,
     pub(crate) waits: Waits,
 }
 
-/// How long a complete request has waited for a thread.
+/// The time that a complete request has waited for a thread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Waits {
     /// In the queues of workers, until a thread began to run it.
@@ -36,7 +36,7 @@ pub struct Waits {
 }
 
 impl Request {
-    /// Takes the bytes of the head that was parsed from the start of `input`, and leaves those after it.
+    /// Takes the bytes of the parsed head from the start of `input`, and leaves the rest.
     pub(crate) fn take_head(&mut self, input: &mut Vec<u8>) {
         let rest = if self.head.len < input.len() {
             input.split_off(self.head.len)
@@ -46,10 +46,10 @@ impl Request {
         self.bytes = std::mem::replace(input, rest);
     }
 
-    /// The head that was parsed stands for one of HTTP/2. Its body ends with its stream, if no field tells its length.
+    /// Turns the parsed head into a head of HTTP/2. Its body ends with its stream, unless a field announces the length.
     pub(crate) fn becomes_http2(&mut self, has_body: bool) {
         self.head.version = Version::Http2;
-        // What follows the response is not the next request.
+        // Bytes after the response are not the next request.
         self.head.keep_alive = false;
         self.head.reframe(match self.head.framing {
             Framing::Length(length) if has_body => Framing::Length(length),
@@ -74,7 +74,7 @@ impl Request {
         &self.bytes
     }
 
-    /// Bytes that are in memory.
+    /// Bytes in memory.
     pub(crate) fn memory(&self) -> usize {
         self.bytes.len() + self.body.memory()
     }
@@ -88,7 +88,7 @@ impl Request {
         self.text(self.head.method)
     }
 
-    /// The target as it was sent.
+    /// The target, unchanged.
     pub fn target(&self) -> &[u8] {
         self.text(self.head.target)
     }
@@ -103,12 +103,12 @@ impl Request {
         self.text(self.head.parts.path)
     }
 
-    /// What follows the first `?` of the target, if there is one.
+    /// The part of the target after the first `?`, if there is one.
     pub fn query(&self) -> Option<&[u8]> {
         self.head.parts.query.map(|query| self.text(query))
     }
 
-    /// The authority of the request: that of an absolute target, otherwise Host. `None` only in HTTP/1.0.
+    /// The authority of the request: taken from an absolute target, otherwise from Host. `None` only in HTTP/1.0.
     pub fn host(&self) -> Option<&[u8]> {
         self.head.host.map(|host| self.text(host))
     }
@@ -118,7 +118,7 @@ impl Request {
         self.head.version
     }
 
-    /// Names and values of the fields, in the order in which they were sent.
+    /// Names and values of the fields, in the order of the request.
     pub fn fields(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
         let fields = self.head.fields.iter();
         fields.map(|field| (self.text(field.name), self.text(field.value)))
@@ -130,7 +130,7 @@ impl Request {
         fields.find_map(|(own, value)| own.eq_ignore_ascii_case(name).then_some(value))
     }
 
-    /// Whether the body was chunked, or ended with its stream, so that no field states its length.
+    /// Returns true if the body was chunked, or ended with its stream, so that no field announces its length.
     pub fn is_chunked(&self) -> bool {
         matches!(self.head.framing, Framing::Chunked | Framing::Stream)
     }
@@ -140,38 +140,38 @@ impl Request {
         self.body_wait
     }
 
-    /// A thread begins to run it.
+    /// Notes that a thread begins to run the request.
     pub(crate) fn begin(&mut self, now: Nanos) {
         self.waits.queue = (now - self.arrived).saturating_sub(self.waits.waiting_room);
     }
 
-    /// How long it has waited for the thread that runs it.
+    /// The time that the request has waited for the thread that runs it.
     pub fn waits(&self) -> Waits {
         self.waits
     }
 
-    /// Whether the head announces a body.
+    /// Returns true if the head announces a body.
     pub(crate) fn has_body(&self) -> bool {
         !matches!(self.head.framing, Framing::Empty | Framing::Length(0))
     }
 
-    /// Whether the method is HEAD.
+    /// Returns true if the method is HEAD.
     pub fn is_head(&self) -> bool {
         self.method() == b"HEAD"
     }
 
-    /// Whether the client offers another protocol (RFC 9110 §7.8).
+    /// Returns true if the client offers another protocol (RFC 9110 §7.8).
     pub fn offers_upgrade(&self) -> bool {
         self.head.upgrade
     }
 
-    /// True for an extended CONNECT (RFC 8441 §4), which success would open.
+    /// Returns true for an extended CONNECT (RFC 8441 §4): a successful response would open a tunnel.
     pub(crate) fn is_tunnel(&self) -> bool {
         self.version() == Version::Http2 && self.offers_upgrade()
     }
 
-    /// The protocols that the client offers, if [`Request::offers_upgrade`]; over HTTP/2 that of an extended CONNECT (RFC 8441
-    /// §4).
+    /// The protocols that the client offers, if [`Request::offers_upgrade`]; over HTTP/2 the protocol of an extended
+    /// CONNECT (RFC 8441 §4).
     pub fn offered_protocols(&self) -> impl Iterator<Item = &[u8]> {
         let fields = self.offers_upgrade().then(|| self.fields()).into_iter().flatten();
         let offers = fields.filter(|(name, _)| name.eq_ignore_ascii_case(b"upgrade"));
@@ -183,12 +183,12 @@ impl Request {
         handshake(&self.head, &self.bytes).ok()
     }
 
-    /// How messages of a WebSocket are compressed, and the value of the response field (RFC 7692 §5.1).
+    /// Compression for the messages of a WebSocket, and the value of the response field (RFC 7692 §5.1).
     pub(crate) fn negotiate_deflate(&self, context: Context) -> Option<(Deflate, String)> {
         negotiate(&self.head, &self.bytes, context)
     }
 
-    /// Whether the client asks for an event stream before any other media type.
+    /// Returns true if the client prefers an event stream to any other media type.
     pub(crate) fn wants_event_stream(&self) -> bool {
         wants_event_stream(&self.head, &self.bytes)
     }
@@ -199,11 +199,11 @@ impl Request {
     }
 
     /// Evaluates the conditions of the request (RFC 9110 §13.2.2).
-    pub(crate) fn evaluate(&self, validators: &Validators<'_>) -> Verdict {
+    pub(crate) fn evaluate(&self, validators: &Validators<'_>) -> Outcome {
         evaluate(&self.head, &self.bytes, validators)
     }
 
-    /// The ranges that it requests of a representation with `size` bytes (RFC 9110 §14.2).
+    /// The requested ranges of a representation with `size` bytes (RFC 9110 §14.2).
     pub(crate) fn ranges(&self, validators: &Validators<'_>, size: u64) -> Ranges {
         Ranges::of(&self.head, &self.bytes, validators, size)
     }

@@ -2,11 +2,10 @@
 
 use std::ops::Range;
 
-/// Header fields in order. Names are in lower case. The text is kept as HTTP/1 lines, so that it can be written in one
-/// copy.
+/// Header fields in order, with names in lower case. The text is kept as HTTP/1 lines, so that one copy writes it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Fields {
-    /// For each field `name: value` and a line end.
+    /// `name: value` and a line end for each field.
     text: Vec<u8>,
     lines: Vec<Line>,
 }
@@ -80,7 +79,7 @@ impl Fields {
         self.iter().filter(move |(own, _)| *own == name).map(|(_, value)| value)
     }
 
-    /// Whether there is such a field; `name` in lower case.
+    /// Returns true if there is such a field; `name` in lower case.
     pub(crate) fn has(&self, name: &[u8]) -> bool {
         self.get(name).is_some()
     }
@@ -132,12 +131,12 @@ impl Fields {
     }
 }
 
-/// Why a response field is left out.
+/// The reason why a response field is left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FieldError {
-    /// Name or value contain characters that are not allowed (RFC 9110 §5.1, §5.5).
+    /// The name or value contains characters that are not allowed (RFC 9110 §5.1, §5.5).
     Splitting,
-    /// An invalid content-length, or one that contradicts another one.
+    /// The content-length is invalid, or contradicts another one.
     Length,
 }
 

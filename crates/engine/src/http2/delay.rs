@@ -1,26 +1,27 @@
-//! Responses that are sent together: while another request of a session is about to run, what `h2` has for the client waits
-//! for the response to that one, because each send costs as much as a short request. It is sent when the thread finds
-//! nothing to run, when the app blocks, after a few responses, or in the next tick of the monitor, a millisecond later.
+//! Responses that are sent together. While another request of an HTTP/2 connection is about to run, `h2` keeps its
+//! output until that request has its response, because each send costs as much as a short request. The output is sent
+//! when the thread finds nothing to run, when the app blocks, after a few responses, or in the next tick of the
+//! monitor, a millisecond later.
 
-use super::session::Session;
+use super::connection::Http2Connection;
 use crate::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::{Arc, Weak};
 
-/// The sessions of an engine that have something to send.
+/// The HTTP/2 connections of an engine that have something to send.
 #[derive(Default)]
 pub(crate) struct Delayed {
     is_any: AtomicBool,
-    sessions: Mutex<Vec<Weak<Session>>>,
+    connections: Mutex<Vec<Weak<Http2Connection>>>,
 }
 
 impl Delayed {
-    pub(super) fn add(&self, session: Weak<Session>) {
-        self.sessions.lock().push(session);
+    pub(super) fn add(&self, connection: Weak<Http2Connection>) {
+        self.connections.lock().push(connection);
         self.is_any.store(true, SeqCst);
     }
 
-    /// Sends it now. One load in the usual case.
+    /// Sends all delayed responses now. Costs one load in the usual case.
     #[inline]
     pub(crate) fn send(&self) {
         if self.is_any.load(SeqCst) {
@@ -31,10 +32,10 @@ impl Delayed {
     #[cold]
     fn send_all(&self) {
         self.is_any.store(false, SeqCst);
-        let sessions = std::mem::take(&mut *self.sessions.lock());
-        sessions
+        let connections = std::mem::take(&mut *self.connections.lock());
+        connections
             .iter()
             .filter_map(Weak::upgrade)
-            .for_each(|session: Arc<Session>| session.push());
+            .for_each(|connection: Arc<Http2Connection>| connection.push());
     }
 }

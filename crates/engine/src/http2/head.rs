@@ -1,4 +1,5 @@
-//! Heads of HTTP/2 as the types of `http`, which `h2` speaks, and as heads of HTTP/1, which the rest of the engine does.
+//! Converts heads of HTTP/2: between the types of the `http` crate, which `h2` uses, and heads of HTTP/1, which the
+//! rest of the engine uses.
 
 use fairlead_wire::http2::{write_head, Priority, RequestHead, ResponseLines};
 use fairlead_wire::Error;
@@ -12,14 +13,14 @@ use http::{Request, Response, StatusCode};
 pub(super) fn request_head(request: &Request<()>, out: &mut Vec<u8>) -> Result<(), Error> {
     let uri = request.uri();
     let protocol = request.extensions().get::<h2::ext::Protocol>();
-    // A path that is missing is empty here, and "/" there.
+    // `path_and_query` writes "/" for a missing path; the head has to have an empty one.
     let path = match uri.path_and_query() {
         Some(path) if !uri.path().is_empty() => path.as_str().as_bytes(),
         _ => b"",
     };
     let head = RequestHead {
         method: request.method().as_str().as_bytes(),
-        // h2 tells it only together with an authority.
+        // h2 has a scheme only together with an authority.
         scheme: uri.scheme_str().map(str::as_bytes),
         authority: uri.authority().map(|authority| authority.as_str().as_bytes()),
         path,
@@ -32,13 +33,13 @@ pub(super) fn request_head(request: &Request<()>, out: &mut Vec<u8>) -> Result<(
     write_head(&head, fields, out)
 }
 
-/// True for an extended CONNECT (RFC 8441 §4): a tunnel to what speaks another protocol. Only for WebSockets a head is
-/// written.
+/// Returns true for an extended CONNECT (RFC 8441 §4): a tunnel for another protocol. A head is written only for
+/// WebSockets.
 pub(super) fn is_tunnel(request: &Request<()>) -> bool {
     request.extensions().get::<h2::ext::Protocol>().is_some()
 }
 
-/// The priority that the client gives a request.
+/// The priority that the client gives to a request.
 pub(super) fn priority(request: &Request<()>) -> Priority {
     let mut values = request.headers().get_all("priority").iter();
     values
@@ -46,8 +47,9 @@ pub(super) fn priority(request: &Request<()>) -> Priority {
         .map_or(Priority::default(), |value| Priority::of(value.as_bytes()))
 }
 
-/// A head in HTTP/1 as a response of HTTP/2. What switches to another protocol there succeeds here (RFC 8441 §5); to a
-/// client that wants a tunnel, other success would say that there is one. `None` if it is no head of a response, which the engine never writes.
+/// Converts a head in HTTP/1 into an HTTP/2 response. A switch to another protocol (101) becomes success (RFC 8441 §5).
+/// If the client wants a tunnel, any other success would claim that there is one, and becomes 501. Returns `None` if
+/// `lines` is no head of a response; the engine never writes such a head.
 pub(super) fn response(lines: &ResponseLines<'_>, is_for_tunnel: bool) -> Option<Response<()>> {
     let status = match lines.status {
         101 => 200,

@@ -1,31 +1,34 @@
-//! HTTP/2 (RFC 9113): many requests at a time over one transport. The `h2` crate keeps the protocol; the reactor drives
-//! it, as it drives everything else.
+//! HTTP/2 (RFC 9113): many requests at a time over one transport. The `h2` crate implements the protocol, and the
+//! reactor drives it.
 //!
 //! ```text
-//!                 ┌───────────── session: one per connection ────────────┐
+//!                 ┌───────────── Session: one per connection ────────────┐
 //!   socket ◀────▶ pipe ◀─────▶ h2 ◀────▶ stream socket ◀── Connection: one request
 //!   (or TLS)      counts       frames,   a transport   ◀── Connection
 //!                 frames       windows                 ◀── Client: a WebSocket, an event stream
 //! ```
-//! A stream is a transport for one response: the request comes as a head of HTTP/1, and what is sent is a head of HTTP/1
-//! and the body as it is (`stream.rs`). So everything that serves a connection serves a stream: bodies and their
-//! limits, files, spooling, slow clients, the waiting room, WebSockets.
+//! A stream is a transport for one response. It delivers the request as a head of HTTP/1 and a body; it takes a head of
+//! HTTP/1 and a body without framing (`stream.rs`). So all code that serves a connection also serves a stream: bodies
+//! and their limits, files, spooling, slow clients, the waiting room, WebSockets.
 //!
-//! * `session/`: drives `h2`; `signal.rs`: who does; `pipe.rs`: its way to the transport; `sessions.rs`: all sessions of an
-//!   engine; `burial.rs`: the end of one for the engine; `delay.rs`: responses that are sent together; `unsent.rs`: what of them waits for the client.
-//! * `stream.rs`: streams, as transports; `receiving.rs`, `sending.rs`: the two directions of one; `head.rs`: their heads.
+//! * `connection/`: one HTTP/2 connection, drives `h2`; `signal.rs`: chooses the thread that drives it; `pipe.rs`: its I/O
+//!   with the transport; `connections.rs`: all HTTP/2 connections of an engine; `closing.rs`: the end of a connection for
+//!   its engine; `delay.rs`: responses that are sent together; `unsent.rs`: bytes of responses that the client has not
+//!   taken yet.
+//! * `stream.rs`: streams, as transports; `receiving.rs`, `sending.rs`: the two directions of a stream; `head.rs`:
+//!   their heads.
 
-mod burial;
+mod closing;
+mod connection;
+mod connections;
 mod delay;
 mod head;
 mod pipe;
 mod receiving;
 mod sending;
-mod session;
-mod sessions;
 mod signal;
 mod stream;
 mod unsent;
 
-pub(crate) use session::{Arrival, Beginning, End, Session};
-pub(crate) use sessions::{is_session, session_key, Sessions};
+pub(crate) use connection::{Arrival, Beginning, End, Http2Connection};
+pub(crate) use connections::{http2_key, is_http2, Http2Connections};

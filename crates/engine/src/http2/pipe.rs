@@ -1,7 +1,8 @@
-//! The way of `h2` to a transport: reads a turn's worth, writes what the transport takes, and counts frames both ways.
+//! Connects `h2` to a transport: reads a turn's worth, writes as much as the transport takes, and counts frames both
+//! ways.
 //!
-//! `h2` asks for I/O by tokio's traits. There is no runtime: what is not possible now is `Pending`, and the reactor polls
-//! again when the socket is ready.
+//! `h2` does I/O through tokio's traits, but there is no runtime. I/O that is not possible now is `Pending`, and the
+//! reactor polls again when the socket is ready.
 
 use super::unsent::Unsent;
 use crate::clock::{Millis, Nanos};
@@ -19,25 +20,26 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 thread_local! {
-    /// Space to receive into: that of `h2` is not initialized.
+    /// Space to receive into: the buffer of `h2` is not initialized.
     static SCRATCH: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Bytes that are received before what they make `h2` send is sent, and counted.
+/// Bytes that are received before the resulting output of `h2` is sent and counted.
 const STEP_BYTES: usize = 16 * 1024;
 
-/// How long a turn of receiving may take: heads that are expensive to read keep nobody else waiting for longer.
+/// The longest time that a turn of receiving may take, so that heads that are expensive to read do not delay other
+/// peers longer.
 const TURN_TIME: Duration = Duration::from_micros(250);
 
-/// DATA frames shorter than this take more memory in `h2` than they have bytes. A turn ends after so many of them, so that
-/// they can be taken out of it ([`PipeState::take_small`]).
+/// DATA frames shorter than this take more memory in `h2` than they have bytes. A turn ends after so many of them, so
+/// that they can be taken out of `h2` ([`PipeState::take_small`]).
 const SMALL_FRAME: usize = 1_024;
 const SMALL_FRAMES_OF_TURN: usize = 1_000;
 
-/// What `h2` has; the session keeps the other handle.
+/// The transport that `h2` owns; the HTTP/2 connection keeps the other handle.
 pub(super) struct Pipe(pub(super) Arc<PipeState>);
 
-/// Used while the session is locked, so its own lock is hardly ever taken.
+/// The state of a pipe. It is used while the HTTP/2 connection is locked, so its own lock is hardly ever contended.
 pub(super) struct PipeState {
     transport: Link,
     /// Bytes of responses that were taken and not sent.
@@ -46,23 +48,23 @@ pub(super) struct PipeState {
 }
 
 struct Inner {
-    /// Bytes that were received before there was a session, and how many of them are read.
+    /// Bytes that were received before the HTTP/2 connection began, and how many of them are read.
     ahead: Vec<u8>,
     read: usize,
     /// Bytes that may still be received in this turn, and before it is time to send.
     budget: usize,
     step: usize,
-    /// When the turn ends, whatever was received.
+    /// The time when the turn ends, even if little was received.
     until: Nanos,
-    /// Whether the transport did not take everything, and since when.
+    /// The time since when the transport has not taken everything.
     blocked: Option<Millis>,
     has_ended: bool,
     incoming: FrameMeter,
     outgoing: FrameMeter,
     flood: Option<Flood>,
-    /// Whether the peer has reset a stream since that was last asked.
+    /// The peer has reset a stream since the last call of [`PipeState::take_has_reset`].
     has_reset: bool,
-    /// The streams with small DATA frames that were received since that was last asked, one for each frame.
+    /// The streams of the small DATA frames since the last call of [`PipeState::take_small`], one entry for each frame.
     small: Vec<u32>,
     epoch: Millis,
 }
@@ -91,47 +93,47 @@ impl PipeState {
         })
     }
 
-    /// A turn begins, in which a turn's worth may be received, or nothing.
+    /// Begins a turn, in which a turn's worth may be received, or nothing.
     pub(super) fn begin_turn(&self, reads: bool) {
         let mut inner = self.inner.lock();
         inner.budget = if reads { READ_TURN } else { 0 };
         inner.until = Nanos::now() + TURN_TIME;
     }
 
-    /// What has been received was answered: more may be.
+    /// Begins a step: the output that the last one caused was sent, so more may be received.
     pub(super) fn begin_step(&self) {
         self.inner.lock().step = STEP_BYTES;
     }
 
-    /// Whether it is time to send before more is received.
+    /// Returns true if it is time to send before more is received.
     pub(super) fn is_step_over(&self) -> bool {
         let inner = self.inner.lock();
         inner.step == 0 && inner.budget > 0 && !inner.has_ended
     }
 
-    /// Whether the turn has ended before everything was received.
+    /// Returns true if the turn has ended before everything was received.
     pub(super) fn has_more(&self) -> bool {
         let inner = self.inner.lock();
         inner.budget == 0 && !inner.has_ended
     }
 
-    /// Since when the transport takes nothing more.
+    /// The time since when the transport takes nothing more.
     pub(super) fn blocked_since(&self) -> Option<Millis> {
         self.inner.lock().blocked
     }
 
-    /// Since when a frame other than DATA, or a block of fields, is incomplete.
+    /// The time since when a frame other than DATA, or a block of fields, is incomplete.
     pub(super) fn inside_since(&self) -> Option<Millis> {
         let inner = self.inner.lock();
         inner.incoming.inside_since().map(|since| inner.epoch + since)
     }
 
-    /// What there is too much of.
+    /// The flood that the peer has caused, if any.
     pub(super) fn flood(&self) -> Option<Flood> {
         self.inner.lock().flood
     }
 
-    /// What there is too much of, if `h2` has noticed it first and told the peer so.
+    /// The flood that `h2` has noticed first and has reported to the peer.
     pub(super) fn flood_told(&self) -> Option<Flood> {
         match self.inner.lock().outgoing.goaway_data() {
             b"too_many_resets" => Some(Flood::Resets),
@@ -142,17 +144,17 @@ impl PipeState {
         }
     }
 
-    /// Whether the peer has reset a stream since the last call.
+    /// Returns true if the peer has reset a stream since the last call.
     pub(super) fn take_has_reset(&self) -> bool {
         std::mem::take(&mut self.inner.lock().has_reset)
     }
 
-    /// A piece of a response is small because of a window, see [`FrameMeter::cut`].
+    /// Notes a piece of a response that is small because of a window, see [`FrameMeter::cut`].
     pub(super) fn cut(&self) {
         self.inner.lock().incoming.cut();
     }
 
-    /// A stream is about to be refused, see [`FrameMeter::refused`].
+    /// Notes a stream that is about to be refused, see [`FrameMeter::refused`].
     pub(super) fn refused(&self) {
         self.inner.lock().incoming.refused();
     }
@@ -191,7 +193,7 @@ impl Inner {
     fn count_sent(&mut self, bytes: &[u8], unsent: &Unsent) {
         let now = self.since_epoch();
         let (incoming, flood) = (&mut self.incoming, &mut self.flood);
-        // The peer judges floods in this direction.
+        // The peer detects floods in this direction.
         self.outgoing.look_at_each(bytes, now, |frame| {
             unsent.sent(frame);
             *flood = flood.or(incoming.sent(frame, now));

@@ -1,5 +1,5 @@
-//! What a client sends on a stream: a body, or its half of a tunnel. It is taken from `h2` when somebody receives it, so
-//! the windows bound what is kept.
+//! The bytes that a client sends on a stream: a body, or its half of a tunnel. They are taken out of `h2` only when
+//! they are received, so the windows bound the memory that they take.
 
 use super::head::is_tunnel;
 use super::stream::context;
@@ -17,23 +17,23 @@ pub(super) struct Receiving {
     /// Bytes taken from `body` and not received yet: first `ahead`, then `gathered`.
     ahead: Bytes,
     gathered: BytesMut,
-    /// What the end of `body` means.
+    /// The meaning of the end of `body`.
     end: RequestEnd,
 }
 
-/// What it means that a client has ended its direction of a stream.
+/// The meaning of the end of a client's direction of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RequestEnd {
-    /// The peer of a tunnel has nothing more to say, as at the end of a socket (RFC 8441 §5).
+    /// The peer of a tunnel sends nothing more, as at the end of a socket (RFC 8441 §5).
     Hangup,
-    /// A body whose length was not announced is complete. That is told once.
+    /// A body of unannounced length is complete. This is reported once.
     Body,
     /// Nothing: the client waits for the response.
     Nothing,
 }
 
 impl RequestEnd {
-    /// That of a request, whose head something follows or not.
+    /// The meaning for a request; `has_more`: bytes follow its head.
     pub(super) fn of(request: &Request<()>, has_more: bool) -> RequestEnd {
         let is_announced = request.headers().contains_key(CONTENT_LENGTH);
         match is_tunnel(request) {
@@ -59,8 +59,8 @@ impl Receiving {
         self.body.is_some()
     }
 
-    /// Takes what has arrived out of `h2`, which keeps some 256 bytes beside each frame. Nothing of it counts as received,
-    /// so the windows still bound it.
+    /// Takes arrived bytes out of `h2`, which needs some 256 bytes more for each frame. They do not count as received
+    /// yet, so the windows still bound them.
     pub(super) fn gather(&mut self) {
         let Some(body) = &mut self.body else { return };
         while let Poll::Ready(Some(Ok(bytes))) = body.poll_data(&mut context()) {
@@ -68,12 +68,12 @@ impl Receiving {
         }
     }
 
-    /// Whether there is something to receive: bytes, or the end, or an error.
+    /// Returns true if there is something to receive: bytes, the end, or an error.
     pub(super) fn has_some(&mut self) -> bool {
         !matches!(self.look(), Err(Errno::AGAIN))
     }
 
-    /// Whether bytes have arrived; false at the end, if that means something.
+    /// Returns true if bytes have arrived, and false at the end, if the end has a meaning.
     pub(super) fn look(&mut self) -> io::Result<bool> {
         match self.look_into_body() {
             Ok(false) if self.end == RequestEnd::Nothing => Err(Errno::AGAIN),
@@ -81,7 +81,7 @@ impl Receiving {
         }
     }
 
-    /// Moves bytes to `space`; returns how many, 0 at the end.
+    /// Moves bytes to `space`; returns their number, 0 at the end.
     pub(super) fn take_into(&mut self, space: &mut [u8]) -> io::Result<usize> {
         let mut count = 0;
         while count < space.len() && (count == 0 || self.has_some()) {
@@ -112,7 +112,7 @@ impl Receiving {
                 Poll::Ready(Some(Ok(bytes))) => self.ahead = bytes,
                 Poll::Ready(Some(Err(_))) => return Err(Errno::CONNRESET),
                 Poll::Ready(None) if body.is_end_stream() => return Ok(false),
-                // Trailers (RFC 9113 §8.1) are read, and not used.
+                // Trailers (RFC 9113 §8.1) are read and ignored.
                 Poll::Ready(None) => match body.poll_trailers(&mut context()) {
                     Poll::Ready(Ok(_)) => return Ok(false),
                     Poll::Ready(Err(_)) => return Err(Errno::CONNRESET),

@@ -1,7 +1,8 @@
-//! What is sent on a stream: heads in HTTP/1, as frames, and the body, as far as windows and the session have room.
+//! The bytes that are sent on a stream: heads in HTTP/1, which become frames, and the body, as far as the windows and
+//! the HTTP/2 connection have room.
 
+use super::connection::Http2Connection;
 use super::head::response;
-use super::session::Session;
 use super::stream::context;
 use bytes::Bytes;
 use fairlead_wire::has_no_body;
@@ -10,28 +11,28 @@ use h2::server::SendResponse;
 use h2::{Reason, SendStream};
 use rustix::io::{self, Errno};
 
-/// A piece that is smaller than this, although there is more, is small because of a window.
+/// A piece smaller than this, with more bytes to follow, is small because of a window.
 const SMALL_PIECE: usize = 256;
 
 /// See the head of this file.
 pub(super) struct Sending {
-    /// Part of a head.
+    /// Beginning of a head that is not complete yet.
     head: Vec<u8>,
     response: SendResponse<Bytes>,
-    /// Once the head of the response is sent.
+    /// Set once the head of the response is sent.
     pub(super) body: Option<SendStream<Bytes>>,
-    /// Bytes of the body that are missing, if the head has told its length.
+    /// Bytes of the body that are missing, if the head has announced its length.
     missing: Option<u64>,
-    /// Whether the peer knows that nothing follows.
+    /// The peer knows that nothing follows.
     pub(super) has_ended: bool,
-    /// Whether the end of what is sent is the end of the response: for what has no other one.
+    /// The end of the sent bytes is the end of the response, because nothing else marks it.
     pub(super) is_given_away: bool,
-    /// Whether the client wants a tunnel, so that success means that there is one.
+    /// The client wants a tunnel, so success means that there is one.
     is_for_tunnel: bool,
 }
 
 impl Sending {
-    /// Nothing was sent yet. `is_for_tunnel`: see there.
+    /// Creates the state in which nothing was sent yet. `is_for_tunnel`: see the field.
     pub(super) fn new(response: SendResponse<Bytes>, is_for_tunnel: bool) -> Sending {
         Sending {
             head: Vec::new(),
@@ -49,7 +50,7 @@ impl Sending {
         self.response.stream_id().as_u32()
     }
 
-    /// Resets the stream, unless the response is complete. Whether that has to be sent.
+    /// Resets the stream, unless the response is complete. Returns true if a reset has to be sent.
     pub(super) fn reset(&mut self, reason: Reason) -> bool {
         if std::mem::replace(&mut self.has_ended, true) {
             return false;
@@ -71,7 +72,7 @@ impl Sending {
         }
     }
 
-    /// Takes bytes of heads, until the one of the response is sent; returns how many.
+    /// Takes bytes of heads, until the head of the response is sent; returns their number.
     pub(super) fn take_heads(&mut self, bytes: &[u8], is_head_request: bool) -> io::Result<usize> {
         let mut taken = 0;
         while self.body.is_none() && taken < bytes.len() {
@@ -99,48 +100,48 @@ impl Sending {
         Ok(taken)
     }
 
-    /// How many of `wanted` bytes of the body can be taken now.
-    pub(super) fn room(&mut self, session: &Session, wanted: usize) -> usize {
+    /// Returns how many of `wanted` bytes of the body can be taken now.
+    pub(super) fn room(&mut self, connection: &Http2Connection, wanted: usize) -> usize {
         let Some(body) = &mut self.body else { return 0 };
         if self.has_ended {
             return 0;
         }
         body.reserve_capacity(wanted);
-        body.capacity().min(session.room()).min(wanted)
+        body.capacity().min(connection.room()).min(wanted)
     }
 
-    /// As [`Sending::room`], for what is taken at once.
-    pub(super) fn room_now(&mut self, session: &Session, wanted: usize) -> usize {
-        let room = self.room(session, wanted);
+    /// Like [`Sending::room`], for bytes that are taken at once.
+    pub(super) fn room_now(&mut self, connection: &Http2Connection, wanted: usize) -> usize {
+        let room = self.room(connection, wanted);
         let capacity = self.body.as_ref().map_or(0, SendStream::capacity);
         if room > 0 && capacity < wanted.min(SMALL_PIECE) {
-            session.cut();
+            connection.cut();
         }
         room
     }
 
-    /// Takes bytes of the body; returns how many.
-    pub(super) fn take_body(&mut self, bytes: &[u8], session: &Session) -> io::Result<usize> {
-        // What would be too much is never written, and a response without a body has none.
+    /// Takes bytes of the body; returns their number.
+    pub(super) fn take_body(&mut self, bytes: &[u8], connection: &Http2Connection) -> io::Result<usize> {
+        // The engine writes no bytes after the end, and no body for a response without one.
         if self.has_ended {
             return Err(Errno::PIPE);
         }
-        let count = self.room_now(session, bytes.len());
+        let count = self.room_now(connection, bytes.len());
         let Some(body) = self.body.as_mut().filter(|_| count > 0) else {
             return Ok(0);
         };
         self.missing = self.missing.map(|missing| missing.saturating_sub(count as u64));
         self.has_ended = self.missing == Some(0);
-        session.took(body.stream_id().as_u32(), count);
+        connection.took(body.stream_id().as_u32(), count);
         let sent = body.send_data(Bytes::copy_from_slice(&bytes[..count]), self.has_ended);
         if sent.is_err() {
-            session.lost(body.stream_id().as_u32());
+            connection.lost(body.stream_id().as_u32());
             return Err(Errno::PIPE);
         }
         Ok(count)
     }
 
-    /// The response is complete. Whether that has to be sent.
+    /// Marks the response as complete. Returns true if that has to be sent.
     pub(super) fn end(&mut self) -> bool {
         let Some(body) = self.body.as_mut().filter(|_| !self.has_ended) else {
             return false;

@@ -1,18 +1,19 @@
-//! Who drives a session: whichever thread finds it free when there is something to do. A thread that finds it taken leaves its
-//! work to the one that has it, which looks again when it has given it up. So no work is left, and nobody waits.
+//! Chooses the thread that drives an HTTP/2 connection: a thread that has something to do for an unlocked connection. A
+//! thread that finds it locked sets the signal and goes on; the thread that holds the lock checks the signal after it
+//! unlocks. So no work is left, and no thread waits.
 //!
-//! Tried by a model checker, with the primitives of `sync.rs`: `tests/schedule/signal.rs`.
+//! A model checker tests this, with the primitives of `sync.rs`: `tests/schedule/signal.rs`.
 
 use crate::sync::{AtomicBool, Mutex, Ordering::SeqCst};
 
-/// Tells that there is something to do.
+/// Says that there is something to do.
 #[derive(Default)]
 pub(crate) struct Signal {
     is_set: AtomicBool,
 }
 
 impl Signal {
-    /// There is something to do. Whoever says so calls [`Signal::serve`] afterwards, or holds what that would lock.
+    /// Sets the signal. The caller calls [`Signal::serve`] afterwards, or holds the lock that it would take.
     pub(crate) fn set(&self) {
         self.is_set.store(true, SeqCst);
     }
@@ -21,13 +22,13 @@ impl Signal {
         self.is_set.load(SeqCst)
     }
 
-    /// What there is to do is done now: to be called before one looks what it is.
+    /// Clears the signal; to be called before the work is looked at, because that work is done now.
     pub(crate) fn clear(&self) {
         self.is_set.store(false, SeqCst);
     }
 
-    /// Drives `driven` until there is nothing to do, or another thread does it. To be called without its lock, and
-    /// whenever that was given up. `drive` clears the signal.
+    /// Drives `driven` until there is nothing to do, or another thread does it. To be called without its lock, and each
+    /// time after the lock was released. `drive` clears the signal.
     pub(crate) fn serve<T>(&self, driven: &Mutex<T>, mut drive: impl FnMut(&mut T)) {
         while self.is_set() {
             let Some(mut driven) = driven.try_lock() else { return };

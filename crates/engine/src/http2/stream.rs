@@ -1,15 +1,15 @@
-//! A stream as a transport for one response. Received: the body of the request. Sent: the head of the response in HTTP/1,
-//! perhaps interim ones before it, and its body as it is. That the response is complete is said by
-//! [`Transport::give_back`]; one that ends without that is reset, so that the client sees that something is missing.
+//! A stream as a transport for one response. Received: the body of the request. Sent: the head of the response in
+//! HTTP/1, possibly interim responses before it, and its body without framing. [`Transport::give_back`] says that the
+//! response is complete; a stream that ends without it is reset, so that the client notices the missing rest.
 
+use super::connection::Http2Connection;
 use super::receiving::Receiving;
 use super::sending::Sending;
-use super::session::Session;
 use crate::limits::budget::Budget;
 use crate::sync::Mutex;
 use crate::tls::Session as TlsSession;
 use crate::transport::poller::{Dispatching, Happened, Key};
-use crate::transport::{Afterwards, OwnEvents, Shutdown, Transport};
+use crate::transport::{AfterResponse, OwnEvents, Shutdown, Transport};
 use h2::Reason;
 use rustix::event::{eventfd, EventfdFlags, PollFlags};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -27,26 +27,26 @@ const FILE_PIECE: usize = 64 * 1024;
 /// See the head of this file.
 pub(crate) struct StreamSocket {
     me: Weak<StreamSocket>,
-    session: Arc<Session>,
+    connection: Arc<Http2Connection>,
     receiving: Mutex<Receiving>,
     sending: Mutex<Sending>,
     watched: Mutex<Watched>,
-    /// For a thread that waits for what [`Watched::signalled`] says.
+    /// Wakes a thread that waits for the events in [`Watched::signalled`].
     signal: OnceLock<OwnedFd>,
-    /// Whether the request was HEAD, so that no response has a body.
+    /// The request was HEAD, so no response has a body.
     is_head_request: bool,
-    /// Whether the app has it.
+    /// The app has hijacked the stream.
     is_hijacked: AtomicBool,
 }
 
-/// What somebody waits for.
+/// The events that a thread or the poller waits for.
 struct Watched {
     key: Option<Key>,
     reads: bool,
     writes: bool,
-    /// Whether the end of the stream was told.
+    /// The end of the stream was reported.
     is_told: bool,
-    /// What the signal is for.
+    /// The events that the signal is for.
     signalled: PollFlags,
 }
 
@@ -62,22 +62,22 @@ impl Default for Watched {
     }
 }
 
-/// For questions to `h2` whose answer is asked for again when the session has moved.
+/// A context for polls of `h2` that are repeated when the connection has made progress, so that no waker is needed.
 pub(super) fn context() -> Context<'static> {
     Context::from_waker(Waker::noop())
 }
 
 impl StreamSocket {
     pub(super) fn new(
-        session: &Arc<Session>,
+        connection: &Arc<Http2Connection>,
         receiving: Receiving,
         sending: Sending,
         is_head_request: bool,
     ) -> Arc<StreamSocket> {
-        session.opened();
+        connection.opened();
         Arc::new_cyclic(|me| StreamSocket {
             me: me.clone(),
-            session: Arc::clone(session),
+            connection: Arc::clone(connection),
             receiving: Mutex::new(receiving),
             sending: Mutex::new(sending),
             watched: Mutex::default(),
@@ -87,12 +87,12 @@ impl StreamSocket {
         })
     }
 
-    /// Its number in the session.
+    /// Its number in the HTTP/2 connection.
     pub(super) fn id(&self) -> u32 {
         self.sending.lock().id()
     }
 
-    /// What has happened that somebody waits for. Tells a thread that waits, too.
+    /// Returns the event that the poller waits for, if it has happened. Also wakes a thread that waits.
     pub(super) fn due(&self) -> Option<(Key, Happened)> {
         let mut watched = self.watched.lock();
         let (is_gone, has_room) = self.state();
@@ -115,14 +115,14 @@ impl StreamSocket {
         (happened.readable || happened.writable).then_some((key, happened))
     }
 
-    /// Whether the stream was reset or the session has ended, and whether it takes something to send.
+    /// Returns two flags: the stream was reset or the connection has ended; and the stream takes bytes to send.
     fn state(&self) -> (bool, bool) {
         let mut sending = self.sending.lock();
-        let is_gone = self.session.is_over() || sending.is_reset();
-        (is_gone, sending.body.is_none() || sending.room(&self.session, 1) > 0)
+        let is_gone = self.connection.is_over() || sending.is_reset();
+        (is_gone, sending.body.is_none() || sending.room(&self.connection, 1) > 0)
     }
 
-    /// Why nothing was taken: the client has reset the stream or is gone, or there is no room.
+    /// The reason why nothing was taken: the client has reset the stream or is gone, or there is no room.
     fn why_nothing(&self) -> Errno {
         match self.state() {
             (true, _) => Errno::PIPE,
@@ -138,13 +138,13 @@ impl StreamSocket {
     fn reset_with(&self, reason: Reason) {
         let is_new = self.sending.lock().reset(reason);
         if is_new {
-            self.session.push();
+            self.connection.push();
         }
     }
 
     fn end(&self) {
         if self.sending.lock().end() {
-            self.session.push_soon();
+            self.connection.push_soon();
         }
     }
 }
@@ -152,9 +152,9 @@ impl StreamSocket {
 impl Drop for StreamSocket {
     fn drop(&mut self) {
         if self.receiving.get_mut().has_body() {
-            self.session.received(self.sending.get_mut().id());
+            self.connection.received(self.sending.get_mut().id());
         }
-        self.session.left(self.is_hijacked.load(SeqCst));
+        self.connection.left(self.is_hijacked.load(SeqCst));
     }
 }
 
@@ -164,17 +164,17 @@ impl std::fmt::Debug for StreamSocket {
     }
 }
 
-/// That of the connection, which many streams share. See [`Transport::signal`] for one of its own.
+/// The descriptor of the connection, which many streams share. [`Transport::signal`] returns one for this stream alone.
 impl AsFd for StreamSocket {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.session.transport().as_fd()
+        self.connection.transport().as_fd()
     }
 }
 
 impl Transport for StreamSocket {
     fn receive(&self, space: &mut [u8]) -> io::Result<usize> {
         let received = self.receiving.lock().take_into(space);
-        self.session.push_if_due();
+        self.connection.push_if_due();
         match received {
             Err(Errno::AGAIN) if self.state().0 => Err(Errno::CONNRESET),
             received => received,
@@ -190,7 +190,7 @@ impl Transport for StreamSocket {
     }
 
     fn send(&self, bytes: &[u8], more: bool) -> io::Result<usize> {
-        if self.session.is_over() {
+        if self.connection.is_over() {
             return Err(Errno::PIPE);
         }
         let mut sending = self.sending.lock();
@@ -199,19 +199,19 @@ impl Transport for StreamSocket {
             taken = sending.take_heads(bytes, self.is_head_request)?;
         }
         if taken < bytes.len() && sending.body.is_some() {
-            taken += sending.take_body(&bytes[taken..], &self.session)?;
+            taken += sending.take_body(&bytes[taken..], &self.connection)?;
         }
         if taken == 0 && sending.is_reset() {
             return Err(Errno::PIPE);
         }
         let has_ended = sending.has_ended;
-        // What follows at once may only follow when this has left.
-        let is_full = more && sending.body.is_some() && sending.room(&self.session, 1) == 0;
+        // More bytes follow at once, but there is room for them only when these have been sent.
+        let is_full = more && sending.body.is_some() && sending.room(&self.connection, 1) == 0;
         drop(sending);
         if has_ended {
-            self.session.push_soon();
+            self.connection.push_soon();
         } else if !more || taken < bytes.len() || is_full {
-            self.session.push();
+            self.connection.push();
         }
         match taken {
             0 if !bytes.is_empty() => Err(self.why_nothing()),
@@ -237,7 +237,7 @@ impl Transport for StreamSocket {
     }
 
     fn send_file(&self, file: &File, offset: &mut u64, length: usize) -> io::Result<usize> {
-        let room = self.sending.lock().room_now(&self.session, length.min(FILE_PIECE));
+        let room = self.sending.lock().room_now(&self.connection, length.min(FILE_PIECE));
         if room == 0 {
             return Err(self.why_nothing());
         }
@@ -260,7 +260,7 @@ impl Transport for StreamSocket {
         }
         if how == Shutdown::Both {
             self.reset_with(Reason::INTERNAL_ERROR);
-            self.session.unwatch(self.id());
+            self.connection.unwatch(self.id());
         }
         Ok(())
     }
@@ -281,21 +281,21 @@ impl Transport for StreamSocket {
         true
     }
 
-    fn give_back(&self, afterwards: Afterwards) {
-        match afterwards {
-            Afterwards::GivenAway => self.sending.lock().is_given_away = true,
-            Afterwards::NextRequest | Afterwards::Close => self.end(),
+    fn give_back(&self, next: AfterResponse) {
+        match next {
+            AfterResponse::GivenAway => self.sending.lock().is_given_away = true,
+            AfterResponse::NextRequest | AfterResponse::Close => self.end(),
         }
     }
 
     fn hijacked(&self) {
         if !self.is_hijacked.swap(true, SeqCst) {
-            self.session.hijacked();
+            self.connection.hijacked();
         }
     }
 
     fn budget(&self) -> Option<&Arc<Budget>> {
-        Some(self.session.budget())
+        Some(self.connection.budget())
     }
 
     fn can_move(&self) -> bool {
@@ -303,7 +303,7 @@ impl Transport for StreamSocket {
     }
 
     fn session(&self) -> Option<&Arc<TlsSession>> {
-        self.session.transport().session()
+        self.connection.transport().session()
     }
 
     fn own_events(&self) -> Option<&dyn OwnEvents> {
@@ -324,9 +324,9 @@ impl Transport for StreamSocket {
         self.watched.lock().signalled = wanted;
         let _ = io::read(signal, &mut [0; 8]);
         if let Some(me) = self.me.upgrade() {
-            self.session.watch(me);
+            self.connection.watch(me);
         }
-        // It may have happened before it was watched.
+        // The event may have happened before it was watched.
         let _ = self.due();
         (signal.as_fd(), PollFlags::IN)
     }
@@ -338,10 +338,10 @@ impl OwnEvents for StreamSocket {
         (watched.key, watched.reads, watched.writes) = (Some(key), reads, writes);
         drop(watched);
         if let Some(me) = self.me.upgrade() {
-            self.session.watch(me);
+            self.connection.watch(me);
         }
         if !Dispatching::is_here() || reads || writes {
-            self.session.look_later();
+            self.connection.look_later();
         }
     }
 
@@ -352,9 +352,9 @@ impl OwnEvents for StreamSocket {
         drop(watched);
         let signal = self.signal.get();
         if was_watched || signal.is_some() {
-            self.session.unwatch(self.id());
+            self.connection.unwatch(self.id());
         }
-        // Whoever polls that by now, asks anew.
+        // A concurrent poller checks again.
         if let Some(signal) = signal {
             let _ = io::write(signal, &1u64.to_ne_bytes());
         }

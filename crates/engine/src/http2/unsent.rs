@@ -1,6 +1,6 @@
-//! Bytes of responses that a session has taken and the transport does not have yet, by stream. `h2` keeps them while the
-//! socket is full, and while a window is closed that was open when they were taken: a client may close it afterwards (RFC
-//! 9113 §6.9.2). So they are counted by what is sent, not by whether the socket takes more.
+//! Bytes of responses that an HTTP/2 connection has taken and the transport does not have yet, by stream. `h2` keeps
+//! them while the socket is full, and while a window is closed that was open when they were taken: a client may close
+//! it afterwards (RFC 9113 §6.9.2). So they are counted by the bytes sent, and not by the room in the socket.
 
 use crate::clock::Millis;
 use crate::sync::Mutex;
@@ -17,17 +17,17 @@ struct Inner {
     total: usize,
     /// All bytes of responses that were ever sent.
     sent: u64,
-    /// Since when there are some and none was sent.
+    /// The time since when there are unsent bytes and none was sent.
     since: Option<Millis>,
 }
 
 impl Unsent {
-    /// All of them.
+    /// All unsent bytes.
     pub(super) fn total(&self) -> usize {
         self.0.lock().total
     }
 
-    /// Since when there are some and none was sent.
+    /// The time since when there are unsent bytes and none was sent.
     pub(super) fn since(&self) -> Option<Millis> {
         self.0.lock().since
     }
@@ -37,7 +37,7 @@ impl Unsent {
         self.0.lock().sent
     }
 
-    /// A stream has given so many.
+    /// Counts bytes that a stream has given.
     pub(super) fn add(&self, stream: u32, bytes: usize) {
         if bytes == 0 {
             return;
@@ -48,7 +48,7 @@ impl Unsent {
         inner.since.get_or_insert_with(Millis::now);
     }
 
-    /// A frame was sent.
+    /// Counts a frame that was sent.
     pub(super) fn sent(&self, frame: FrameHead) {
         match frame.kind {
             frame_type::DATA => {
@@ -61,7 +61,7 @@ impl Unsent {
         }
     }
 
-    /// The stream was reset: what it had is not sent.
+    /// Forgets the bytes of a stream that was reset: they are not sent.
     pub(super) fn drop_stream(&self, stream: u32) {
         self.0.lock().remove(stream, usize::MAX);
     }

@@ -296,7 +296,7 @@ impl Budget {
     }
 
     /// The connection has ended. What it still has, because requests of it run, does not come back by its end.
-    pub(crate) fn retire(&self) {
+    pub(crate) fn close(&self) {
         self.is_retired.store(true, SeqCst);
         for kind in [
             Kind::Requests,
@@ -547,7 +547,7 @@ mod tests {
             gone.count(Kind::Responses, 1 << 20),
             here.count(Kind::Responses, 1 << 18),
         ];
-        gone.retire();
+        gone.close();
         let _more = gone.count(Kind::Responses, 1 << 20);
         assert_eq!(largest(&budgets, Kind::Responses), [2]);
     }

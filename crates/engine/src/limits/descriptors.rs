@@ -186,7 +186,7 @@ pub(crate) struct Permit {
 
 impl Permit {
     /// For a file that is sent to a client of a session with this budget.
-    pub(crate) fn of_session(mut self, budget: Option<&Arc<Budget>>) -> Permit {
+    pub(crate) fn with_budget(mut self, budget: Option<&Arc<Budget>>) -> Permit {
         self._share = budget.map(|budget| budget.count(Kind::Files, 1));
         self
     }
@@ -280,8 +280,8 @@ mod tests {
         assert!(descriptors.for_body().is_none());
         let file = descriptors.for_file().expect("the last quarter");
         assert!(descriptors.for_file().is_none());
-        let transfer = descriptors.for_body_of_transfer();
-        drop((transfer, file));
+        let incoming = descriptors.for_body_of_transfer();
+        drop((incoming, file));
         assert!(descriptors.for_body().is_none());
         bodies.pop();
         assert!(descriptors.for_body().is_some());

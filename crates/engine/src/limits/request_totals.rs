@@ -162,13 +162,13 @@ pub(crate) struct Taken {
 impl Taken {
     /// For a request beside others of its connection.
     pub(crate) fn of_one_of_many(budget: Option<Arc<Budget>>) -> Taken {
-        let mut taken = Taken::of_session(budget);
+        let mut taken = Taken::with_budget(budget);
         taken.counts_all = true;
         taken
     }
 
     /// For a request of a session that has this budget.
-    pub(crate) fn of_session(budget: Option<Arc<Budget>>) -> Taken {
+    pub(crate) fn with_budget(budget: Option<Arc<Budget>>) -> Taken {
         let mut taken = Taken::default();
         taken.budget = budget;
         taken
@@ -176,7 +176,7 @@ impl Taken {
 
     /// For the incomplete message of a WebSocket, and of a session that has this budget.
     pub(crate) fn of_message(budget: Option<Arc<Budget>>) -> Taken {
-        let mut taken = Taken::of_session(budget);
+        let mut taken = Taken::with_budget(budget);
         taken.part = Part::Message;
         taken
     }

@@ -1,6 +1,6 @@
-//! The access log: one line for each response, as text in the format that was configured, or as JSON.
+//! The access log: one line for each response, as text in the configured format, or as JSON.
 //!
-//! What a client has sent is escaped, so that it can neither forge a line nor move the cursor of a terminal.
+//! Input of a client is escaped, so that it can neither forge a line nor move the cursor of a terminal.
 
 use crate::clock::unix_seconds;
 use crate::config::log_format::{Format, Piece, Unit, Wait};
@@ -15,12 +15,12 @@ pub(crate) struct LogLine<'a> {
     pub(crate) host: String,
     /// The peer of its connection.
     pub(crate) peer: String,
-    /// `None` for a request that was refused.
+    /// `None` for a refused request.
     pub(crate) request: Option<&'a Request>,
     pub(crate) status: u16,
     pub(crate) bytes: u64,
     pub(crate) took: Duration,
-    /// `None` if nobody knows.
+    /// `None` if it is unknown.
     pub(crate) lock_wait: Option<Duration>,
 }
 

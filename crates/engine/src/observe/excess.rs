@@ -1,6 +1,6 @@
-//! Lines about what peers do: some of each kind in a second, then one that says how many were left out. A peer that has
-//! thousands of requests refused must not fill the disk, or hide lines of another kind or about other peers. Nor may one
-//! line be long: some quote what a peer has sent.
+//! Limits log lines about peers: a limited number of each kind in a second, then one line with the number of lines that
+//! were left out. A peer that causes thousands of refused requests must not fill the disk, or hide lines of another
+//! kind or about other peers. The length of a line is limited, too, because some quote input of a peer.
 
 use crate::clock::Millis;
 use std::collections::HashMap;
@@ -11,7 +11,7 @@ use std::time::Duration;
 /// Most lines of a kind in a second.
 const LINES: u32 = 100;
 
-/// Most of them about one address.
+/// Most lines about one address.
 const LINES_OF_ONE: u32 = 50;
 
 const WINDOW: Duration = Duration::from_millis(1_000);
@@ -26,12 +26,12 @@ pub(crate) enum About {
     /// A request was refused because the server has no room for it (5xx).
     NoRoom,
     Handshake,
-    Session,
+    Http2,
     Client,
     SlowReader,
-    /// It had the largest share of something that is used up.
+    /// The client had the largest share of an exhausted resource.
     GaveWay,
-    /// Streams of a session that has used up its budget.
+    /// Streams of an HTTP/2 connection that has used up its budget.
     RefusedStreams,
     File,
 }
@@ -44,30 +44,30 @@ pub(super) struct Excess([Burst; KINDS]);
 
 #[derive(Debug, Default)]
 struct Burst {
-    /// When the second began; `None` before the first line.
+    /// The time when the second began; `None` before the first line.
     since: Option<Millis>,
     lines: u32,
-    /// How many of the lines are about each address.
+    /// Number of lines about each address.
     by_address: HashMap<IpAddr, u32>,
     left_out: Option<LeftOut>,
 }
 
-/// Lines that were not written, and not told of yet.
+/// Lines that were neither written nor reported yet.
 #[derive(Debug)]
 struct LeftOut {
-    /// When it is time to say so.
+    /// The time of the report.
     due: Millis,
     first: String,
-    /// The address that the first one is about.
+    /// The address that the first line is about.
     address: Option<IpAddr>,
     others: u64,
-    /// Whether others are about other addresses.
+    /// Other lines are about other addresses.
     are_about_several: bool,
 }
 
 impl Excess {
-    /// Whether a line may be written now. If not, it is counted, and the first of them is kept. `address`: of the peer, if
-    /// it is known.
+    /// Returns true if a line may be written now. Otherwise it is counted, and the first such line is kept. `address`:
+    /// address of the peer, if known.
     pub(super) fn admit(&mut self, about: About, address: Option<IpAddr>, line: Arguments<'_>, now: Millis) -> bool {
         let burst = &mut self.0[about as usize];
         let since = burst.since.filter(|since| now - *since < WINDOW);
@@ -97,13 +97,13 @@ impl Excess {
         false
     }
 
-    /// When [`Excess::take`] has something to say, if ever.
+    /// The time when [`Excess::take`] has something to report, if ever.
     pub(super) fn due(&self) -> Option<Millis> {
         let left_out = self.0.iter().filter_map(|burst| burst.left_out.as_ref());
         left_out.map(|left_out| left_out.due).min()
     }
 
-    /// The lines about what was left out until then.
+    /// The reports about lines that were left out until `now`.
     pub(super) fn take(&mut self, now: Millis) -> Vec<String> {
         let bursts = self.0.iter_mut();
         let over = bursts.filter_map(|burst| burst.left_out.take_if(|left_out| left_out.due <= now));
@@ -112,7 +112,7 @@ impl Excess {
 }
 
 impl Burst {
-    /// Takes one of the lines of this second.
+    /// Takes one of the lines of this second, if one is left.
     fn has_place(&mut self, address: Option<IpAddr>) -> bool {
         if self.lines == LINES {
             return false;
@@ -140,7 +140,7 @@ impl fmt::Display for LeftOut {
     }
 }
 
-/// A line, whose end is left out if it is too long.
+/// A line; if it is too long, its end is left out.
 pub(super) struct Bounded<'a>(pub(super) Arguments<'a>);
 
 impl fmt::Display for Bounded<'_> {
@@ -188,8 +188,8 @@ mod tests {
             .filter(|number| admit(About::RefusedRequest, *number, 500))
             .count();
         assert_eq!(admitted, LINES as usize);
-        assert!(admit(About::Session, 0, 500), "it is of another kind");
-        // The next burst does not put the summary off.
+        assert!(admit(About::Http2, 0, 500), "it is of another kind");
+        // The next burst does not delay the report.
         assert!(admit(About::RefusedRequest, 0, 1_500));
         assert_eq!(excess.due(), Some(at(1_500)));
         assert!(excess.take(at(1_499)).is_empty());
@@ -220,7 +220,7 @@ mod tests {
         let mut excess = Excess::default();
         let mut admit = |host: u8, count: usize| {
             let address = Some([10, 0, 0, host].into());
-            let lines = (0..count).filter(|_| excess.admit(About::Session, address, format_args!("of {host}"), at(0)));
+            let lines = (0..count).filter(|_| excess.admit(About::Http2, address, format_args!("of {host}"), at(0)));
             lines.count()
         };
         assert_eq!(admit(1, 1_000), LINES_OF_ONE as usize);
@@ -231,7 +231,7 @@ mod tests {
             ["of 1, and 1016 more like this about several clients"]
         );
         assert!(excess.admit(
-            About::Session,
+            About::Http2,
             Some([10, 0, 0, 1].into()),
             format_args!("of 1"),
             at(1_000)

@@ -1,6 +1,6 @@
-//! One of the logs: its lines are queued in memory and written by a thread of its own, so that neither a slow disk nor a full
-//! pipe delays a request, or another log. The thread starts with the first line. Lines that cannot be written, or not in time,
-//! are lost and counted.
+//! One of the logs. Its lines are queued in memory and written by a separate thread, so that neither a slow disk nor a
+//! full pipe delays a request, or another log. The thread starts with the first line. Lines that cannot be written, or
+//! not in time, are lost and counted.
 
 use crate::clock::Millis;
 use crate::sync::{Condvar, Mutex};
@@ -18,19 +18,19 @@ pub(super) const MOST_PENDING: usize = 1024 * 1024;
 /// Lines are written in batches, delayed by at most this time.
 const BATCH_TIME: Duration = Duration::from_millis(20);
 
-/// Lines that nobody adds: about others that were left out, or lost.
+/// Generated lines: about other lines that were left out or lost.
 pub(super) trait Notes: Send + 'static {
-    /// When [`Notes::take`] has something to say, if ever.
+    /// The time when [`Notes::take`] has something to report, if ever.
     fn due(&self) -> Option<Millis>;
 
     /// Adds the lines that are due. `is_last`: there may be no later call.
     fn take(&mut self, now: Millis, is_last: bool, lines: &mut Vec<u8>);
 
-    /// Takes note of a write, which may have been cut off.
+    /// Takes note of a write; `is_whole` is false if it was cut off.
     fn note_write(&mut self, _is_whole: bool) {}
 }
 
-/// A log without such lines.
+/// A log without generated lines.
 #[derive(Default)]
 pub(super) struct Nothing;
 
@@ -49,7 +49,7 @@ pub(crate) struct Lost {
     pub(crate) bytes: u64,
 }
 
-/// The same, as it grows.
+/// The same, while it grows.
 #[derive(Debug, Default)]
 pub(super) struct Losses {
     lines: AtomicU64,
@@ -118,7 +118,7 @@ impl<N: Notes> LogStream<N> {
         })
     }
 
-    /// Adds what `write` writes.
+    /// Adds the output of `write`.
     pub(super) fn add(self: &Arc<Self>, write: impl FnOnce(&mut Vec<u8>)) {
         let mut pending = self.pending.lock();
         let is_closed = pending.closed;
@@ -135,7 +135,7 @@ impl<N: Notes> LogStream<N> {
         self.start_thread();
     }
 
-    /// Changes the notes. The writer looks at them if they are due at another time now.
+    /// Changes the notes. The writer checks them if the time when they are due has changed.
     pub(super) fn note<T>(self: &Arc<Self>, change: impl FnOnce(&mut N) -> T) -> T {
         let mut pending = self.pending.lock();
         let was_due = pending.notes.due();
@@ -162,7 +162,7 @@ impl<N: Notes> LogStream<N> {
         });
     }
 
-    /// If there is no thread, the file stays for the next line, which tries again.
+    /// Starts the thread. If that fails, the file stays for the next line, which tries again.
     fn start_thread_by(self: &Arc<Self>, spawn: impl FnOnce(Box<dyn FnOnce() + Send>) -> std::io::Result<()>) {
         let Some(mut file) = self.file.try_lock() else { return };
         let Some(taken) = file.take() else { return };
@@ -177,7 +177,7 @@ impl<N: Notes> LogStream<N> {
         }
     }
 
-    /// Later lines are lost. The thread, if it has not been started yet, never is.
+    /// Closes the log: later lines are lost. A thread that has not been started yet never starts.
     pub(super) fn close(&self) {
         let mut pending = self.pending.lock();
         pending.closed = true;
@@ -190,7 +190,7 @@ impl<N: Notes> LogStream<N> {
         self.pending.lock().closed
     }
 
-    /// Waits until every line is written. False if some are not at the deadline.
+    /// Waits until every line is written. Returns false if some are not written at the deadline.
     pub(super) fn wait(&self, deadline: Instant) -> bool {
         let mut pending = self.pending.lock();
         let time = deadline.saturating_duration_since(Instant::now());
@@ -249,25 +249,26 @@ impl<N: Notes> Pending<N> {
     }
 }
 
-/// Where the lines of a log go.
+/// The destination of the lines of a log.
 pub(super) struct LogFile {
     fd: Option<BorrowedFd<'static>>,
-    /// Where the lines of the other log go.
+    /// The destination of the lines of the other log.
     other: Option<BorrowedFd<'static>>,
     end: End,
-    /// The end of the file that both logs write to, if they do.
+    /// The end of the file, if both logs write to the same one.
     common_end: Arc<Mutex<End>>,
 }
 
 /// The end of a file.
 #[derive(Default)]
 pub(super) struct End {
-    /// In the middle of a line, because the rest could not be written.
+    /// The file ends in the middle of a line, because the rest could not be written.
     is_torn: bool,
 }
 
 impl LogFile {
-    /// Two logs. They may have the same file, now or when it has been opened again: then only one of them writes at a time.
+    /// Creates the destinations of two logs. They may be the same file, now or after it is reopened: then only one log
+    /// writes at a time.
     pub(super) fn pair([one, two]: [Option<BorrowedFd<'static>>; 2]) -> [LogFile; 2] {
         let common_end = Arc::default();
         [(one, two), (two, one)].map(|(fd, other)| LogFile {
@@ -278,7 +279,7 @@ impl LogFile {
         })
     }
 
-    /// Writes lines; returns those that could not be written.
+    /// Writes lines; returns the lines that could not be written.
     fn write<'a>(&mut self, lines: &'a [u8]) -> &'a [u8] {
         let Some(fd) = self.fd.filter(|_| !lines.is_empty()) else {
             return &[];
@@ -311,8 +312,8 @@ impl End {
     }
 }
 
-/// Returns what could not be written. Waits for a pipe that takes nothing now, even if another process has made it
-/// non-blocking.
+/// Writes bytes; returns the bytes that could not be written. Waits for a pipe that takes nothing now, even if another
+/// process has made it non-blocking.
 fn write_all<'a>(fd: BorrowedFd<'_>, mut bytes: &'a [u8]) -> &'a [u8] {
     while !bytes.is_empty() {
         match rustix::io::write(fd, bytes) {

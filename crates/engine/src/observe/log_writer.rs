@@ -1,5 +1,5 @@
-//! The logs of an engine, each with a thread of its own (`log_stream.rs`): access lines, and error lines. The error log also
-//! names the losses of both, and counts the lines about peers that were left out.
+//! The logs of an engine, each with its own thread (`log_stream.rs`): access lines, and error lines. The error log also
+//! reports the losses of both, and the number of lines about peers that were left out.
 
 use super::excess::{About, Bounded, Excess};
 use super::log_stream::{LogFile, LogStream, Losses, Lost, Notes, Nothing};
@@ -10,7 +10,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// For how long no more lines have to be lost until one says how many, and how long one waits for that.
+/// The time without further losses before they are reported, and the longest time until a report.
 const QUIET: Duration = Duration::from_secs(1);
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -27,21 +27,21 @@ struct ErrorNotes {
     prefix: String,
     excess: Excess,
     reports: [Report; 2],
-    /// The last error lines could be written. If not, nobody would read a report.
+    /// The last error lines could be written. If not, a report could not be read.
     works: bool,
 }
 
-/// Losses of a log, and the last line about them.
+/// Losses of a log, and their last report.
 struct Report {
     /// "access log"
     name: &'static str,
     losses: Arc<Losses>,
     told: Lost,
-    /// When it was said, or when lines began to be lost afterwards.
+    /// The time of the last report, or the time when losses began after it.
     since: Millis,
     seen: Lost,
     seen_at: Millis,
-    /// When to look next.
+    /// The time of the next check.
     due: Millis,
 }
 
@@ -80,7 +80,7 @@ impl LogWriter {
         }
     }
 
-    /// Adds an access line, which `write` writes.
+    /// Adds an access line: the output of `write`.
     pub(crate) fn access(&self, write: impl FnOnce(&mut Vec<u8>)) {
         self.access.add(write);
     }
@@ -92,7 +92,7 @@ impl LogWriter {
         self.errors.add(|lines| lines.extend_from_slice(line.as_bytes()));
     }
 
-    /// Adds an error line about what a peer has done, unless there are too many of its kind or about its address.
+    /// Adds an error line about an action of a peer, unless there are too many of its kind or about its address.
     pub(crate) fn about_peer(&self, about: About, peer: Option<SocketAddr>, message: Arguments<'_>) {
         self.about_peer_bounded(about, peer, format_args!("{}", Bounded(message)));
     }
@@ -105,12 +105,12 @@ impl LogWriter {
         }
     }
 
-    /// Waits until every line is written, but for a limited time; later lines are lost. True if no line is being written,
-    /// so that the descriptors may be closed.
+    /// Waits until every line is written, but for a limited time; later lines are lost. Returns true if no line is
+    /// being written, so that the descriptors may be closed.
     pub(crate) fn close(&self) -> bool {
         let start = Instant::now();
         self.access.close();
-        // The error log says what is lost by then.
+        // The error log reports lines that are lost by then.
         self.access.wait(start + FAREWELL / 2);
         self.errors.close();
         let is_closed = self.errors.wait(start + FAREWELL);
@@ -120,7 +120,7 @@ impl LogWriter {
 
 impl Drop for LogWriter {
     fn drop(&mut self) {
-        // If they were closed before, that has waited already.
+        // If the logs were closed before, that has waited already.
         if !(self.access.is_closed() && self.errors.is_closed()) {
             self.close();
         }
@@ -137,7 +137,7 @@ impl ErrorNotes {
         }
     }
 
-    /// Looks for losses.
+    /// Checks for losses.
     fn see(&mut self, now: Millis) {
         self.reports.iter_mut().for_each(|report| report.see(now));
     }
@@ -192,7 +192,8 @@ impl Report {
         (self.seen, self.seen_at) = (lost, now);
     }
 
-    /// When it may be time to say what was lost. It does not change while more is lost, so that the thread need not wake each time.
+    /// The time of the next report, if there are losses. It does not change while losses grow, so that the thread need
+    /// not wake each time.
     fn due(&self) -> Option<Millis> {
         (self.seen != self.told).then_some(self.due)
     }
@@ -288,7 +289,7 @@ mod tests {
         (0..1_000).for_each(|number| log.about_peer(About::RefusedRequest, None, format_args!("{number}")));
         let lines: Vec<String> = (0..101).map(|_| line(&mut errors)).collect();
         assert_eq!(lines[99..], ["[7] 99\n", "[7] 100, and 899 more like this\n"]);
-        // Another burst, and before its second is over the end of the log.
+        // Another burst, and the log ends before its second is over.
         (0..1_000).for_each(|number| log.about_peer(About::Client, None, format_args!("{number}")));
         drop(log);
         let last = errors.lines().nth(100).expect("a line").expect("text");
@@ -341,7 +342,7 @@ mod tests {
         let lost = log.lost();
         let expected = format!("{} lines of the error log ({} bytes) could", lost.lines, lost.bytes);
         let mut filling = vec![0; 64 * 1024];
-        blocked.read_exact(&mut filling).expect("what fills it");
+        blocked.read_exact(&mut filling).expect("the filling bytes");
         let mut others = BufReader::new(blocked).lines().map(|line| line.expect("text"));
         let report = others.find(|line| *line != text).expect("a report");
         assert!(report.starts_with(&expected), "{report}");

@@ -1,4 +1,4 @@
-//! What the engine logs: its own log and the access log.
+//! The logs of the engine: its error log and the access log.
 
 pub(crate) mod access_log;
 pub(crate) mod excess;

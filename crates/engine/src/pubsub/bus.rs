@@ -1,12 +1,12 @@
-//! The bus: a [`Mailbox`] for each worker, through which the processes of one server publish to each other.
+//! The bus: a [`Mailbox`] for each worker. The processes of one server publish to each other through it.
 //!
-//! A publisher waits while the mailbox of a worker is full, so nothing is lost as long as all workers make progress. A
-//! worker that takes nothing for a while is given up: the publisher reports that, and does not wait for this worker
-//! again before it has taken something. The thread that takes envelopes out (the dispatcher) never puts any in, so two
-//! workers that publish to each other cannot wait for each other.
+//! A publisher waits while the mailbox of a worker is full, so nothing is lost as long as all workers make progress. If
+//! a worker takes nothing for a while, the publisher gives it up: it reports that, and does not wait for this worker
+//! again before the worker has taken something. The thread that takes envelopes out (the dispatcher) never puts any in,
+//! so two workers that publish to each other cannot wait for each other.
 //!
-//! Mailboxes are inherited. One that the supervisor opens later, for one more worker, is sent to the others by mail; a
-//! publisher that needs it earlier waits for it.
+//! Mailboxes are inherited. If the supervisor opens one later, for one more worker, it sends it to the other workers by
+//! mail; a publisher that needs it earlier waits for it.
 
 use super::envelope::Envelope;
 use super::hub::Posted;
@@ -22,7 +22,7 @@ use std::sync::OnceLock;
 /// Longest wait for a mailbox to become writable before checking again.
 const STEP: Timespec = nanoseconds(20_000_000);
 
-/// The same if the system is short of something that no socket reports.
+/// The same if the system is short of a resource that no socket reports.
 const SHORT_STEP: Timespec = nanoseconds(2_000_000);
 
 const fn nanoseconds(count: i64) -> Timespec {
@@ -32,7 +32,7 @@ const fn nanoseconds(count: i64) -> Timespec {
     }
 }
 
-/// Made before the first fork and inherited by every worker, together with the [`Scoreboard`].
+/// All mailboxes. Made before the first fork and inherited by every worker, together with the [`Scoreboard`].
 pub struct Bus {
     scoreboard: &'static Scoreboard,
     mailboxes: [OnceLock<Mailbox>; SLOTS],
@@ -44,9 +44,9 @@ pub struct Bus {
 /// A worker that has no room for an envelope.
 struct FullMailbox {
     slot: usize,
-    /// Whether its socket reports when there is room.
+    /// Its socket reports when there is room.
     full: bool,
-    /// How many envelopes it had taken when it was last seen taking one, and when that was.
+    /// The number of envelopes that it had taken when it last took one, and the time of that.
     taken: u64,
     since: Millis,
 }
@@ -77,19 +77,20 @@ impl Bus {
         Ok(())
     }
 
-    /// The mailbox of worker number `slot`, if this process knows it: what another one needs to [`Bus::adopt`] it.
+    /// The mailbox of worker number `slot`, if this process knows it: the descriptors that another process needs to
+    /// [`Bus::adopt`] it.
     pub fn descriptors(&self, slot: usize) -> Option<[BorrowedFd<'_>; 2]> {
         let mailbox = self.mailboxes[slot].get()?;
         Some([mailbox.sender(), mailbox.receiver()])
     }
 
-    /// Stores the mailbox of worker number `slot`, which another process has opened. One that is known stays.
+    /// Stores the mailbox of worker number `slot`, which another process has opened. A known mailbox stays.
     pub fn adopt(&self, slot: usize, descriptors: [OwnedFd; 2]) {
         let _ = self.mailboxes[slot].set(Mailbox::adopt(descriptors));
     }
 
-    /// Sends workers the mailboxes that were opened after they were forked. A worker that has no room for the envelope
-    /// now gets it the next time; the scoreboard says which mailboxes it knows.
+    /// Sends workers the mailboxes that were opened after they were forked. A worker without room for the envelope gets
+    /// it the next time; the scoreboard says which mailboxes it knows.
     pub fn introduce(&self) {
         let opened = self.known();
         for (reader, mailbox) in self.mailboxes.iter().enumerate() {
@@ -184,7 +185,8 @@ impl Bus {
         self.given_up[slot].load(Relaxed) == self.scoreboard.slot(slot).mail_received.load(Relaxed) + 1
     }
 
-    /// Waits until `waiting` is empty. Returns how many workers did not get the envelope although they read their mail.
+    /// Waits until `waiting` is empty. Returns the number of workers that did not get the envelope although they read
+    /// their mail.
     fn wait(&self, waiting: &mut Vec<FullMailbox>, envelope: &mut Envelope<'_>, counters: &Slot) -> usize {
         let mut undelivered = 0;
         while !waiting.is_empty() {
@@ -243,7 +245,7 @@ impl Bus {
         loop {
             let taken = mailbox.take(space, &own.mail_bytes);
             match taken {
-                TakenMail::Introduction(slot, mailbox) => {
+                TakenMail::Announcement(slot, mailbox) => {
                     self.meet(own, slot, mailbox);
                     continue;
                 }
@@ -255,7 +257,7 @@ impl Bus {
         }
     }
 
-    /// Stores the mailbox of another worker, for the worker whose counters are `own`.
+    /// Stores the mailbox of another worker. `own`: the counters of this worker.
     fn meet(&self, own: &Slot, slot: usize, mailbox: Option<Mailbox>) {
         if let (Some(place), Some(mailbox)) = (self.mailboxes.get(slot), mailbox) {
             let _ = place.set(mailbox);
@@ -270,7 +272,7 @@ impl Bus {
 }
 
 impl FullMailbox {
-    /// Whether the worker has taken an envelope recently.
+    /// Returns true if the worker has taken an envelope recently.
     fn deserves_patience(&mut self, reader: &Slot) -> bool {
         let (taken, now) = (reader.mail_received.load(Relaxed), Millis::now());
         if taken != self.taken {
@@ -283,7 +285,7 @@ impl FullMailbox {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::pubsub::envelope::introduction;
+    use crate::pubsub::envelope::announcement;
 
     /// A bus for one worker, and the worker's copy of it.
     fn supervisor_and_worker() -> (Bus, Bus) {
@@ -321,7 +323,7 @@ mod tests {
         new.open(1);
         let posted = old.send(Some(0), b"news", b"hello", &mut |wait| {
             bus.introduce();
-            // As the worker's dispatcher would do meanwhile.
+            // The worker's dispatcher would do this meanwhile.
             assert!(matches!(take(&old, 0), TakenMail::Nothing));
             wait();
         });
@@ -343,7 +345,7 @@ mod tests {
     fn a_mailbox_whose_descriptors_were_lost_is_introduced_again() {
         let (bus, worker) = supervisor_and_worker();
         let sender = bus.mailboxes[0].get().expect("a mailbox").sender();
-        rustix::net::send(sender, &introduction(1), rustix::net::SendFlags::empty()).expect("room");
+        rustix::net::send(sender, &announcement(1), rustix::net::SendFlags::empty()).expect("room");
         assert!(matches!(take(&worker, 0), TakenMail::Nothing));
         bus.add(1).expect("a mailbox");
         bus.introduce();

@@ -1,7 +1,7 @@
 //! The registry: the subscriptions of this process.
 //!
 //! The recipients of a channel are a list that is made when first needed, and dropped when they change. So the
-//! dispatcher delivers without the lock, and closing many subscribers of one channel costs each of them one look-up.
+//! dispatcher delivers without the lock, and closing many subscribers of one channel costs one lookup for each of them.
 
 use super::patterns::Patterns;
 use super::shares::{Most, Shares};
@@ -24,7 +24,7 @@ struct Texts {
     names: HashMap<Box<[u8]>, Members>,
     globs: Patterns,
     subjects: Patterns,
-    /// Subscriptions, and patterns: each counts for its subscriber that has been there for longest.
+    /// Subscriptions, and patterns. A pattern counts for its oldest subscriber.
     shares: Shares,
     pattern_shares: Shares,
 }
@@ -41,16 +41,16 @@ impl Default for Texts {
     }
 }
 
-/// How many subscriptions and patterns there may be; 0 for no limit.
+/// The highest permitted numbers of subscriptions and patterns; 0 for no limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Totals {
-    /// Of all subscribers.
+    /// Subscriptions of all subscribers.
     pub subscriptions: usize,
-    /// Different ones.
+    /// Different patterns.
     pub patterns: usize,
 }
 
-/// The total that is used up, and refuses a subscription.
+/// The total that is used up, so that a subscription is refused.
 pub enum Full {
     /// [`Totals::subscriptions`].
     Subscriptions(Option<Most>),
@@ -62,11 +62,11 @@ pub enum Full {
 #[derive(Default)]
 pub(super) struct Members {
     by_id: BTreeMap<u64, Recipient>,
-    /// The same as a list, made when needed.
+    /// The same subscribers as a list, made when needed.
     list: OnceLock<Recipients>,
 }
 
-/// A subscriber, and how it gets its messages.
+/// A subscriber, and the way in which it gets its messages.
 #[derive(Clone)]
 pub(super) struct Recipient {
     pub(super) subscriber: Arc<dyn Subscriber>,
@@ -75,8 +75,8 @@ pub(super) struct Recipient {
 
 pub(super) type Recipients = Arc<[Recipient]>;
 
-/// What a change removed from the registry. To be dropped without the lock, since it may have the last reference to a
-/// subscriber.
+/// Objects that a change removed from the registry. To be dropped without the lock, because it may have the last
+/// reference to a subscriber.
 #[derive(Default)]
 struct Removed {
     recipient: Option<Recipient>,
@@ -84,7 +84,7 @@ struct Removed {
 }
 
 impl Channels {
-    /// Whether there are no subscriptions: one atomic load.
+    /// Returns true if there are no subscriptions. Costs one atomic load.
     pub(super) fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -93,8 +93,8 @@ impl Channels {
         self.subscriptions.load(SeqCst)
     }
 
-    /// Adds a subscription, replacing the subscriber's former one with the same text, unless a total is used up. Returns
-    /// how many subscriptions have that text now.
+    /// Adds a subscription, replacing the subscriber's earlier one with the same text, unless a total is used up.
+    /// Returns the number of subscriptions with this text.
     pub(super) fn subscribe(
         &self,
         recipient: Recipient,
@@ -133,7 +133,8 @@ impl Channels {
         (is_reached(patterns, totals.patterns) && is_new()).then(|| Full::Patterns(texts.pattern_shares.most(newcomer)))
     }
 
-    /// Removes a subscription. Returns how many are left with that text, or `None` if there was no such subscription.
+    /// Removes a subscription. Returns the number of subscriptions left with this text, or `None` if there was no such
+    /// subscription.
     pub(super) fn unsubscribe(&self, id: u64, text: &[u8]) -> Option<usize> {
         let mut texts = self.texts.write();
         let removed = texts.remove(id, text);
@@ -215,7 +216,7 @@ impl Texts {
         }
     }
 
-    /// True if the subscriber with that id has a subscription with the text.
+    /// Returns true if the subscriber with this id has a subscription with this text.
     fn has(&self, id: u64, text: &[u8]) -> bool {
         let all = [self.names.get(text), self.globs.get(text), self.subjects.get(text)];
         all.into_iter().flatten().any(|members| members.by_id.contains_key(&id))
@@ -228,7 +229,7 @@ impl Texts {
     }
 }
 
-/// A pattern had one subscriber that has been there for longest, and has another one now, maybe.
+/// Counts a pattern for its oldest subscriber, if that has changed from `before` to `now`.
 fn count_for_eldest(shares: &mut Shares, before: Option<&Arc<dyn Subscriber>>, now: Option<&Arc<dyn Subscriber>>) {
     if before.map(|eldest| eldest.id()) == now.map(|eldest| eldest.id()) {
         return;
@@ -268,7 +269,7 @@ impl Members {
     }
 }
 
-/// Hashes the ids of subscribers, which no one outside of the process can choose.
+/// Hashes the ids of subscribers, which cannot be chosen from outside of the process.
 pub(super) type Ids = BuildHasherDefault<IdHasher>;
 
 #[derive(Default)]

@@ -1,9 +1,9 @@
-//! The dispatcher: the native thread of a process that delivers. It takes what was published here and what arrived by
-//! mail, gives each publication to its subscribers, and then lets every subscriber that got something send all of it at
+//! The dispatcher: the native thread of a process that delivers. It takes publications of this process and mail from
+//! others, gives each publication to its subscribers, and then lets every subscriber that got some send all of them at
 //! once.
 //!
-//! One queue and one thread keep the order. The dispatcher needs no lock of the language and waits for no one, so
-//! publishers that wait for it make progress.
+//! One queue and one thread keep the order. The dispatcher needs no lock of the language and waits for no other thread,
+//! so publishers that wait for it make progress.
 
 use super::channels::{Ids, Recipients};
 use super::hub::Shared;
@@ -17,16 +17,16 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Most publications that are handed out before their subscribers send.
+/// Most publications that are delivered before their subscribers send.
 const MOST_PUBLICATIONS: usize = 256;
 
-/// How long a round hands out. Within these limits it is the time that the last sending took: under load each gets half
-/// of the time, and the more waits, the more is sent in one write.
+/// Limits of the time in which a round delivers. Between them it is the time that the last sending took. So under load,
+/// delivering and sending get half of the time each, and the longer the queue is, the more is sent in one write.
 const SHORTEST_ROUND: Duration = Duration::from_millis(2);
 const LONGEST_ROUND: Duration = Duration::from_millis(50);
 
-/// The capacity kept for touched subscribers. Clearing a larger table would slow the small rounds that follow a large
-/// one.
+/// The capacity kept for touched subscribers. Clearing a larger table would slow down the small rounds that follow a
+/// large one.
 const MOST_KEPT: usize = 16 * 1024;
 
 pub(super) struct Dispatcher {
@@ -35,7 +35,7 @@ pub(super) struct Dispatcher {
     recipients: Vec<Recipients>,
     touched: Touched,
     space: Box<DatagramBuffer>,
-    /// How long the next round hands out.
+    /// The time in which the next round delivers.
     round: Duration,
 }
 
@@ -63,11 +63,11 @@ impl Dispatcher {
         while shared.queue.sleep(shared.mailbox()) {
             while self.deliver_round() {}
         }
-        // Mail may have arrived between the last look and the end.
+        // Mail may have arrived between the last check and the end.
         while self.deliver_round() {}
     }
 
-    /// Hands out and sends; false if there was nothing to do.
+    /// Delivers and sends. Returns false if there was nothing to do.
     fn deliver_round(&mut self) -> bool {
         let end = Nanos::now() + self.round;
         let mut handed_out = 0;
@@ -81,7 +81,7 @@ impl Dispatcher {
             if mail {
                 match self.next_mail() {
                     TakenMail::Mail(publication) => self.hand_out(&Arc::new(publication)),
-                    TakenMail::Spoiled | TakenMail::Introduction(..) => {}
+                    TakenMail::Spoiled | TakenMail::Announcement(..) => {}
                     TakenMail::Nothing => mail = false,
                 }
                 handed_out += usize::from(mail);

@@ -1,6 +1,6 @@
 //! The format of a message between processes: one datagram with the channel and the message or, if they are long, one
-//! datagram and the descriptor of a sealed file in memory (memfd) that holds them. So a reader never sees part of a
-//! message, and a long one is written once for all readers.
+//! datagram and the descriptor of a sealed file in memory (memfd) that contains them. So a reader never sees part of a
+//! message, and a long message is written once for all readers.
 
 use super::publication::Publication;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -12,27 +12,27 @@ use std::os::unix::fs::FileExt;
 /// Two lengths: of the channel's name and of the message.
 pub(super) const HEADER: usize = 16;
 
-/// Longest channel and message, together, that travel in the datagram.
+/// Longest channel and message, together, that fit in the datagram.
 pub(super) const INLINE_BYTES: usize = 32 * 1024;
 
-/// Stands in place of the first length if the envelope introduces the mailbox of another worker, whose number is in
-/// place of the second.
-const INTRODUCTION: u64 = u64::MAX;
+/// Replaces the first length if the envelope announces the mailbox of another worker; the second length is then the
+/// number of that worker.
+const ANNOUNCEMENT: u64 = u64::MAX;
 
-/// The datagram that goes with the descriptors of the mailbox of worker number `slot`.
-pub(super) fn introduction(slot: usize) -> [u8; HEADER] {
+/// The datagram that accompanies the descriptors of the mailbox of worker number `slot`.
+pub(super) fn announcement(slot: usize) -> [u8; HEADER] {
     let mut datagram = [0; HEADER];
-    datagram[..HEADER / 2].copy_from_slice(&INTRODUCTION.to_le_bytes());
+    datagram[..HEADER / 2].copy_from_slice(&ANNOUNCEMENT.to_le_bytes());
     datagram[HEADER / 2..].copy_from_slice(&(slot as u64).to_le_bytes());
     datagram
 }
 
-/// The worker whose mailbox an envelope introduces; `None` for another kind of envelope.
-pub(super) fn introduced(datagram: &[u8]) -> Option<usize> {
+/// The worker of the mailbox that an envelope announces; `None` for another kind of envelope.
+pub(super) fn announced(datagram: &[u8]) -> Option<usize> {
     let (header, _) = datagram.split_first_chunk::<HEADER>()?;
     let (first, second) = header.split_at(HEADER / 2);
     let slot = u64::from_le_bytes(second.try_into().ok()?);
-    (first == INTRODUCTION.to_le_bytes()).then_some(slot as usize)
+    (first == ANNOUNCEMENT.to_le_bytes()).then_some(slot as usize)
 }
 
 /// A message to be sent to any number of processes.
@@ -40,7 +40,7 @@ pub(super) struct Envelope<'a> {
     header: [u8; HEADER],
     channel: &'a [u8],
     message: &'a [u8],
-    /// The file with channel and message, if they do not travel in the datagram.
+    /// The file with channel and message, if they do not fit in the datagram.
     file: Option<OwnedFd>,
 }
 
@@ -62,7 +62,7 @@ impl<'a> Envelope<'a> {
         self.channel.len() + self.message.len()
     }
 
-    /// Whether it travels in the datagram alone.
+    /// Returns true if it fits in the datagram alone.
     pub(super) fn is_inline(&self) -> bool {
         self.file.is_none() && self.bytes() <= INLINE_BYTES
     }

@@ -1,4 +1,4 @@
-//! The hub: publish and subscribe of one process, shared by everything in it that subscribes or publishes.
+//! The hub: publish and subscribe within one process, shared by all its subscribers and publishers.
 
 use super::bus::Bus;
 use super::channels::{Channels, Full, Recipient, Totals};
@@ -28,11 +28,11 @@ pub enum Scope {
     Siblings,
 }
 
-/// The result of `publish`. The message was queued then, not yet delivered to subscribers.
+/// The result of `publish`. At that time the message is queued, and not yet delivered to subscribers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Posted {
-    /// How many processes that read their mail did not take it in time; includes this process, if it no longer
-    /// delivers.
+    /// The number of processes that read their mail and did not take the message in time; includes this process, if it
+    /// no longer delivers.
     pub undelivered: usize,
 }
 
@@ -43,7 +43,7 @@ pub struct PubSubStats {
     pub subscriptions: usize,
     /// Publications that wait for the dispatcher.
     pub queued: usize,
-    /// What this process counts; see the table of statistics.
+    /// The counts of this process; see the table of statistics.
     pub counted: Stats,
     /// Panics of subscribers.
     pub panics: u64,
@@ -52,24 +52,24 @@ pub struct PubSubStats {
 /// One per process. Made after the fork; messages that are published before [`Hub::start`] wait for it.
 pub struct Hub {
     shared: Arc<Shared>,
-    /// The process that made it. A process that is forked from it has no dispatcher, and must touch no lock: a thread
-    /// that it does not have may hold it.
+    /// The process that made it. A process forked from it has no dispatcher, and must touch no lock: a thread that
+    /// exists only in the parent may hold it.
     process: u32,
 }
 
-/// What the dispatcher and the publishers share.
+/// The state that the dispatcher and the publishers share.
 pub(super) struct Shared {
     pub(super) channels: Channels,
     pub(super) queue: Queue,
     pub(super) bus: Option<(Arc<Bus>, usize)>,
     pub(super) panics: AtomicU64,
     own: Slot,
-    /// Whether the dispatcher has ended.
+    /// True once the dispatcher has ended.
     ended: (Mutex<bool>, Condvar),
 }
 
 impl Hub {
-    /// A hub for this process alone, or for worker number `slot` of those that share a bus.
+    /// A hub for this process alone, or for worker number `slot` of the workers that share a bus.
     ///
     /// # Errors
     /// If the descriptor that wakes the dispatcher cannot be made.
@@ -112,7 +112,7 @@ impl Hub {
         started.map(drop)
     }
 
-    /// Takes no more publications and no more mail, delivers what is queued, and ends the dispatcher.
+    /// Takes no more publications and no more mail, delivers queued publications, and ends the dispatcher.
     pub fn stop(&self) {
         if self.is_elsewhere() {
             return;
@@ -124,8 +124,8 @@ impl Hub {
         }
     }
 
-    /// Subscribes to the channel `name`, or to all that match it. Replaces this subscriber's former subscription with
-    /// the same text. Returns how many subscribers of that text this process has now.
+    /// Subscribes to the channel `name`, or to all channels that match it. Replaces this subscriber's earlier
+    /// subscription with the same text. Returns the number of subscribers of this text in this process.
     pub fn subscribe(&self, subscriber: Arc<dyn Subscriber>, name: &[u8], kind: Match, delivery: Delivery) -> usize {
         let subscribed = self.subscribe_within(subscriber, (name, kind), delivery, Totals::default());
         subscribed.unwrap_or_default()
@@ -134,7 +134,7 @@ impl Hub {
     /// The same, unless one of the totals is used up.
     ///
     /// # Errors
-    /// The total that is used up, and who has most of it.
+    /// The total that is used up, and the owner with the largest part of it.
     pub fn subscribe_within(
         &self,
         subscriber: Arc<dyn Subscriber>,
@@ -150,19 +150,19 @@ impl Hub {
         if subscriber.is_open() {
             return Ok(count);
         }
-        // It closed in between, and may not have found this subscription.
+        // The subscriber closed in between, and may not have found this subscription.
         let left = self.shared.channels.unsubscribe(subscriber.id(), name);
         Ok(left.unwrap_or(count - 1))
     }
 
-    /// Ends the subscription that the subscriber with that id made with the text `name`. Returns how many subscribers
-    /// of it are left in this process; `None` if there was no such subscription.
+    /// Ends the subscription of the subscriber with this id to the text `name`. Returns the number of its subscribers
+    /// left in this process; `None` if there was no such subscription.
     pub fn unsubscribe(&self, id: u64, name: &[u8]) -> Option<usize> {
         self.shared.channels.unsubscribe(id, name)
     }
 
     /// Publishes. Returns when the message is queued for the dispatcher and in the mailboxes of the other processes. It
-    /// waits only if one of these is full, inside of `block`, which must run its argument without the lock of the
+    /// waits only if one of them is full, inside of `block`, which must run its argument without the lock of the
     /// language.
     pub fn publish(
         &self,
@@ -188,7 +188,7 @@ impl Hub {
         posted
     }
 
-    /// A process that the app has forked has the mailboxes, but no subscribers of its own.
+    /// Publishes from a process that the app has forked: it has the mailboxes, but no subscribers of its own.
     fn publish_from_child(
         &self,
         channel: &[u8],
@@ -202,7 +202,7 @@ impl Hub {
         }
     }
 
-    /// The slot in which this process counts.
+    /// The slot with the counters of this process.
     pub fn counters(&self) -> &Slot {
         self.shared.counters()
     }

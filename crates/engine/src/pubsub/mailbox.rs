@@ -1,7 +1,7 @@
-//! The mailbox of one worker: a socket pair. The kernel keeps its queue, so nothing in it belongs to a process that may
-//! die. Any process puts envelopes in; only the worker takes them out.
+//! The mailbox of one worker: a socket pair. The kernel keeps its queue, so the contents do not belong to a process
+//! that may die. Any process puts envelopes in; only the worker takes them out.
 
-use super::envelope::{introduced, introduction, open, Envelope, HEADER, INLINE_BYTES};
+use super::envelope::{announced, announcement, open, Envelope, HEADER, INLINE_BYTES};
 use super::publication::Publication;
 use crate::cluster::datagrams;
 use rustix::event::{poll, PollFd, PollFlags, Timespec};
@@ -35,13 +35,13 @@ pub(super) enum Put {
     Failed,
 }
 
-/// What was taken out.
+/// The result of taking an envelope out.
 #[derive(Debug)]
 pub(super) enum TakenMail {
     Mail(Publication),
-    /// The mailbox of the worker with that number; `None` if its descriptors could not be received.
-    Introduction(usize, Option<Mailbox>),
-    /// An envelope whose file could not be received or read.
+    /// The mailbox of the worker with this number; `None` if its descriptors could not be received.
+    Announcement(usize, Option<Mailbox>),
+    /// An envelope with a file that could not be received or read.
     Spoiled,
     Nothing,
 }
@@ -59,12 +59,12 @@ impl Mailbox {
         Ok(Mailbox { sender, receiver })
     }
 
-    /// From the ends of the socket pair, for senders and for the receiver.
+    /// Makes a mailbox from the ends of a socket pair, for senders and for the receiver.
     pub(super) fn adopt([sender, receiver]: [OwnedFd; 2]) -> Mailbox {
         Mailbox { sender, receiver }
     }
 
-    /// The copy that a forked process has.
+    /// The copy in a forked process.
     #[cfg(test)]
     pub(super) fn copy(&self) -> Mailbox {
         Mailbox {
@@ -85,12 +85,12 @@ impl Mailbox {
     pub(super) fn put(&self, envelope: &mut Envelope<'_>, file_bytes: &AtomicI64) -> Put {
         if envelope.is_inline() {
             match self.send(envelope) {
-                // The kernel gave a buffer so small that not even a short envelope fits.
+                // The kernel's buffer is so small that not even a short envelope fits.
                 Err(Errno::MSGSIZE) => {}
                 result => return Put::from(result),
             }
         }
-        // A publisher may die between counting and sending, so the count alone never keeps an envelope out.
+        // A publisher may die between counting and sending, so the count alone never rejects an envelope.
         let bytes = i64::try_from(envelope.bytes()).unwrap_or(i64::MAX / 2);
         let waiting = file_bytes.fetch_add(bytes, SeqCst);
         let is_over = waiting > 0 && waiting + bytes > MOST_FILE_BYTES && !self.is_empty();
@@ -107,7 +107,7 @@ impl Mailbox {
 
     /// Sends the mailbox of worker number `slot` to the worker of this mailbox.
     pub(super) fn introduce(&self, slot: usize, mailbox: &Mailbox) -> Put {
-        let datagram = introduction(slot);
+        let datagram = announcement(slot);
         let descriptors = [mailbox.sender(), mailbox.receiver()];
         Put::from(self.send_datagram(&[IoSlice::new(&datagram)], &descriptors))
     }
@@ -136,9 +136,9 @@ impl Mailbox {
             return TakenMail::Nothing;
         };
         let datagram = space.get(..length).unwrap_or_default();
-        if let Some(slot) = introduced(datagram) {
+        if let Some(slot) = announced(datagram) {
             let mailbox = file.zip(other).map(|(sender, receiver)| Mailbox { sender, receiver });
-            return TakenMail::Introduction(slot, mailbox);
+            return TakenMail::Announcement(slot, mailbox);
         }
         let is_long = file.is_some();
         let Some(publication) = open(datagram, file) else {

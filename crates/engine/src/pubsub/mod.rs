@@ -8,14 +8,14 @@
 //!           └─> Bus ────────────────────> Mailbox ──> Dispatcher ──> Subscribers
 //! ```
 //!
-//! * [`Hub`] (`hub.rs`) is what others use; `channels.rs` has the subscriptions,
-//!   `patterns.rs` those to patterns, `shares.rs` how many each owner has.
-//! * `queue.rs` holds what was published here; `dispatcher.rs` is the thread that delivers it to each [`Subscriber`],
-//!   as a [`Publication`] that makes each of its wire forms once.
+//! * [`Hub`] (`hub.rs`) is the interface for other modules; `channels.rs` has the subscriptions, `patterns.rs` the
+//!   subscriptions to patterns, `shares.rs` the number of them for each owner.
+//! * `queue.rs` holds publications of this process; `dispatcher.rs` is the thread that delivers them to each
+//!   [`Subscriber`], as a [`Publication`] that makes each of its wire forms once.
 //! * `bus.rs`, `mailbox.rs`, `envelope.rs`: from process to process.
 //!
-//! What one thread publishes to a channel reaches each subscriber at most once, in order and complete. If a process
-//! does not take a message, that is reported to the publisher. Nothing is kept for later subscribers.
+//! Messages of one thread to one channel reach each subscriber at most once, in order and complete. If a process does
+//! not take a message, the publisher gets a report. Nothing is kept for later subscribers.
 
 mod bus;
 mod channels;
@@ -38,5 +38,5 @@ pub use publication::{Publication, WireForm, ENCODINGS};
 pub use shares::Most;
 pub use subscriber::{Delivery, Subscriber};
 
-/// How long a publisher waits for a process that does not take messages.
+/// The time that a publisher waits for a process that does not take messages.
 const PATIENCE: std::time::Duration = std::time::Duration::from_secs(5);

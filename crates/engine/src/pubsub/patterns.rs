@@ -1,11 +1,11 @@
-//! The patterns of one kind, found by the bytes before their first wildcard. So a publication is compared with the
-//! patterns that begin as its channel does, and with no others.
+//! The patterns of one kind, found by the bytes before their first wildcard. So a publication is compared only with
+//! patterns that have the same beginning as its channel.
 
 use super::channels::Members;
 use fairlead_wire::pattern::{literal_prefix, Match, Pattern};
 use std::collections::{BTreeMap, HashMap};
 
-/// Bytes of a prefix that count. A look-up takes at most one step more than this.
+/// Bytes of a prefix that count. A lookup takes at most one step more than this.
 const LONGEST_PREFIX: usize = 32;
 
 /// Patterns by their text.
@@ -14,7 +14,7 @@ type SamePrefix = HashMap<Box<[u8]>, (Pattern, Members)>;
 pub(super) struct Patterns {
     kind: Match,
     by_prefix: HashMap<Box<[u8]>, SamePrefix>,
-    /// The lengths of the prefixes, and how many prefixes have each.
+    /// The lengths of the prefixes, with the number of prefixes of each length.
     lengths: BTreeMap<usize, usize>,
     count: usize,
 }
@@ -49,7 +49,7 @@ impl Patterns {
         Some(members)
     }
 
-    /// The subscribers of a pattern, which is added if it is new.
+    /// Returns the subscribers of a pattern, which is added if it is new.
     pub(super) fn add(&mut self, text: &[u8], pattern: Pattern) -> &mut Members {
         let prefix = self.prefix(text);
         if !self.by_prefix.contains_key(prefix) {
@@ -81,7 +81,7 @@ impl Patterns {
         }
     }
 
-    /// Patterns that begin as `channel` does.
+    /// Patterns with the same beginning as `channel`.
     fn candidates<'a>(&'a self, channel: &'a [u8]) -> impl Iterator<Item = &'a (Pattern, Members)> {
         let prefixes = self.lengths.range(..=channel.len());
         prefixes

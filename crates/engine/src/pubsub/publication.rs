@@ -4,7 +4,7 @@ use std::any::Any;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
-/// Number of wire forms of a publication. The subscribers agree on what each index means.
+/// Number of wire forms of a publication. The subscribers agree on the meaning of each index.
 pub const ENCODINGS: usize = 8;
 
 /// A wire form, shared by all subscribers that have not sent it yet.
@@ -19,8 +19,8 @@ impl WireForm {
         &self.bytes
     }
 
-    /// Keeps what `count` returns for as long as the bytes are in memory: the first subscriber that has to wait for its
-    /// peer counts them for all.
+    /// Keeps the return value of `count` for as long as the bytes are in memory: the first subscriber that has to wait
+    /// for its peer counts them for all subscribers.
     pub fn count_once(&self, count: impl FnOnce() -> Box<dyn Any + Send + Sync>) {
         self.receipt.get_or_init(count);
     }
@@ -53,7 +53,7 @@ impl Publication {
         }
     }
 
-    /// Wire form number `index`, which `make` makes of the message when it is first needed.
+    /// Wire form number `index`. `make` makes it from the message when it is first needed.
     ///
     /// # Panics
     /// If `index` is not below [`ENCODINGS`].

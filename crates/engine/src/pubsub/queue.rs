@@ -1,4 +1,4 @@
-//! What this process has published and the dispatcher has not taken yet: in order, and bounded.
+//! Publications of this process that the dispatcher has not taken yet: in order, and bounded.
 //!
 //! The dispatcher sleeps in poll(2), so a publisher that finds it asleep wakes it through an eventfd.
 
@@ -12,30 +12,30 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Most bytes that may wait for the dispatcher; above it publishers wait.
+/// Most bytes that may wait for the dispatcher; above this limit, publishers wait.
 const MOST_BYTES: usize = 64 * 1024 * 1024;
 
 /// Most publications that may wait: even short ones take time if they have many subscribers.
 const MOST_WAITING: usize = 16 * 1024;
 
-/// How long the dispatcher pauses if the system has no memory to poll with.
+/// The time that the dispatcher pauses if the system has no memory to poll with.
 const PAUSE: Duration = Duration::from_millis(1);
 
 pub(super) struct Queue {
-    state: Mutex<State>,
+    state: Mutex<QueueState>,
     /// Notified when there is room again, or never will be.
     room: Condvar,
     waker: OwnedFd,
 }
 
 #[derive(Default)]
-struct State {
+struct QueueState {
     publications: VecDeque<Arc<Publication>>,
     bytes: usize,
-    /// Publications that the dispatcher has ever taken.
+    /// Number of publications that the dispatcher has ever taken.
     taken: u64,
     phase: QueuePhase,
-    /// Whether the dispatcher is in poll(2), or about to be.
+    /// The dispatcher is in poll(2), or about to be.
     asleep: bool,
 }
 
@@ -61,7 +61,7 @@ impl Queue {
         self.state.lock().publications.len()
     }
 
-    /// Opens the queue for the dispatcher. False if it was opened or closed before.
+    /// Opens the queue for the dispatcher. Returns false if it was opened or closed before.
     pub(super) fn open(&self) -> bool {
         let mut state = self.state.lock();
         let is_new = state.phase == QueuePhase::New;
@@ -71,7 +71,8 @@ impl Queue {
         is_new
     }
 
-    /// Takes nothing more. The dispatcher ends when it has delivered what is queued. False if there is no dispatcher.
+    /// Closes the queue. The dispatcher ends when it has delivered all queued publications. Returns false if there is
+    /// no dispatcher.
     pub(super) fn close(&self) -> bool {
         let mut state = self.state.lock();
         let former = std::mem::replace(&mut state.phase, QueuePhase::Closed);
@@ -80,7 +81,7 @@ impl Queue {
         former != QueuePhase::New
     }
 
-    /// Adds a publication; waits inside of `block` while there is no room for it. False if it was not taken.
+    /// Adds a publication; waits inside of `block` while there is no room for it. Returns false if it was not taken.
     pub(super) fn push(&self, publication: &Arc<Publication>, block: &mut dyn FnMut(&mut dyn FnMut())) -> bool {
         let state = self.state.lock();
         if state.phase == QueuePhase::Closed {
@@ -113,13 +114,13 @@ impl Queue {
         is_open
     }
 
-    fn add(&self, mut state: MutexGuard<'_, State>, publication: &Arc<Publication>) {
+    fn add(&self, mut state: MutexGuard<'_, QueueState>, publication: &Arc<Publication>) {
         state.bytes += weight(publication);
         state.publications.push_back(Arc::clone(publication));
         self.wake(state);
     }
 
-    fn wake(&self, mut state: MutexGuard<'_, State>) {
+    fn wake(&self, mut state: MutexGuard<'_, QueueState>) {
         let asleep = std::mem::take(&mut state.asleep);
         drop(state);
         if asleep {
@@ -133,14 +134,14 @@ impl Queue {
         let publication = state.publications.pop_front()?;
         state.bytes -= weight(&publication);
         state.taken += 1;
-        // Not for every publication: a publisher that is woken should be able to add several.
+        // Not for every publication: a publisher that wakes up should be able to add several.
         if state.bytes <= MOST_BYTES / 2 && state.publications.len() <= MOST_WAITING / 2 {
             self.room.notify_all();
         }
         Some(publication)
     }
 
-    /// Sleeps until there is something here or in the mailbox. False if the queue is closed and empty.
+    /// Sleeps until there is a publication here or mail in the mailbox. Returns false if the queue is closed and empty.
     pub(super) fn sleep(&self, mailbox: Option<BorrowedFd<'_>>) -> bool {
         let mut state = self.state.lock();
         if !state.publications.is_empty() || state.phase == QueuePhase::Closed {
@@ -163,8 +164,8 @@ impl Queue {
     }
 }
 
-impl State {
-    /// A publication that is larger than the limit by itself is taken if nothing else waits.
+impl QueueState {
+    /// Returns true if there is room. A publication above the limit is taken if nothing else waits.
     fn has_room(&self, publication: &Publication) -> bool {
         let is_small = self.bytes + weight(publication) <= MOST_BYTES && self.publications.len() < MOST_WAITING;
         is_small || self.publications.is_empty()

@@ -1,5 +1,5 @@
-//! How many subscriptions, or patterns, the subscribers of each owner have, and who has most: if one owner may have any
-//! number of subscribers, these count together. No operation looks at all of them.
+//! The number of subscriptions, or patterns, of each owner, and the owner with the most. An owner may have any number
+//! of subscribers, so these count together. No operation looks at all of them.
 
 use super::channels::Ids;
 use super::subscriber::Subscriber;
@@ -7,16 +7,17 @@ use crate::limits::holders::Owner;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Weak};
 
-/// An owner gives way to those that would have less than a part (1/n) of what it has: nobody is ended for a small difference.
+/// An owner gives way only to an owner that would have less than a part (1/n) of its number, so that a small difference
+/// ends no subscriber.
 const MUCH_MORE: u64 = 2;
 
-/// What each owner has of one total.
+/// The part of each owner in one total.
 #[derive(Default)]
 pub(super) struct Shares {
     subscribers: HashMap<u64, Share, Ids>,
     owners: HashMap<Owner, u64>,
     ranked: BTreeSet<(u64, Owner)>,
-    /// The subscribers of each owner by what they have; the last number is the id.
+    /// The subscribers of each owner, by their number of subscriptions; the last value is the id.
     within: BTreeSet<(Owner, u64, u64)>,
 }
 
@@ -25,23 +26,23 @@ struct Share {
     count: u64,
 }
 
-/// Who has most of a total.
+/// The owner with the largest part of a total.
 pub struct Most {
-    /// Of its owner's subscribers, the one with most.
+    /// The subscriber of this owner with the most.
     pub subscriber: Arc<dyn Subscriber>,
-    /// Of the owner, all subscribers together.
+    /// The number of all subscribers of this owner together.
     pub count: u64,
-    /// True if it should give way to the subscriber that was refused.
+    /// True if it should give way to the refused subscriber.
     pub gives_way: bool,
 }
 
 impl Shares {
-    /// The subscriber has one more. One without an owner is not counted.
+    /// Counts one more for a subscriber. A subscriber without an owner is not counted.
     pub(super) fn add(&mut self, subscriber: &Arc<dyn Subscriber>) {
         self.change(subscriber, |count| count + 1);
     }
 
-    /// The subscriber has one less.
+    /// Counts one less for a subscriber.
     pub(super) fn remove(&mut self, subscriber: &Arc<dyn Subscriber>) {
         self.change(subscriber, |count| count.saturating_sub(1));
     }
@@ -71,7 +72,7 @@ impl Shares {
         }
     }
 
-    /// The owner that has most; `newcomer` has been refused because the total is used up.
+    /// The owner with the most; `newcomer` was refused because the total is used up.
     pub(super) fn most(&self, newcomer: &dyn Subscriber) -> Option<Most> {
         let (count, owner) = *self.ranked.last()?;
         let (_, _, id) = self.within.range(..=(owner, u64::MAX, u64::MAX)).next_back()?;

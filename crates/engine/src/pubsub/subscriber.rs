@@ -1,29 +1,31 @@
-//! Receives what is published: implemented by the owner of a socket or of a callback.
+//! Receives published messages: implemented by the owner of a socket or of a callback.
 
 use super::publication::Publication;
 use crate::limits::holders::Owner;
 use std::sync::Arc;
 
-/// Receives the publications of the channels that it has subscribed to. Called by the dispatcher only, on one thread.
+/// Receives the publications of its channels. Called only by the dispatcher, on one thread.
 pub trait Subscriber: Send + Sync {
-    /// Unique in the process, and never used again.
+    /// Unique in the process, and never reused.
     fn id(&self) -> u64;
 
-    /// Takes a publication: queues it and returns. Must not wait for anything, least of all for a peer or the lock of
-    /// the language, and must not publish. True if [`Subscriber::flush`] should be called once the dispatcher has
-    /// handed out everything.
+    /// Takes a publication: queues it and returns. Must not wait for anything, especially not for a peer or the lock of
+    /// the language, and must not publish. Returns true if [`Subscriber::flush`] should be called after this round of
+    /// deliveries.
     ///
-    /// May still be called after [`unsubscribe`](super::Hub::unsubscribe) has returned, with what was being delivered.
+    /// May still be called after [`unsubscribe`](super::Hub::unsubscribe) has returned, with publications that were
+    /// being delivered.
     fn deliver(&self, publication: &Arc<Publication>, delivery: Delivery) -> bool;
 
-    /// Sends what was queued, as far as the peer takes it. Must not wait either.
+    /// Sends queued messages, as far as the peer takes them. Must not wait either.
     fn flush(&self);
 
-    /// Whether it still takes anything. A closed subscriber cannot be subscribed; one that closes must return false
-    /// here before it unsubscribes.
+    /// Returns true if it still takes publications. A closed subscriber cannot be subscribed; a subscriber that closes
+    /// must return false here before it unsubscribes.
     fn is_open(&self) -> bool;
 
-    /// The owner of its subscriptions: those of one owner count together. One without an owner never gives way.
+    /// The owner of its subscriptions: all subscriptions of one owner count together. A subscriber without an owner
+    /// never gives way.
     fn owner(&self) -> Option<Owner> {
         None
     }
@@ -33,11 +35,12 @@ pub trait Subscriber: Send + Sync {
         String::new()
     }
 
-    /// Its owner has most of a total that is used up: ends this subscriber and its subscriptions. `option`: the total.
+    /// Ends this subscriber and its subscriptions, because its owner has the most of a total that is used up. `option`:
+    /// the total.
     fn give_way(&self, _option: &'static str) {}
 }
 
-/// How the messages of a subscription are delivered.
+/// The way in which the messages of a subscription are delivered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Delivery {
     /// Directly to the peer, as text.

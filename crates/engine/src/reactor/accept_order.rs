@@ -25,14 +25,14 @@ const MOST_HURRIED: u32 = 64;
 
 #[derive(Debug, Default)]
 pub(crate) struct AcceptOrder {
-    state: State,
+    state: AcceptState,
     /// Connections still to be accepted without a rest, and how many they were the last time.
     hurried: u32,
     last_hurried: u32,
 }
 
 #[derive(Debug, Default, PartialEq, Eq)]
-enum State {
+enum AcceptState {
     #[default]
     InLine,
     /// Out of the line.
@@ -44,8 +44,8 @@ enum State {
 impl AcceptOrder {
     /// A connection was accepted at `now`.
     pub(crate) fn accepted(&mut self, now: Nanos, is_ahead: impl FnOnce() -> bool) {
-        let was_in_vain = matches!(self.state, State::JustBack { until } if now < until);
-        self.state = State::InLine;
+        let was_in_vain = matches!(self.state, AcceptState::JustBack { until } if now < until);
+        self.state = AcceptState::InLine;
         if was_in_vain {
             self.last_hurried = (self.last_hurried * 2).clamp(1, MOST_HURRIED);
             self.hurried = self.last_hurried;
@@ -53,17 +53,17 @@ impl AcceptOrder {
         if self.hurried > 0 {
             self.hurried -= 1;
         } else if is_ahead() {
-            self.state = State::Resting { until: now + REST };
+            self.state = AcceptState::Resting { until: now + REST };
         }
     }
 
     /// How long the worker still stays out of the line; `None` if it joins the line now.
     pub(crate) fn rest(&mut self, now: impl FnOnce() -> Nanos, is_ahead: impl FnOnce() -> bool) -> Option<Duration> {
-        let State::Resting { until } = self.state else {
+        let AcceptState::Resting { until } = self.state else {
             return None;
         };
         if !is_ahead() {
-            self.state = State::InLine;
+            self.state = AcceptState::InLine;
             self.last_hurried = 0;
             return None;
         }
@@ -71,7 +71,7 @@ impl AcceptOrder {
         if now < until {
             return Some(until - now);
         }
-        self.state = State::JustBack { until: now + AT_ONCE };
+        self.state = AcceptState::JustBack { until: now + AT_ONCE };
         None
     }
 }

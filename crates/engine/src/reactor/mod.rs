@@ -4,7 +4,7 @@
 
 mod accept;
 mod accept_order;
-mod handoffs;
+mod migrations;
 
 use crate::clock::Millis;
 use crate::cluster::waiting_room::WaitingRoom;
@@ -15,7 +15,7 @@ use crate::transport::Link;
 use crate::transport::SCRATCH_BYTES;
 use crate::worker::Worker;
 use accept::Accepting;
-use handoffs::Handoffs;
+use migrations::Migrations;
 use rustix::io::Errno;
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
@@ -32,7 +32,7 @@ const GRACE: Duration = Duration::from_millis(1_000);
 
 pub(crate) struct Reactor {
     accepting: Accepting,
-    handoffs: Handoffs,
+    migrations: Migrations,
     scratch: Vec<u8>,
     /// Nobody is late before this moment.
     excused_until: Millis,
@@ -62,16 +62,16 @@ pub(crate) trait Handler {
     fn happened(&self, key: Key, happened: Happened, scratch: &mut [u8], now: Millis);
 
     /// A request may be in the waiting room. `signalled`: another worker leaves it to others.
-    fn transfer_waits(&self, signalled: bool);
+    fn request_waits(&self, signalled: bool);
 
     /// What all workers share; `None` for a single process.
     fn room(&self) -> Option<&WaitingRoom>;
 
     /// Whether this worker takes over connections that others hand off.
-    fn admits_handoffs(&self) -> bool;
+    fn admits_connections(&self) -> bool;
 
     /// Takes over one of them. False if there is none, or it cannot be taken now.
-    fn take_handoff(&self, now: Millis) -> bool;
+    fn take_migrated(&self, now: Millis) -> bool;
 
     /// How long a poll may last at most, while the worker drains and has connections to hand off.
     fn drain_pause(&self) -> Option<Duration>;
@@ -107,7 +107,7 @@ impl Reactor {
     pub(crate) fn new(listeners: Vec<Listener>) -> Reactor {
         Reactor {
             accepting: Accepting::new(listeners),
-            handoffs: Handoffs::default(),
+            migrations: Migrations::default(),
             scratch: vec![0; SCRATCH_BYTES],
             excused_until: Millis::LONG_AGO,
             is_excusable: true,
@@ -118,7 +118,7 @@ impl Reactor {
     /// One turn: waits for events, for at most `timeout` (`None`: until a time-out is due), and handles them.
     pub(crate) fn poll(&mut self, handler: &impl Handler, timeout: Option<Duration>) {
         let worker = handler.worker();
-        let rest = shorter(self.accepting.end_rest(handler), self.handoffs.end_rest(handler));
+        let rest = shorter(self.accepting.end_rest(handler), self.migrations.end_rest(handler));
         let rest = if worker.is_draining() {
             shorter(rest, handler.drain_pause())
         } else {
@@ -175,9 +175,9 @@ impl Reactor {
     fn dispatch(&mut self, handler: &impl Handler, event: u64, happened: Happened, now: Millis) {
         match event {
             token::WAKE => handler.worker().poller.drain_waker(),
-            token::ROOM => handler.transfer_waits(false),
-            token::SIGNAL => handler.transfer_waits(true),
-            token::HANDOFF => self.handoffs.arrived(handler, now),
+            token::ROOM => handler.request_waits(false),
+            token::SIGNAL => handler.request_waits(true),
+            token::MIGRATION => self.migrations.arrived(handler, now),
             token::LAST_LISTENER..=token::LISTENER => {
                 self.accepting
                     .accept(handler, (token::LISTENER - event) as usize, happened.ended, now);

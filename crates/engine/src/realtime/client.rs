@@ -1,13 +1,13 @@
-//! One client that stays connected, shared by all that write to it: the app, publishers, and the reactor.
+//! One connected client, shared by the app, publishers and the reactor, which all write to it.
 //!
-//! Nothing here blocks. A write hands the kernel as much as it takes at once; the poller sends the rest. What a client
-//! may leave unsent is bounded, and so are its messages that wait for the app.
+//! Nothing here blocks. A write gives the kernel as much as it takes at once; the poller sends the rest. The unsent
+//! bytes of a client are bounded, and so are its messages that wait for the app.
 
+use super::backpressure::Backpressure;
 use super::carrier::Carrier;
 use super::clients::index;
 use super::encoder::Encoder;
-use super::ending::State;
-use super::flow::Flow;
+use super::ending::EndState;
 use super::inbox::{Event, Inbox};
 use super::keep_alive::KeepAlive;
 use super::outbox::Outbox;
@@ -17,7 +17,7 @@ use super::subscriptions::Subscriptions;
 use super::unfinished::MessageDue;
 use super::{Realtime, Scheduled};
 use crate::clock::Millis;
-use crate::config::fair_by::Party;
+use crate::config::fair_by::Flow;
 use crate::limits::budget::Budget;
 use crate::limits::holders::Owner;
 use crate::observe::excess::About;
@@ -37,24 +37,24 @@ pub enum Protocol {
     WebSocket,
     /// Server-sent events, in chunks or until the connection ends.
     EventStream {
-        /// Whether each event is a chunk (RFC 9112 §7.1).
+        /// Each event is a chunk (RFC 9112 §7.1).
         chunked: bool,
     },
     /// The body of a response that continues after the app has returned.
     Stream {
-        /// Whether each piece is a chunk.
+        /// Each piece is a chunk.
         chunked: bool,
     },
 }
 
-/// The events that an app wants to get; all others cost nothing.
+/// The events that an app wants; all others cost nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Events(pub u8);
 
 impl Events {
     /// Messages of the peer.
     pub const MESSAGE: Events = Events(1);
-    /// Everything was handed to the kernel.
+    /// The kernel has taken everything.
     pub const DRAINED: Events = Events(2);
 
     /// The union of both.
@@ -71,15 +71,15 @@ pub struct Client {
     pub(super) id: u64,
     pub(super) encoder: Encoder,
     pub(super) peer: Option<SocketAddr>,
-    /// Whom its events count for, if turns go by party.
-    pub(crate) party: Option<Party>,
+    /// The flow that its events count for, with fair scheduling by flow.
+    pub(crate) flow: Option<Flow>,
     pub(super) realtime: Weak<Realtime>,
     budget: OnceLock<Arc<Budget>>,
-    /// Its unsent bytes, incomplete messages and subscriptions count together with others of this owner.
+    /// The owner: unsent bytes, incomplete messages and subscriptions of all its clients count together.
     pub(super) owner: Owner,
     state: AtomicU8,
     wanted: AtomicU8,
-    pub(super) flow: Flow,
+    pub(super) backpressure: Backpressure,
     pub(super) keep_alive: KeepAlive,
     pub(super) message_due: MessageDue,
     /// Locked after the reader, if both are.
@@ -100,7 +100,7 @@ impl std::fmt::Debug for Client {
     }
 }
 
-/// What a client is made from.
+/// The parts that a client is made from.
 pub(super) struct Beginning {
     pub(super) key: Key,
     pub(super) protocol: Protocol,
@@ -108,7 +108,7 @@ pub(super) struct Beginning {
     pub(super) deflate_min_bytes: usize,
     pub(super) peer: Option<SocketAddr>,
     pub(super) owner: Owner,
-    pub(super) party: Option<Party>,
+    pub(super) flow: Option<Flow>,
     pub(super) transport: Link,
     pub(super) count: Count,
     pub(super) timeout: u32,
@@ -130,13 +130,13 @@ impl Client {
             id: next_id(),
             encoder: Encoder::new(beginning.protocol, beginning.deflate, beginning.deflate_min_bytes),
             peer: beginning.peer,
-            party: beginning.party,
+            flow: beginning.flow,
             realtime,
             budget: OnceLock::new(),
             owner: beginning.owner,
-            state: AtomicU8::new(State::Open as u8),
+            state: AtomicU8::new(EndState::Open as u8),
             wanted: AtomicU8::new(u8::MAX),
-            flow: Flow::default(),
+            backpressure: Backpressure::default(),
             keep_alive: KeepAlive::new(beginning.timeout, now),
             message_due: MessageDue::new(now),
             reader: Mutex::new(Reader::new(
@@ -161,13 +161,13 @@ impl Client {
         self.encoder.protocol()
     }
 
-    /// Its own budget: for its rank, if it is no stream of a session, and for its incomplete message.
+    /// Its own budget: for its rank, if it is no stream of HTTP/2, and for its incomplete message.
     pub(super) fn budget(&self, realtime: &Realtime) -> &Arc<Budget> {
         self.budget
             .get_or_init(|| realtime.budgets.budget_of(self.owner, self.key))
     }
 
-    /// Whether it is the rest of a response, whose end has to be told from a breach.
+    /// Returns true if it is the rest of a response, so that a complete end must differ from an early one.
     pub(crate) fn is_response(&self) -> bool {
         matches!(self.protocol(), Protocol::Stream { .. })
     }
@@ -176,19 +176,20 @@ impl Client {
         self.protocol() == Protocol::WebSocket
     }
 
-    /// Whether its connection was lent for it: the next request may come there, even now. Also after it was given back.
-    pub(super) fn is_lent(&self) -> bool {
-        self.is_response() && self.outbox.lock().carrier.as_ref().is_none_or(Carrier::is_lent)
+    /// Returns true if its connection is borrowed: the next request may arrive there, even now. Also true after the
+    /// connection was given back.
+    pub(super) fn is_in_wait(&self) -> bool {
+        self.is_response() && self.outbox.lock().carrier.as_ref().is_none_or(Carrier::is_shared)
     }
 
-    /// The rest of the response that the client continues.
+    /// Sets the rest of the response that the client continues.
     pub(crate) fn expect(&self, remainder: Remainder) {
         self.outbox.lock().remainder = remainder;
     }
 
-    /// Whether something that is written now may still arrive.
+    /// Returns true if bytes that are written now may still arrive.
     pub fn is_open(&self) -> bool {
-        self.state() == State::Open
+        self.state() == EndState::Open
     }
 
     /// Frames that the kernel has not completely taken; -1 if the client is not open.
@@ -200,7 +201,7 @@ impl Client {
         }
     }
 
-    /// Sets which events the app wants: all, until this is called.
+    /// Sets the events that the app wants: all, until this is called.
     pub fn want(&self, events: Events) {
         self.wanted.store(events.0, Relaxed);
     }
@@ -238,26 +239,26 @@ impl Client {
         }
     }
 
-    /// Announces that the client has another handler: the app gets this before any waiting event.
+    /// Announces that the client has another handler: the app gets this event before any waiting event.
     pub fn replaced(&self) {
         self.tell(Event::Replaced);
     }
 
-    pub(super) fn state(&self) -> State {
+    pub(super) fn state(&self) -> EndState {
         match self.state.load(SeqCst) {
-            0 => State::Open,
-            1 => State::Closing,
-            2 => State::Failed,
-            _ => State::Closed,
+            0 => EndState::Open,
+            1 => EndState::Closing,
+            2 => EndState::Failed,
+            _ => EndState::Closed,
         }
     }
 
-    /// Changes the state to `state`; false if the client was there or beyond already.
-    pub(super) fn advance(&self, state: State) -> bool {
+    /// Changes the state to `state`. Returns false if the client was in this or a later state already.
+    pub(super) fn advance(&self, state: EndState) -> bool {
         self.state.fetch_max(state as u8, SeqCst) < state as u8
     }
 
-    /// Tells the poller what to watch the socket for.
+    /// Tells the poller which events of the socket to watch for.
     pub(super) fn watch(&self, outbox: &mut Outbox) {
         let (Some(realtime), Some(transport)) = (self.realtime.upgrade(), &outbox.transport) else {
             return;
@@ -272,10 +273,10 @@ impl Client {
         }
     }
 
-    /// Whether events may be asked for, to be called with the outbox locked: whoever ends the client unwatches it with that
-    /// lock afterwards, and nobody would do so again.
+    /// Returns true if the socket may be watched; to be called with the outbox locked. The end of the client unwatches
+    /// the socket with this lock held; a later watch would stay.
     pub(super) fn may_watch(&self) -> bool {
-        self.state() != State::Closed
+        self.state() != EndState::Closed
     }
 
     pub(super) fn most_bytes(&self) -> usize {
@@ -302,7 +303,7 @@ impl Client {
             log.about_peer(
                 About::Client,
                 self.peer,
-                format_args!("closed {} ({why})", self.describe()),
+                format_args!("closed {}: {why}", self.describe()),
             );
         }
     }

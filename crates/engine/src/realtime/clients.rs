@@ -1,5 +1,5 @@
-//! The clients of an engine. A client's key is also its poller token. It carries a version, so an event for a client
-//! that is closed finds nothing.
+//! The clients of an engine. A client's key is also its poller token. It contains a version, so an event for a closed
+//! client finds nothing.
 
 use super::client::Client;
 use super::Realtime;
@@ -17,7 +17,7 @@ const CLIENT: u64 = 1 << 31;
 /// Minimum time between two checks of all clients.
 const STEP: Duration = Duration::from_millis(250);
 
-/// Whether a poller token belongs to a client.
+/// Returns true if a poller token belongs to a client.
 pub(crate) fn is_client(token: u64) -> bool {
     token & CLIENT != 0
 }
@@ -52,7 +52,7 @@ impl Clients {
         self.slots.lock().get(slot(token))?.clone()
     }
 
-    /// Gives a key back; false if that has happened already.
+    /// Gives a key back. Returns false if that has happened already.
     pub(super) fn release(&self, key: Key) -> bool {
         self.slots.lock().remove(slot(key)).is_some()
     }
@@ -67,7 +67,7 @@ impl Clients {
         self.due.fetch_min(deadline, SeqCst);
     }
 
-    /// Checks every client, if something is due; returns when to call it again.
+    /// Checks every client, if a deadline has passed; returns the time of the next check.
     pub(crate) fn tick(&self, realtime: &Realtime, now: Millis) -> Millis {
         let due = self.due.load(SeqCst);
         if due > now {

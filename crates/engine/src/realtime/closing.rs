@@ -1,9 +1,9 @@
-//! Ends a client: closed by either side, by a protocol violation, or because it takes nothing.
+//! Ends a client: closed by either side, because of a protocol violation, or because it takes nothing.
 
 use super::client::Client;
-use super::ending::{Ending, State};
+use super::ending::{EndState, Ending};
 use super::frames::Frame;
-use super::inbox::{Event, LastWord};
+use super::inbox::{Event, LastEvent};
 use super::outbox::Outbox;
 use super::turns::GOING_AWAY;
 use crate::http::own_chunks::UNFINISHED;
@@ -11,20 +11,20 @@ use crate::sync::MutexGuard;
 use crate::transport::LINGER;
 use std::time::Duration;
 
-/// How long the peer may take to answer the close frame.
+/// The time that the peer has to reply to the close frame.
 const CLOSE: Duration = Duration::from_millis(5_000);
 
 /// Close code for a client that may try again later (RFC 6455 §11.7, registered later).
 const TRY_AGAIN_LATER: u16 = 1013;
 
 impl Client {
-    /// Closes the connection after what is queued: with a close frame, or the last chunk. Later writes are refused.
+    /// Closes the connection after the queued frames: with a close frame, or the last chunk. Later writes are refused.
     pub fn close(&self, code: Option<u16>, reason: &str) {
         let outbox = self.outbox.lock();
         if self.is_open() && outbox.remainder.lacks_last_chunk() {
             return self.abort(outbox, UNFINISHED);
         }
-        if self.advance(State::Closing) {
+        if self.advance(EndState::Closing) {
             if outbox.remainder.is_short() {
                 self.tell_of_end(format_args!("its body is shorter than the announced content-length"));
             }
@@ -33,31 +33,32 @@ impl Client {
         }
     }
 
-    /// Nobody can write to it or close it any more. What was written is sent; the response is cut off, unless that is all.
+    /// Ends a client that nobody can write to or close any more. Queued bytes are sent; the response is cut off, unless
+    /// it is complete.
     pub fn abandon(&self) {
         let outbox = self.outbox.lock();
         if outbox.remainder.is_complete() {
             drop(outbox);
             return self.close(None, "");
         }
-        if self.advance(State::Closing) {
+        if self.advance(EndState::Closing) {
             self.tell_of_end(format_args!("the application has lost the stream without closing it"));
             self.send_last(outbox, Ending::Cutting, None, "");
         }
     }
 
-    /// Answers the peer's close frame or protocol violation.
-    pub(super) fn answer_last(&self, last_word: LastWord) {
-        match last_word {
-            LastWord::Close(code) => self.peer_closed(code),
-            LastWord::Failure(failure) => self.fail(self.outbox.lock(), failure.code, failure.reason),
+    /// Replies to the peer's close frame or protocol violation.
+    pub(super) fn answer_last(&self, last_event: LastEvent) {
+        match last_event {
+            LastEvent::Close(code) => self.peer_closed(code),
+            LastEvent::Failure(failure) => self.fail(self.outbox.lock(), failure.code, failure.reason),
         }
     }
 
-    /// The peer has sent a close frame.
+    /// Handles the peer's close frame.
     fn peer_closed(&self, code: Option<u16>) {
         let mut outbox = self.outbox.lock();
-        if self.advance(State::Closing) {
+        if self.advance(EndState::Closing) {
             return self.send_last(outbox, Ending::Answering, code, "");
         }
         if let Some(ending) = &mut outbox.ending {
@@ -69,21 +70,21 @@ impl Client {
         }
     }
 
-    /// The peer does not take what it is sent.
+    /// Ends a client that does not take the bytes sent to it.
     pub(super) fn fail_slow(&self, outbox: MutexGuard<'_, Outbox>) {
-        self.fail(outbox, TRY_AGAIN_LATER, "does not take what it is sent");
+        self.fail(outbox, TRY_AGAIN_LATER, "the client reads too slowly");
     }
 
-    /// The peer has violated the protocol: sends a close code, and discards what it still sends.
+    /// Ends a client that has violated the protocol: sends a close code, and discards further input.
     pub(super) fn fail(&self, mut outbox: MutexGuard<'_, Outbox>, code: u16, reason: &'static str) {
         if self.is_response() {
-            // Without what is dropped, a last chunk would pass for the end of the response.
+            // The dropped bytes are missing: a last chunk would announce a complete response.
             return self.abort(outbox, reason);
         }
-        if !self.advance(State::Failed) {
+        if !self.advance(EndState::Failed) {
             return;
         }
-        self.tell_of_end(format_args!("{code}: {reason}"));
+        self.tell_of_end(format_args!("{reason} (close code {code})"));
         // After a close frame nothing may follow, and the frame itself must still be sent.
         if outbox.ending.is_none() {
             outbox.frames.forget_whole_frames();
@@ -96,14 +97,14 @@ impl Client {
     fn send_last(&self, mut outbox: MutexGuard<'_, Outbox>, ending: Ending, code: Option<u16>, reason: &str) {
         outbox.end(ending, self.protocol(), code, reason);
         self.flush_locked(outbox);
-        // What the peer still sends does not go to the app, so reading need not wait for the app.
+        // Further input does not go to the app, so reading need not wait for the app.
         if let Some(realtime) = self.realtime.upgrade() {
             self.resume(&realtime);
         }
     }
 
-    /// The state of an end with a last frame. The peer has the `usual` time to answer it, or longer if it has not taken
-    /// earlier frames: when the kernel has the last one, its buffer is still full of them.
+    /// The state of an end with a last frame. The peer has the `usual` time to reply to it, or longer if it has not
+    /// taken earlier frames: when the kernel has the last one, its buffer is still full of them.
     fn sending(&self, outbox: &Outbox, usual: Duration) -> Ending {
         let patience = match self.realtime.upgrade() {
             Some(realtime) if outbox.writes => realtime.worker.write_timeout().max(usual),
@@ -112,13 +113,13 @@ impl Client {
         Ending::Sending { patience }
     }
 
-    /// The server ends before the app has closed the client: sends the last frame, as far as the kernel takes it at once.
-    /// A response that is cut gets none.
+    /// Sends the last frame, as far as the kernel takes it at once, because the server ends before the app has closed
+    /// the client. A response that is cut off gets no last frame.
     pub(super) fn say_goodbye(&self) {
         let mut outbox = self.outbox.lock();
         outbox.send_now();
         let lost = outbox.frames.bytes();
-        if !self.is_response() && self.advance(State::Closing) {
+        if !self.is_response() && self.advance(EndState::Closing) {
             outbox.frames.forget_whole_frames();
             let last = outbox.last_frame(self.protocol(), Some(GOING_AWAY), "");
             outbox.frames.push(Frame::Own(last));
@@ -130,8 +131,7 @@ impl Client {
         }
     }
 
-    /// Resets the connection without a last frame, so that the kernel does not keep, for minutes, data that the peer
-    /// does not read.
+    /// Resets the connection without a last frame, so that the kernel does not keep unread data for minutes.
     pub(super) fn abort(&self, outbox: MutexGuard<'_, Outbox>, why: &str) {
         drop(outbox);
         self.tell_of_end(format_args!("{why}"));

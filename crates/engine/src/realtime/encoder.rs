@@ -1,4 +1,4 @@
-//! The encoder of a client: makes frames of messages, in the client's protocol.
+//! The encoder of a client: turns messages into frames, in the client's protocol.
 
 use super::client::Protocol;
 use super::encoding;
@@ -13,24 +13,24 @@ pub(super) struct Encoder {
     deflate: Option<Deflate>,
     /// Smaller messages are not compressed.
     deflate_min_bytes: usize,
-    /// Made when first needed, if the context is kept between messages. Locked before the outbox, until what was
-    /// compressed is queued.
+    /// Made when first needed, if the context is kept between messages. Locked before the outbox, until the compressed
+    /// message is queued.
     deflater: Mutex<Option<Box<Deflater>>>,
 }
 
 /// A message as a frame.
 pub(super) struct Encoded<'a> {
     pub(super) frame: Frame,
-    /// The compression that later messages refer to.
+    /// The compressor that later messages refer to.
     pub(super) context: Context<'a>,
 }
 
-/// The compressor for messages that refer to earlier ones, if a message was compressed with it. It is kept until the
-/// message is queued, or forgotten if the message is not.
+/// The compressor for messages that refer to earlier ones, if it has compressed a message. It is kept until the message
+/// is queued, or dropped if the message is not queued.
 pub(super) struct Context<'a>(Option<MutexGuard<'a, Option<Box<Deflater>>>>);
 
 impl Context<'_> {
-    /// The message was not sent: the next one must not refer to it.
+    /// Drops the context, because the message was not sent and the next one must not refer to it.
     pub(super) fn forget(self) {
         if let Some(mut deflater) = self.0 {
             *deflater = None;
@@ -39,7 +39,7 @@ impl Context<'_> {
 }
 
 impl Encoded<'_> {
-    /// A frame that was not compressed, or by itself.
+    /// A frame that was not compressed, or without earlier messages.
     fn alone(frame: Frame) -> Self {
         Encoded {
             frame,
@@ -62,7 +62,7 @@ impl Encoder {
         self.protocol
     }
 
-    /// A message of the app: a text or binary frame, an event without a name, or a piece of a stream.
+    /// Encodes a message of the app: a text or binary frame, an event without a name, or a piece of a stream.
     pub(super) fn message(&self, data: &[u8], text: bool) -> Encoded<'_> {
         match self.protocol {
             Protocol::WebSocket => self.web_socket_message(data, text),
@@ -71,7 +71,7 @@ impl Encoder {
         }
     }
 
-    /// While another thread compresses, messages are sent as they are (RFC 7692 §6).
+    /// While another thread compresses, messages are sent uncompressed (RFC 7692 §6).
     fn web_socket_message(&self, data: &[u8], text: bool) -> Encoded<'_> {
         let opcode = encoding::opcode(data, text);
         let Some(deflate) = self.deflate_for(data) else {
@@ -90,7 +90,7 @@ impl Encoder {
         }
     }
 
-    /// A message of a channel, in a form that clients share if they can.
+    /// Encodes a message of a channel, in a form that clients share if they can.
     pub(super) fn published(&self, publication: &Arc<Publication>, delivery: Delivery) -> Encoded<'_> {
         let message = &publication.message;
         let frame = match self.protocol {
@@ -109,7 +109,7 @@ impl Encoder {
         Encoded::alone(frame)
     }
 
-    /// The compression for a message that is worth it.
+    /// The compression for a message that is large enough.
     fn deflate_for(&self, data: &[u8]) -> Option<Deflate> {
         self.deflate.filter(|_| data.len() >= self.deflate_min_bytes)
     }

@@ -22,10 +22,10 @@ const _: () = assert!(NARROW_BINARY < ENCODINGS);
 /// The window of messages that are compressed once for all clients (RFC 7692 §7.1.2.1).
 const USUAL_BITS: u8 = 15;
 
-/// The same for all clients that have negotiated a smaller window: this one is no larger than any of theirs.
+/// The same for all clients that have negotiated a smaller window: no client's window is smaller than this one.
 const NARROW_BITS: u8 = 9;
 
-/// The window for messages to a client that has negotiated one of `2^bits` bytes.
+/// The window for messages to a client that has negotiated a window of `2^bits` bytes.
 fn window(bits: u8) -> u8 {
     if bits < USUAL_BITS {
         NARROW_BITS
@@ -49,7 +49,7 @@ pub(super) fn plain(opcode: Opcode, data: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// Compresses a message by itself: reading it needs no earlier message.
+/// Compresses a message alone: reading it needs no earlier message.
 pub(super) fn deflated(opcode: Opcode, data: &[u8], bits: u8) -> Vec<u8> {
     thread_local! {
         static DEFLATERS: RefCell<[Option<Deflater>; 2]> = const { RefCell::new([None, None]) };
@@ -75,12 +75,12 @@ fn compress(deflater: &mut Deflater, opcode: Opcode, data: &[u8], keep_context: 
     bytes
 }
 
-/// Whether a client can read messages that are compressed once for all.
+/// Returns true if a client can read messages that are compressed once for all clients.
 pub(super) fn can_share(deflate: Deflate) -> bool {
     deflate.server_no_context
 }
 
-/// A message for all clients with such a window; `None`: it is not compressed.
+/// Encodes a message for all clients with such a window; `None`: not compressed.
 pub(super) fn shared_message(publication: &Publication, text: bool, bits: Option<u8>) -> Arc<WireForm> {
     let bits = bits.map(window);
     let index = match (text, bits) {

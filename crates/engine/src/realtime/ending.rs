@@ -1,17 +1,19 @@
-//! How a client ends: closed by either side, by a protocol violation, by silence, or because it takes nothing.
+//! The end of a client: closed by either side, or because of a protocol violation, of silence, or because it takes
+//! nothing.
 //!
 //! ```text
 //!   Open ──close──▶ Closing ──the peer's close frame──▶ Closed
 //!     ├────fault──▶ Failed ───the peer hangs up───────────▲
-//!     └── error, end of input, silence, time-out ─────────┘
+//!     └── error, end of input, silence, timeout ──────────┘
 //! ```
-//! A deadline runs only once the kernel has everything; until then the minimum rate bounds the end, as any other write. It
-//! bounds the kernel's queue, too: a peer that still takes bytes from there is waited for. A socket that is closed before
-//! answers what the peer sends with a reset, which takes away what is left of the queue.
+//! A deadline runs only once the kernel has everything; until then the minimum rate bounds the end, as for any other
+//! write. The rate bounds the kernel's queue, too: the server waits for a peer that still takes bytes from there. A
+//! socket that is closed earlier replies to further bytes of the peer with a reset, which discards the rest of the
+//! queue.
 //!
-//! The end of input ends nothing while the peer's own last word waits for its answer: browsers end their half of a stream
-//! of HTTP/2 with their close frame. The last frame is sent, then the server's half of the connection is closed. What the
-//! peer still sends is discarded for a while, so that no reset overtakes the last frame (RFC 6455 §7.1.1).
+//! The end of input ends nothing while the peer's close frame or violation has no reply yet: browsers end their half of
+//! an HTTP/2 stream with their close frame. The last frame is sent, then the server's half of the connection is closed.
+//! Further input is discarded for a while, so that no reset overtakes the last frame (RFC 6455 §7.1.1).
 
 use crate::clock::Millis;
 use crate::limits::meter::{Meter, Rate};
@@ -20,16 +22,16 @@ use std::time::Duration;
 /// The state of a client; changes in this order only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
-pub(super) enum State {
+pub(super) enum EndState {
     Open,
-    /// The server's close frame is being sent, and the peer's is awaited.
+    /// The server's close frame is being sent, and the server waits for the peer's.
     Closing,
-    /// The last frame is being sent after a failure; what the peer still sends is discarded.
+    /// The last frame is being sent after a failure; further input is discarded.
     Failed,
     Closed,
 }
 
-/// An end that has begun. An arrow without a name: the kernel has everything.
+/// An end that has begun. An arrow without a name means that the kernel has everything.
 ///
 /// ```text
 ///   close, fault ───────────▶ Sending ─────────────────────▶ Waiting ──deadline──▶ over
@@ -37,7 +39,7 @@ pub(super) enum State {
 ///                              │ │ └────────── fault ─────────┘ │
 ///                              │ └─ the peer's close frame ─┐ ┌─┘
 ///   the peer's close frame ────┼──────────────────────────▶ Answering ───────────▶ over
-///                              └─ a lent connection ──────▶ Complete ────────────▶ over; given back
+///                              └─ a borrowed connection ──▶ Complete ────────────▶ over; given back
 ///   abandoned ──────────────▶ Cutting ───────────────────────────────────────────▶ over; cut off
 /// ```
 #[derive(Debug)]
@@ -47,11 +49,11 @@ pub(super) enum Ending {
         /// Time for the peer once the kernel has everything.
         patience: Duration,
     },
-    /// The kernel has everything, and the peer has time to take it, to answer or to hang up.
+    /// The kernel has everything, and the peer has time to take it, to reply or to hang up.
     Waiting(Wait),
-    /// The last frame is queued, and the peer has sent its own: nothing is waited for afterwards.
+    /// The last frame is queued, and the peer has sent its own: the end follows immediately.
     Answering,
-    /// The rest of a response that is not complete is queued; no last frame follows.
+    /// The rest of an incomplete response is queued; no last frame follows.
     Cutting,
     /// A response is complete and with the kernel, so that another request may follow.
     Complete,
@@ -61,18 +63,18 @@ pub(super) enum Ending {
 #[derive(Debug)]
 pub(super) struct Wait {
     patience: Duration,
-    /// Nothing is waited for after this. If the peer takes bytes of the kernel's queue meanwhile, the deadline moves.
+    /// The wait ends at this time. If the peer takes bytes of the kernel's queue meanwhile, the deadline moves.
     deadline: Millis,
-    /// Length of the kernel's queue when it was last looked at.
+    /// Length of the kernel's queue at the last check.
     queued: usize,
-    /// Measures how fast the peer takes it.
+    /// Measures how fast the peer takes the queue.
     meter: Meter,
     /// The server's half of the connection is closed.
     pub(super) is_shut: bool,
 }
 
 impl Ending {
-    /// The time-out of the end; [`Millis::NEVER`] until the kernel has everything.
+    /// The timeout of the end; [`Millis::NEVER`] until the kernel has everything.
     pub(super) fn deadline(&self) -> Millis {
         match self {
             Ending::Waiting(wait) => wait.deadline,
@@ -80,7 +82,7 @@ impl Ending {
         }
     }
 
-    /// The peer has sent its close frame.
+    /// Notes the peer's close frame.
     pub(super) fn hear_close(&mut self) {
         if let Ending::Sending { .. } | Ending::Waiting(_) = self {
             *self = Ending::Answering;
@@ -89,7 +91,7 @@ impl Ending {
 }
 
 impl Wait {
-    /// The kernel has everything, of which the peer has not acknowledged `queued` bytes.
+    /// Begins when the kernel has everything; the peer has not acknowledged `queued` bytes of it.
     pub(super) fn begin(patience: Duration, queued: usize, now: Millis) -> Wait {
         Wait {
             patience,
@@ -104,8 +106,8 @@ impl Wait {
         self.deadline
     }
 
-    /// At the deadline: true if the peer gets more time, because it has taken bytes of the kernel's queue, of which
-    /// `queued` are left.
+    /// Called at the deadline. Returns true if the peer gets more time, because it has taken bytes of the kernel's
+    /// queue. `queued`: bytes that are left in the queue.
     pub(super) fn goes_on(&mut self, queued: usize, rate: Rate, now: Millis) -> bool {
         let before = std::mem::replace(&mut self.queued, queued);
         self.meter.moved(before.saturating_sub(queued) as u64, now, rate);

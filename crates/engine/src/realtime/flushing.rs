@@ -1,8 +1,8 @@
-//! Gives the kernel what waits for a client, and does what follows: others give way for its memory, the app hears that
-//! everything is sent, or the client has ended.
+//! Gives waiting bytes of a client to the kernel, and handles the consequences: other clients give way for its memory,
+//! the app is told that everything is sent, or the client has ended.
 
 use super::client::{Client, Events};
-use super::ending::State;
+use super::ending::EndState;
 use super::frames::{Flushed, Frame};
 use super::inbox::Event;
 use super::outbox::{AllSent, Outbox};
@@ -25,7 +25,7 @@ impl Client {
         self.flush_or_count(outbox);
     }
 
-    /// Something was queued: gives it to the kernel, or counts it if the peer is waited for already.
+    /// Gives queued frames to the kernel, or only counts them if earlier frames wait for the socket already.
     pub(super) fn flush_or_count(&self, mut outbox: MutexGuard<'_, Outbox>) {
         if !outbox.writes {
             return self.flush_locked(outbox);
@@ -37,7 +37,7 @@ impl Client {
         }
     }
 
-    /// Gives the kernel what it takes, and handles the result.
+    /// Gives the kernel as much as it takes, and handles the result.
     pub(super) fn flush_locked(&self, mut outbox: MutexGuard<'_, Outbox>) {
         let rate = || Some(self.realtime.upgrade()?.worker.config.write_rate());
         match outbox.flush(rate) {
@@ -69,7 +69,8 @@ impl Client {
         }
     }
 
-    /// Counts what waits for the peer. True if a client has to give way for it, once the outbox is unlocked.
+    /// Counts the bytes that wait for the peer. Returns true if a client has to give way for them, once the outbox is
+    /// unlocked.
     fn count_waiting(&self, outbox: &mut Outbox) -> bool {
         let (Some(realtime), Some(transport)) = (self.realtime.upgrade(), &outbox.transport) else {
             return false;
@@ -90,9 +91,9 @@ impl Client {
         }
     }
 
-    /// The kernel has everything. True if the client has ended with that.
+    /// Called once the kernel has everything. Returns true if that ends the client.
     fn is_over_once_sent(&self, outbox: &mut Outbox) -> bool {
-        let awaits_answer = self.is_web_socket() && self.state() == State::Closing;
+        let awaits_answer = self.is_web_socket() && self.state() == EndState::Closing;
         match outbox.all_sent(self.protocol(), awaits_answer) {
             AllSent::Open => false,
             AllSent::Over => true,
@@ -105,14 +106,14 @@ impl Client {
         }
     }
 
-    /// The connection is gone, or ends now; the app gets [`Event::Close`].
+    /// Ends a client with a connection that is gone, or has to end now; the app gets [`Event::Close`].
     pub(crate) fn end(&self) {
         if self.end_now() {
             self.tell(Event::Close);
         }
     }
 
-    /// Ends the connection, even if others have the socket, too. False if that has happened before.
+    /// Ends the connection, even if other processes have the socket, too. Returns false if that has happened before.
     pub(super) fn end_now(&self) -> bool {
         let is_cut = self.is_response() && {
             let outbox = self.outbox.lock();
@@ -125,13 +126,13 @@ impl Client {
     }
 
     pub(super) fn end_by(&self, how: impl FnOnce(&dyn Transport)) -> bool {
-        if !self.advance(State::Closed) {
+        if !self.advance(EndState::Closed) {
             return false;
         }
         let mut outbox = self.outbox.lock();
-        if let Some(lender) = outbox.take_lender() {
+        if let Some(owner) = outbox.take_owner() {
             drop(outbox);
-            lender.take_back();
+            owner.take_back();
             return true;
         }
         outbox.frames.clear();

@@ -1,13 +1,13 @@
-//! The frames that a client has not taken yet, in order. Frames for many clients are shared, and all that wait are sent
-//! in as few system calls as possible.
+//! The frames that a client has not taken yet, in order. Frames for many clients are shared, and all waiting frames are
+//! sent in as few system calls as possible.
 //!
-//! Memory is counted only while a client is waited for: its own frames for itself; shared ones once, by the first client
-//! that is waited for. Shared frames nevertheless belong to the share of each client that decides which one gives way.
+//! Memory is counted only while the server waits for a client: its own frames for this client; shared frames once, for
+//! the first such client. Shared frames also count in the share of each client, which decides which client gives way.
 
 use crate::clock::Millis;
 use crate::limits::budget::{Budget, Kind, Share};
 use crate::pubsub::WireForm;
-use crate::spool::{Charge, Pace, Slowness, Spool};
+use crate::spool::{Charge, ReadRate, Slowness, Spool};
 use crate::transport::Transport;
 use rustix::io::{self, Errno};
 use std::collections::VecDeque;
@@ -23,7 +23,7 @@ const TURN_BYTES: usize = 1024 * 1024;
 /// The capacity that an empty queue keeps.
 const SPARE_PLACES: usize = 8;
 
-/// What a frame takes beside its bytes, about.
+/// Approximate memory of a frame, without its bytes.
 const FRAME_BYTES: usize = 64;
 
 /// Memory is counted in steps of this size, rounded down.
@@ -44,7 +44,7 @@ impl Frame {
         }
     }
 
-    /// Memory that it takes for this client alone.
+    /// Memory that the frame takes for this client alone.
     fn own_memory(&self) -> usize {
         match self {
             Frame::Own(bytes) => FRAME_BYTES + bytes.capacity(),
@@ -60,12 +60,12 @@ impl Frame {
     }
 }
 
-/// How a flush ended.
+/// The result of a flush.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Flushed {
     /// The kernel has everything.
     Everything,
-    /// The socket is full, or it is the turn of others.
+    /// The socket is full, or the turn is over.
     Part,
 }
 
@@ -76,17 +76,17 @@ pub(crate) struct Frames {
     sent: usize,
     /// Unsent bytes.
     bytes: usize,
-    /// Whether the transport has taken something that the kernel does not have.
+    /// The transport has taken bytes that the kernel does not have.
     has_rest: bool,
     /// Memory of all frames: for this client alone, and shared with others.
     own: usize,
     shared: usize,
-    /// The last frames, of which the shared ones may not be counted yet.
+    /// Number of frames at the end that are new: the shared ones among them may not be counted yet.
     uncounted: usize,
     held: Option<Held>,
-    /// Bytes that the transport has taken since the client was last waited for.
+    /// Bytes that the transport has taken since the client was last behind.
     progress: u64,
-    pace: Pace,
+    read_rate: ReadRate,
 }
 
 /// Memory that is counted.
@@ -94,7 +94,7 @@ pub(crate) struct Frames {
 struct Held {
     /// In the total of all responses.
     own: Charge,
-    /// Own and shared memory, in the budget of the session or of the client.
+    /// Own and shared memory, in the budget of the HTTP/2 connection or of the client.
     share: Share,
 }
 
@@ -128,7 +128,7 @@ impl Frames {
         self.shared += frame.shared_memory();
     }
 
-    /// The client is waited for: counts what waits. True if that is more than before.
+    /// Counts the waiting frames of a client that is behind. Returns true if they are more than before.
     pub(crate) fn count(&mut self, spool: &Arc<Spool>, budget: impl FnOnce() -> Arc<Budget>) -> bool {
         if self.frames.is_empty() {
             self.held = None;
@@ -161,13 +161,13 @@ impl Frames {
         }
     }
 
-    /// How slow the client is; `None` if it takes everything at once.
+    /// Slowness of the client; `None` if it takes everything at once.
     pub(crate) fn slowness(&self, now: Millis) -> Option<Slowness> {
         self.held.as_ref()?;
-        self.pace.slowness(now, self.progress, self.bytes as u64)
+        self.read_rate.slowness(now, self.progress, self.bytes as u64)
     }
 
-    /// Puts a frame before all others, of which nothing may have been sent.
+    /// Puts a frame before all others, none of which may have been begun.
     pub(crate) fn push_first(&mut self, frame: Frame) {
         let length = frame.bytes().len();
         if length > 0 {
@@ -178,7 +178,7 @@ impl Frames {
         }
     }
 
-    /// Drops every frame of which nothing was sent; one that was begun must be completed.
+    /// Drops every frame that was not begun; a begun frame must be completed.
     pub(crate) fn forget_whole_frames(&mut self) {
         self.frames.truncate(usize::from(self.sent > 0));
         let sum = |of: fn(&Frame) -> usize| self.frames.iter().map(of).sum::<usize>();
@@ -190,13 +190,13 @@ impl Frames {
         *self = Frames::default();
     }
 
-    /// Gives the kernel what it takes without blocking. Adds the number of bytes it took to `taken`.
+    /// Gives the kernel as much as it takes without blocking. Adds the number of bytes to `taken`.
     pub(crate) fn flush(&mut self, transport: &dyn Transport, taken: &mut usize) -> io::Result<Flushed> {
         let flushed = self.flush_frames(transport, taken)?;
         if flushed == Flushed::Part {
-            self.pace.note_full(Millis::now(), self.progress);
+            self.read_rate.note_full(Millis::now(), self.progress);
         } else if self.held.take().is_some() || self.progress > 0 {
-            (self.progress, self.pace) = (0, Pace::default());
+            (self.progress, self.read_rate) = (0, ReadRate::default());
         }
         Ok(flushed)
     }

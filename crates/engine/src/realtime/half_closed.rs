@@ -1,4 +1,5 @@
-//! Peers that have ended their half of the connection: after their last word, or after a request whose response goes on.
+//! Peers that have ended their half of the connection: after their close frame or a violation, or after a request with a
+//! response that continues.
 
 use super::client::{Client, Protocol};
 use super::encoding;
@@ -11,11 +12,11 @@ use rustix::net::sockopt;
 use std::mem::take;
 use std::time::Duration;
 
-/// How often the kernel asks a peer that has ended its half whether it is still there: as long as a system remembers a
-/// socket that was closed, by default.
+/// The interval at which the kernel probes a peer that has ended its half: by default, a system remembers a closed
+/// socket for this long.
 const KEEPALIVE: Duration = Duration::from_secs(60);
 
-/// Whether the connection was reset, even behind bytes that were not received.
+/// Returns true if the connection was reset, even behind bytes that were not received.
 fn is_gone(transport: &Link) -> bool {
     let mut polled = [PollFd::new(transport, PollFlags::empty())];
     let ended = PollFlags::HUP | PollFlags::ERR;
@@ -23,7 +24,7 @@ fn is_gone(transport: &Link) -> bool {
 }
 
 impl Client {
-    /// The end of the input was read. The peer may wait for the rest of what it gets; until that is sent, nothing is read.
+    /// Handles the end of the input. The peer may wait for the rest of its bytes; until they are sent, nothing is read.
     pub(super) fn end_when_answered(&self, transport: &Link) {
         let mut outbox = self.outbox.lock();
         if outbox.ending.is_some() && outbox.frames.is_empty() {
@@ -36,7 +37,7 @@ impl Client {
         self.probe(outbox, transport);
     }
 
-    /// Looks for the end of the peer without receiving anything: what it sends is its next request.
+    /// Checks for the end of the peer without receiving anything, because received bytes are its next request.
     pub(super) fn look_for_end(&self, transport: &Link) {
         let received = transport.has_received();
         if matches!(received, Err(Errno::AGAIN | Errno::INTR)) {
@@ -55,9 +56,9 @@ impl Client {
         }
     }
 
-    /// Finds out whether a peer that has ended its half still receives: one that has closed its socket answers the next
-    /// bytes with a reset. An event stream takes a comment for that. What the app sends on another stream is for the app to
-    /// decide, so the kernel asks for it: a socket is forgotten some time after it was closed.
+    /// Finds out if a peer that has ended its half still receives: a closed socket replies to the next bytes with a
+    /// reset. An event stream gets a comment for that. In another stream, the app decides which bytes are sent, so the
+    /// kernel probes the peer: the peer's system forgets a socket some time after it was closed.
     fn probe(&self, outbox: MutexGuard<'_, Outbox>, transport: &Link) {
         match self.protocol() {
             Protocol::EventStream { chunked } if self.is_open() => {

@@ -1,5 +1,5 @@
 //! The events of a client, in order, until a thread of the app runs them. The events of one client run one at a time.
-//! After each, the client goes to the end of the ready queue, so that one with many events gets no more turns than
+//! After each, the client goes to the end of the ready queue, so that a client with many events gets no more turns than
 //! others.
 
 use crate::pubsub::Publication;
@@ -7,21 +7,21 @@ use fairlead_wire::websocket::Failure;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// What an app is told about a client.
+/// An event that an app gets about a client.
 #[derive(Debug)]
 pub enum Event {
     /// The response to the handshake was sent or queued. Always the first event.
     Open,
     /// A complete message has arrived.
     Message {
-        /// Whether it is text; text is valid UTF-8.
+        /// The message is text; text is valid UTF-8.
         text: bool,
         /// The bytes.
         data: Vec<u8>,
     },
     /// A message was published on a channel that the client has subscribed to with this id.
     Published(u64, Arc<Publication>),
-    /// Everything that was written is with the kernel.
+    /// The kernel has everything that was written.
     Drained,
     /// The client has another handler.
     Replaced,
@@ -39,7 +39,7 @@ impl Event {
         }
     }
 
-    /// The memory of an event whose size the peer determines; 0 for others.
+    /// The memory of an event with a size that the peer determines; 0 for others.
     pub(super) fn own_bytes(&self) -> usize {
         match self {
             Event::Message { data, .. } => size_of::<Event>() + data.capacity(),
@@ -48,7 +48,7 @@ impl Event {
     }
 }
 
-/// What still fits into an inbox.
+/// The room that is left in an inbox.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Room {
     pub(super) bytes: usize,
@@ -60,7 +60,7 @@ impl Room {
         self.bytes == 0 || self.events == 0
     }
 
-    /// What is left after a message.
+    /// The room that is left after a message.
     pub(super) fn less(self, message: &Event) -> Room {
         Room {
             bytes: self.bytes.saturating_sub(message.own_bytes()),
@@ -69,12 +69,12 @@ impl Room {
     }
 }
 
-/// What ends the peer's side of a connection.
+/// The reason for the end of the peer's side of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum LastWord {
+pub(crate) enum LastEvent {
     /// Its close frame, with this code.
     Close(Option<u16>),
-    /// Something that breaks the protocol.
+    /// A violation of the protocol.
     Failure(Failure),
 }
 
@@ -88,18 +88,18 @@ const SPARE_PLACES: usize = 8;
 pub(crate) struct Inbox {
     events: VecDeque<Event>,
     bytes: usize,
-    /// Whether the client is in the ready queue, or an event of it runs.
+    /// The client is in the ready queue, or one of its events runs.
     scheduled: bool,
-    /// Whether the first event was added, whether the last one was, and whether the shutdown was announced.
+    /// The first event was added; the last one was added; the shutdown was announced.
     opened: bool,
     closed: bool,
     dismissed: bool,
-    /// The peer's last word, and how many earlier events have not been taken.
-    last_word: Option<(usize, LastWord)>,
+    /// The peer's last word, and the number of earlier events that have not been taken.
+    last_event: Option<(usize, LastEvent)>,
 }
 
 impl Inbox {
-    /// Adds an event; true if the client has to be put into the ready queue.
+    /// Adds an event. Returns true if the client has to be put into the ready queue.
     pub(crate) fn push(&mut self, event: Event) -> bool {
         self.opened |= matches!(event, Event::Open);
         // The server may end before the client has begun; the shutdown is then announced afterwards.
@@ -114,7 +114,7 @@ impl Inbox {
             Event::Drained if self.events.iter().any(|waiting| matches!(waiting, Event::Drained)) => {}
             Event::Replaced => {
                 self.events.push_front(event);
-                if let Some((before, _)) = &mut self.last_word {
+                if let Some((before, _)) = &mut self.last_event {
                     *before += 1;
                 }
             }
@@ -123,7 +123,7 @@ impl Inbox {
         !std::mem::replace(&mut self.scheduled, true)
     }
 
-    /// What still fits, if `most_bytes` may wait. Reading stops when nothing does.
+    /// The room that is left, if `most_bytes` may wait. Reading stops when nothing more fits.
     pub(super) fn room(&self, most_bytes: usize) -> Room {
         Room {
             bytes: most_bytes.saturating_sub(self.bytes),
@@ -135,7 +135,7 @@ impl Inbox {
         !self.room(most_bytes).is_empty()
     }
 
-    /// Whether a published message fits, if so many messages and bytes may wait.
+    /// Returns true if a published message fits, if this many messages and bytes may wait.
     pub(super) fn takes_published(&self, most_messages: usize, most_bytes: usize) -> bool {
         self.events.len() < most_messages && self.bytes < most_bytes
     }
@@ -144,44 +144,44 @@ impl Inbox {
         self.events.is_empty()
     }
 
-    /// Whether the last event was added.
+    /// Returns true if the last event was added.
     pub(super) fn is_closed(&self) -> bool {
         self.closed
     }
 
-    /// Drops all events; returns their size, as [`Event::own_bytes`].
+    /// Drops all events; returns their size, as in [`Event::own_bytes`].
     pub(super) fn clear(&mut self) -> usize {
         self.bytes = 0;
         self.events.drain(..).map(|event| event.own_bytes()).sum()
     }
 
-    /// Takes the next event; called by the thread that has the client's turn.
+    /// Takes the next event; called by the thread that runs the client's turn.
     pub(crate) fn take(&mut self) -> Option<Event> {
         let event = self.events.pop_front()?;
         self.bytes -= event.bytes();
-        if let Some((before, _)) = &mut self.last_word {
+        if let Some((before, _)) = &mut self.last_event {
             *before = before.saturating_sub(1);
         }
         Some(event)
     }
 
-    /// Keeps the peer's last word until all earlier messages have run, so that it is answered after the answers to
-    /// those. False if there is nothing to wait for.
-    pub(crate) fn put_off(&mut self, last_word: LastWord) -> bool {
+    /// Keeps the peer's last word until all earlier messages have run, so that the reply to it follows the app's
+    /// replies to those messages. Returns false if there is nothing to wait for.
+    pub(crate) fn put_off(&mut self, last_event: LastEvent) -> bool {
         if self.scheduled {
-            self.last_word.get_or_insert((self.events.len(), last_word));
+            self.last_event.get_or_insert((self.events.len(), last_event));
         }
         self.scheduled
     }
 
-    /// The last word that was put off, once all earlier events were taken. Must be called with [`Inbox::end_turn`]
-    /// under one lock, so that no last word is put off in between.
-    pub(crate) fn take_last_word(&mut self) -> Option<LastWord> {
-        let (_, last_word) = self.last_word.take_if(|(before, _)| *before == 0)?;
-        Some(last_word)
+    /// Returns the last word that was put off, once all earlier events were taken. Must be called with
+    /// [`Inbox::end_turn`] under one lock, so that no last word is put off in between.
+    pub(crate) fn take_last_word(&mut self) -> Option<LastEvent> {
+        let (_, last_event) = self.last_event.take_if(|(before, _)| *before == 0)?;
+        Some(last_event)
     }
 
-    /// Ends a turn; true if there are more events, and the client has to be put into the ready queue again.
+    /// Ends a turn. Returns true if there are more events, and the client has to be put into the ready queue again.
     pub(crate) fn end_turn(&mut self) -> bool {
         self.scheduled = !self.events.is_empty();
         if !self.scheduled && self.events.capacity() > SPARE_PLACES {
@@ -251,12 +251,12 @@ mod tests {
     #[test]
     fn a_last_word_waits_only_for_the_events_before_it() {
         let mut inbox = Inbox::default();
-        let fault = LastWord::Failure(Failure::UNMASKED);
+        let fault = LastEvent::Failure(Failure::UNMASKED);
         assert!(!inbox.put_off(fault), "there is nothing to wait for");
         inbox.push(message(1));
         inbox.push(message(2));
         assert!(inbox.put_off(fault));
-        assert!(inbox.put_off(LastWord::Close(None)), "a second one does not count");
+        assert!(inbox.put_off(LastEvent::Close(None)), "a second one does not count");
         inbox.push(message(3));
         inbox.push(Event::Replaced);
         for _ in 0..2 {

@@ -1,11 +1,11 @@
-//! What all clients of an engine have sent and the app has not processed yet: its limit, and which clients are read
-//! again without an event of the poller.
+//! The bytes that all clients of an engine have sent and the app has not processed yet: their limit, and the clients
+//! that are read again without an event of the poller.
 //!
 //! ```text
 //!            own inbox full                        an event of it has run
 //!   read ────────────────────▶ paused ─────────────────────────────────────────┐
 //!    ▲ │     all inboxes full                there is room, longest wait first ▼
-//!    │ ├────────────────────▶ paused, waiting in line ─────────────────────▶ resumed
+//!    │ ├────────────────────▶ paused, in the queue ────────────────────────▶ resumed
 //!    │ └─ turn over ─▶ behind ◀── bytes were read and not decoded ─────────────┤
 //!    └────────────────────┴───────────── the poller reports more to read ──────┘
 //! ```
@@ -50,7 +50,7 @@ impl ClientQueue {
 /// See the head of this file.
 pub(crate) struct Intake {
     most_bytes: usize,
-    /// Bytes of the messages in all inboxes, and of those that the app is processing.
+    /// Bytes of the messages in all inboxes, and of the messages that the app is processing.
     bytes: AtomicUsize,
     /// Clients that have undecoded bytes and may continue.
     behind: ClientQueue,
@@ -73,7 +73,7 @@ impl Intake {
         self.bytes.load(SeqCst)
     }
 
-    /// How many more bytes may wait.
+    /// Bytes that may still be added.
     pub(super) fn room(&self) -> usize {
         self.most_bytes.saturating_sub(self.bytes())
     }
@@ -82,7 +82,7 @@ impl Intake {
         self.bytes.fetch_add(bytes, SeqCst);
     }
 
-    /// The app has processed so many bytes.
+    /// Subtracts bytes that the app has processed.
     pub(super) fn remove(&self, bytes: usize, poller: &Poller) {
         self.bytes.fetch_sub(bytes, SeqCst);
         self.call_in(poller);
@@ -91,11 +91,11 @@ impl Intake {
     /// Lets a client wait for room.
     pub(super) fn wait(&self, client: Arc<Client>, poller: &Poller) {
         self.waiting.push(client);
-        // A thread that has made room in between has not seen this client wait.
+        // A thread that has made room in between has not seen this client in the queue.
         self.call_in(poller);
     }
 
-    /// Makes the poller decode what is left of a client in its next turn.
+    /// Makes the poller decode the rest of a client's bytes in its next turn.
     pub(super) fn read_on(&self, client: Arc<Client>, poller: &Poller) {
         self.behind.push(client);
         if !Dispatching::is_here() {
@@ -109,12 +109,12 @@ impl Intake {
         }
     }
 
-    /// Whether the poller has a client to read.
+    /// Returns true if the poller has a client to read.
     pub(crate) fn is_due(&self) -> bool {
         self.behind.len() > 0 || (self.waiting.len() > 0 && self.room() > 0)
     }
 
-    /// How many clients there are in both lines.
+    /// The number of clients in both queues.
     pub(crate) fn len(&self) -> usize {
         self.behind.len() + self.waiting.len()
     }
@@ -128,7 +128,7 @@ impl Intake {
             return None;
         }
         let client = self.waiting.pop()?;
-        client.leave_line();
+        client.leave_queue();
         Some(client)
     }
 }

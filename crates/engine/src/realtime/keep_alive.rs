@@ -1,4 +1,4 @@
-//! Keep-alive (RFC 6455 §5.5.2): a ping for a silent WebSocket, which must be answered; a comment for an event stream.
+//! Keep-alive (RFC 6455 §5.5.2): a ping for a silent WebSocket, with a required pong; a comment for an event stream.
 
 use crate::clock::{AtomicMillis, Millis};
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
@@ -11,19 +11,19 @@ const SILENT_PERIODS: u32 = 2;
 pub(super) struct KeepAlive {
     /// Seconds of silence after which a ping (or a comment) is sent; 0 for never.
     seconds: AtomicU32,
-    /// When the peer was last heard, and when it was last sent a ping.
+    /// The time when the peer was last heard, and the time of the last ping to it.
     heard: AtomicMillis,
     pinged: AtomicMillis,
 }
 
-/// The answer to a look at a silent peer.
+/// The result of a check of a silent peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Silence {
-    /// It may go on until then.
+    /// The peer may stay silent until this time.
     Until(Millis),
-    /// A ping is due. The peer has to answer by then.
+    /// A ping is due. The peer has to reply by this time.
     Ping(Millis),
-    /// The peer has not answered.
+    /// The peer has not replied.
     TooLong,
 }
 
@@ -52,18 +52,18 @@ impl KeepAlive {
         }
     }
 
-    /// The peer has sent something, or could not be heard until now.
+    /// Notes that the peer has sent something, or could not be heard until now.
     pub(super) fn hear(&self, now: Millis) {
         self.heard.store(now, Relaxed);
     }
 
-    /// Looks at a peer that has to answer pings, and notes that it gets one.
+    /// Checks a peer that has to reply to pings, and notes the ping that it gets.
     pub(super) fn look(&self, period: Duration, now: Millis) -> Silence {
         let due = self.heard.load(Relaxed) + period;
         if due > now {
             return Silence::Until(due);
         }
-        // The peer's time begins with the ping: the process may have stood still since the peer was heard.
+        // The peer's time begins with the ping: the process may have been stopped since the peer was heard.
         let pinged = self.pinged.load(Relaxed);
         let time = period * (SILENT_PERIODS - 1);
         if pinged < due {
@@ -89,7 +89,7 @@ mod tests {
         let keep_alive = KeepAlive::new(10, begin);
         let after = |seconds| begin + Duration::from_secs(seconds);
         assert_eq!(keep_alive.look(PERIOD, after(9)), Silence::Until(after(10)));
-        // The process has stood still: the time of the peer begins with the ping.
+        // The process was stopped: the time of the peer begins with the ping.
         assert_eq!(keep_alive.look(PERIOD, after(50)), Silence::Ping(after(60)));
         assert_eq!(keep_alive.look(PERIOD, after(59)), Silence::Until(after(60)));
         assert_eq!(keep_alive.look(PERIOD, after(60)), Silence::TooLong);

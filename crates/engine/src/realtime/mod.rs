@@ -1,18 +1,19 @@
-//! Connections that stay: WebSockets, event streams, and responses that continue after the app has returned.
+//! Long-lived connections: WebSockets, event streams, and responses that continue after the app has returned.
 //!
 //! * [`Client`] (`client.rs`) is one of them, shared by all that write to it (`sending.rs`). `encoder.rs` and
-//!   `encoding.rs` make frames; `outbox.rs` has what the peer has not taken yet, in order in `frames.rs`, and
-//!   `remainder.rs` what a response lacks; `flushing.rs` gives frames to the kernel.
-//! * `closing.rs` ends a client through the states of `ending.rs`; `ticking.rs` keeps its deadlines, with the silence of
-//!   `keep_alive.rs`.
-//! * `reading.rs` reads, and `reader.rs` decodes what the peer sends into events (`half_closed.rs`: the end of that).
-//!   `inbox.rs` keeps the events in order until a thread runs them, one at a time (`turns.rs`). `flow.rs` stops a client with
-//!   a full inbox; `intake.rs` bounds what waits in all inboxes, `unfinished.rs` incomplete messages.
-//! * `carrier.rs` is the connection under a client, which may go on afterwards.
-//! * `subscriptions.rs` has those of a client, and the messages for blocks of the app.
+//!   `encoding.rs` make frames; `outbox.rs` has the frames that the peer has not taken yet, in order in `frames.rs`,
+//!   and `remainder.rs` the missing part of a response; `flushing.rs` gives frames to the kernel.
+//! * `closing.rs` ends a client through the states of `ending.rs`; `ticking.rs` checks its deadlines, with the silence
+//!   in `keep_alive.rs`.
+//! * `reading.rs` reads, and `reader.rs` decodes the peer's bytes into events (`half_closed.rs`: the end of its input).
+//!   `inbox.rs` keeps the events in order until a thread runs them, one at a time (`turns.rs`). `backpressure.rs` stops a
+//!   client with a full inbox; `intake.rs` bounds the bytes in all inboxes, `unfinished.rs` incomplete messages.
+//! * `carrier.rs` is the connection under a client, which may continue afterwards.
+//! * `subscriptions.rs` has the subscriptions of a client, and the messages for blocks of the app.
 //! * `clients.rs` has all clients of an engine.
 //! * `process.rs` is a subscription that belongs to the process instead of a client.
 
+mod backpressure;
 mod carrier;
 mod client;
 mod clients;
@@ -20,7 +21,6 @@ mod closing;
 mod encoder;
 mod encoding;
 mod ending;
-mod flow;
 mod flushing;
 mod frames;
 mod half_closed;
@@ -38,7 +38,7 @@ mod ticking;
 mod turns;
 mod unfinished;
 
-pub(crate) use carrier::{Carrier, Lender};
+pub(crate) use carrier::{Carrier, Owner};
 pub use client::{Client, Events, Protocol};
 pub(crate) use clients::is_client;
 pub use inbox::Event;
@@ -57,7 +57,7 @@ use intake::Intake;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-/// The clients of one engine, and what they need of it.
+/// The clients of one engine, and the parts of it that they need.
 pub(crate) struct Realtime {
     me: Weak<Realtime>,
     worker: Arc<Worker>,
@@ -69,16 +69,17 @@ pub(crate) struct Realtime {
     host: Weak<dyn Host>,
 }
 
-/// Gives clients their turns, and room.
+/// Schedules the turns of clients, and makes room for them.
 pub(crate) trait Host: Send + Sync {
     /// Puts a turn into the ready queue.
     fn schedule(&self, turn: Scheduled);
 
-    /// Makes the client give way whose share of this is first to go; false if there is none.
+    /// Makes one client give way: the client with the highest-ranked share of this kind. Returns false if there is
+    /// none.
     fn make_room(&self, kind: Kind) -> bool;
 }
 
-/// What gets a turn on a thread of the app.
+/// A client or subscription that gets a turn on a thread of the app.
 pub(crate) enum Scheduled {
     /// A client with at least one event.
     Client(Arc<Client>),
@@ -87,7 +88,7 @@ pub(crate) enum Scheduled {
 }
 
 impl Realtime {
-    /// No clients yet. `hub` has their subscriptions.
+    /// Creates it without clients. `hub` has their subscriptions.
     pub(crate) fn new(
         worker: Arc<Worker>,
         hub: Arc<Hub>,
@@ -125,7 +126,7 @@ impl Realtime {
         }
     }
 
-    /// Makes a client give way; not to be called with the lock of an outbox.
+    /// Makes a client give way; not to be called with a locked outbox.
     fn make_room(&self, kind: Kind) -> bool {
         self.host.upgrade().is_some_and(|host| host.make_room(kind))
     }

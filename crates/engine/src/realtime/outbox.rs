@@ -1,13 +1,13 @@
-//! The frames that wait for a client, the state of its socket, and its end. One lock has all of it.
+//! The frames that wait for a client, the state of its socket, and its end. One lock protects all of it.
 
-use super::carrier::{Carrier, Lender};
+use super::carrier::{Carrier, Owner};
 use super::client::Protocol;
 use super::ending::{Ending, Wait};
 use super::frames::{Flushed, Frame, Frames};
 use super::remainder::Remainder;
 use crate::clock::Millis;
 use crate::limits::meter::{Meter, Rate};
-use crate::transport::{Afterwards, Link, Shutdown};
+use crate::transport::{AfterResponse, Link, Shutdown};
 use crate::worker::Count;
 use fairlead_wire::websocket::close_frame;
 use rustix::io;
@@ -16,19 +16,19 @@ use std::mem::replace;
 pub(super) struct Outbox {
     /// `None` once the client is released.
     pub(super) transport: Option<Link>,
-    /// As a client, until it is released.
+    /// Counts the client, until it is released.
     pub(super) count: Option<Count>,
     /// `None` until the client has begun, and once it is released.
     pub(super) carrier: Option<Carrier>,
     pub(super) frames: Frames,
-    /// When the socket last took something, or was first offered what it has not taken.
+    /// The time when the socket last took something, or was first offered bytes that it has not taken.
     pub(super) moved: Millis,
-    /// Measures how fast the client takes what waits.
+    /// Measures how fast the client takes waiting bytes.
     pub(super) meter: Meter,
-    /// What the poller watches the socket for.
+    /// The events that the poller watches the socket for.
     pub(super) reads: bool,
     pub(super) writes: bool,
-    /// Whether something was written since the app last got [`Event::Drained`].
+    /// Something was written since the app last got [`Event::Drained`].
     pub(super) owes_drained: bool,
     /// The rest of a response.
     pub(super) remainder: Remainder,
@@ -40,14 +40,14 @@ pub(super) struct Outbox {
 pub(super) enum AllSent {
     /// More may be written.
     Open,
-    /// The end has begun, and the peer has until then.
+    /// The end has begun, and the peer has until this time.
     Waits(Millis),
     /// The client has ended.
     Over,
 }
 
 impl Outbox {
-    /// Nothing waits. The client begins with [`Outbox::carrier`].
+    /// Creates an empty outbox. The client begins when [`Outbox::carrier`] is set.
     pub(super) fn new(transport: Link, count: Count, now: Millis) -> Outbox {
         Outbox {
             transport: Some(transport),
@@ -64,7 +64,7 @@ impl Outbox {
         }
     }
 
-    /// Called before something is queued. If nothing waits, the time-outs of writing start now.
+    /// Called before something is queued. If nothing waits, the timeouts of writing start now.
     pub(super) fn begin(&mut self) {
         if self.frames.is_empty() {
             self.moved = Millis::now();
@@ -84,8 +84,8 @@ impl Outbox {
         }
     }
 
-    /// Gives the kernel what it takes. `None` before the client has begun: then others may still send over its
-    /// connection. `rate` is needed if the kernel takes a part.
+    /// Gives the kernel as much as it takes. Returns `None` before the client has begun: until then others may still
+    /// send over its connection. `rate` is needed if the kernel takes a part.
     pub(super) fn flush(&mut self, rate: impl FnOnce() -> Option<Rate>) -> Option<io::Result<Flushed>> {
         let (Some(transport), Some(_)) = (&self.transport, &self.carrier) else {
             return None;
@@ -101,16 +101,16 @@ impl Outbox {
         Some(flushed)
     }
 
-    /// After a complete response, who gets the connection back.
-    pub(super) fn take_lender(&mut self) -> Option<Box<dyn Lender>> {
+    /// The owner that gets the connection back after a complete response.
+    pub(super) fn take_owner(&mut self) -> Option<Box<dyn Owner>> {
         let is_complete = matches!(self.ending, Some(Ending::Complete));
-        match self.carrier.take_if(|carrier| is_complete && carrier.is_lent())? {
-            Carrier::Lent(lender) => Some(lender),
+        match self.carrier.take_if(|carrier| is_complete && carrier.is_shared())? {
+            Carrier::Shared(owner) => Some(owner),
             Carrier::Own { .. } | Carrier::Foreign { .. } => None,
         }
     }
 
-    /// Whether a response ends as one that is not complete.
+    /// Returns true if a response ends incomplete.
     pub(super) fn is_cut(&self) -> bool {
         matches!(self.ending, Some(Ending::Cutting))
     }
@@ -142,8 +142,9 @@ impl Outbox {
         bytes
     }
 
-    /// The kernel has everything. If that includes the last frame, the time of the peer begins, and the server's half of
-    /// the connection is closed, unless the peer's close frame is awaited or another request may follow.
+    /// Called once the kernel has everything. If that includes the last frame, the time of the peer begins, and the
+    /// server's half of the connection is closed, unless the server waits for the peer's close frame or another request
+    /// may follow.
     pub(super) fn all_sent(&mut self, protocol: Protocol, awaits_answer: bool) -> AllSent {
         let is_short = self.remainder.is_short();
         // Before the client has begun, its carrier is unknown.
@@ -151,7 +152,7 @@ impl Outbox {
             return AllSent::Open;
         };
         let goes_on = carrier.goes_on() && !is_short;
-        if goes_on && carrier.is_lent() && !matches!(ending, Ending::Cutting) {
+        if goes_on && carrier.is_shared() && !matches!(ending, Ending::Cutting) {
             *ending = Ending::Complete;
         }
         if let Ending::Sending { patience } = *ending {
@@ -172,20 +173,20 @@ impl Outbox {
         };
         if let Protocol::Stream { .. } = protocol {
             transport.give_back(match goes_on {
-                true => Afterwards::NextRequest,
-                false => Afterwards::Close,
+                true => AfterResponse::NextRequest,
+                false => AfterResponse::Close,
             });
         }
         let is_gone = transport.shut_down(Shutdown::Write).is_err();
-        // The stream of a session has nothing to tell after the end of both halves.
+        // An HTTP/2 stream reports nothing more after the end of both halves.
         if is_gone || (transport.own_events().is_some() && protocol != Protocol::WebSocket) {
             return AllSent::Over;
         }
         AllSent::Waits(wait.deadline())
     }
 
-    /// The time-out of an end that has begun: not after `now` if it is over. While the peer takes bytes of the kernel's
-    /// queue, the time-out moves.
+    /// The timeout of an end that has begun; not later than `now` if the end is over. While the peer takes bytes of the
+    /// kernel's queue, the timeout moves.
     pub(super) fn end_deadline(&mut self, rate: Rate, now: Millis) -> Option<Millis> {
         let ending = self.ending.as_mut()?;
         if let Ending::Waiting(wait) = ending {

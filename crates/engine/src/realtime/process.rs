@@ -9,18 +9,18 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Weak};
 
-/// Limits of what may wait for the app; more is dropped, counted and logged.
+/// Limits of the messages that may wait for the app; further ones are dropped, counted and logged.
 const MOST_EVENTS: usize = 64 * 1024;
 const MOST_BYTES: usize = 64 * 1024 * 1024;
 
 #[derive(Default)]
 struct Backlog {
-    /// Where the events run.
+    /// The engine in which the events run.
     realtime: Weak<Realtime>,
     publications: VecDeque<Arc<Publication>>,
     bytes: usize,
     scheduled: bool,
-    /// Whether a message was dropped since the app had caught up last.
+    /// A message was dropped since the app last caught up.
     drops: bool,
 }
 
@@ -42,7 +42,7 @@ impl std::fmt::Debug for ProcessSubscription {
 }
 
 impl ProcessSubscription {
-    /// A subscription whose events run in the engine of `realtime`; for
+    /// A subscription with events that run in the engine of `realtime`; for
     /// [`Hub::subscribe`](crate::pubsub::Hub::subscribe).
     pub(crate) fn new(realtime: &Arc<Realtime>) -> Arc<ProcessSubscription> {
         Arc::new_cyclic(|me| ProcessSubscription {
@@ -56,7 +56,7 @@ impl ProcessSubscription {
         })
     }
 
-    /// Makes the events run in another engine, after the former one has ended.
+    /// Makes the events run in another engine, after the earlier one has ended.
     pub(crate) fn move_to(&self, realtime: &Arc<Realtime>) {
         let mut waiting = self.waiting.lock();
         waiting.realtime = Arc::downgrade(realtime);
@@ -73,7 +73,7 @@ impl ProcessSubscription {
         self.id
     }
 
-    /// Drops what waits, and takes nothing more.
+    /// Drops waiting messages, and takes no more.
     pub fn close(&self) {
         self.is_open.store(false, Relaxed);
         let mut waiting = self.waiting.lock();
@@ -88,7 +88,7 @@ impl ProcessSubscription {
         Some(publication)
     }
 
-    /// Ends a turn; true if there is more.
+    /// Ends a turn. Returns true if there are more messages.
     pub(super) fn end_turn(&self) -> bool {
         let mut waiting = self.waiting.lock();
         waiting.scheduled = !waiting.publications.is_empty();
@@ -102,7 +102,7 @@ impl ProcessSubscription {
         realtime.worker.counters().dropped.fetch_add(1, Relaxed);
         if !std::mem::replace(&mut waiting.drops, true) {
             realtime.worker.log.error(format_args!(
-                "the application does not keep up with what is published for a subscription of the process; messages are dropped"
+                "the application does not keep up with messages of a subscription of the process; some are dropped"
             ));
         }
     }

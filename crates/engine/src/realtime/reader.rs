@@ -13,7 +13,7 @@ use std::ops::ControlFlow;
 /// Most fragments of one message.
 const MOST_FRAGMENTS: usize = 1 << 18;
 
-/// The failure of a peer that makes the server answer all the time.
+/// The failure of a peer that keeps the server busy with replies.
 const TOO_MANY_CONTROLS: Failure = Failure {
     code: 1008,
     reason: "too many control frames",
@@ -24,10 +24,10 @@ pub(super) struct Reader {
     pub(super) transport: Option<Link>,
     /// `None` for a peer that sends nothing, or has violated the protocol.
     decoder: Option<Decoder>,
-    /// What was read and not decoded, of one read at most; nothing else is read before it is decoded.
+    /// Bytes that were read and not decoded, of one read at most; nothing else is read before they are decoded.
     rest: Rest,
-    /// The peer has sent its close frame, or has failed. The end of its input, which may follow at once, takes no answer
-    /// away.
+    /// The peer has sent its close frame, or has failed. The end of its input, which may follow at once, must not
+    /// discard our reply.
     pub(super) is_done: bool,
     pub(super) unfinished: Unfinished,
     controls: ControlRate,
@@ -56,7 +56,7 @@ pub(super) struct ReadTurn {
     decoded: usize,
 }
 
-/// A control frame: concerns the connection, not the app.
+/// A control frame: concerns the connection, and not the app.
 pub(super) enum Control {
     Ping(Vec<u8>),
     Pong,
@@ -96,7 +96,7 @@ impl ReadTurn {
 }
 
 impl ControlRate {
-    /// Counts one; false if that is more than `most` in this second. 0: as many as they like.
+    /// Counts a control frame. Returns false if there are more than `most` in this second. 0 means no limit.
     fn count(&mut self, now: Millis, most: u32) -> bool {
         let second = now.second();
         if std::mem::replace(&mut self.second, second) != second {
@@ -137,33 +137,33 @@ impl Reader {
         self.forget_message();
     }
 
-    /// Gives back the memory of an incomplete message. Nothing is decoded any more.
+    /// Gives back the memory of an incomplete message. Nothing is decoded after that.
     pub(super) fn forget_message(&mut self) {
         self.decoder = None;
         self.unfinished.forget();
     }
 
-    /// True if bytes that are still read have to be decoded.
+    /// Returns true if further input has to be decoded.
     pub(super) fn decodes(&self) -> bool {
         self.decoder.is_some()
     }
 
-    /// True if an earlier turn has left bytes.
+    /// Returns true if an earlier turn has left bytes.
     pub(super) fn has_rest(&self) -> bool {
         !self.rest.is_empty()
     }
 
-    /// Bytes that an earlier turn has left.
+    /// Takes the bytes that an earlier turn has left.
     pub(super) fn take_rest(&mut self) -> Rest {
         take(&mut self.rest)
     }
 
-    /// Keeps what was not decoded.
+    /// Keeps undecoded bytes.
     pub(super) fn keep_rest(&mut self, rest: Rest) {
         self.rest = rest;
     }
 
-    /// Keeps a copy of bytes that were not decoded.
+    /// Keeps a copy of undecoded bytes.
     pub(super) fn keep_bytes(&mut self, bytes: &[u8]) {
         self.rest = Rest {
             bytes: bytes.to_vec(),

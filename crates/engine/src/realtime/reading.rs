@@ -1,10 +1,10 @@
-//! Reads what a client sends: messages for the app, control frames that are answered at once, and the close frame or
-//! protocol violation that ends the connection. Of clients that send nothing only the end of their input counts.
+//! Reads the input of a client: messages for the app, control frames with an immediate reply, and the close frame or
+//! protocol violation that ends the connection. For clients that send nothing, only the end of their input counts.
 
 use super::client::Client;
 use super::encoding;
-use super::ending::State;
-use super::inbox::{Event, LastWord};
+use super::ending::EndState;
+use super::inbox::{Event, LastEvent};
 use super::reader::{Control, Decoded, ReadTurn, Reader};
 use super::unfinished::NO_MEMORY;
 use super::Realtime;
@@ -14,8 +14,8 @@ use rustix::io::Errno;
 use std::sync::Arc;
 
 impl Client {
-    /// The socket is readable, or there are undecoded bytes: decodes them and reads more. Called only by the poller.
-    /// True if the client has to be put into the ready queue.
+    /// Decodes bytes that are left, and reads more, because the socket is readable or there are undecoded bytes. Called
+    /// only by the poller. Returns true if the client has to be put into the ready queue.
     pub(crate) fn read(&self, scratch: &mut [u8], realtime: &Realtime, now: Millis) -> bool {
         let mut schedule = false;
         let mut turn = ReadTurn::default();
@@ -23,7 +23,7 @@ impl Client {
         let Some(transport) = reader.transport.clone() else {
             return false;
         };
-        if self.is_lent() {
+        if self.is_in_wait() {
             drop(reader);
             self.look_for_end(&transport);
             return false;
@@ -32,11 +32,11 @@ impl Client {
             self.pause(realtime);
         }
         if !reader.has_rest() {
-            self.flow.catch_up();
-        } else if !self.flow.is_paused() {
+            self.backpressure.catch_up();
+        } else if !self.backpressure.is_paused() {
             schedule |= self.take_in_rest(&mut reader, &mut turn, realtime, now);
         }
-        while !reader.has_rest() && !turn.is_over() && !self.flow.is_paused() {
+        while !reader.has_rest() && !turn.is_over() && !self.backpressure.is_paused() {
             match transport.receive(scratch) {
                 Ok(0) if reader.is_done || !self.is_web_socket() => {
                     drop(reader);
@@ -77,10 +77,10 @@ impl Client {
         self.take_in_read(&mut reader, bytes, &mut ReadTurn::default(), realtime, Millis::now())
     }
 
-    /// The poller reads from now on, unless the app has enough to do already.
+    /// Makes the poller read from now on, unless the app has enough to do already.
     pub(super) fn start_reading(&self, realtime: &Realtime) {
         let mut outbox = self.outbox.lock();
-        outbox.reads = !self.flow.is_paused();
+        outbox.reads = !self.backpressure.is_paused();
         self.watch(&mut outbox);
         drop(outbox);
         let reader = self.reader.lock();
@@ -93,7 +93,7 @@ impl Client {
         }
     }
 
-    /// Decodes what was just read, and keeps the rest.
+    /// Decodes the bytes of a read, and keeps the rest.
     fn take_in_read(
         &self,
         reader: &mut Reader,
@@ -110,10 +110,10 @@ impl Client {
         schedule
     }
 
-    /// Decodes what an earlier turn has left.
+    /// Decodes bytes that an earlier turn has left.
     fn take_in_rest(&self, reader: &mut Reader, turn: &mut ReadTurn, realtime: &Realtime, now: Millis) -> bool {
         let mut rest = reader.take_rest();
-        self.flow.catch_up();
+        self.backpressure.catch_up();
         let (schedule, taken) = self.take_in(reader, rest.bytes(), turn, realtime, now);
         rest.advance(taken);
         if !rest.is_empty() {
@@ -123,8 +123,8 @@ impl Client {
         schedule
     }
 
-    /// Decodes as much as may wait for the app and fits into one turn. Returns whether the client has to be put into
-    /// the ready queue, and how many bytes were decoded.
+    /// Decodes as much as may wait for the app and fits into one turn. Returns true if the client has to be put into
+    /// the ready queue, and the number of decoded bytes.
     fn take_in(
         &self,
         reader: &mut Reader,
@@ -133,7 +133,7 @@ impl Client {
         realtime: &Realtime,
         now: Millis,
     ) -> (bool, usize) {
-        if !reader.decodes() || self.state() >= State::Failed {
+        if !reader.decodes() || self.state() >= EndState::Failed {
             return (false, bytes.len());
         }
         let room = self.keeps_messages().then(|| self.room(realtime));
@@ -154,7 +154,7 @@ impl Client {
         }
     }
 
-    /// Handles what was decoded, and the failure, if any. Returns whether the client has to be put into the ready queue.
+    /// Handles decoded frames, and the failure, if any. Returns true if the client has to be put into the ready queue.
     fn pass_on(&self, reader: &mut Reader, decoded: Decoded, realtime: &Realtime, now: Millis) -> bool {
         let Decoded {
             messages,
@@ -166,18 +166,18 @@ impl Client {
         let heard = controls
             .iter()
             .try_for_each(|control| self.answer(reader, control, realtime, now));
-        let schedule = !messages.is_empty() && self.state() == State::Open && self.hand_in(messages, realtime);
-        let last_word = match (taken.and(heard), controls.last()) {
-            (Err(failure), _) => LastWord::Failure(failure),
-            (Ok(()), Some(Control::Close(code))) => LastWord::Close(*code),
+        let schedule = !messages.is_empty() && self.state() == EndState::Open && self.hand_in(messages, realtime);
+        let last_event = match (taken.and(heard), controls.last()) {
+            (Err(failure), _) => LastEvent::Failure(failure),
+            (Ok(()), Some(Control::Close(code))) => LastEvent::Close(*code),
             _ => return schedule,
         };
         reader.is_done = true;
-        if let LastWord::Failure(_) = last_word {
+        if let LastEvent::Failure(_) = last_event {
             reader.forget_message();
             self.message_due.clear();
         }
-        self.receive_last(last_word);
+        self.receive_last(last_event);
         schedule
     }
 
@@ -199,7 +199,7 @@ impl Client {
         schedule
     }
 
-    /// Answers a ping at once.
+    /// Replies to a ping at once.
     ///
     /// # Errors
     /// If the peer sends too many control frames.
@@ -221,21 +221,22 @@ impl Client {
         }
     }
 
-    /// Answers a last word after all earlier messages.
-    fn receive_last(&self, last_word: LastWord) {
-        let waits = self.state() == State::Open && self.inbox.lock().put_off(last_word);
+    /// Replies to a last word after all earlier messages.
+    fn receive_last(&self, last_event: LastEvent) {
+        let waits = self.state() == EndState::Open && self.inbox.lock().put_off(last_event);
         if !waits {
-            self.answer_last(last_word);
+            self.answer_last(last_event);
         }
     }
 
-    /// Gives the memory of its incomplete message back, and ends the client. False if it has none, or is being read.
+    /// Gives back the memory of its incomplete message, and ends the client. Returns false if it has none, or is being
+    /// read.
     pub(crate) fn give_message_up(&self) -> bool {
         self.drop_message(NO_MEMORY)
     }
 
-    /// As [`Client::give_message_up`], for another reason. The reader of another client may be locked by this thread, so
-    /// this must not wait for one.
+    /// Like [`Client::give_message_up`], for another reason. This thread may have locked the reader of another client,
+    /// so this must not wait for a reader.
     pub(super) fn drop_message(&self, failure: Failure) -> bool {
         let Some(mut reader) = self.reader.try_lock() else {
             return false;
@@ -247,7 +248,7 @@ impl Client {
         reader.is_done = true;
         self.message_due.clear();
         drop(reader);
-        self.receive_last(LastWord::Failure(failure));
+        self.receive_last(LastEvent::Failure(failure));
         true
     }
 }

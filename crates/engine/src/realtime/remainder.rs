@@ -1,4 +1,4 @@
-//! The rest of a response that continues after the app has returned, as far as its head tells.
+//! The rest of a response that continues after the app has returned, as far as its head defines it.
 
 use super::encoding;
 use crate::http::http1::LAST_CHUNK;
@@ -7,9 +7,9 @@ use crate::http::own_chunks::OwnChunks;
 /// The rest of a body.
 #[derive(Debug)]
 pub(crate) enum Remainder {
-    /// It ends where the app says.
+    /// The app decides where it ends.
     Open,
-    /// So many bytes are missing of the announced length.
+    /// Bytes of the announced length that are missing.
     Bytes(u64),
     /// The app frames it itself, in chunks.
     OwnChunks(Box<OwnChunks>),
@@ -33,17 +33,17 @@ impl Remainder {
         }
     }
 
-    /// True if bytes of the announced length are missing.
+    /// Returns true if bytes of the announced length are missing.
     pub(super) fn is_short(&self) -> bool {
         matches!(self, Remainder::Bytes(1..))
     }
 
-    /// True if the app's own framing lacks its end.
+    /// Returns true if the app's own framing lacks its end.
     pub(super) fn lacks_last_chunk(&self) -> bool {
         matches!(self, Remainder::OwnChunks(chunks) if !chunks.is_done())
     }
 
-    /// True if the head, or the app's own framing, tells that nothing is missing.
+    /// Returns true if, according to the head or the app's own framing, nothing is missing.
     pub(super) fn is_complete(&self) -> bool {
         match self {
             Remainder::Open => false,

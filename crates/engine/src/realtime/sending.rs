@@ -1,5 +1,5 @@
-//! Writes to a client: frames are queued and given to the kernel, as far as it takes them. What a client may leave
-//! unsent is bounded.
+//! Writes to a client: frames are queued and given to the kernel, as far as it takes them. The unsent bytes of a client
+//! are bounded.
 
 use super::client::{Client, Protocol};
 use super::encoder::Encoded;
@@ -16,7 +16,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How long a writer waits before it looks again whether a client has begun.
+/// The time that a writer waits before it checks again if a client has begun.
 const NOT_BEGUN: Duration = Duration::from_millis(10);
 
 /// The result of offering a piece of a stream.
@@ -32,7 +32,7 @@ pub enum Offered {
 
 impl Client {
     /// Sends a message: a text or binary frame, or an event without a name. Text that is not UTF-8 is sent as binary.
-    /// False if the client is not open, or does not take what it was sent before.
+    /// Returns false if the client is not open, or does not take the earlier messages.
     pub fn write(&self, data: &[u8], text: bool) -> bool {
         if !self.is_open() {
             return false;
@@ -83,8 +83,7 @@ impl Client {
         Offered::Taken
     }
 
-    /// Blocks for a moment, until the socket takes something or is closed. To be called without the lock of the
-    /// language.
+    /// Blocks briefly, until the socket takes something or is closed. To be called without the lock of the language.
     pub fn wait_for_room(&self) {
         let outbox = self.outbox.lock();
         let Some(transport) = outbox.transport.clone().filter(|_| self.may_watch()) else {
@@ -104,12 +103,12 @@ impl Client {
         self.flush_locked(self.outbox.lock());
     }
 
-    /// Queues a frame and, unless others wait for the socket already, gives it to the kernel.
+    /// Queues a frame and, unless earlier frames wait for the socket, gives it to the kernel.
     pub(super) fn send<'a>(&'a self, mut outbox: MutexGuard<'a, Outbox>, frame: Frame) -> bool {
         match self.queue(&mut outbox, frame) {
             Ok(()) => {}
             Err(frame) => {
-                // The queue may only be full because it was not offered to the kernel yet.
+                // The queue may be full only because it was not offered to the kernel yet.
                 self.flush_locked(outbox);
                 outbox = self.outbox.lock();
                 if !self.is_open() {
@@ -124,12 +123,12 @@ impl Client {
         true
     }
 
-    /// How slow the peer is; `None` if it takes everything at once, or a thread writes to it now.
+    /// Slowness of the peer; `None` if it takes everything at once, or a thread writes to it now.
     pub(super) fn slowness(&self, now: Millis) -> Option<Slowness> {
         self.outbox.try_lock()?.frames.slowness(now)
     }
 
-    /// Gives up what waits for the peer, and the client, unless nothing waits, a thread writes to it now, or it would be done
+    /// Gives up the waiting frames and the client, unless nothing waits, a thread writes to it now, or it would be done
     /// within `limit`.
     pub(crate) fn give_way(&self, limit: Option<Duration>, now: Millis) -> GivesWay {
         let Some(mut outbox) = self.outbox.try_lock() else {
@@ -155,8 +154,8 @@ impl Client {
         GivesWay::Yes
     }
 
-    /// The poller reports a socket as writable only when a third of its buffer is free, so a slow reader is offered more. What
-    /// follows from that comes with the next event.
+    /// Offers the socket more bytes. The poller reports a socket as writable only when a third of its buffer is free,
+    /// which may take a slow reader long. The next event handles the consequences.
     fn offer_more(&self, outbox: &mut Outbox, now: Millis) {
         let (Some(transport), Some(realtime)) = (outbox.transport.clone(), self.realtime.upgrade()) else {
             return;
@@ -182,7 +181,7 @@ impl Client {
         Ok(())
     }
 
-    /// The client does not take what it is sent.
+    /// Handles a client that does not take the frames sent to it.
     fn overflow(&self, outbox: MutexGuard<'_, Outbox>) -> bool {
         let Some(realtime) = self.realtime.upgrade() else {
             return false;
@@ -199,7 +198,7 @@ impl Client {
         false
     }
 
-    /// The socket is writable again.
+    /// Sends more, because the socket is writable again.
     pub(crate) fn writable(&self) {
         self.flush_locked(self.outbox.lock());
     }

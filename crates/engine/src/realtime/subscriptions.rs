@@ -13,19 +13,20 @@ use std::mem::take;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::Arc;
 
-/// Close code of a server that cannot go on for now (registered with IANA).
+/// Close code of a server that cannot continue for now (registered with IANA).
 const TRY_AGAIN_LATER: u16 = 1013;
 
-/// Clients that give way to one subscription: what they leave may be a pattern that others have, too.
+/// Most clients that give way to one subscription. A client may leave only patterns that other clients have, too, so
+/// that several have to go.
 const MOST_AT_A_TIME: usize = 8;
 
-const LAG: &str = "the application does not keep up with what is published for its blocks";
+const LAG: &str = "the application does not keep up with messages for its blocks";
 
 /// The limit that refuses a subscription.
 enum Limit {
     /// `max_subscriptions`.
     Own,
-    /// A total of the process: its option, and who has most of it.
+    /// A total of the process: its option, and the owner with the most.
     Total(&'static str, Option<Most>),
 }
 
@@ -46,7 +47,7 @@ impl fmt::Display for Limit {
         };
         write!(out, "{option} is reached")?;
         match most {
-            Some(most) => write!(out, "; {} has most, {}", most.subscriber.owner_name(), most.count),
+            Some(most) => write!(out, "; {} has the most, {}", most.subscriber.owner_name(), most.count),
             None => Ok(()),
         }
     }
@@ -56,24 +57,24 @@ impl fmt::Display for Limit {
 #[derive(Default)]
 pub(super) struct Subscriptions {
     names: Mutex<Names>,
-    /// The app does not keep up with what is published for its blocks, and that was logged.
+    /// The app does not keep up with messages for its blocks, and that was logged.
     lags: AtomicBool,
 }
 
 #[derive(Default)]
 struct Names {
     /// Names, and the ids that their events carry: 0 if there never was a block. A name keeps its id, so that waiting
-    /// messages find a block after the name was subscribed to again.
+    /// messages find a block after another subscription to the name.
     ids: HashMap<Box<[u8]>, u64>,
-    /// Names without a subscriber in this process since this client gave way: the end of the client tells of them.
+    /// Names without a subscriber in this process since this client gave way: the end of the client reports them.
     left: Vec<Box<[u8]>>,
-    /// Whether a refusal was logged since the last subscription that was not refused.
+    /// A refusal was logged since the last subscription that was not refused.
     is_refused: bool,
 }
 
 impl Subscriptions {
-    /// Adds one, unless a limit is reached. Returns how many subscribers of that name this process has, and the id that
-    /// the events carry; `None` if the subscriber is not open.
+    /// Adds a subscription, unless a limit is reached. Returns the number of subscribers of this name in this process,
+    /// and the id that the events carry; `None` if the subscriber is not open.
     fn add(
         &self,
         subscriber: Arc<Client>,
@@ -117,20 +118,20 @@ impl Subscriptions {
         Some(subscribed.map(|count| (count, id)).map_err(Limit::from))
     }
 
-    /// Notes a refusal; true if it has to be logged.
+    /// Notes a refusal. Returns true if it has to be logged.
     fn refuse(&self) -> bool {
         !std::mem::replace(&mut self.names.lock().is_refused, true)
     }
 
-    /// Ends one. Returns how many subscribers of that name are left in this process, and the id of its events; `None` if
-    /// there was none.
+    /// Ends a subscription. Returns the number of subscribers of this name left in this process, and the id of its
+    /// events; `None` if there was no subscription.
     fn remove(&self, subscriber: u64, hub: &Hub, name: &[u8]) -> Option<(usize, u64)> {
         let mut names = self.names.lock();
         let id = names.ids.remove(name)?;
         hub.unsubscribe(subscriber, name).map(|left| (left, id))
     }
 
-    /// Ends all; returns the names that have no subscriber left in this process.
+    /// Ends all subscriptions; returns the names that have no subscriber left in this process.
     fn remove_all(&self, subscriber: u64, hub: &Hub) -> Vec<Box<[u8]>> {
         let mut names = self.names.lock();
         let (ids, mut left) = (take(&mut names.ids), take(&mut names.left));
@@ -145,24 +146,24 @@ impl Subscriptions {
         self.names.lock().left.extend(left);
     }
 
-    /// A message for a block is dropped; true if that has to be logged.
+    /// Notes that a message for a block is dropped. Returns true if that has to be logged.
     fn lag(&self) -> bool {
         !self.lags.swap(true, Relaxed)
     }
 
-    /// The app has caught up.
+    /// Notes that the app has caught up.
     fn catch_up(&self) {
         self.lags.store(false, Relaxed);
     }
 }
 
 impl Client {
-    /// Subscribes to a channel, or to those that match a pattern. Returns how many subscribers of that name this
-    /// process has, and the id that the events carry, which is the former one if there was one; `None` if the client is
-    /// not open, or there are too many subscriptions.
+    /// Subscribes to a channel, or to all channels that match a pattern. Returns the number of subscribers of this name
+    /// in this process, and the id that the events carry, which stays the same if the client had subscribed to this
+    /// name before; `None` if the client is not open, or there are too many subscriptions.
     ///
-    /// If a total is used up, and an address has much more of it than this client's, the largest client of that address
-    /// gives way.
+    /// If a total is used up, and an address has much more of it than this client's address, the largest client of that
+    /// address gives way.
     pub fn subscribe(&self, name: &[u8], kind: Match, delivery: Delivery) -> Option<(usize, u64)> {
         let realtime = self.realtime.upgrade()?;
         let mut have_given_way = 0;
@@ -194,7 +195,7 @@ impl Client {
         }
     }
 
-    /// Ends a subscription. Returns how many subscribers of that name are left in this process, and the id of its
+    /// Ends a subscription. Returns the number of subscribers of this name left in this process, and the id of its
     /// events; `None` if there was no subscription.
     pub fn unsubscribe(&self, name: &[u8]) -> Option<(usize, u64)> {
         let realtime = self.realtime.upgrade()?;
@@ -206,11 +207,11 @@ impl Client {
         self.subscriptions.remove_all(self.id, &realtime.hub)
     }
 
-    /// Ends the client, and its subscriptions at once: they count as long as they are there.
+    /// Ends the client, and its subscriptions at once, because they count as long as they exist.
     pub(super) fn give_subscriptions_up(&self, option: &'static str) {
         let reason = match option {
-            "max_patterns" => "of all addresses its own has most patterns, and max_patterns is reached",
-            _ => "of all addresses its own has most subscriptions, and max_subscriptions_total is reached",
+            "max_patterns" => "max_patterns is reached, and the client's address has the most patterns",
+            _ => "max_subscriptions_total is reached, and the client's address has the most subscriptions",
         };
         self.fail(self.outbox.lock(), TRY_AGAIN_LATER, reason);
         if let Some(realtime) = self.realtime.upgrade() {
@@ -219,7 +220,7 @@ impl Client {
         }
     }
 
-    /// Adds a message for a block of the app, unless too many wait. The peer is not to blame then.
+    /// Adds a message for a block of the app, unless too many wait. The peer is not to blame for that.
     pub(super) fn publish_event(&self, publication: &Arc<Publication>, id: u64) {
         let Some(realtime) = self.realtime.upgrade() else {
             return;
@@ -243,7 +244,7 @@ impl Client {
         }
     }
 
-    /// Logs the first message that is dropped until the app has caught up.
+    /// Logs the first dropped message, until the app has caught up.
     fn drop_published(&self, realtime: &Realtime) {
         realtime.worker.counters().dropped.fetch_add(1, Relaxed);
         if self.subscriptions.lag() {

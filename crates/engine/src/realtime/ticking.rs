@@ -1,8 +1,8 @@
-//! Deadlines of a client: of its end, of a message that is incomplete, of a peer that takes nothing, and of silence.
+//! Deadlines of a client: of its end, of an incomplete message, of a peer that takes nothing, and of silence.
 
 use super::client::{Client, Protocol};
 use super::encoding;
-use super::ending::State;
+use super::ending::EndState;
 use super::keep_alive::Silence;
 use super::outbox::Outbox;
 use super::unfinished::TOO_SLOW;
@@ -13,11 +13,11 @@ use fairlead_wire::websocket::Opcode;
 use std::time::Duration;
 
 impl Client {
-    /// Does what is due; returns when to call it again.
+    /// Handles passed deadlines; returns the time of the next call.
     pub(super) fn tick(&self, realtime: &Realtime, now: Millis) -> Millis {
         let mut next = self.look_after_message(realtime, now);
         let mut outbox = self.outbox.lock();
-        if self.state() == State::Closed {
+        if self.state() == EndState::Closed {
             return Millis::NEVER;
         }
         if let Some(deadline) = outbox.end_deadline(realtime.worker.config.write_rate(), now) {
@@ -41,26 +41,26 @@ impl Client {
         }
     }
 
-    /// Ends the client if its message is overdue; returns when to look again.
+    /// Ends the client if its message is overdue; returns the time of the next check.
     fn look_after_message(&self, realtime: &Realtime, now: Millis) -> Millis {
         let grace = realtime.worker.config.body_timeout;
         match self.message_due.get(grace) {
             None => Millis::NEVER,
-            Some(_) if self.flow.is_paused() => now + grace,
+            Some(_) if self.backpressure.is_paused() => now + grace,
             Some(due) if due <= now && !self.drop_message(TOO_SLOW) => now + Duration::from_millis(1),
             Some(due) => due,
         }
     }
 
-    /// The poller reports a socket as writable only when a third of its buffer is free, so the client is offered more
-    /// to see whether it takes anything at all.
+    /// Offers the client more bytes, to check if it takes anything at all, because the poller reports a socket as
+    /// writable only when a third of its buffer is free.
     fn offer_again(&self, realtime: &Realtime, outbox: MutexGuard<'_, Outbox>, now: Millis) -> Millis {
         let before = outbox.frames.bytes();
         self.flush_locked(outbox);
         let outbox = self.outbox.lock();
         let due = outbox.meter.deadline(realtime.worker.config.write_rate());
         let stands_still = outbox.frames.bytes() >= before;
-        if self.state() != State::Closed && !outbox.frames.is_empty() && (stands_still || due <= now) {
+        if self.state() != EndState::Closed && !outbox.frames.is_empty() && (stands_still || due <= now) {
             let seconds = realtime.worker.write_timeout().as_secs();
             let how_much = if stands_still { "nothing" } else { "too little" };
             self.abort(outbox, &format!("it has taken {how_much} for {seconds} s"));
@@ -69,7 +69,7 @@ impl Client {
         due.max(now + Duration::from_millis(1))
     }
 
-    /// Sends what keeps a silent client alive; returns when to look again.
+    /// Sends a ping or a comment to keep a silent client alive; returns the time of the next check.
     fn look_after(&self, outbox: MutexGuard<'_, Outbox>, period: Duration, now: Millis) -> Millis {
         match self.protocol() {
             Protocol::Stream { .. } => Millis::NEVER,
@@ -82,7 +82,7 @@ impl Client {
                 now + period
             }
             // The peer may have sent something: the server does not read.
-            Protocol::WebSocket if self.flow.is_paused() => now + period,
+            Protocol::WebSocket if self.backpressure.is_paused() => now + period,
             Protocol::WebSocket => match self.keep_alive.look(period, now) {
                 Silence::Until(due) => due,
                 Silence::Ping(due) => {

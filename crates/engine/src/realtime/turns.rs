@@ -9,7 +9,7 @@ use super::process::ProcessSubscription;
 use super::remainder::Remainder;
 use super::{Realtime, Scheduled};
 use crate::clock::Millis;
-use crate::config::fair_by::Party;
+use crate::config::fair_by::Flow;
 use crate::limits::holders::Owner;
 use crate::pubsub::Publication;
 use crate::transport::poller::Key;
@@ -23,14 +23,14 @@ use std::sync::Arc;
 /// Close code of a server that is going away (RFC 6455 §7.4.1).
 pub(super) const GOING_AWAY: u16 = 1001;
 
-/// What follows a turn of a client.
+/// The step after a turn of a client.
 #[derive(Debug)]
 pub(crate) enum EventEnd {
     /// Nothing, until there is another event.
     Nothing,
     /// Another turn: there are more events.
     Again,
-    /// That was the last event, and the client is released. The names of channels of which it was the last subscriber
+    /// This was the last event, and the client is released. Has the names of channels that lost their last subscriber
     /// in this process.
     Gone(Vec<Box<[u8]>>),
 }
@@ -38,14 +38,14 @@ pub(crate) enum EventEnd {
 /// The program at the other end of a client.
 pub(crate) struct Peer<O> {
     pub(crate) address: Option<SocketAddr>,
-    /// The party that its events count for.
-    pub(crate) party: Option<Party>,
-    /// The owner that it counts for in the totals, if it has that key.
+    /// The flow that its events count for.
+    pub(crate) flow: Option<Flow>,
+    /// Returns the owner that it counts for in the totals, given its key.
     pub(crate) owner: O,
 }
 
 impl Realtime {
-    /// A client that is about to begin. Its first event comes when [`Realtime::begin`] is called.
+    /// A client that is about to begin. Its first event follows when [`Realtime::begin`] is called.
     pub(crate) fn new_client(
         &self,
         transport: &Link,
@@ -54,15 +54,15 @@ impl Realtime {
         deflate: Option<Deflate>,
     ) -> Arc<Client> {
         let key = self.clients.reserve();
-        let session = transport.budget().map_or(key, |session| session.key());
+        let http2 = transport.budget().map_or(key, |http2| http2.key());
         let beginning = Beginning {
             key,
-            owner: (peer.owner)(session),
+            owner: (peer.owner)(http2),
             protocol,
             deflate,
             deflate_min_bytes: self.worker.config.deflate_min_bytes,
             peer: peer.address,
-            party: peer.party,
+            flow: peer.flow,
             transport: Arc::clone(transport),
             count: Count::client(&self.worker),
             timeout: match protocol {
@@ -75,7 +75,7 @@ impl Realtime {
         client
     }
 
-    /// The client takes over the socket of `carrier`: `head` is sent first, and `ahead` was already read from the peer.
+    /// Begins a client over the socket of `carrier`: `head` is sent first, and `ahead` was already read from the peer.
     pub(crate) fn begin(&self, client: &Arc<Client>, carrier: Carrier, head: Vec<u8>, mut ahead: Vec<u8>) {
         client.outbox.lock().carrier = Some(carrier);
         // The first event is added before all others, but runs only when nothing can overtake the head. The poller
@@ -129,11 +129,11 @@ impl Realtime {
         }
         client.resume(self);
         let mut inbox = client.inbox.lock();
-        let last_word = inbox.take_last_word();
+        let last_event = inbox.take_last_word();
         let has_more = inbox.end_turn();
         drop(inbox);
-        if let Some(last_word) = last_word {
-            client.answer_last(last_word);
+        if let Some(last_event) = last_event {
+            client.answer_last(last_event);
         }
         if has_more {
             EventEnd::Again
@@ -142,7 +142,7 @@ impl Realtime {
         }
     }
 
-    /// Runs the next message of a subscription of the process with `run`; true if there is more.
+    /// Runs the next message of a subscription of the process with `run`. Returns true if there are more messages.
     pub(crate) fn run_published(&self, subscription: &ProcessSubscription, run: impl FnOnce(&Publication)) -> bool {
         if let Some(publication) = subscription.take() {
             run(&publication);
@@ -151,7 +151,7 @@ impl Realtime {
         subscription.end_turn()
     }
 
-    /// Ends every client without its last events: the engine has been stopped.
+    /// Ends every client without its last events, because the engine was stopped.
     pub(crate) fn end_clients(&self) {
         self.clients.all().iter().for_each(|client| self.end_client(client));
     }

@@ -1,5 +1,6 @@
-//! Incomplete messages: the memory that they take, how fast they have to grow, and which one gives way when they together
-//! take too much: of the address that has the largest product of size and age, the one that has it, about.
+//! Incomplete messages: their memory, their minimum rate, and the choice of the message that gives way when all
+//! together take too much memory. Approximately: the message with the largest product of size and age, among the
+//! messages of the address with the largest such product.
 
 use super::Realtime;
 use crate::clock::{AtomicMillis, Millis};
@@ -12,25 +13,25 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The failure of a peer whose message takes memory that others need.
+/// The failure of a peer with a message that takes memory that others need.
 pub(super) const NO_MEMORY: Failure = Failure {
     code: 1013,
-    reason: "no memory for a message as large",
+    reason: "no memory for such a large message",
 };
 
-/// The failure of a peer whose message does not grow, or too slowly.
+/// The failure of a peer with a message that does not grow, or too slowly.
 pub(super) const TOO_SLOW: Failure = Failure {
     code: 1008,
     reason: "a message arrives too slowly",
 };
 
-/// The incomplete message of a client. Small ones are not counted, and may take as long as they like.
+/// The incomplete message of a client. Small messages are not counted, and have no deadline.
 pub(super) struct Unfinished {
     /// Key of the client.
     key: Key,
     /// Counts its memory.
     taken: Taken,
-    /// Its place among the messages of all clients, once it takes memory.
+    /// Its rank among the messages of all clients, once it takes memory.
     standing: Option<Share>,
     /// Measures how fast it grows.
     meter: Meter,
@@ -39,19 +40,19 @@ pub(super) struct Unfinished {
 /// The progress of an incomplete message.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Growth {
-    /// Bytes that are kept of it.
+    /// Bytes of it that are kept.
     pub(super) held: usize,
-    /// Bytes that have come.
+    /// Bytes that have arrived.
     pub(super) more: usize,
     /// The messages before it are complete.
     pub(super) is_new: bool,
 }
 
-/// The deadline of an incomplete message. Threads without the reader may look at it.
+/// The deadline of an incomplete message. Threads that have not locked the reader may use it.
 pub(super) struct MessageDue {
-    /// [`Millis::NEVER`] if there is none, or a small one.
+    /// [`Millis::NEVER`] if there is no message, or a small one.
     due: AtomicMillis,
-    /// When reading was last resumed: a pause is not the peer's fault.
+    /// The time when reading was last resumed: a pause is not the peer's fault.
     resumed: AtomicMillis,
 }
 
@@ -65,18 +66,19 @@ impl Unfinished {
         }
     }
 
-    /// Gives its memory back. No message comes any more.
+    /// Gives its memory back. No message follows.
     pub(super) fn forget(&mut self) {
         self.taken = Taken::default();
         self.standing = None;
     }
 
-    /// True if it takes memory that others could use.
+    /// Returns true if it takes memory that others could use.
     pub(super) fn is_counted(&self) -> bool {
         self.standing.is_some()
     }
 
-    /// Counts it, in `budget` when it begins to take memory, and moves its deadline. False if there is no memory for it.
+    /// Counts it, in `budget` when it begins to take memory, and moves its deadline. Returns false if there is no
+    /// memory for it.
     pub(super) fn keep(
         &mut self,
         growth: Growth,
@@ -111,7 +113,7 @@ impl Unfinished {
         true
     }
 
-    /// Takes memory of the total; if that is used up, from messages that have had more for longer.
+    /// Takes memory of the total; if that is used up, from messages that have held more for longer.
     fn take_memory(&mut self, held: usize, realtime: &Realtime) -> bool {
         let totals = &realtime.worker.config.request_totals;
         loop {
@@ -127,7 +129,7 @@ impl Unfinished {
 }
 
 impl MessageDue {
-    /// There is no message.
+    /// Creates the deadline for no message.
     pub(super) fn new(now: Millis) -> MessageDue {
         MessageDue {
             due: AtomicMillis::new(Millis::NEVER),
@@ -139,7 +141,7 @@ impl MessageDue {
         self.due.store(Millis::NEVER, Relaxed);
     }
 
-    /// A pause is over.
+    /// Notes the end of a pause.
     pub(super) fn resume(&self, now: Millis) {
         self.resumed.store(now, Relaxed);
     }

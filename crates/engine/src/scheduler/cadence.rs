@@ -39,11 +39,11 @@ impl Cadence {
     }
 
     /// Hands over before a job if a request was found waiting recently. The result is for [`Cadence::end`].
-    pub(super) fn begin(&self, hand_over: impl FnOnce()) -> Option<(usize, Nanos)> {
+    pub(super) fn begin(&self, wake_next: impl FnOnce()) -> Option<(usize, Nanos)> {
         let eager = self.eager.load(Relaxed);
         (eager > 0).then(|| {
             let began = Nanos::now();
-            hand_over();
+            wake_next();
             (eager, began)
         })
     }

@@ -10,7 +10,7 @@ mod slice;
 pub(crate) mod states;
 
 pub(crate) use monitor::{start as start_monitor, PATIENCE};
-pub(crate) use queue::{Order, Queued, Turn};
+pub(crate) use queue::{Order, Queued, Taken};
 
 use crate::app::App;
 use crate::transport::poller::Dispatching;
@@ -118,9 +118,9 @@ impl<J: Queued> Scheduler<J> {
         }
     }
 
-    /// Wakes a waiting thread if it has something to do; see [`Threads::hand_over`].
-    pub(crate) fn hand_over(&self) {
-        self.threads.hand_over(self);
+    /// Wakes a waiting thread if it has something to do; see [`Threads::wake_next`].
+    pub(crate) fn wake_next(&self) {
+        self.threads.wake_next(self);
     }
 
     /// The app on this thread, which runs it, has released the lock; see [`Threads::suspend`].

@@ -132,7 +132,7 @@ impl Watch {
         let is_quiet = !needs_help && !self.vacancy.is_watched() && !progress;
         self.quiet = if is_quiet { self.quiet + 1 } else { 0 };
         self.stuck = if !needs_help || progress { 0 } else { self.stuck + 1 };
-        if !self.lock.hands_over() {
+        if !self.lock.tells_waits() {
             let used = processor_time();
             let before = std::mem::replace(&mut self.used, used);
             self.used_now = used.saturating_sub(before);
@@ -167,7 +167,7 @@ impl Watch {
             Help::WakeToPoll => scheduler.threads.wake_one(),
             Help::WakeToRun => {
                 scheduler.threads.wake_one();
-                if !self.lock.hands_over() {
+                if !self.lock.tells_waits() {
                     scheduler.cadence.become_eager();
                 }
             }
@@ -198,7 +198,7 @@ impl Watch {
         if !self.slice.is_limited() {
             return;
         }
-        let is_wanted = if self.lock.hands_over() {
+        let is_wanted = if self.lock.tells_waits() {
             seen.is_wanted
         } else {
             // A thread that runs the app may also wait for something else, so the lock is wanted only if somebody computes, on
@@ -214,7 +214,7 @@ impl Watch {
     /// Whether a thread has the lock of the language and uses it. If the language tells when a thread releases it, the
     /// states of the threads say so. Otherwise it is a guess from the processor time that the process has used.
     fn lock_is_taken(&self, now: Snapshot) -> bool {
-        now.any(Doing::Running) && (self.lock.hands_over() || self.used_now >= TICK / 2)
+        now.any(Doing::Running) && (self.lock.tells_waits() || self.used_now >= TICK / 2)
     }
 }
 
@@ -233,7 +233,7 @@ fn poll_for_all<W: Workplace>(workplace: &W) -> bool {
     let scheduler = workplace.scheduler();
     let has_polled = workplace.poll_for_all(TICK, &scheduler.monitor.polls);
     if has_polled {
-        scheduler.threads.hand_over(scheduler);
+        scheduler.threads.wake_next(scheduler);
     }
     has_polled
 }

@@ -1,16 +1,16 @@
 //! The ready queue: the jobs that a thread of the app can run, and which is next. First come, first served, or turns by
-//! party (`fair.rs`); urgent jobs go ahead of both (`urgent.rs`).
+//! flow (`fair.rs`); urgent jobs go ahead of both (`urgent.rs`).
 
 mod absent;
-mod account;
 mod fair;
 mod urgent;
+mod usage;
 
 use crate::clock::Nanos;
 use crate::cluster::ledger::Ledger;
-use crate::config::fair_by::Party;
+use crate::config::fair_by::Flow;
 use crate::sync::{Mutex, MutexGuard};
-use fair::{Charge, FairLine};
+use fair::{Charge, FairQueue};
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use urgent::Urgent;
@@ -25,8 +25,8 @@ pub(crate) trait Queued {
         self.arrived()
     }
 
-    /// Whose turn it takes; `None` for what belongs to nobody. Counts only if turns go by party.
-    fn party(&self) -> Option<Party>;
+    /// Whose turn it takes; `None` for what belongs to nobody. Counts only if turns go by flow.
+    fn flow(&self) -> Option<Flow>;
 
     /// Whether it may go ahead of the others.
     fn is_urgent(&self) -> bool;
@@ -36,33 +36,33 @@ pub(crate) trait Queued {
 pub(crate) enum Order {
     /// The one that has waited longest.
     Arrival,
-    /// That of the party whose turn it is; with what the parties use in other workers, if there are any.
-    Party(Option<&'static Ledger>),
+    /// That of the flow whose turn it is; with what the flows use in other workers, if there are any.
+    Flow(Option<&'static Ledger>),
 }
 
 /// Capacity that is kept when a burst is over.
 const USUAL_PLACES: usize = 64;
 
 pub(crate) struct ReadyQueue<J> {
-    lines: Mutex<Lines<J>>,
+    queues: Mutex<Queues<J>>,
     /// The length, readable without the lock; written only while the lock is held.
     length: AtomicUsize,
     /// How many of them are urgent, in the same way.
     urgent: AtomicUsize,
-    /// How many parties have jobs among the rest, in the same way.
-    parties: AtomicUsize,
+    /// How many flows have jobs among the rest, in the same way.
+    flows: AtomicUsize,
     /// Whether all that wait leave the free threads to others, who are expected.
     is_held_back: AtomicBool,
 }
 
-struct Lines<J> {
+struct Queues<J> {
     urgent: Urgent<J>,
-    rest: Line<J>,
+    rest: Rest<J>,
 }
 
-enum Line<J> {
+enum Rest<J> {
     Arrival(VecDeque<Waiting<J>>),
-    Party(Box<FairLine<J>>),
+    Flow(Box<FairQueue<J>>),
 }
 
 /// A job in the order of arrival.
@@ -72,7 +72,7 @@ struct Waiting<J> {
 }
 
 /// A job that was taken out of the queue, to be run. Its end must be told with [`ReadyQueue::end`].
-pub(crate) struct Turn<J> {
+pub(crate) struct Taken<J> {
     pub(crate) job: J,
     /// `None` in the usual case.
     pub(super) due: Option<Box<Due>>,
@@ -86,10 +86,10 @@ pub(super) struct Due {
     charge: Option<Charge>,
 }
 
-impl<J> From<J> for Turn<J> {
+impl<J> From<J> for Taken<J> {
     /// A job that was never in the queue.
-    fn from(job: J) -> Turn<J> {
-        Turn { job, due: None }
+    fn from(job: J) -> Taken<J> {
+        Taken { job, due: None }
     }
 }
 
@@ -97,76 +97,76 @@ impl<J: Queued> ReadyQueue<J> {
     /// `threads`: most jobs that run at a time.
     pub(crate) fn new(order: &Order, threads: usize) -> ReadyQueue<J> {
         let rest = match order {
-            Order::Arrival => Line::Arrival(VecDeque::new()),
-            Order::Party(ledger) => Line::Party(Box::new(FairLine::new(threads, *ledger))),
+            Order::Arrival => Rest::Arrival(VecDeque::new()),
+            Order::Flow(ledger) => Rest::Flow(Box::new(FairQueue::new(threads, *ledger))),
         };
         ReadyQueue {
-            lines: Mutex::new(Lines {
+            queues: Mutex::new(Queues {
                 urgent: Urgent::default(),
                 rest,
             }),
             length: AtomicUsize::new(0),
             urgent: AtomicUsize::new(0),
-            parties: AtomicUsize::new(0),
+            flows: AtomicUsize::new(0),
             is_held_back: AtomicBool::new(false),
         }
     }
 
     pub(crate) fn push(&self, job: J) {
-        let mut lines = self.lines.lock();
+        let mut queues = self.queues.lock();
         let is_urgent = job.is_urgent();
-        match &mut lines.rest {
-            Line::Arrival(line) if !is_urgent => {
+        match &mut queues.rest {
+            Rest::Arrival(queue) if !is_urgent => {
                 let since = job.waits_since().unwrap_or_else(Nanos::now);
-                line.push_back(Waiting { job, since });
-                self.length.store(line.len() + self.urgent.load(SeqCst), SeqCst);
+                queue.push_back(Waiting { job, since });
+                self.length.store(queue.len() + self.urgent.load(SeqCst), SeqCst);
                 return;
             }
-            Line::Party(line) if !is_urgent => line.push(job, Nanos::now()),
-            _ => lines.urgent.push(job),
+            Rest::Flow(queue) if !is_urgent => queue.push(job, Nanos::now()),
+            _ => queues.urgent.push(job),
         }
         self.is_held_back.store(false, SeqCst);
-        self.count(&lines);
+        self.count(&queues);
     }
 
     /// Puts a job that could not leave back to its place.
     pub(crate) fn put_back(&self, job: J) {
-        let mut lines = self.lines.lock();
+        let mut queues = self.queues.lock();
         if job.is_urgent() {
-            lines.urgent.put_back(job);
+            queues.urgent.put_back(job);
         } else {
-            match &mut lines.rest {
-                Line::Arrival(line) => {
+            match &mut queues.rest {
+                Rest::Arrival(queue) => {
                     let since = job.waits_since().unwrap_or_else(Nanos::now);
-                    let index = line.iter().position(|other| other.since > since);
-                    line.insert(index.unwrap_or(line.len()), Waiting { job, since });
+                    let index = queue.iter().position(|other| other.since > since);
+                    queue.insert(index.unwrap_or(queue.len()), Waiting { job, since });
                 }
-                Line::Party(line) => line.put_back(job, Nanos::now()),
+                Rest::Flow(queue) => queue.put_back(job, Nanos::now()),
             }
         }
-        self.count(&lines);
+        self.count(&queues);
     }
 
     #[inline]
-    pub(crate) fn pop(&self) -> Option<Turn<J>> {
+    pub(crate) fn pop(&self) -> Option<Taken<J>> {
         if self.is_empty() {
             return None;
         }
-        let mut lines = self.lines.lock();
-        if let (Line::Arrival(line), false) = (&mut lines.rest, self.has_urgent()) {
-            let job = line.pop_front();
-            self.length.store(line.len(), SeqCst);
-            lines.urgent.give_way();
-            return job.map(|waiting| Turn::from(waiting.job));
+        let mut queues = self.queues.lock();
+        if let (Rest::Arrival(queue), false) = (&mut queues.rest, self.has_urgent()) {
+            let job = queue.pop_front();
+            self.length.store(queue.len(), SeqCst);
+            queues.urgent.give_way();
+            return job.map(|waiting| Taken::from(waiting.job));
         }
-        self.pop_in_turn(&mut lines)
+        self.pop_in_turn(&mut queues)
     }
 
     /// As [`ReadyQueue::pop`], where there is more to it than the order of arrival.
     #[inline(never)]
-    fn pop_in_turn(&self, lines: &mut MutexGuard<'_, Lines<J>>) -> Option<Turn<J>> {
-        let turn = lines.pop();
-        self.count(lines);
+    fn pop_in_turn(&self, queues: &mut MutexGuard<'_, Queues<J>>) -> Option<Taken<J>> {
+        let turn = queues.pop();
+        self.count(queues);
         if turn.is_none() && !self.is_empty() {
             self.is_held_back.store(true, SeqCst);
         }
@@ -174,54 +174,54 @@ impl<J: Queued> ReadyQueue<J> {
     }
 
     /// An urgent job that goes ahead of the rest, and of what comes from elsewhere, unless it is their turn.
-    pub(super) fn pop_urgent(&self) -> Option<Turn<J>> {
+    pub(super) fn pop_urgent(&self) -> Option<Taken<J>> {
         if !self.has_urgent() {
             return None;
         }
-        let mut lines = self.lines.lock();
-        let turn = lines.overtake();
-        self.count(&lines);
+        let mut queues = self.queues.lock();
+        let turn = queues.overtake();
+        self.count(&queues);
         turn
     }
 
     /// A job from elsewhere has its turn.
     pub(super) fn give_way(&self) {
         if self.has_urgent() {
-            self.lines.lock().urgent.give_way();
+            self.queues.lock().urgent.give_way();
         }
     }
 
-    /// Since when the job that is next has waited; `None` if there is none, or turns go by party.
+    /// Since when the job that is next has waited; `None` if there is none, or turns go by flow.
     pub(crate) fn first_waits_since(&self) -> Option<Nanos> {
         if self.is_empty() {
             return None;
         }
-        match &self.lines.lock().rest {
-            Line::Arrival(line) => line.front().map(|waiting| waiting.since),
-            Line::Party(_) => None,
+        match &self.queues.lock().rest {
+            Rest::Arrival(queue) => queue.front().map(|waiting| waiting.since),
+            Rest::Flow(_) => None,
         }
     }
 
     /// Takes all jobs, none of which will run.
     pub(crate) fn take_all(&self) -> Vec<J> {
-        let mut lines = self.lines.lock();
-        let mut jobs = lines.urgent.take_all();
-        match &mut lines.rest {
-            Line::Arrival(line) => jobs.extend(line.drain(..).map(|waiting| waiting.job)),
-            Line::Party(line) => jobs.extend(line.take_all()),
+        let mut queues = self.queues.lock();
+        let mut jobs = queues.urgent.take_all();
+        match &mut queues.rest {
+            Rest::Arrival(queue) => jobs.extend(queue.drain(..).map(|waiting| waiting.job)),
+            Rest::Flow(queue) => jobs.extend(queue.take_all()),
         }
-        self.count(&lines);
+        self.count(&queues);
         jobs
     }
 
     /// The job of a turn has run.
     pub(super) fn end(&self, due: &Due) {
-        let mut lines = self.lines.lock();
+        let mut queues = self.queues.lock();
         if due.has_overtaken {
-            lines.urgent.end();
+            queues.urgent.end();
         }
-        if let (Some(charge), Line::Party(line)) = (due.charge, &mut lines.rest) {
-            line.end(charge, Nanos::now());
+        if let (Some(charge), Rest::Flow(queue)) = (due.charge, &mut queues.rest) {
+            queue.end(charge, Nanos::now());
             self.is_held_back.store(false, SeqCst);
         }
     }
@@ -231,11 +231,11 @@ impl<J: Queued> ReadyQueue<J> {
         if !self.is_held_back() {
             return false;
         }
-        let mut lines = self.lines.lock();
-        let Line::Party(line) = &mut lines.rest else {
+        let mut queues = self.queues.lock();
+        let Rest::Flow(queue) = &mut queues.rest else {
             return false;
         };
-        let is_free = line.len() == 0 || line.next(Nanos::now()).is_some();
+        let is_free = queue.len() == 0 || queue.next(Nanos::now()).is_some();
         self.is_held_back.store(!is_free, SeqCst);
         is_free
     }
@@ -246,12 +246,12 @@ impl<J: Queued> ReadyQueue<J> {
         if self.is_empty() {
             return None;
         }
-        let mut lines = self.lines.lock();
-        let job = match &mut lines.rest {
-            Line::Arrival(line) => pop_older_than(line, time, skipped),
-            Line::Party(line) => line.pop_waiting_since(time, skipped),
+        let mut queues = self.queues.lock();
+        let job = match &mut queues.rest {
+            Rest::Arrival(queue) => pop_older_than(queue, time, skipped),
+            Rest::Flow(queue) => queue.pop_waiting_since(time, skipped),
         };
-        self.count(&lines);
+        self.count(&queues);
         job
     }
 
@@ -260,19 +260,19 @@ impl<J: Queued> ReadyQueue<J> {
         if !self.has_urgent() {
             return None;
         }
-        let mut lines = self.lines.lock();
-        let job = lines.urgent.pop_older_than(time);
-        self.count(&lines);
+        let mut queues = self.queues.lock();
+        let job = queues.urgent.pop_older_than(time);
+        self.count(&queues);
         job
     }
 
     /// Returns the capacity that a burst has left.
     pub(crate) fn shrink(&self) {
-        let mut lines = self.lines.lock();
-        lines.urgent.shrink();
-        match &mut lines.rest {
-            Line::Arrival(line) => line.shrink_to(USUAL_PLACES),
-            Line::Party(line) => line.shrink(),
+        let mut queues = self.queues.lock();
+        queues.urgent.shrink();
+        match &mut queues.rest {
+            Rest::Arrival(queue) => queue.shrink_to(USUAL_PLACES),
+            Rest::Flow(queue) => queue.shrink(),
         }
     }
 
@@ -299,20 +299,20 @@ impl<J: Queued> ReadyQueue<J> {
         self.urgent.load(SeqCst) > 0
     }
 
-    /// How many parties have jobs that wait; 0 if turns do not go by party.
-    pub(crate) fn waiting_parties(&self) -> usize {
-        self.parties.load(SeqCst)
+    /// How many flows have jobs that wait; 0 if turns do not go by flow.
+    pub(crate) fn waiting_flows(&self) -> usize {
+        self.flows.load(SeqCst)
     }
 
-    fn count(&self, lines: &MutexGuard<'_, Lines<J>>) {
-        let rest = match &lines.rest {
-            Line::Arrival(line) => line.len(),
-            Line::Party(line) => {
-                self.parties.store(line.waiting_parties(), SeqCst);
-                line.len()
+    fn count(&self, queues: &MutexGuard<'_, Queues<J>>) {
+        let rest = match &queues.rest {
+            Rest::Arrival(queue) => queue.len(),
+            Rest::Flow(queue) => {
+                self.flows.store(queue.waiting_flows(), SeqCst);
+                queue.len()
             }
         };
-        let urgent = lines.urgent.len();
+        let urgent = queues.urgent.len();
         if urgent != self.urgent.load(SeqCst) {
             self.urgent.store(urgent, SeqCst);
         }
@@ -320,11 +320,11 @@ impl<J: Queued> ReadyQueue<J> {
     }
 }
 
-impl<J: Queued> Lines<J> {
-    fn pop(&mut self) -> Option<Turn<J>> {
+impl<J: Queued> Queues<J> {
+    fn pop(&mut self) -> Option<Taken<J>> {
         let has_others = match &self.rest {
-            Line::Arrival(line) => !line.is_empty(),
-            Line::Party(line) => line.len() > 0,
+            Rest::Arrival(queue) => !queue.is_empty(),
+            Rest::Flow(queue) => queue.len() > 0,
         };
         if has_others {
             if let Some(turn) = self.overtake().or_else(|| self.pop_rest()) {
@@ -336,30 +336,30 @@ impl<J: Queued> Lines<J> {
     }
 
     /// An urgent job that goes ahead of the rest.
-    fn overtake(&mut self) -> Option<Turn<J>> {
+    fn overtake(&mut self) -> Option<Taken<J>> {
         let job = self.urgent.overtake()?;
         Some(self.begin_urgent(job, true))
     }
 
-    fn begin_urgent(&mut self, job: J, has_overtaken: bool) -> Turn<J> {
+    fn begin_urgent(&mut self, job: J, has_overtaken: bool) -> Taken<J> {
         let charge = match &mut self.rest {
-            Line::Arrival(_) => None,
-            Line::Party(line) => Some(line.begin(&job, Nanos::now())),
+            Rest::Arrival(_) => None,
+            Rest::Flow(queue) => Some(queue.begin(&job, Nanos::now())),
         };
         let due = Some(Box::new(Due { has_overtaken, charge }));
-        Turn { job, due }
+        Taken { job, due }
     }
 
-    fn pop_rest(&mut self) -> Option<Turn<J>> {
+    fn pop_rest(&mut self) -> Option<Taken<J>> {
         let turn = match &mut self.rest {
-            Line::Arrival(line) => line.pop_front().map(|waiting| Turn::from(waiting.job)),
-            Line::Party(line) => line.pop(Nanos::now()).map(|(job, charge)| {
+            Rest::Arrival(queue) => queue.pop_front().map(|waiting| Taken::from(waiting.job)),
+            Rest::Flow(queue) => queue.pop(Nanos::now()).map(|(job, charge)| {
                 let due = Due {
                     has_overtaken: false,
                     charge: Some(charge),
                 };
                 let due = Some(Box::new(due));
-                Turn { job, due }
+                Taken { job, due }
             }),
         }?;
         self.urgent.give_way();
@@ -367,15 +367,15 @@ impl<J: Queued> Lines<J> {
     }
 }
 
-fn pop_older_than<J: Queued>(line: &mut VecDeque<Waiting<J>>, time: Nanos, skipped: usize) -> Option<J> {
-    let arrivals = line.iter().map(|waiting| waiting.job.arrived()).enumerate();
+fn pop_older_than<J: Queued>(queue: &mut VecDeque<Waiting<J>>, time: Nanos, skipped: usize) -> Option<J> {
+    let arrivals = queue.iter().map(|waiting| waiting.job.arrived()).enumerate();
     let (index, arrived) = arrivals
         .filter_map(|(index, arrived)| Some((index, arrived?)))
         .nth(skipped)?;
     if arrived > time {
         return None;
     }
-    line.remove(index).map(|waiting| waiting.job)
+    queue.remove(index).map(|waiting| waiting.job)
 }
 
 #[cfg(test)]
@@ -396,7 +396,7 @@ mod tests {
             }
         }
 
-        fn party(&self) -> Option<Party> {
+        fn flow(&self) -> Option<Flow> {
             None
         }
 

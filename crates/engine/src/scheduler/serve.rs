@@ -6,7 +6,7 @@
 
 use super::queue::{Due, ReadyQueue};
 use super::states::{Doing, Seat};
-use super::{Queued, Scheduler, Turn, Workplace};
+use super::{Queued, Scheduler, Taken, Workplace};
 use crate::app::App;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
@@ -48,7 +48,7 @@ impl<J: Queued> Scheduler<J> {
         workplace.publish_threads();
         // A process that the app has forked has no other threads, but perhaps the locks that they held.
         if worker.is_at_home() {
-            self.threads.hand_over(self);
+            self.threads.wake_next(self);
         }
     }
 
@@ -78,7 +78,7 @@ impl<J: Queued> Scheduler<J> {
         }
     }
 
-    fn next_job<W: Workplace<Job = J>>(&self, workplace: &W, app: &impl App) -> Option<Turn<J>> {
+    fn next_job<W: Workplace<Job = J>>(&self, workplace: &W, app: &impl App) -> Option<Taken<J>> {
         if self.cadence.may_go_on() {
             if let Some(turn) = self.next_in_turn(workplace) {
                 return Some(turn);
@@ -87,11 +87,11 @@ impl<J: Queued> Scheduler<J> {
         // This poll does not wait, so it keeps the lock of the language.
         workplace.poll_now();
         self.next_in_turn(workplace)
-            .or_else(|| workplace.leisure(app).map(Turn::from))
+            .or_else(|| workplace.leisure(app).map(Taken::from))
     }
 
     /// The next one of the jobs here and of the requests in the waiting room.
-    fn next_in_turn<W: Workplace<Job = J>>(&self, workplace: &W) -> Option<Turn<J>> {
+    fn next_in_turn<W: Workplace<Job = J>>(&self, workplace: &W) -> Option<Taken<J>> {
         if let Some(turn) = self.ready.pop_urgent() {
             return Some(turn);
         }
@@ -106,7 +106,7 @@ impl<J: Queued> Scheduler<J> {
         &self,
         workplace: &W,
         seat: &Seat<'_>,
-        turn: Turn<J>,
+        turn: Taken<J>,
         app: &impl App,
         workspace: &mut W::Workspace,
     ) {
@@ -123,7 +123,7 @@ impl<J: Queued> Scheduler<J> {
             self.threads.cancel_start();
         }
         workplace.worker().fault("run");
-        let begun = self.cadence.begin(|| self.threads.hand_over(self));
+        let begun = self.cadence.begin(|| self.threads.wake_next(self));
         workplace.run(turn.job, app, workspace);
         seat.becomes(Doing::Looking);
         self.cadence.end(begun);

@@ -1,13 +1,13 @@
-//! Responses that wait for their clients: the memory and disk that all of them may take (`totals.rs`), where the parts
-//! of one response are (`spooled.rs`), the thread that writes temporary files (`spooler.rs`), and which slow reader is
-//! aborted when others wait (`pressure.rs`).
+//! Responses that wait for their clients: the memory and disk that all of them together may take (`totals.rs`), the
+//! parts of one response (`spooled.rs`), the thread that writes temporary files (`spooler.rs`), and the choice of the
+//! slow reader that is aborted when requests wait (`pressure.rs`).
 
 mod pressure;
 mod spooled;
 mod spooler;
 mod totals;
 
-pub(crate) use pressure::{GivesWay, Pace, Relief, Slowness, Verdict, GRACE};
+pub(crate) use pressure::{Decision, GivesWay, ReadRate, Relief, Slowness, GRACE};
 pub(crate) use spooled::Spooled;
 pub(crate) use spooler::Upload;
 pub(crate) use totals::{Charge, Claim};
@@ -36,10 +36,10 @@ pub(crate) struct Spool {
     directory: PathBuf,
     descriptors: Arc<Descriptors>,
     tasks: WorkQueue<Task>,
-    /// Responses for which there is no room on the disk at present.
+    /// Responses that currently have no room on the disk.
     stalled: Mutex<VecDeque<Weak<Spooled>>>,
     starved: Mutex<Starved>,
-    /// When the log was told that there are too few descriptors.
+    /// The time when the lack of descriptors was last logged.
     lack_logged: Mutex<Option<Millis>>,
     /// Returns freed memory to the system.
     trim: fn(),
@@ -59,7 +59,7 @@ impl Spool {
         })
     }
 
-    /// Joins the line for memory for one part.
+    /// Joins the queue for memory for one part.
     pub(crate) fn wait_for_memory(&self) -> Claim {
         self.totals.wait_for_memory(PART_BYTES as u64)
     }
@@ -69,18 +69,18 @@ impl Spool {
         self.totals.count_memory(bytes as u64, budget)
     }
 
-    /// True if unsent responses take more memory than they may, so that a client has to give way. So much of it comes back
-    /// soon.
+    /// Returns true if unsent responses exceed their memory limit, so that a client has to give way. `comes_back`:
+    /// bytes that will be free soon.
     pub(crate) fn is_memory_exceeded(&self, comes_back: u64) -> bool {
         self.totals.is_memory_exceeded(comes_back)
     }
 
-    /// The same, by so much that nobody may be spared.
+    /// The same, but the limit is exceeded by so much that no client may be spared.
     pub(crate) fn is_memory_far_exceeded(&self, comes_back: u64) -> bool {
         self.totals.is_memory_far_exceeded(comes_back)
     }
 
-    /// True if so much is a large part of the memory for unsent responses.
+    /// Returns true if `bytes` is a large part of the memory for unsent responses.
     pub(crate) fn is_large_part(&self, bytes: u64) -> bool {
         self.totals.is_large_part(bytes)
     }
@@ -94,7 +94,7 @@ impl Spool {
         self.totals.is_memory_scarce()
     }
 
-    /// Memory for one part: what the claim was granted; without a claim, what is free, if nobody waits for memory.
+    /// Memory for one part: granted by the claim, or, without a claim, free memory, if no thread waits for it.
     fn memory_for_part(&self, claim: &mut Option<Claim>, budget: Option<&Arc<Budget>>) -> Option<Charge> {
         let charge = match claim {
             Some(claim) => claim.take(budget),
@@ -106,17 +106,17 @@ impl Spool {
         charge
     }
 
-    /// Whether a session has as many files as it may have.
+    /// Returns true if an HTTP/2 connection has as many files as it may have.
     fn has_its_files(&self, budget: Option<&Arc<Budget>>) -> bool {
         budget.is_some_and(|budget| budget.is_used_up(Kind::Files))
     }
 
     fn new_file(&self, budget: Option<&Arc<Budget>>) -> io::Result<Arc<Counted<File>>> {
-        // The rest of the session's responses stays in memory, where its budget stops it.
+        // The other responses of the HTTP/2 connection stay in memory, where its budget limits them.
         if self.has_its_files(budget) {
             return Err(Errno::MFILE.into());
         }
-        let permit = self.descriptors.for_file().ok_or(Errno::MFILE)?.of_session(budget);
+        let permit = self.descriptors.for_file().ok_or(Errno::MFILE)?.with_budget(budget);
         let file = tempfile::tempfile_in(&self.directory)?;
         Ok(Arc::new(Counted::new(file, permit)))
     }

@@ -1,5 +1,5 @@
-//! Which slow reader is aborted when the totals are reached: none, as long as only the writers of responses wait; the
-//! slowest one as soon as requests wait for the threads that wait for memory.
+//! Chooses the slow reader that is aborted when the totals are reached: none, as long as only the writers of responses
+//! wait; the slowest one as soon as requests wait because the threads wait for memory.
 
 use super::Spool;
 use crate::clock::Millis;
@@ -8,23 +8,24 @@ use std::time::Duration;
 /// A client that has been behind for less than this is not aborted.
 pub(crate) const GRACE: Duration = Duration::from_millis(100);
 
-/// No client is aborted before requests have waited this long for the threads that wait for memory.
+/// No client is aborted before requests have waited this long for threads that wait for memory.
 const STARVED: Duration = Duration::from_millis(250);
 
-/// Threads that wait check at least this often. What was seen before a longer pause no longer counts.
+/// Waiting threads check at least this often. An observation from before a longer pause no longer counts.
 const LOOKED: Duration = Duration::from_millis(100);
 
-/// Since when requests have waited, as seen by the threads that wait for memory; and when these last looked.
+/// The start of the time in which requests have waited, as seen by the threads that wait for memory; and the time of
+/// their last check.
 #[derive(Debug, Default)]
 pub(super) struct Starved {
     since: Option<Millis>,
     looked: Option<Millis>,
-    /// When clients were last offered more.
+    /// The time when clients were last offered more bytes.
     offered: Option<Millis>,
 }
 
 impl Starved {
-    /// Notes whether requests wait now; returns whether they have waited for long.
+    /// Notes `is_starving`: requests wait now. Returns true if they have waited for long.
     fn see(&mut self, is_starving: bool, now: Millis) -> bool {
         let looked = self.looked.replace(now);
         let is_old = looked.is_none_or(|looked| now - looked > LOOKED);
@@ -34,7 +35,7 @@ impl Starved {
         is_starving && now - *self.since.get_or_insert(now) >= STARVED
     }
 
-    /// True if it is time to offer clients more.
+    /// Returns true if it is time to offer clients more bytes.
     fn is_offer_due(&mut self, now: Millis) -> bool {
         let is_due = self.offered.is_none_or(|offered| now - offered >= LOOKED);
         if is_due {
@@ -44,19 +45,19 @@ impl Starved {
     }
 }
 
-/// Whether a client gives way to others.
+/// The decision about a client that may have to give way to others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum GivesWay {
-    /// It does, or has done so.
+    /// The client gives way, or has done so.
     Yes,
-    /// It has not been seen for long enough to tell whether it is slow, but seems to be so slow.
+    /// The client seems slow, but has not been observed for long enough.
     Perhaps(Slowness),
-    /// It would soon have taken what waits for it, or has nothing that others could use.
+    /// The client will take its bytes soon, or has no memory that others could use.
     No,
 }
 
-/// How long a client would need for the rest of its response at the rate so far, and for how long it has been behind.
-/// The larger, the worse.
+/// The time that a client would need for the rest of its response at the rate so far, and the time for which it has
+/// been behind. The larger, the worse.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Slowness {
     needs: Duration,
@@ -64,7 +65,7 @@ pub(crate) struct Slowness {
 }
 
 impl Slowness {
-    /// For a client whose socket was first full `behind` ago, that has taken `taken` bytes in the last `time`, and has
+    /// Slowness of a client that filled its socket `behind` ago, has taken `taken` bytes in the last `time`, and has
     /// `pending` bytes to go.
     pub(crate) fn new(behind: Duration, (taken, time): (u64, Duration), pending: u64) -> Slowness {
         let needs = time.as_millis() * u128::from(pending) / u128::from(taken.max(1));
@@ -74,7 +75,7 @@ impl Slowness {
         }
     }
 
-    /// Whether the client may be aborted so that others get its memory; `limit` as for [`Slowness::is_too_much`].
+    /// Decides if the client may be aborted so that others get its memory; `limit` as for [`Slowness::is_too_much`].
     pub(crate) fn gives_way(self, limit: Duration) -> GivesWay {
         match self.is_too_much(limit) {
             true => GivesWay::Yes,
@@ -83,19 +84,19 @@ impl Slowness {
         }
     }
 
-    /// Whether the client may be aborted. One that would be done within `limit` may not.
+    /// Returns true if the client may be aborted: it would not be done within `limit`.
     pub(crate) fn is_too_much(self, limit: Duration) -> bool {
         self.behind >= GRACE && self.needs > limit
     }
 }
 
-/// What a client has taken before this says little about how fast it is.
+/// Bytes that a client has taken longer ago than this say little about its speed.
 const LATELY: Duration = Duration::from_millis(500);
 
-/// Speed of a client whose socket is full. The kernel's buffer grows at first, whatever the client does, so only what was
-/// taken lately says something about the client.
+/// Speed of a client with a full socket. The kernel's buffer grows at first, independently of the client, so only bytes
+/// that were taken lately say something about the client.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Pace(Option<Full>);
+pub(crate) struct ReadRate(Option<Full>);
 
 #[derive(Clone, Copy, Debug)]
 struct Full {
@@ -103,12 +104,12 @@ struct Full {
     /// Two earlier times at which the socket was full, at least [`LATELY`] apart, with the bytes taken until then.
     before: (Millis, u64),
     last: (Millis, u64),
-    /// The latest time at which it was.
+    /// The latest time at which it was full.
     latest: (Millis, u64),
 }
 
-impl Pace {
-    /// The client is behind since then, if that was not noted before.
+impl ReadRate {
+    /// Notes that the client is behind since `since`, if that was not noted before.
     pub(crate) fn begin(&mut self, since: Millis, progress: u64) {
         self.full(since, progress);
     }
@@ -123,7 +124,7 @@ impl Pace {
         })
     }
 
-    /// The socket is full, after it has taken `progress` bytes.
+    /// Notes that the socket is full, after it has taken `progress` bytes.
     pub(crate) fn note_full(&mut self, now: Millis, progress: u64) {
         let last = (now, progress);
         let full = self.full(now, progress);
@@ -135,7 +136,7 @@ impl Pace {
         full.latest = last;
     }
 
-    /// How slow the client is that has taken `progress` bytes; `None` if its socket was never full.
+    /// Slowness of a client that has taken `progress` bytes; `None` if its socket was never full.
     pub(crate) fn slowness(&self, now: Millis, progress: u64, pending: u64) -> Option<Slowness> {
         let Full {
             since, before, latest, ..
@@ -147,10 +148,10 @@ impl Pace {
     }
 }
 
-/// What a thread that finds no memory should do.
+/// The decision for a thread that finds no memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Verdict {
-    /// Wait in line.
+pub(crate) enum Decision {
+    /// Wait in the queue.
     Wait,
     /// A client was aborted: there is memory now, or soon.
     Relieved,
@@ -159,13 +160,13 @@ pub(crate) enum Verdict {
 }
 
 impl Spool {
-    /// Notes whether requests wait for a thread while all are busy; returns whether that has lasted for long.
+    /// Notes `is_starving`: requests wait for a thread while all are busy. Returns true if that has lasted for long.
     pub(crate) fn is_starved(&self, is_starving: bool) -> bool {
         self.starved.lock().see(is_starving, Millis::now())
     }
 
-    /// True if it is time to find out which clients take anything: a socket is reported as writable only when a third of
-    /// its buffer is free, and all of them together are offered more only now and then.
+    /// Returns true if it is time to find out which clients take anything. A socket is reported as writable only when a
+    /// third of its buffer is free, so clients are offered more bytes, but only now and then.
     pub(crate) fn is_offer_due(&self, now: Millis) -> bool {
         self.starved.lock().is_offer_due(now)
     }
@@ -173,9 +174,9 @@ impl Spool {
 
 /// Frees memory by aborting slow readers.
 pub(crate) trait Relief: Send + Sync {
-    /// Called repeatedly by a thread that finds no memory for a response: aborts the slowest reader if requests have
-    /// waited for such threads. `own`: how slow the client of this thread is.
-    fn relieve(&self, own: Option<Slowness>) -> Verdict;
+    /// Aborts the slowest reader if requests have waited for threads that find no memory. Such a thread calls this
+    /// repeatedly. `own`: slowness of the client of this thread.
+    fn relieve(&self, own: Option<Slowness>) -> Decision;
 }
 
 #[cfg(test)]
@@ -190,7 +191,7 @@ mod tests {
         Millis::START + milliseconds(count)
     }
 
-    /// That of a client that has taken `taken` bytes since its socket was first full.
+    /// Slowness of a client that has taken `taken` bytes since its socket was first full.
     fn of(behind: u64, taken: u64, pending: u64) -> Slowness {
         let behind = milliseconds(behind);
         Slowness::new(behind, (taken, behind), pending)
@@ -219,15 +220,15 @@ mod tests {
 
     #[test]
     fn a_client_that_took_much_at_first_and_then_nothing_is_slow() {
-        let mut pace = Pace::default();
-        pace.note_full(at(0), 5_000);
-        pace.note_full(at(10), 40_000);
-        let is_slow = |pace: &Pace, now| {
-            let slowness = pace.slowness(at(now), 40_000, 60_000).expect("it was full");
+        let mut read_rate = ReadRate::default();
+        read_rate.note_full(at(0), 5_000);
+        read_rate.note_full(at(10), 40_000);
+        let is_slow = |read_rate: &ReadRate, now| {
+            let slowness = read_rate.slowness(at(now), 40_000, 60_000).expect("it was full");
             slowness.is_too_much(milliseconds(30_000))
         };
-        assert!(!is_slow(&pace, 500));
-        assert!(is_slow(&pace, 510));
+        assert!(!is_slow(&read_rate, 500));
+        assert!(is_slow(&read_rate, 510));
     }
 
     #[test]

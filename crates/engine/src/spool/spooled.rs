@@ -1,8 +1,8 @@
-//! The part of a response that waits for its client beyond its connection's buffer: parts, in order, each in memory or
-//! in a temporary file.
+//! The part of a response that waits for its client and does not fit into its connection's buffer: parts, in order,
+//! each in memory or in a temporary file.
 //!
-//! The writer adds to it and never touches the disk. The spooler moves its parts to the file, starting with the last
-//! one, which is sent last. The owner of the connection sends from both. The lock is held for moments, during no system
+//! The writer adds parts and never touches the disk. The spooler moves parts to the file, starting with the last one,
+//! which is sent last. The owner of the connection sends from both. The lock is held only briefly, and during no system
 //! call.
 
 use super::totals::{Charge, Claim};
@@ -28,7 +28,7 @@ const PARTS_TO_GIVE_UP: usize = 16;
 #[derive(Debug)]
 pub(crate) struct Spooled {
     spool: Arc<Spool>,
-    /// That of the session, if it is for a stream of one.
+    /// The budget of the HTTP/2 connection, if this is for one of its streams.
     budget: Option<Arc<Budget>>,
     inner: Mutex<Inner>,
 }
@@ -45,14 +45,14 @@ struct Inner {
     end: u64,
     /// Disk space that the file takes.
     on_disk: u64,
-    /// Offsets of parts whose bytes were sent. Their space is freed and not used again: the kernel sends from the
+    /// Offsets of parts that were sent completely. Their space is freed and not used again: the kernel sends from the
     /// file's pages, and may still need them.
     sent: Vec<u64>,
     /// Parts begun so far: the number of the next one.
     begun: u64,
-    /// Whether the spooler has it in its queue.
+    /// The spooler has it in its queue.
     is_queued: bool,
-    /// Whether a write to disk has failed: the rest stays in memory.
+    /// A write to disk has failed: the rest stays in memory.
     stays: bool,
 }
 
@@ -77,22 +77,22 @@ struct Block {
     _charge: Charge,
 }
 
-/// What the spooler could do for a response.
+/// The result of the spooler's attempt to move a part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Moved {
     /// One part is on disk now; there may be others.
     Part,
-    /// Nothing is left in memory that could be moved.
+    /// Memory has no more parts that could be moved.
     Nothing,
-    /// The total of the disk is reached.
+    /// The disk total is reached.
     NoRoom,
-    /// The part could not be written. It stays in memory, as those that follow.
+    /// The part could not be written. It stays in memory, and so do the following parts.
     Failed(ErrorKind),
     /// The same, because there is no descriptor for the file.
     NoDescriptor,
 }
 
-/// What is sent next, without the lock.
+/// The bytes that are sent next, without the lock.
 enum Piece {
     Memory(Arc<Block>),
     Disk(Arc<Counted<File>>, u64),
@@ -112,15 +112,15 @@ impl Spooled {
         self.inner.lock().pending
     }
 
-    /// Whether a part is in memory, so that aborting the client would free some.
+    /// Returns true if a part is in memory, so that aborting the client would free memory.
     pub(crate) fn holds_memory(&self) -> bool {
         let inner = self.inner.lock();
         let is_in_memory = |part: &Part| matches!(part.place, Location::Memory(_));
         inner.tail.is_some() || inner.parts.iter().any(is_in_memory)
     }
 
-    /// Adds as many bytes as there is memory for; returns how many. `claim`: the writer's place in the line for memory,
-    /// from its first attempt until it has got the memory.
+    /// Adds as many bytes as there is memory for; returns their number. `claim`: the writer's slot in the queue for
+    /// memory, from its first attempt until it gets the memory.
     pub(crate) fn push(self: &Arc<Self>, bytes: &[u8], claim: &mut Option<Claim>) -> usize {
         let mut taken = 0;
         while taken < bytes.len() {
@@ -143,7 +143,7 @@ impl Spooled {
         taken
     }
 
-    /// Adds a few bytes, even if there is no memory for them: the framing of a body cannot be left out.
+    /// Adds a few bytes, even if there is no memory for them, because the framing of a body cannot be left out.
     pub(crate) fn push_few(&self, bytes: &[u8]) {
         let mut inner = self.inner.lock();
         let has_room = |tail: &Block| tail.bytes.len() + bytes.len() <= PART_BYTES;
@@ -179,7 +179,7 @@ impl Spooled {
         ((in_memory + usize::from(inner.tail.is_some())) * PART_BYTES) as u64
     }
 
-    /// Nothing will be added for a while: what is here may go to the disk.
+    /// Ends the current part, because nothing will be added for a while: it may go to the disk.
     pub(crate) fn close(self: &Arc<Self>) {
         let mut inner = self.inner.lock();
         inner.close_tail();
@@ -194,7 +194,7 @@ impl Spooled {
         }
     }
 
-    /// Sends at most `most` bytes; returns how many, and whether the socket took fewer than it was offered.
+    /// Sends at most `most` bytes; returns their number, and true if the socket took fewer than it was offered.
     pub(crate) fn send(self: &Arc<Self>, transport: &dyn Transport, most: u64) -> io::Result<(u64, bool)> {
         let mut taken = 0;
         while taken < most {
@@ -225,7 +225,7 @@ impl Spooled {
         Ok((taken, false))
     }
 
-    /// Moves the last part that is in memory to the file. Only the spooler calls this; it may take long.
+    /// Moves the last part in memory to the file. Only the spooler calls this; it may take long.
     pub(super) fn move_part(&self) -> Moved {
         self.give_up_sent();
         let mut inner = self.inner.lock();
@@ -252,11 +252,11 @@ impl Spooled {
                 inner.moved(number, place);
             }
             Err(error) => {
-                // The client is sent this from memory then, and the writer waits if there is too much.
+                // Then the client gets these bytes from memory, and the writer waits if they are too many.
                 inner.sent.push(place);
                 inner.stays = true;
                 drop(inner);
-                // A session that has its share of files needs no notice.
+                // An HTTP/2 connection with all the files that it may have needs no log line.
                 if !self.spool.has_its_files(self.budget.as_ref()) {
                     return match io::Errno::from_io_error(&error) {
                         Some(io::Errno::MFILE | io::Errno::NFILE) => Moved::NoDescriptor,
@@ -270,7 +270,7 @@ impl Spooled {
 }
 
 impl Spooled {
-    /// Punches holes in the file where its bytes were sent. If that is not possible, they take space until all is sent.
+    /// Punches holes in the file where its bytes were sent. If that fails, they take space until everything is sent.
     fn give_up_sent(&self) {
         let mut inner = self.inner.lock();
         let places = std::mem::take(&mut inner.sent);
@@ -329,7 +329,7 @@ impl Inner {
         Some((piece, part.sent, part.length))
     }
 
-    /// `count` more bytes of the first part were sent.
+    /// Counts `count` more bytes of the first part as sent.
     fn sent(&mut self, count: u64) {
         self.pending -= count;
         let Some(part) = self.parts.front_mut() else { return };
@@ -352,7 +352,7 @@ impl Inner {
         })
     }
 
-    /// A part is on disk; it may have been sent meanwhile.
+    /// Notes that a part is on disk; it may have been sent meanwhile.
     fn moved(&mut self, number: u64, place: u64) {
         match self.parts.iter_mut().find(|part| part.number == number) {
             Some(part) => part.place = Location::Disk(place),

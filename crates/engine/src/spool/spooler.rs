@@ -1,5 +1,5 @@
-//! The spooler: one native thread per worker that writes temporary files: what clients have not taken of responses, and
-//! the bodies of large requests.
+//! The spooler: one native thread per worker that writes temporary files: bytes of responses that clients have not
+//! taken, and the bodies of large requests.
 //!
 //! A write to a slow disk blocks its thread, and so may freeing a large file. Requests must not wait for either, so no
 //! other thread writes to the temporary folder. Each task gets a turn, in order.
@@ -10,7 +10,7 @@ use crate::clock::Millis;
 use crate::limits::descriptors::Counted;
 use crate::observe::excess::About;
 use crate::transport::SCRATCH_BYTES;
-use crate::work_queue::{Turn, LOOK};
+use crate::work_queue::{Item, LOOK};
 use crate::worker::Worker;
 use std::fs::File;
 use std::sync::{Arc, Weak};
@@ -19,24 +19,24 @@ use std::time::Duration;
 /// Parts of a response that are written in one turn.
 const PARTS_A_TURN: usize = 4;
 
-/// How often it checks whether memory can be returned to the system, after much was in use.
+/// Interval between checks for memory that can be returned to the system, after much was in use.
 const LOOK_AT_MEMORY: Duration = Duration::from_secs(1);
 
-/// After a line about too few descriptors, the next one comes no earlier.
+/// Minimum time between two log lines about too few descriptors.
 const QUIET: Duration = Duration::from_secs(60);
 
-/// A request with a large body, of which the spooler stores a slice in each turn. Dropping it closes its connection.
+/// A request with a large body: the spooler stores a piece of it in each turn. Dropping it closes its connection.
 pub(crate) trait Upload: Send + std::fmt::Debug {
-    /// Stores what has arrived, and passes the connection on.
+    /// Stores the bytes that have arrived, and passes the connection on.
     fn store(self: Box<Self>, scratch: &mut [u8]);
 }
 
-/// What the spooler does in one turn.
+/// The work of the spooler in one turn.
 #[derive(Debug)]
 pub(super) enum Task {
     Response(Weak<Spooled>),
     Upload(Box<dyn Upload>),
-    /// Closes a file that is no longer needed; with its disk space.
+    /// Closes an unneeded file, and frees its disk space.
     Discard(Option<Arc<Counted<File>>>, u64),
 }
 
@@ -51,7 +51,7 @@ impl Spool {
         Ok(())
     }
 
-    /// Ends the thread; the connections that are left are closed.
+    /// Ends the thread; the remaining connections are closed.
     pub(crate) fn stop(&self) {
         for task in self.tasks.stop() {
             match task {
@@ -69,7 +69,7 @@ impl Spool {
         }
     }
 
-    /// Whether a response waits for space within the disk total.
+    /// Returns true if a response waits for space within the disk total.
     pub(crate) fn is_disk_full(&self) -> bool {
         !self.stalled.lock().is_empty()
     }
@@ -78,7 +78,7 @@ impl Spool {
         let _ = self.tasks.push(Task::Response(Arc::downgrade(spooled)));
     }
 
-    /// Comes first, because others may wait for its space.
+    /// Discards a file, before other tasks, because others may wait for its space.
     pub(super) fn discard(&self, file: Option<Arc<Counted<File>>>, length: u64) {
         if let Err(Task::Discard(file, length)) = self.tasks.push_front(Task::Discard(file, length)) {
             self.close_file(file, length);
@@ -92,16 +92,16 @@ impl Spool {
             let next = self.tasks.next(if may_recede { LOOK_AT_MEMORY } else { LOOK });
             let Some(worker) = worker.upgrade() else { return };
             match next {
-                Turn::Of(Task::Response(spooled)) => {
+                Item::Next(Task::Response(spooled)) => {
                     worker.guard("the spooler", || self.move_parts(&spooled, &worker));
                 }
-                Turn::Of(Task::Upload(upload)) => {
+                Item::Next(Task::Upload(upload)) => {
                     worker.guard("the spooler", || upload.store(&mut scratch));
                 }
-                Turn::Of(Task::Discard(file, length)) => self.close_file(file, length),
-                Turn::Idle if self.totals.has_receded() => (self.trim)(),
-                Turn::Idle => {}
-                Turn::Over => return,
+                Item::Next(Task::Discard(file, length)) => self.close_file(file, length),
+                Item::Idle if self.totals.has_receded() => (self.trim)(),
+                Item::Idle => {}
+                Item::Stopped => return,
             }
         }
     }
@@ -133,7 +133,7 @@ impl Spool {
         self.enqueue(&spooled);
     }
 
-    /// It concerns every slow client at once, so one line is enough for some time.
+    /// Logs the lack of descriptors, which concerns all slow clients at once, so that one line is enough for some time.
     fn log_lack_of_descriptors(&self, worker: &Worker) {
         let now = Millis::now();
         let mut logged = self.lack_logged.lock();
@@ -162,7 +162,7 @@ impl Spool {
     pub(super) fn free_disk(&self, bytes: u64) {
         self.totals.free_disk(bytes);
         let mut stalled = self.stalled.lock();
-        // Those that stalled first are first again.
+        // The responses that stalled first are first again.
         while let Some(response) = stalled.pop_back() {
             let _ = self.tasks.push_front(Task::Response(response));
         }

@@ -1,7 +1,7 @@
-//! The memory and disk that all unsent responses together may take, and the line of the threads that wait for memory.
+//! The memory and disk that all unsent responses together may take, and the queue of the threads that wait for memory.
 //!
-//! Memory that is taken is a [`Charge`], which gives it back when dropped. Memory is granted in the order in which
-//! threads asked for it: as long as one is in line, no other gets any.
+//! A [`Charge`] stands for memory that is taken, and gives it back when dropped. Memory is granted in the order in
+//! which threads asked for it: as long as a thread is in the queue, no other thread gets any.
 
 use crate::limits::budget::{Budget, Kind, Share};
 use crate::limits::burst;
@@ -12,16 +12,16 @@ use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use std::sync::Arc;
 
-/// Memory in use may exceed the total by this part (1/n) for a moment: until it shows which clients are slow.
+/// Memory in use may exceed the total by this part (1/n) for a moment, until it is known which clients are slow.
 const LEEWAY_PART: u64 = 4;
 
-/// The two totals and the line.
+/// The two totals and the queue.
 #[derive(Debug)]
 pub(crate) struct Totals {
     memory_bytes: u64,
     disk_bytes: u64,
     books: Mutex<Books>,
-    /// `memory` of the books, readable without the lock; written only while the lock is held.
+    /// A copy of `Books::memory`, readable without the lock; written only while the lock is held.
     memory: AtomicU64,
 }
 
@@ -29,7 +29,7 @@ pub(crate) struct Totals {
 struct Books {
     memory: u64,
     disk: u64,
-    line: VecDeque<Arc<Ticket>>,
+    queue: VecDeque<Arc<Ticket>>,
     /// Most memory that was taken since some was last returned to the system.
     peak: u64,
 }
@@ -39,11 +39,11 @@ struct Books {
 pub(crate) struct Charge {
     totals: Arc<Totals>,
     bytes: u64,
-    /// The same for its session.
+    /// The same memory, counted for its HTTP/2 connection.
     share: Option<Share>,
 }
 
-/// A place in the line.
+/// A slot in the queue.
 #[derive(Debug)]
 pub(crate) struct Claim {
     totals: Arc<Totals>,
@@ -68,11 +68,11 @@ impl Totals {
         })
     }
 
-    /// Takes memory if there is enough and nobody waits for it. An eighth of the total is left for what can only be counted
-    /// when it is in use ([`Totals::count_memory`]).
+    /// Takes memory if there is enough and no thread waits for it. An eighth of the total is reserved for memory that
+    /// can only be counted when it is in use ([`Totals::count_memory`]).
     pub(crate) fn take_memory(self: &Arc<Self>, bytes: u64, budget: Option<&Arc<Budget>>) -> Option<Charge> {
         let mut books = self.books.lock();
-        (books.line.is_empty() && self.fits(&books, bytes)).then(|| self.charge(&mut books, bytes, budget))
+        (books.queue.is_empty() && self.fits(&books, bytes)).then(|| self.charge(&mut books, bytes, budget))
     }
 
     /// Counts memory that is in use already.
@@ -80,17 +80,17 @@ impl Totals {
         self.charge(&mut self.books.lock(), bytes, budget)
     }
 
-    /// True if more memory is in use than there should be, because it was counted afterwards.
+    /// Returns true if more memory is in use than allowed, because it was counted afterwards.
     pub(crate) fn is_memory_exceeded(&self, comes_back: u64) -> bool {
         self.memory().saturating_sub(comes_back) > self.memory_bytes
     }
 
-    /// The same, by so much that nobody may be spared.
+    /// The same, but the limit is exceeded by so much that no client may be spared.
     pub(crate) fn is_memory_far_exceeded(&self, comes_back: u64) -> bool {
         self.memory().saturating_sub(comes_back) > self.memory_bytes + self.memory_bytes / LEEWAY_PART
     }
 
-    /// True if so much is as much as may be exceeded for a moment.
+    /// Returns true if `bytes` is as much as may be exceeded for a moment.
     pub(crate) fn is_large_part(&self, bytes: u64) -> bool {
         bytes >= self.memory_bytes / LEEWAY_PART
     }
@@ -100,7 +100,7 @@ impl Totals {
         self.memory.load(SeqCst)
     }
 
-    /// Joins the line for memory.
+    /// Joins the queue for memory.
     pub(crate) fn wait_for_memory(self: &Arc<Self>, bytes: u64) -> Claim {
         let flags = EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC;
         let ticket = Arc::new(Ticket {
@@ -109,7 +109,7 @@ impl Totals {
             signal: eventfd(0, flags).ok().map(Arc::new),
         });
         let mut books = self.books.lock();
-        books.line.push_back(Arc::clone(&ticket));
+        books.queue.push_back(Arc::clone(&ticket));
         self.serve_line(&mut books);
         Claim {
             totals: Arc::clone(self),
@@ -117,7 +117,7 @@ impl Totals {
         }
     }
 
-    /// Whether so much memory is taken that more should go to the disk.
+    /// Returns true if so much memory is taken that more should go to the disk.
     pub(crate) fn is_memory_scarce(&self) -> bool {
         self.memory() > self.memory_bytes / 2
     }
@@ -134,12 +134,12 @@ impl Totals {
         self.books.lock().disk -= bytes;
     }
 
-    /// Whether so much memory is or was in use that [`Totals::has_receded`] may become true.
+    /// Returns true if so much memory is or was in use that [`Totals::has_receded`] may become true.
     pub(crate) fn may_recede(&self) -> bool {
         self.books.lock().peak >= burst::WORTHWHILE_BYTES
     }
 
-    /// Whether much memory was in use and little of it is left. True once per peak.
+    /// Returns true if much memory was in use and little of it is left, once per peak.
     pub(crate) fn has_receded(&self) -> bool {
         let mut books = self.books.lock();
         let has_receded = books.has_receded();
@@ -163,16 +163,16 @@ impl Totals {
         }
     }
 
-    /// Grants memory to those in line, in order, as far as it goes.
+    /// Grants memory to the tickets in the queue, in order, as far as it goes.
     fn serve_line(&self, books: &mut Books) {
-        while let Some(ticket) = books.line.front().filter(|ticket| self.fits(books, ticket.bytes)) {
+        while let Some(ticket) = books.queue.front().filter(|ticket| self.fits(books, ticket.bytes)) {
             let ticket = Arc::clone(ticket);
             self.change(books, |memory| memory + ticket.bytes);
             ticket.is_granted.store(true, SeqCst);
             if let Some(signal) = &ticket.signal {
                 let _ = rustix::io::write(signal, &1u64.to_ne_bytes());
             }
-            books.line.pop_front();
+            books.queue.pop_front();
         }
     }
 
@@ -206,7 +206,7 @@ impl Charge {
         self.bytes
     }
 
-    /// Changes how much it is, even if that is too much.
+    /// Changes the counted bytes, even if that exceeds the total.
     pub(crate) fn set(&mut self, bytes: u64) {
         let mut books = self.totals.books.lock();
         self.totals.change(&mut books, |memory| memory - self.bytes + bytes);
@@ -245,7 +245,7 @@ impl Claim {
 impl Drop for Claim {
     fn drop(&mut self) {
         let mut books = self.totals.books.lock();
-        books.line.retain(|ticket| !Arc::ptr_eq(ticket, &self.ticket));
+        books.queue.retain(|ticket| !Arc::ptr_eq(ticket, &self.ticket));
         if self.ticket.is_granted.swap(false, SeqCst) {
             self.totals.change(&mut books, |memory| memory - self.ticket.bytes);
         }
@@ -264,7 +264,7 @@ mod tests {
         let mut claims: Vec<Claim> = [60, 10, 40].map(|bytes| totals.wait_for_memory(bytes)).into();
         assert!(claims.iter().all(|claim| !claim.is_granted()));
         drop(all);
-        // The third has to wait, and a request that comes now waits behind it, however small.
+        // The third one has to wait, and a later request waits behind it, however small.
         assert_eq!(
             claims.iter().map(Claim::is_granted).collect::<Vec<_>>(),
             [true, true, false]
@@ -307,7 +307,7 @@ mod tests {
         charge.set(120);
         assert!(totals.is_memory_exceeded(0) && !totals.is_memory_exceeded(20));
         let claim = totals.wait_for_memory(50);
-        // An eighth is kept.
+        // An eighth is reserved.
         charge.set(39);
         assert!(!claim.is_granted());
         charge.set(38);

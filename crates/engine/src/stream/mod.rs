@@ -5,7 +5,7 @@ mod forwarded;
 pub(crate) mod output;
 pub(crate) mod peers;
 
-use crate::config::fair_by::Party;
+use crate::config::fair_by::Flow;
 use crate::config::{Config, HttpsRedirect, Scheme};
 use crate::http::request::Request;
 use crate::limits::budget::Budget;
@@ -29,8 +29,8 @@ pub(crate) struct Stream {
     transport: Link,
     endpoint: Arc<Endpoint>,
     pub(crate) peers: Peers,
-    /// Whom the request counts for, if turns go by party.
-    pub(crate) party: Option<Party>,
+    /// Whom the request counts for, if turns go by flow.
+    pub(crate) flow: Option<Flow>,
     /// Whether the request may go ahead of the others.
     pub(crate) is_urgent: bool,
     /// Bytes that have arrived and belong to no request yet. If the transport changes its owner, they go with it.
@@ -46,7 +46,7 @@ impl Stream {
             transport,
             endpoint,
             peers: Peers::new(peer, config),
-            party: None,
+            flow: None,
             is_urgent: false,
             input: Vec::new(),
             request: Request::default(),

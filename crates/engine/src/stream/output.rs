@@ -10,7 +10,7 @@ use crate::clock::Millis;
 use crate::config::Config;
 use crate::limits::budget::{Budget, Kind, Share};
 use crate::limits::descriptors::Counted;
-use crate::spool::{Charge, Claim, Pace, Slowness, Spool, Spooled};
+use crate::spool::{Charge, Claim, ReadRate, Slowness, Spool, Spooled};
 use crate::transport::Transport;
 use rustix::io::{self, Errno};
 use std::collections::VecDeque;
@@ -95,7 +95,7 @@ pub(crate) struct Output {
     segments: VecDeque<Segment>,
     /// Bytes that the kernel has taken since the output was last empty.
     progress: u64,
-    pace: Pace,
+    read_rate: ReadRate,
     /// The place of the thread that writes here in the line for memory.
     claim: Option<Claim>,
     /// Counts what the buffer holds while the client takes its time.
@@ -159,7 +159,7 @@ impl Output {
 
     /// How slow the client is; `None` if it takes everything at once.
     pub(crate) fn slowness(&self, now: Millis) -> Option<Slowness> {
-        self.pace.slowness(now, self.progress, self.pending())
+        self.read_rate.slowness(now, self.progress, self.pending())
     }
 
     /// Whether this holds memory that others could use.
@@ -320,7 +320,7 @@ impl Output {
     }
 
     fn note_full(&mut self) {
-        self.pace.note_full(Millis::now(), self.progress);
+        self.read_rate.note_full(Millis::now(), self.progress);
     }
 
     fn forget_buffer(&mut self) {
@@ -392,7 +392,7 @@ impl Output {
             return Ok(Flush::Pending);
         }
         self.progress = 0;
-        self.pace = Pace::default();
+        self.read_rate = ReadRate::default();
         self.counted = None;
         self.held = None;
         Ok(Flush::Done)

@@ -35,7 +35,7 @@ pub(crate) struct Peers {
     /// The client of the last request, if its fields have named it: its response may still wait.
     last: Option<SocketAddr>,
     /// The header of the PROXY protocol, if it says anything that counts. It goes with the connection to other workers.
-    introduction: Vec<u8>,
+    proxy_header: Vec<u8>,
     /// What TLS has agreed on in front of the proxy.
     session: Option<Arc<Session>>,
     forwarded: Forwarded,
@@ -60,7 +60,7 @@ impl Peers {
     /// The same for one of many requests, without what fields of another one have said.
     pub(crate) fn for_stream(&self) -> Peers {
         Peers {
-            introduction: self.introduction.clone(),
+            proxy_header: self.proxy_header.clone(),
             session: self.session.clone(),
             forwarded: Forwarded::default(),
             last: None,
@@ -89,13 +89,13 @@ impl Peers {
     }
 
     /// See [`Peers::introduce`].
-    pub(crate) fn introduction(&self) -> &[u8] {
-        &self.introduction
+    pub(crate) fn proxy_header(&self) -> &[u8] {
+        &self.proxy_header
     }
 
     /// Whether the client is known to be behind a proxy, or may be.
     pub(crate) fn is_proxied(&self) -> bool {
-        self.is_trusted || !self.introduction.is_empty()
+        self.is_trusted || !self.proxy_header.is_empty()
     }
 
     /// What the proxy in front has agreed on with the client.
@@ -140,7 +140,7 @@ impl Peers {
         let len = header.len;
         let counts = config.trusted_proxies.is_empty() || config.trusted_proxies.include(self.socket);
         if counts && (header.client.is_some() || header.tls.is_some()) {
-            self.introduction = input[..len].to_vec();
+            self.proxy_header = input[..len].to_vec();
             if let Some(client) = header.client {
                 // Whoever forwards bytes forwards the fields of its client, too.
                 self.is_trusted = config.trusted_proxies.include(Some(client));

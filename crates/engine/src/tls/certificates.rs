@@ -1,4 +1,4 @@
-//! The certificates of a listener, and which of them a peer gets (RFC 6066 §3).
+//! The certificates of a listener, and the choice of one for a peer (RFC 6066 §3).
 
 use super::stapling::Stapled;
 use super::x509::{seconds_of, Seconds};
@@ -13,19 +13,19 @@ use rustls::{Error, InconsistentKeys, SignatureScheme};
 use std::sync::Arc;
 use std::time::SystemTime;
 
-/// Those of one listener, in the order in which they were given.
+/// The certificates of one listener, in the configured order.
 #[derive(Debug)]
 pub(super) struct Certificates(Vec<Named>);
 
 #[derive(Debug)]
 struct Named {
-    /// The hosts that it is for, in lower case; `*.` stands for one label.
+    /// The hosts of the certificate, in lower case; `*.` stands for one label.
     hosts: Vec<String>,
     key: Stapled,
 }
 
 impl Certificates {
-    /// Reads and checks them. Returns warnings, too.
+    /// Reads and checks the certificates. Also returns warnings.
     pub(super) fn load(
         settings: &[CertificateSettings],
         provider: &CryptoProvider,
@@ -47,7 +47,8 @@ impl Certificates {
         Ok((Certificates(all), warnings))
     }
 
-    /// The first one for the host with a key that the peer understands: exact names first, then wildcards, then any.
+    /// Returns the first certificate for the host with a key that the peer supports: exact names first, then wildcards,
+    /// then any.
     fn find(&self, host: Option<&str>, schemes: &[SignatureScheme], now: Seconds) -> Option<Arc<CertifiedKey>> {
         let host = host.map(str::to_ascii_lowercase);
         let wildcard = host
@@ -62,7 +63,7 @@ impl Certificates {
         };
         let is_understood = |one: &&Named| one.key.at(now).key.choose_scheme(schemes).is_some();
         let named = || of(&host).chain(of(&wildcard));
-        // A key that the peer does not understand fails the handshake with the right alert.
+        // A key that the peer does not support fails the handshake with the right alert.
         let found = named().find(is_understood).or_else(|| named().next());
         let found = found.or_else(|| self.0.iter().find(is_understood)).or(self.0.first());
         found.map(|one| Arc::clone(one.key.at(now)))
@@ -79,7 +80,7 @@ fn certified_key(settings: &CertificateSettings, provider: &CryptoProvider) -> R
     let (chain, key) = (&settings.chain, &settings.key);
     let certificates = certificates(chain)?;
     let private = PrivateKeyDer::from_pem_slice(&key.bytes).map_err(|error| match error {
-        rustls::pki_types::pem::Error::NoItemsFound => format!("{}: there is no private key in PEM in it", key.name),
+        rustls::pki_types::pem::Error::NoItemsFound => format!("{}: it contains no private key in PEM", key.name),
         error => format!("{}: the private key cannot be read: {error}", key.name),
     })?;
     let private = provider.key_provider.load_private_key(private);
@@ -104,7 +105,7 @@ pub(super) fn certificates(source: &Source) -> Result<Vec<CertificateDer<'static
         .collect::<Result<Vec<_>, _>>()
         .map_err(|error| format!("{}: the certificate cannot be read: {error}", source.name))?;
     if all.is_empty() {
-        return Err(format!("{}: there is no certificate in PEM in it", source.name));
+        return Err(format!("{}: it contains no certificate in PEM", source.name));
     }
     Ok(all)
 }

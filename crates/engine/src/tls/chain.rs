@@ -1,7 +1,7 @@
-//! The way from a client's certificate to an authority that is trusted, and the rules for it that rustls does not know.
+//! The chain from a client's certificate to a trusted authority, and the rules for it that rustls does not check.
 //!
-//! The search is cheap for us whatever a stranger sends: it goes by names, and checks signatures from the trusted end, so
-//! the first certificate that no authority has issued ends it.
+//! The search is cheap, even with hostile input: it goes by names, and checks signatures from the trusted end, so the
+//! first certificate that no authority has issued ends it.
 
 use super::constraints;
 use super::x509::{Algorithms, Seconds, X509};
@@ -9,32 +9,32 @@ use rustls::pki_types::CertificateDer;
 use rustls::CertificateError;
 use std::collections::HashMap;
 
-/// Most signatures, and most certificates that are tried for a place in the chain.
+/// Most signatures that are checked, and most certificates that are tried for a position in the chain.
 const SIGNATURES: usize = 16;
 const STEPS: usize = 64;
 
 /// Most certificates in a chain.
 const LONGEST: usize = 9;
 
-/// The purpose of a client (RFC 5280 §4.2.1.12).
+/// The purpose "client authentication" (RFC 5280 §4.2.1.12).
 const CLIENT_AUTHENTICATION: &[u8] = &[0x2b, 6, 1, 5, 5, 7, 3, 2];
 
-/// Certificates that are trusted, by name.
+/// Trusted certificates, by name.
 #[derive(Debug, Default)]
 pub(super) struct Authorities {
     all: Vec<CertificateDer<'static>>,
     by_subject: HashMap<Vec<u8>, Vec<usize>>,
 }
 
-/// A client's certificate, those between, and the one that is trusted, which may be the client's own.
+/// A client's certificate, intermediate certificates, and the trusted one, which may be the client's own.
 #[derive(Debug)]
 pub(super) struct Chain<'a> {
     pub(super) links: Vec<X509<'a>>,
-    /// The number of the last one among the trusted ones.
+    /// The number of the last certificate among the trusted ones.
     pub(super) anchor: usize,
 }
 
-/// What is left for one search.
+/// The state of one search, with its remaining budget.
 struct Search<'s, 'a> {
     authorities: &'a Authorities,
     sent: &'s [X509<'a>],
@@ -45,7 +45,7 @@ struct Search<'s, 'a> {
 }
 
 impl Authorities {
-    /// Adds one; `None` if it cannot be read.
+    /// Adds a certificate; returns `None` if it cannot be read.
     pub(super) fn add(&mut self, certificate: CertificateDer<'static>) -> Option<()> {
         let subject = X509::read(&certificate)?.subject.to_vec();
         let number = self.all.len();
@@ -58,13 +58,13 @@ impl Authorities {
         self.all.iter().filter_map(|one| X509::read(one))
     }
 
-    /// The numbers of those of that name.
+    /// The certificates with this name, with their numbers.
     fn named<'a>(&'a self, subject: &[u8]) -> impl Iterator<Item = (usize, X509<'a>)> {
         let numbers = self.by_subject.get(subject).into_iter().flatten();
         numbers.filter_map(|number| Some((*number, X509::read(&self.all[*number])?)))
     }
 
-    /// Those that can have issued `certificate`; at first those that are valid `now`.
+    /// The certificates that can have issued `certificate`; first those valid at `now`.
     fn issuers_of<'a>(&'a self, certificate: &X509<'_>, now: Seconds) -> Vec<(usize, X509<'a>)> {
         let named = self.named(certificate.issuer);
         let mut issuers: Vec<_> = named
@@ -74,7 +74,7 @@ impl Authorities {
         issuers
     }
 
-    /// The number of a certificate, if it is one of them.
+    /// The number of a certificate, if it is a trusted one.
     fn number_of(&self, certificate: &X509<'_>) -> Option<usize> {
         let mut named = self.named(certificate.subject);
         named
@@ -82,10 +82,11 @@ impl Authorities {
             .map(|(number, _)| number)
     }
 
-    /// Finds the chain of the first certificate of `sent`, to one that is signed by itself if the trusted ones lead there.
+    /// Finds the chain of the first certificate of `sent`, up to a self-signed one if the trusted certificates lead
+    /// there.
     ///
     /// # Errors
-    /// If there is none, or it takes too much to find it.
+    /// If there is no chain, or the search is too expensive.
     pub(super) fn chain<'a>(
         &'a self,
         sent: &[X509<'a>],
@@ -107,7 +108,7 @@ impl Authorities {
 }
 
 impl<'s, 'a> Search<'s, 'a> {
-    /// Adds what is missing behind the last one of `links`. Returns the number of the trusted one at the end.
+    /// Adds the missing certificates after the last one of `links`. Returns the number of the trusted one at the end.
     fn complete(&mut self, links: &mut Vec<X509<'a>>) -> Option<usize> {
         self.steps = self.steps.checked_sub(1)?;
         let last = links.last()?.clone();
@@ -121,7 +122,8 @@ impl<'s, 'a> Search<'s, 'a> {
                 return Some(anchor);
             }
         }
-        // A client's own certificate is trusted only with its issuer. Each other one is the end if its issuer is not trusted.
+        // A client's own certificate is trusted only with its issuer. Any other one is the end if its issuer is not
+        // trusted.
         if let Some(number) = own.filter(|_| links.len() > 1) {
             return (issuers.is_empty() && self.is_signed(links)).then_some(number);
         }
@@ -131,7 +133,7 @@ impl<'s, 'a> Search<'s, 'a> {
             .find_map(|issuer| self.complete_with(issuer.clone(), links))
     }
 
-    /// Those that the client has sent and that can have issued `certificate`; at first those that are valid now.
+    /// The certificates that the client has sent and that can have issued `certificate`; first those valid now.
     fn sent_issuers_of(&self, certificate: &X509<'_>) -> Vec<&'s X509<'a>> {
         let others = self.sent.iter().skip(1);
         let mut issuers: Vec<_> = others.filter(|one| certificate.names_as_issuer(one)).collect();
@@ -140,7 +142,7 @@ impl<'s, 'a> Search<'s, 'a> {
     }
 
     fn complete_with(&mut self, issuer: X509<'a>, links: &mut Vec<X509<'a>>) -> Option<usize> {
-        // A key that comes twice leads in a circle.
+        // A key that occurs twice leads in a circle.
         let is_known = |link: &X509<'_>| link.key.whole == issuer.key.whole && link.subject == issuer.subject;
         if links.len() == LONGEST || links.iter().any(is_known) {
             return None;
@@ -153,7 +155,7 @@ impl<'s, 'a> Search<'s, 'a> {
         anchor
     }
 
-    /// Whether each has signed the one before it.
+    /// Returns true if each certificate has signed the one before it.
     fn is_signed(&mut self, links: &[X509<'a>]) -> bool {
         links.windows(2).rev().all(|pair| {
             let is_left = self.signatures > 0;
@@ -176,23 +178,24 @@ impl X509<'_> {
         }
     }
 
-    /// Whether it may be the certificate of a client.
+    /// Returns true if it may be the certificate of a client.
     fn is_for_clients(&self) -> bool {
         let of = &self.extensions;
         let signs = of.has_usage(0) != Some(false) || of.has_usage(4) == Some(true);
         signs && self.serves_clients() && of.has_netscape_type(0) != Some(false)
     }
 
-    /// Whether its purposes include that of clients.
+    /// Returns true if its purposes include client authentication.
     fn serves_clients(&self) -> bool {
         self.extensions.has_purpose(CLIENT_AUTHENTICATION) != Some(false)
     }
 }
 
 impl Chain<'_> {
-    /// Checks what OpenSSL asks of each certificate. rustls asks less of those between, and nothing of the trusted one.
+    /// Checks the rules of OpenSSL for each certificate. rustls checks fewer rules for intermediate certificates, and
+    /// none for the trusted one.
     pub(super) fn check(&self, now: Seconds) -> Result<(), CertificateError> {
-        // Those between it and the client's, as far as they count (RFC 5280 §4.2.1.9).
+        // Number of certificates between this one and the client's, as far as they count (RFC 5280 §4.2.1.9).
         let mut below = 0;
         for (index, link) in self.links.iter().enumerate() {
             link.check_time(now)?;
@@ -252,7 +255,7 @@ mod tests {
 
     #[test]
     fn a_stranger_causes_few_steps_and_one_signature() {
-        // Seven of one name, each of which could be the issuer of each, and none is that of an authority.
+        // Seven of the same name: each could be the issuer of each, and none is an authority's.
         let mut strangers: Vec<_> = (0..7).map(|_| authority("stranger")).collect();
         let trusted = authority("trusted");
         let mut authorities = Authorities::default();
@@ -272,7 +275,7 @@ mod tests {
             "all steps, no signature"
         );
 
-        // One that bears the name of the authority, and was not issued by it.
+        // One with the name of the authority, but not issued by it.
         strangers.truncate(1);
         let pretender = authority("trusted");
         let own = params("own", false)

@@ -1,4 +1,4 @@
-//! The challenge of a certificate authority that is answered by a certificate (TLS-ALPN-01, RFC 8737).
+//! The challenge of a certificate authority that is solved with a certificate (TLS-ALPN-01, RFC 8737).
 
 use crate::acme::Challenges;
 use rustls::pki_types::pem::PemObject;
@@ -8,12 +8,13 @@ use rustls::sign::{CertifiedKey, SingleCertAndKey};
 use rustls::ServerConfig;
 use std::sync::Arc;
 
-/// What is spoken in such a handshake. After it there is nothing to say.
+/// The ALPN protocol of such a handshake. Nothing is sent after it.
 pub(crate) const PROTOCOL: &[u8] = b"acme-tls/1";
 
-/// What the authority gets that has said `hello`. `None` for everybody else, and if there is no answer for the host.
+/// The configuration for the authority that has sent `hello`. `None` for any other client, and if there is no
+/// certificate for the host.
 pub(super) fn config_for(challenges: &Challenges, hello: &ClientHello<'_>) -> Option<Arc<ServerConfig>> {
-    // It offers nothing else (RFC 8737 §3).
+    // It offers no other protocol (RFC 8737 §3).
     let mut protocols = hello.alpn()?;
     if protocols.next() != Some(PROTOCOL) || protocols.next().is_some() {
         return None;
@@ -21,7 +22,7 @@ pub(super) fn config_for(challenges: &Challenges, hello: &ClientHello<'_>) -> Op
     config(&challenges.certificate(hello.server_name()?)?)
 }
 
-/// The certificate is not checked: its critical extension means nothing to rustls.
+/// The certificate is not checked: rustls does not know its critical extension.
 fn config(pem: &[u8]) -> Option<Arc<ServerConfig>> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let chain = CertificateDer::pem_slice_iter(pem)

@@ -1,4 +1,4 @@
-//! Which clients may connect: those with a certificate of the right authority that has not been revoked.
+//! Client authentication: only clients with a certificate of the right authority that has not been revoked may connect.
 
 use super::certificates::certificates;
 use super::revocation::Lists;
@@ -13,12 +13,12 @@ use rustls::server::danger::ClientCertVerifier;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-/// What makes two listeners the same for a session: one that was made under other rules must not be resumed.
+/// A digest of the rules of a listener. A session that was made under other rules must not be resumed.
 pub(super) type Policy = [u8; 32];
 
 /// The rules of a listener.
 pub(super) struct Rules {
-    /// `None` if no client is asked.
+    /// `None` if clients are not asked for certificates.
     pub(super) verifier: Option<Arc<dyn ClientCertVerifier>>,
     pub(super) policy: Policy,
     pub(super) warnings: Vec<String>,
@@ -33,7 +33,7 @@ pub(super) fn load(settings: &TlsSettings, provider: &Arc<CryptoProvider>, now: 
         });
     }
     let authorities = settings.client_authorities.as_ref();
-    let authorities = authorities.ok_or("clients are asked for certificates, but no authority is given (ca)")?;
+    let authorities = authorities.ok_or("clients are asked for certificates, but there is no authority; set ca")?;
     let certificates = certificates(authorities)?;
     let mut warnings = Vec::new();
     for certificate in &certificates {
@@ -60,7 +60,7 @@ pub(super) fn load(settings: &TlsSettings, provider: &Arc<CryptoProvider>, now: 
         .map_err(|error| format!("{}: a certificate cannot be used: {error}", authorities.name))?;
     if !verifier.tells_names() {
         warnings.push(format!(
-            "{}: the names of the authorities are too long for a handshake, so clients are not told which certificates count",
+            "{}: the names of the authorities are too long for a handshake, so clients are not told which certificates are accepted",
             authorities.name
         ));
     }
@@ -71,7 +71,8 @@ pub(super) fn load(settings: &TlsSettings, provider: &Arc<CryptoProvider>, now: 
     })
 }
 
-/// Reads the lists. A warning, if one of them proves nobody valid: clients of its authority are refused then.
+/// Reads the lists. Adds a warning if a list is overdue or has an unsupported signature, because clients of its
+/// authority are then refused.
 fn lists(
     source: &Source,
     provider: &CryptoProvider,
@@ -109,7 +110,7 @@ fn revocation_lists(source: &Source) -> Result<Vec<CertificateRevocationListDer<
         .collect::<Result<Vec<_>, _>>()
         .map_err(|error| format!("{}: the revocation list cannot be read: {error}", source.name))?;
     if all.is_empty() {
-        return Err(format!("{}: there is no revocation list in it", source.name));
+        return Err(format!("{}: it contains no revocation list", source.name));
     }
     Ok(all)
 }

@@ -1,7 +1,8 @@
-//! Names that an authority may give (name constraints, RFC 5280 §4.2.1.10), applied to the subjects of certificates.
+//! Names that an authority may issue certificates for (name constraints, RFC 5280 §4.2.1.10), applied to the subjects
+//! of certificates.
 //!
-//! rustls applies them to alternative names only, but applications go by the subject: by an address of e-mail in it, and by
-//! a common name that stands for a host.
+//! rustls applies them only to alternative names, but applications use the subject: an e-mail address in it, or a
+//! common name that is a host.
 
 use super::der::{context, context_constructed, Element, Elements, SEQUENCE};
 use super::names::{self, COMMON_NAME, EMAIL_ADDRESS};
@@ -10,7 +11,7 @@ use rustls::{CertificateError, OtherError};
 use std::fmt;
 use std::sync::Arc;
 
-/// The kinds of names: addresses of e-mail, and hosts.
+/// The kinds of names: e-mail addresses, and hosts.
 const EMAIL: u8 = context(1);
 const HOST: u8 = context(2);
 
@@ -19,14 +20,14 @@ const IA5: u8 = 22;
 /// Most comparisons of the names of one certificate with the constraints of another one.
 const MOST_COMPARISONS: usize = 1 << 16;
 
-/// The names that an authority has named, by kind.
+/// The permitted and excluded names of an authority, by kind.
 #[derive(Debug, Default)]
 struct Constraints<'a> {
     permitted: Vec<(u8, &'a [u8])>,
     excluded: Vec<(u8, &'a [u8])>,
 }
 
-/// Why a certificate is refused.
+/// The reason why a certificate is refused.
 #[derive(Debug, PartialEq, Eq)]
 enum Violation {
     Forbidden,
@@ -36,11 +37,9 @@ enum Violation {
 impl fmt::Display for Violation {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str(match self {
-            Violation::Forbidden => {
-                "a name in a subject is not one that the authority above may give (name constraints)"
-            }
+            Violation::Forbidden => "the name constraints of an authority forbid a name in a subject",
             Violation::Undecidable => {
-                "a name in a subject cannot be compared with those that the authority above may give (name constraints)"
+                "a name in a subject cannot be compared with the name constraints of an authority"
             }
         })
     }
@@ -75,7 +74,7 @@ impl<'a> Constraints<'a> {
         parts.is_over().then_some(constraints)
     }
 
-    /// Those of an authority that issues certificates to itself are for others.
+    /// Certificates that an authority has issued to itself are exempt, because the constraints are meant for others.
     fn check_below(&self, links: &[X509<'_>]) -> Result<(), Violation> {
         for (index, link) in links.iter().enumerate() {
             if index == 0 || !link.is_self_issued() {
@@ -96,7 +95,7 @@ impl<'a> Constraints<'a> {
         given.iter().try_for_each(|(kind, name)| self.check_name(*kind, name))
     }
 
-    /// A name must fit one of those of its kind that are permitted, if there are any, and none that is excluded.
+    /// A name must fit one of the permitted names of its kind, if there are any, and no excluded name.
     fn check_name(&self, kind: u8, name: &[u8]) -> Result<(), Violation> {
         let of_kind = |subtrees: &[(u8, &'a [u8])]| {
             let of_kind = subtrees.iter().filter(|(own, _)| *own == kind);
@@ -115,7 +114,7 @@ impl<'a> Constraints<'a> {
     }
 }
 
-/// The kind and the text of each. One with a minimum or a maximum cannot be decided.
+/// The kind and the text of each subtree. A subtree with a minimum or a maximum cannot be decided.
 fn read_subtrees<'a>(subtrees: Element<'a>) -> Option<Vec<(u8, &'a [u8])>> {
     let mut all = Elements::of(subtrees.content);
     let one = |subtree: Element<'a>| {
@@ -127,7 +126,7 @@ fn read_subtrees<'a>(subtrees: Element<'a>) -> Option<Vec<(u8, &'a [u8])>> {
     all.is_over().then_some(read)
 }
 
-/// The addresses of e-mail in a subject.
+/// The e-mail addresses in a subject.
 fn addresses(link: &X509<'_>) -> Result<Vec<(u8, Vec<u8>)>, Violation> {
     let address = |value: Element<'_>| {
         let text = (value.tag == IA5).then(|| value.content.to_vec());
@@ -137,13 +136,13 @@ fn addresses(link: &X509<'_>) -> Result<Vec<(u8, Vec<u8>)>, Violation> {
     values.into_iter().map(address).collect()
 }
 
-/// The common names in a subject that stand for hosts: those of two labels or more.
+/// The common names in a subject that are hosts: names of two labels or more.
 fn hosts(link: &X509<'_>) -> Result<Vec<(u8, Vec<u8>)>, Violation> {
     let mut hosts = Vec::new();
     for value in names::elements(link.subject, COMMON_NAME).ok_or(Violation::Undecidable)? {
         let text = names::utf8(value).and_then(|text| String::from_utf8(text).ok());
         let text = text.ok_or(Violation::Undecidable)?;
-        // Some have NULs behind them, which change nothing.
+        // Some have trailing NULs, which change nothing.
         let text = text.trim_end_matches('\0');
         if text.contains('\0') {
             return Err(Violation::Undecidable);
@@ -163,7 +162,7 @@ fn is_host(text: &str) -> bool {
     text.contains('.') && text.split('.').all(is_label)
 }
 
-/// Whether hosts are among the alternative names: then a common name is not taken for one.
+/// Returns true if hosts are among the alternative names: then a common name is not taken for a host.
 fn has_alternative_host(link: &X509<'_>) -> Result<bool, Violation> {
     let Some(alternative) = link.extensions.get(SUBJECT_ALTERNATIVE_NAME) else {
         return Ok(false);
@@ -176,7 +175,7 @@ fn has_alternative_host(link: &X509<'_>) -> Result<bool, Violation> {
     }
 }
 
-/// Whether the host is `base` or below it; `None`: that cannot be decided.
+/// Returns true if the host is `base` or below it; `None`: undecidable.
 fn fits_host(host: &[u8], base: &[u8]) -> Option<bool> {
     (is_plain(host) && is_plain(base)).then_some(())?;
     Some(match host.len().checked_sub(base.len()) {
@@ -189,8 +188,8 @@ fn fits_host(host: &[u8], base: &[u8]) -> Option<bool> {
     })
 }
 
-/// Whether the address is `base`, at the host `base`, or at a host below it if it begins with a dot; `None`: that cannot be
-/// decided.
+/// Returns true if the address is `base`, is at the host `base`, or, if `base` begins with a dot, is at a host below
+/// it; `None`: undecidable.
 fn fits_address(address: &[u8], base: &[u8]) -> Option<bool> {
     (is_plain(address) && is_plain(base)).then_some(())?;
     let (person, host) = split_address(address)?;
@@ -205,7 +204,7 @@ fn fits_address(address: &[u8], base: &[u8]) -> Option<bool> {
     })
 }
 
-/// What is before the last `@`, and what is behind it.
+/// The parts before and after the last `@`.
 fn split_address(text: &[u8]) -> Option<(&[u8], &[u8])> {
     let at = text.iter().rposition(|byte| *byte == b'@')?;
     Some((&text[..at], &text[at + 1..]))

@@ -1,5 +1,5 @@
 //! Reads DER (X.690) element by element, without knowing every type: a certificate may contain strings that libraries
-//! have no type for, and its other fields count all the same.
+//! have no type for, and its other fields count nevertheless.
 
 /// An element: its identifier octet, its content, and all of its bytes.
 #[derive(Clone, Copy, Debug)]
@@ -26,7 +26,7 @@ pub(super) const fn context_constructed(number: u8) -> u8 {
     0xa0 | number
 }
 
-/// The elements of a content. Ends early at a malformed one; [`Elements::is_over`] tells.
+/// The elements of a content. Ends early at a malformed element; check this with [`Elements::is_over`].
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Elements<'a>(&'a [u8]);
 
@@ -35,14 +35,14 @@ impl<'a> Elements<'a> {
         Elements(content)
     }
 
-    /// The elements of a sequence that is all there is in `bytes`.
+    /// The elements of a sequence that fills all of `bytes`.
     pub(super) fn of_sequence(bytes: &'a [u8]) -> Option<Elements<'a>> {
         let mut outer = Elements(bytes);
         let sequence = outer.next_of(SEQUENCE)?;
         outer.is_over().then_some(Elements(sequence.content))
     }
 
-    /// Whether every byte was read.
+    /// Returns true if every byte was read.
     pub(super) fn is_over(&self) -> bool {
         self.0.is_empty()
     }
@@ -70,7 +70,7 @@ impl<'a> Iterator for Elements<'a> {
             0x81..=0x84 => {
                 let (digits, rest) = rest.split_at_checked(usize::from(first & 0x7f))?;
                 let length = digits.iter().fold(0, |length, digit| length << 8 | usize::from(*digit));
-                // DER has one form of each length.
+                // DER has only one form of each length.
                 let is_shortest = digits[0] != 0 && length > 0x7f;
                 (is_shortest.then_some(length)?, rest)
             }

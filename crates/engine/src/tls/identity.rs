@@ -1,4 +1,4 @@
-//! What a certificate says: as text, for the application, and as far as the server itself wants to know it.
+//! The contents of a certificate: as text, for the application, and as far as the server itself needs them.
 
 use super::der::{context, Elements};
 use super::names::{self, hexadecimal};
@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime};
 use x509_cert::der::pem::LineEnding;
 use x509_cert::der::DateTime;
 
-/// What follows from a session, for the application.
+/// Facts about a session for the application.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Details {
     /// The cipher suite, as OpenSSL names it.
@@ -31,18 +31,18 @@ impl Details {
 pub struct Identity {
     /// The certificate in PEM.
     pub pem: String,
-    /// The further ones that the client has sent, in PEM.
+    /// The other certificates that the client has sent, in PEM.
     pub chain: Vec<String>,
-    /// Whose it is (RFC 4514).
+    /// Its owner (RFC 4514).
     pub subject: String,
-    /// Who has issued it (RFC 4514).
+    /// Its issuer (RFC 4514).
     pub issuer: String,
     /// Its serial number in hexadecimal digits.
     pub serial: String,
 }
 
 impl Identity {
-    /// The client's; `None` if it has sent no certificate.
+    /// The identity of the client; `None` if it has sent no certificate.
     pub(super) fn of(session: &Session) -> Option<Identity> {
         let (own, rest) = session.client_chain.split_first()?;
         let mut identity = Identity {
@@ -59,7 +59,7 @@ impl Identity {
     }
 }
 
-/// The name that OpenSSL has for a cipher suite of the IANA: `ECDHE-RSA-AES128-GCM-SHA256`. Those of TLS 1.3 have the same.
+/// OpenSSL's name of a cipher suite of the IANA: `ECDHE-RSA-AES128-GCM-SHA256`. Suites of TLS 1.3 have the same name.
 fn openssl_name(suite: &str) -> String {
     let suite = suite.replace("TLS13_", "TLS_");
     match suite.strip_prefix("TLS_").and_then(|name| name.split_once("_WITH_")) {
@@ -71,7 +71,7 @@ fn openssl_name(suite: &str) -> String {
     }
 }
 
-/// The hosts that a certificate is for, in lower case: its alternative names, or the common name if it has none.
+/// The hosts of a certificate, in lower case: its alternative names, or the common name if it has none.
 pub(super) fn hosts(der: &[u8]) -> Vec<String> {
     let Some(certificate) = X509::read(der) else {
         return Vec::new();
@@ -87,7 +87,7 @@ pub(super) fn hosts(der: &[u8]) -> Vec<String> {
     common.iter().map(|host| host.to_ascii_lowercase()).collect()
 }
 
-/// What is wrong with the time for which a certificate is valid, to complete "the certificate".
+/// The problem with the validity period of a certificate, to complete "the certificate".
 pub(super) fn validity_problem(der: &[u8], now: SystemTime) -> Option<String> {
     let certificate = X509::read(der)?;
     let now = seconds_of(now);
@@ -105,7 +105,7 @@ fn pem(der: &[u8]) -> String {
     x509_cert::der::pem::encode_string("CERTIFICATE", LineEnding::LF, der).unwrap_or_default()
 }
 
-/// In upper case, without the zero that makes it positive.
+/// The digits in upper case, without the zero that makes the number positive.
 fn serial(bytes: &[u8]) -> String {
     let digits = match bytes {
         [0, rest @ ..] if !rest.is_empty() => rest,

@@ -1,8 +1,8 @@
-//! TLS: what the listeners of a server agree on with their peers, and what a connection has agreed on. The bytes are
-//! the business of `transport/tls.rs`.
+//! TLS: the offers of a server's listeners to their peers, and the result of a handshake. `transport/tls.rs` handles
+//! the bytes.
 //!
-//! What is offered follows Mozilla's intermediate profile: TLS 1.2 and 1.3, forward secrecy, AEAD suites only. rustls has
-//! nothing older to offer.
+//! The offers follow Mozilla's intermediate profile: TLS 1.2 and 1.3, forward secrecy, only AEAD suites. rustls offers
+//! nothing older.
 
 mod certificates;
 mod chain;
@@ -41,26 +41,26 @@ use session::{HTTP1, HTTP2};
 pub use ticket_keys::TicketKeys;
 pub(crate) use verifier::reason;
 
-/// What a listener offers its peers.
+/// The offer of a listener to its peers.
 #[derive(Clone, Debug, Default)]
 pub struct TlsSettings {
-    /// The first one is for peers that ask for no host, or for one that none of them is for. There may be none only as
+    /// The first one is for peers that ask for no host, or for a host without a certificate. There may be none only as
     /// long as one is expected (`acme_challenges`): handshakes are refused until then.
     pub certificates: Vec<CertificateSettings>,
-    /// Whether clients are asked for certificates.
+    /// Certificates that clients are asked for.
     pub client_authentication: ClientAuthentication,
-    /// Who may issue those, in PEM; with a text that names where it comes from.
+    /// Authorities that may issue them, in PEM; with the name of the file.
     pub client_authorities: Option<Source>,
-    /// Which of them were revoked: lists in PEM, or one in DER.
+    /// Revocation lists for them: in PEM, or one in DER.
     pub revocation_lists: Option<Source>,
-    /// Whether TLS 1.2 is not offered.
+    /// TLS 1.2 is not offered.
     pub is_tls13_only: bool,
-    /// Whether HTTP/2 is offered (ALPN).
+    /// HTTP/2 is offered (ALPN).
     pub http2: bool,
-    /// Keys of session tickets that several machines share, each in 48 or 80 bytes: the first one encrypts. If there are
-    /// none, the processes of the server share some of their own.
+    /// Keys of session tickets that several machines share, each in 48 or 80 bytes: the first one encrypts. If there
+    /// are none, the processes of the server share keys of their own.
     pub ticket_keys: Vec<Source>,
-    /// Where the answers to challenges of certificate authorities appear (RFC 8737).
+    /// Folder in which the certificates for challenges of certificate authorities appear (RFC 8737).
     pub acme_challenges: Option<PathBuf>,
 }
 
@@ -71,36 +71,36 @@ pub struct CertificateSettings {
     pub chain: Source,
     /// Its key in PEM, not encrypted.
     pub key: Source,
-    /// What the authority says of it (OCSP), in DER.
+    /// The authority's statement about it (OCSP), in DER.
     pub ocsp: Option<Source>,
 }
 
-/// What a file contains, and what it is called in messages.
+/// The contents of a file, and its name in messages.
 #[derive(Clone, Debug, Default)]
 pub struct Source {
-    /// Its path, or what else people call it.
+    /// Its path, or another name for people.
     pub name: String,
     /// Its bytes.
     pub bytes: Vec<u8>,
 }
 
-/// Whether clients are asked for certificates.
+/// The certificates that clients are asked for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ClientAuthentication {
-    /// They are not.
+    /// None.
     #[default]
     None,
-    /// They are, and may have none; one that is sent has to be valid.
+    /// A client may have none; a certificate that is sent has to be valid.
     Optional,
-    /// They need a valid one.
+    /// A client needs a valid one.
     Required,
 }
 
-/// A digest of everything that is offered (SHA-256).
+/// A digest of the whole offer (SHA-256).
 pub type Fingerprint = [u8; 32];
 
 impl TlsSettings {
-    /// The same for the same settings, wherever they come from.
+    /// Computes the same digest for the same settings, independent of their source.
     #[must_use]
     pub fn fingerprint(&self) -> Fingerprint {
         let mut digest = Context::new(&SHA256);
@@ -136,7 +136,7 @@ impl TlsSettings {
 }
 
 impl Source {
-    /// Bytes, and what they are called in messages.
+    /// Bytes, and their name in messages.
     pub fn new(name: impl Into<String>, bytes: impl Into<Vec<u8>>) -> Source {
         Source {
             name: name.into(),
@@ -145,7 +145,7 @@ impl Source {
     }
 }
 
-/// The TLS of a listener. What it offers can be replaced while it is used.
+/// The TLS of a listener. Its offer can be replaced while it is used.
 #[derive(Debug)]
 pub struct Tls {
     offer: RwLock<Offer>,
@@ -155,7 +155,7 @@ pub struct Tls {
 #[derive(Debug)]
 struct Offer {
     config: Arc<ServerConfig>,
-    /// What checks the certificates of clients, if they are asked for some.
+    /// Checks the certificates of clients, if they are asked for some.
     verifier: Option<Arc<dyn ClientCertVerifier>>,
     challenges: Option<Challenges>,
     has_certificate: bool,
@@ -167,7 +167,7 @@ impl Tls {
     /// Checks the settings.
     ///
     /// # Errors
-    /// What is wrong with them, as a sentence.
+    /// The problem with them, as a sentence.
     pub fn new(settings: &TlsSettings) -> Result<Tls, String> {
         let keys = Arc::new(KeyRing::default());
         Ok(Tls {
@@ -176,10 +176,10 @@ impl Tls {
         })
     }
 
-    /// Offers something else to those who connect from now on. Returns whether anything is different.
+    /// Replaces the offer for future connections. Returns true if anything is different.
     ///
     /// # Errors
-    /// What is wrong with the settings, as a sentence; the former ones stay.
+    /// The problem with the settings, as a sentence; the previous ones stay.
     pub fn replace(&self, settings: &TlsSettings) -> Result<bool, String> {
         let offer = offer(settings, &self.keys)?;
         let former = std::mem::replace(&mut *self.offer.write(), offer);
@@ -189,27 +189,27 @@ impl Tls {
         Ok(is_different)
     }
 
-    /// Stands for the settings that are in use: two processes with the same fingerprint offer the same.
+    /// Identifies the settings that are in use: two processes with the same fingerprint offer the same.
     pub fn fingerprint(&self) -> Fingerprint {
         self.offer.read().fingerprint
     }
 
-    /// Shares the keys of session tickets with other processes, so that a session can be resumed in each of them.
+    /// Shares the keys of session tickets with other processes, so that any of them can resume a session.
     pub fn share_keys(&self, keys: &'static TicketKeys) {
         self.keys.share(keys);
     }
 
-    /// What people should know of the settings: certificates that have expired, and the like.
+    /// Warnings about the settings for people: expired certificates, and the like.
     pub fn warnings(&self) -> Vec<String> {
         self.offer.read().warnings.clone()
     }
 
-    /// Whether there is a certificate to show: the first one of `acme_challenges` may still have to come.
+    /// Returns true if there is a certificate: the first one of `acme_challenges` may not have arrived yet.
     pub(crate) fn has_certificate(&self) -> bool {
         self.offer.read().has_certificate
     }
 
-    /// What is offered to the peer that has said `hello`.
+    /// The offer to the peer that has sent `hello`.
     pub(crate) fn config_for(&self, hello: &ClientHello<'_>) -> Arc<ServerConfig> {
         let offer = self.offer.read();
         let answer = offer.challenges.as_ref();
@@ -217,8 +217,8 @@ impl Tls {
         answer.unwrap_or_else(|| Arc::clone(&offer.config))
     }
 
-    /// Checks the client's certificate again if the session was resumed, because it may have expired since: whoever
-    /// resumes a session sends none.
+    /// Checks the client's certificate again if the session was resumed, because it may have expired since, and no
+    /// certificate is sent in a resumption.
     pub(crate) fn check_resumed(&self, connection: &ServerConnection) -> Result<(), rustls::Error> {
         self.check_resumed_at(connection, UnixTime::now())
     }
@@ -258,7 +258,7 @@ fn offer(settings: &TlsSettings, keys: &Arc<KeyRing>) -> Result<Offer, String> {
     let mut config = builder.with_cert_resolver(Arc::new(certificates));
     config.alpn_protocols = protocols(settings);
     config.ticketer = Arc::new(Ticketer::new(Arc::clone(keys), &settings.ticket_keys, clients.policy)?);
-    // Tickets do for all clients of today; sessions in memory would be known to one process only.
+    // Tickets suffice for all current clients; sessions in memory would be known to only one process.
     config.session_storage = Arc::new(NoServerSessionStorage {});
     Ok(Offer {
         config: Arc::new(config),
@@ -270,7 +270,7 @@ fn offer(settings: &TlsSettings, keys: &Arc<KeyRing>) -> Result<Offer, String> {
     })
 }
 
-/// What may follow (RFC 7301), the best first.
+/// The protocols above TLS (RFC 7301), the best first.
 fn protocols(settings: &TlsSettings) -> Vec<Vec<u8>> {
     let all = [HTTP2, HTTP1];
     let offered = all.into_iter().filter(|protocol| settings.http2 || *protocol != HTTP2);

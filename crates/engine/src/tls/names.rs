@@ -8,14 +8,14 @@ use x509_cert::der::asn1::ObjectIdentifier;
 pub(super) const COMMON_NAME: &[u8] = &[0x55, 4, 3];
 pub(super) const EMAIL_ADDRESS: &[u8] = &[0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 1, 9, 1];
 
-/// A name, in DER. The last part comes first, as RFC 4514 §2.1 has it.
+/// Returns a name in DER as text. The last part comes first, as in RFC 4514 §2.1.
 pub(super) fn text(name: &[u8]) -> String {
     let mut parts: Vec<String> = parts(name).map(part).collect();
     parts.reverse();
     parts.join(",")
 }
 
-/// The values of that attribute (CN, O and so on) in a name.
+/// The values of an attribute (CN, O and so on) in a name.
 pub(super) fn values(name: &[u8], wanted: &str) -> Vec<String> {
     let pairs = parts(name).flat_map(|part| Elements::of(part.content));
     let wanted = pairs.filter_map(read).filter(|(oid, _)| attribute(oid) == Some(wanted));
@@ -24,7 +24,8 @@ pub(super) fn values(name: &[u8], wanted: &str) -> Vec<String> {
         .collect()
 }
 
-/// The values of the attribute of that number; `None` if the name is malformed anywhere, so that nothing hides behind it.
+/// The values of the attribute with this number; `None` if any part of the name is malformed, so that nothing can hide
+/// there.
 pub(super) fn elements<'a>(name: &'a [u8], wanted: &[u8]) -> Option<Vec<Element<'a>>> {
     let mut found = Vec::new();
     let mut parts = Elements::of_sequence(name)?;
@@ -41,8 +42,8 @@ pub(super) fn elements<'a>(name: &'a [u8], wanted: &[u8]) -> Option<Vec<Element<
     parts.is_over().then_some(found)
 }
 
-/// The parts of a name in a form that is the same for names that OpenSSL takes for equal: the kind of string, the case and the number
-/// of blanks do not count.
+/// The parts of a name in canonical form: equal for names that OpenSSL considers equal. The kind of string, the case
+/// and the number of blanks do not count.
 pub(super) fn canonical(name: &[u8]) -> Vec<Canonical> {
     parts(name).map(canonical_part).collect()
 }
@@ -91,7 +92,7 @@ fn pair((oid, value): (ObjectIdentifier, Element<'_>)) -> String {
     }
 }
 
-/// The text of a value; `None` if it is no text. Strings of one byte for a character are taken for ISO 8859-1.
+/// The text of a value; `None` if it is no text. Strings with one byte for a character are read as ISO 8859-1.
 pub(super) fn utf8(value: Element<'_>) -> Option<Vec<u8>> {
     const UTF8: u8 = 12;
     const NUMERIC: u8 = 18;
@@ -132,7 +133,8 @@ pub(super) fn hexadecimal(bytes: &[u8]) -> String {
         })
 }
 
-/// RFC 4514 §2.4. What is not ASCII is escaped too, byte by byte, as OpenSSL does: the env has ASCII only then.
+/// Escapes a value (RFC 4514 §2.4). Bytes outside of ASCII are escaped too, as OpenSSL does, so that the env has only
+/// ASCII.
 fn escaped(value: &[u8]) -> String {
     let last = value.len().saturating_sub(1);
     let mut text = String::with_capacity(value.len());
@@ -152,7 +154,7 @@ fn escaped(value: &[u8]) -> String {
     text
 }
 
-/// The names that OpenSSL has for the attributes that are in use.
+/// OpenSSL's names of the attributes in use.
 fn attribute(oid: &ObjectIdentifier) -> Option<&'static str> {
     const NAMES: [(&str, &str); 18] = [
         ("2.5.4.3", "CN"),
@@ -184,7 +186,7 @@ fn attribute(oid: &ObjectIdentifier) -> Option<&'static str> {
 mod tests {
     use super::*;
 
-    /// A name with one common name of that kind.
+    /// A name with one common name of this kind.
     fn name(tag: u8, value: &[u8]) -> Vec<u8> {
         let wrap = |tag: u8, content: &[u8]| [&[tag, content.len() as u8], content].concat();
         let pair = [wrap(6, &[0x55, 4, 3]), wrap(tag, value)].concat();
@@ -215,7 +217,7 @@ mod tests {
         let found = elements(&whole, COMMON_NAME).unwrap_or_default();
         assert_eq!(found.iter().map(|one| one.content).collect::<Vec<_>>(), [b"Ann"]);
         assert!(elements(&whole, EMAIL_ADDRESS).is_some_and(|found| found.is_empty()));
-        // A set that is too long for its name, and one that is none.
+        // A set that is too long for its name, and a part that is no set.
         for (place, byte) in [(3, 0x7f), (2, SEQUENCE)] {
             let mut broken = whole.clone();
             broken[place] = byte;

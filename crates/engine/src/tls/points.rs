@@ -1,6 +1,7 @@
-//! The names of distribution points (RFC 5280 §4.2.1.13), by which an authority divides its revocation lists.
+//! The names of distribution points (RFC 5280 §4.2.1.13), which divide the revocation lists of an authority.
 //!
-//! A name that was not recognised would put a certificate on another list than its own, which may not have it.
+//! If a name were not recognized, a certificate would be checked against another list than its own, which may not
+//! contain it.
 
 use super::der::{context_constructed, Element, Elements, SET};
 use super::names::{canonical, canonical_part, Canonical};
@@ -17,17 +18,17 @@ pub(super) enum Name<'a> {
     Other(&'a [u8]),
 }
 
-/// The name of the point of a list, if that is there (§5.2.5).
+/// The name of the point of a list, if it has one (§5.2.5).
 pub(super) fn own_name(point: &[u8]) -> Option<Element<'_>> {
     Elements::of_sequence(point)?.next_of(context_constructed(0))
 }
 
-/// The names of a point: full ones, or one that is relative to the name of `issuer`.
+/// The names of a point: full names, or one that is relative to the name of `issuer`.
 pub(super) fn names<'a>(name: Element<'a>, issuer: &[u8]) -> Vec<Name<'a>> {
     let mut parts = Elements::of(name.content);
     if let Some(relative) = parts.next_of(context_constructed(1)) {
         let mut all = canonical(issuer);
-        // The tag takes the place of that of a set.
+        // The tag replaces the tag of a set.
         all.push(canonical_part(Element { tag: SET, ..relative }));
         return vec![Name::Directory(all)];
     }
@@ -40,7 +41,8 @@ pub(super) fn names<'a>(name: Element<'a>, issuer: &[u8]) -> Vec<Name<'a>> {
         .collect()
 }
 
-/// Whether the certificate names a point with one of those names, or one without a name, for the lists of its own issuer.
+/// Returns true if the certificate names a point that has one of these names or no name, for the lists of its own
+/// issuer.
 pub(super) fn are_named(certificate: &X509<'_>, wanted: &[Name<'_>]) -> bool {
     let points = certificate.extensions.get(DISTRIBUTION_POINTS);
     let mut points = points.and_then(Elements::of_sequence).unwrap_or(Elements::of(&[]));

@@ -1,6 +1,6 @@
-//! Revocation lists (RFC 5280 §5): which one counts for a certificate, and what it says.
+//! Revocation lists (RFC 5280 §5): the choice of the list for a certificate, and the lookup in it.
 //!
-//! Their signatures are checked once for each key, and their entries stay where the file has them, so that a list with a
+//! A signature is checked once for each key, and the entries stay in the bytes of the file, so that a list with a
 //! million entries costs a handshake no more than a short one.
 
 use super::chain::Chain;
@@ -15,13 +15,14 @@ use rustls::pki_types::CertificateRevocationListDer;
 use rustls::CertificateError;
 use std::collections::HashMap;
 
-/// Keys for which a list remembers if its signature is theirs.
+/// Most keys for which a list remembers if they have made its signature.
 const MOST_KEYS: usize = 64;
 
 /// The number of a list (RFC 5280 §5.2.3).
 const LIST_NUMBER: &[u8] = &[0x55, 0x1d, 0x14];
 
-/// Why a certificate is revoked, in its entry (RFC 5280 §5.3.1), and since when it must not be trusted (§5.3.2).
+/// The reason for a revocation, in its entry (RFC 5280 §5.3.1), and the time from which the certificate must not be
+/// trusted (§5.3.2).
 const REASON: &[u8] = &[0x55, 0x1d, 0x15];
 const INVALIDITY_DATE: &[u8] = &[0x55, 0x1d, 0x18];
 
@@ -32,22 +33,22 @@ pub(super) struct Lists {
     by_issuer: HashMap<Vec<u8>, Vec<usize>>,
 }
 
-/// One of them.
+/// A revocation list.
 #[derive(Debug)]
 struct List {
     der: CertificateRevocationListDer<'static>,
     since: Seconds,
-    /// When there has to be another one, if that is said.
+    /// The time by which there has to be another one, if given.
     until: Option<Seconds>,
-    /// Where the serial numbers are, in the order of their values.
+    /// Positions of the serial numbers, in the order of their values.
     entries: Vec<(u32, u16)>,
-    /// Whether its kind of signature can be checked.
+    /// Its kind of signature can be checked.
     is_checkable: bool,
-    /// Whether the owners of these keys have signed it.
+    /// For each of these keys: true if its owner has signed the list.
     signers: Mutex<HashMap<[u8; 32], bool>>,
 }
 
-/// The fields of a list that are looked at again.
+/// The fields of a list that are used after it was added.
 struct Fields<'a> {
     issuer: &'a [u8],
     since: Seconds,
@@ -57,10 +58,10 @@ struct Fields<'a> {
 }
 
 impl Lists {
-    /// Adds one.
+    /// Adds a list.
     ///
     /// # Errors
-    /// Why it cannot be used.
+    /// The reason why it cannot be used.
     pub(super) fn add(
         &mut self,
         der: CertificateRevocationListDer<'static>,
@@ -84,25 +85,25 @@ impl Lists {
         Ok(())
     }
 
-    /// Whether one of them should have been replaced.
+    /// Returns true if one of them should have been replaced.
     pub(super) fn is_overdue(&self, now: Seconds) -> bool {
         self.all.iter().any(|list| list.until.is_some_and(|until| now > until))
     }
 
-    /// Who has issued those with signatures that cannot be checked.
+    /// Issuers of the lists with signatures that cannot be checked.
     pub(super) fn unchecked(&self) -> impl Iterator<Item = String> + '_ {
         let lists = self.all.iter().filter(|list| !list.is_checkable);
         lists.filter_map(|list| Some(names::text(Fields::read(&list.der)?.issuer)))
     }
 
-    /// Checks the signatures of those that `issuer` may have made, so that no handshake has to.
+    /// Checks the signatures of lists that `issuer` may have made, so that no handshake has to.
     pub(super) fn prepare(&self, issuer: &X509<'_>, algorithms: Algorithms) {
         for list in self.of(issuer.subject) {
             list.is_by(issuer, algorithms);
         }
     }
 
-    /// Checks that there is a valid list for each certificate, and that none of them is on it.
+    /// Checks that there is a valid list for each certificate, and that none of the certificates is on its list.
     pub(super) fn check(
         &self,
         chain: &Chain<'_>,
@@ -113,7 +114,7 @@ impl Lists {
             match chain.links.get(index + 1) {
                 Some(issuer) => self.check_one(link, issuer, now, algorithms)?,
                 None if link.is_self_signed() => self.check_one(link, link, now, algorithms)?,
-                // Nobody can tell whose list this is, but it was given to be believed.
+                // The issuer of this list is unknown, but the list was configured to be believed.
                 None if self.of(link.issuer).any(|list| list.has(link.serial)) => {
                     return Err(CertificateError::Revoked)
                 }
@@ -128,7 +129,8 @@ impl Lists {
         numbers.map(|number| &self.all[*number])
     }
 
-    /// The newest one of those that are valid now counts. If several are equally new, one that has the certificate is enough.
+    /// The newest of the currently valid lists counts. If several are equally new, one that has the certificate is
+    /// enough.
     fn check_one(
         &self,
         certificate: &X509<'_>,
@@ -140,7 +142,7 @@ impl Lists {
             .of(certificate.issuer)
             .filter(|list| list.is_for(certificate, issuer));
         let fitting: Vec<&List> = fitting.collect();
-        // It proves nobody valid, but it was given to be believed.
+        // Such a list proves no certificate valid, but it was configured to be believed.
         if fitting
             .iter()
             .any(|list| !list.is_checkable && list.has(certificate.serial))
@@ -173,7 +175,7 @@ impl List {
         found.is_ok()
     }
 
-    /// Whether the list is about such certificates of that issuer.
+    /// Returns true if the list covers such certificates of this issuer.
     fn is_for(&self, certificate: &X509<'_>, issuer: &X509<'_>) -> bool {
         let Some(fields) = Fields::read(&self.der) else {
             return false;
@@ -234,8 +236,8 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// A list must say nothing that would have to be understood: that it is about changes only, about some reasons, or about
-/// certificates of others.
+/// Refuses a list with an extension that would limit its meaning: a list that covers only changes, only some reasons,
+/// or certificates of other authorities.
 fn check_extensions(fields: &Fields<'_>) -> Result<(), &'static str> {
     let known = [LIST_NUMBER, AUTHORITY_KEY_IDENTIFIER, ISSUING_DISTRIBUTION_POINT];
     let of_list = &fields.extensions.0;
@@ -251,7 +253,7 @@ fn check_extensions(fields: &Fields<'_>) -> Result<(), &'static str> {
     let mut parts = Elements::of_sequence(point).ok_or("its distribution point cannot be read")?;
     if parts.any(|part| (context(3)..=context(5)).contains(&part.tag)) {
         return Err(
-            "it is about some reasons, about attributes or about certificates of other authorities; one about all is needed",
+            "it covers only some reasons, attributes or certificates of other authorities; a complete list is needed",
         );
     }
     match points::own_name(point) {
@@ -262,7 +264,7 @@ fn check_extensions(fields: &Fields<'_>) -> Result<(), &'static str> {
     }
 }
 
-/// Where the serial numbers of a list are in `der`.
+/// Positions of the serial numbers of a list in `der`.
 fn entries(der: &[u8], all: Elements<'_>) -> Result<Vec<(u32, u16)>, &'static str> {
     const MALFORMED: &str = "an entry cannot be read";
     let mut places = Vec::new();
@@ -275,7 +277,7 @@ fn entries(der: &[u8], all: Elements<'_>) -> Result<Vec<(u32, u16)>, &'static st
         if !extensions.map_or(Ok(true), is_revoked)? {
             continue;
         }
-        // It is a part of `der`.
+        // `serial` is a part of `der`.
         let offset = serial.as_ptr() as usize - der.as_ptr() as usize;
         let place = (u32::try_from(offset), u16::try_from(serial.len()));
         let (Ok(offset), Ok(length)) = place else {
@@ -291,7 +293,7 @@ fn entries(der: &[u8], all: Elements<'_>) -> Result<Vec<(u32, u16)>, &'static st
     Ok(places)
 }
 
-/// Whether an entry with these extensions is about a certificate that is revoked, and not about one that is so no more.
+/// Returns true if an entry with these extensions revokes a certificate, and false if it withdraws a revocation.
 fn is_revoked(extensions: Element<'_>) -> Result<bool, &'static str> {
     const REMOVED: &[u8] = &[0x0a, 1, 8];
     let mut is_revoked = true;
@@ -309,13 +311,14 @@ fn is_revoked(extensions: Element<'_>) -> Result<bool, &'static str> {
     Ok(is_revoked)
 }
 
-/// The bytes of an integer, without those before it that change nothing. A zero does if a negative number would be left.
+/// The bytes of an integer, without leading bytes that change nothing. A leading zero changes something if the rest
+/// would be negative.
 fn value(integer: &[u8]) -> &[u8] {
     let is_idle = |pair: &&[u8]| matches!(pair, [0, 0..=0x7f] | [0xff, 0x80..=0xff]);
     &integer[integer.windows(2).take_while(is_idle).count()..]
 }
 
-/// Numbers of fewer digits come first.
+/// Numbers with fewer digits come first.
 fn order(serial: &[u8]) -> (usize, &[u8]) {
     (serial.len(), serial)
 }
@@ -324,7 +327,7 @@ fn at(der: &[u8], (offset, length): (u32, u16)) -> &[u8] {
     &der[offset as usize..][..usize::from(length)]
 }
 
-/// Whether a list of `issuer` with that distribution point is about the certificate (RFC 5280 §5.2.5).
+/// Returns true if a list of `issuer` with this distribution point covers the certificate (RFC 5280 §5.2.5).
 fn is_in_scope(point: &[u8], issuer: &[u8], certificate: &X509<'_>) -> bool {
     let Some(parts) = Elements::of_sequence(point) else {
         return false;
@@ -336,7 +339,7 @@ fn is_in_scope(point: &[u8], issuer: &[u8], certificate: &X509<'_>) -> bool {
             .is_some_and(|part| part.content != [0])
     };
     let (only_users, only_authorities) = (is_true(context(1)), is_true(context(2)));
-    // Not by what its key may be used for: most clients have a key usage, and need no basic constraints.
+    // The key usage is not considered: most clients have one, and need no basic constraints.
     let is_authority = certificate.is_called_authority() == Some(true);
     if (only_users && is_authority) || (only_authorities && !is_authority) {
         return false;

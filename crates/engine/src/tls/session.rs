@@ -1,4 +1,4 @@
-//! What a connection has agreed on, for the application.
+//! The result of a TLS handshake, for the application.
 
 use super::identity::Details;
 use rustls::{CipherSuite, HandshakeKind, ProtocolVersion, ServerConnection};
@@ -10,33 +10,33 @@ pub(super) const HTTP2: &[u8] = b"h2";
 /// The name of HTTP/1.1 (RFC 7301 §6).
 pub(super) const HTTP1: &[u8] = b"http/1.1";
 
-/// What TLS has agreed on with a peer, or what a trusted proxy says that it has agreed on.
+/// The result of the handshake with a peer, or the result that a trusted proxy reports.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Session {
     /// The version, as OpenSSL names it: `TLSv1.2` or `TLSv1.3`.
     pub version: String,
     /// The cipher suite, as the IANA names it.
     pub cipher: String,
-    /// The host that the peer has asked for (SNI).
+    /// The host that the peer has requested (SNI).
     pub server_name: Option<String>,
     /// The client's certificate chain in DER, its own first; empty if it has sent none.
     pub client_chain: Vec<Vec<u8>>,
-    /// The common name of the client's certificate, as a proxy tells it; it may tell that without the certificate.
+    /// The common name of the client's certificate, as a proxy reports it, possibly without the certificate.
     pub common_name: Option<String>,
-    /// What has become of the client's certificate.
+    /// The result of the check of the client's certificate.
     pub verification: Verification,
-    /// Whether an earlier session was resumed.
+    /// An earlier session was resumed.
     pub is_resumed: bool,
-    /// Whether HTTP/2 follows (ALPN).
+    /// HTTP/2 follows (ALPN).
     pub is_http2: bool,
-    /// True if both have agreed on HTTP/1.1 (ALPN); false if they have agreed on nothing.
+    /// Both sides have agreed on HTTP/1.1 (ALPN); false if they have agreed on nothing.
     pub is_http1: bool,
-    /// Made of the others when the application first needs it; empty at first.
+    /// Derived from the other fields when the application first needs it; empty at first.
     pub details: OnceLock<Box<Details>>,
 }
 
 impl Session {
-    /// What a connection has agreed on whose handshake is over.
+    /// The result of a completed handshake.
     pub(crate) fn of(connection: &ServerConnection) -> Session {
         let version = match connection.protocol_version() {
             Some(ProtocolVersion::TLSv1_3) => "TLSv1.3",
@@ -61,7 +61,7 @@ impl Session {
         }
     }
 
-    /// All that the two have agreed on, for another worker. What a proxy tells is in its own header.
+    /// Encodes the result of a handshake for another worker. Facts from a proxy are in its own header.
     pub(crate) fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = vec![u8::from(self.is_resumed), self.verification as u8];
         let mut add = |part: &[u8]| {
@@ -76,7 +76,7 @@ impl Session {
         bytes
     }
 
-    /// What another worker has sent; `None` if that is nothing of the kind.
+    /// Decodes bytes from another worker; `None` if they are malformed.
     pub(crate) fn from_bytes(bytes: &[u8]) -> Option<Session> {
         let ([is_resumed, verification], mut rest) = bytes.split_first_chunk()?;
         let mut parts = Vec::new();
@@ -96,7 +96,7 @@ impl Session {
             cipher,
             server_name: Some(server_name).filter(|name| !name.is_empty()),
             client_chain: parts.collect(),
-            // Only proxies tell it.
+            // Only proxies report it.
             common_name: None,
             verification: [Verification::None, Verification::Success, Verification::Failed]
                 .into_iter()
@@ -108,19 +108,19 @@ impl Session {
         })
     }
 
-    /// What is made of it once for all requests of the connection.
+    /// Returns the details, which are derived once for all requests of the connection.
     pub fn details(&self) -> &Details {
         self.details.get_or_init(|| Box::new(Details::of(self)))
     }
 }
 
-/// The name of a cipher suite at the IANA, in which rustls writes `13` for TLS 1.3.
+/// The IANA's name of a cipher suite, in which rustls writes `13` for TLS 1.3.
 fn name_of(suite: CipherSuite) -> String {
     let name = suite.as_str().unwrap_or_default();
     name.replacen("TLS13_", "TLS_", 1)
 }
 
-/// What has become of a client's certificate.
+/// The result of the check of a client's certificate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Verification {
     /// There was none.
@@ -128,7 +128,7 @@ pub enum Verification {
     None,
     /// It is valid.
     Success,
-    /// It is not, but the settings let its owner in.
+    /// It is not valid, but the settings admit its owner.
     Failed,
 }
 

@@ -1,4 +1,5 @@
-//! What an authority says of a certificate (OCSP, RFC 6960), which clients get with it until it is out of date.
+//! The statement of an authority about a certificate (OCSP, RFC 6960), which clients get with it until it is out of
+//! date.
 
 use super::der::{context_constructed, Element, Elements, OBJECT_IDENTIFIER, OCTET_STRING, SEQUENCE};
 use super::x509::{seconds, Seconds, X509};
@@ -16,17 +17,17 @@ pub(super) struct Stapled {
     with_response: Option<(Arc<CertifiedKey>, Times)>,
 }
 
-/// When a response is to be believed.
+/// The period in which a response is valid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Times {
     since: Seconds,
-    /// `None`: newer ones are there at any time, so this one is not known to be out of date.
+    /// `None`: newer responses are always available, so this one is never known to be out of date.
     until: Option<Seconds>,
 }
 
 impl Stapled {
     /// Adds a warning about a response that is out of date, or about another certificate: one of the two files may have
-    /// been replaced before the other one.
+    /// been replaced before the other.
     ///
     /// # Errors
     /// If it is no response.
@@ -67,7 +68,7 @@ impl Stapled {
         })
     }
 
-    /// Without the response, if that is out of date.
+    /// Returns the certificate, without the response if that is out of date.
     pub(super) fn at(&self, now: Seconds) -> &Arc<CertifiedKey> {
         match &self.with_response {
             Some((key, times)) if times.include(now) => key,
@@ -82,13 +83,13 @@ impl Times {
     }
 }
 
-/// When a response speaks of the certificate with that serial number, if it does.
+/// The period of a response for the certificate with this serial number, if there is one.
 fn times(mut all: Elements<'_>, serial: &[u8]) -> Option<Times> {
     all.find_map(|one| about(one).filter(|(number, _)| *number == serial))
         .map(|(_, times)| times)
 }
 
-/// The single responses of one that is successful (RFC 6960 §4.2.1).
+/// The single responses of a successful response (RFC 6960 §4.2.1).
 fn responses(bytes: &[u8]) -> Option<Elements<'_>> {
     let mut outer = Elements::of_sequence(bytes)?;
     let status = outer.next_of(ENUMERATED)?;
@@ -97,14 +98,14 @@ fn responses(bytes: &[u8]) -> Option<Elements<'_>> {
     let mut basic = Elements::of_sequence(inner.next_of(OCTET_STRING)?.content)?;
     let mut data = Elements::of(basic.next_of(SEQUENCE)?.content);
     data.next_of(context_constructed(0));
-    // Who has made it, by name or by key, and when.
+    // Its author, by name or by key, and its time.
     data.next()?;
     data.next_of(GENERALIZED_TIME)?;
     let all = data.next_of(SEQUENCE)?;
     (status.content == [0]).then(|| Elements::of(all.content))
 }
 
-/// The serial number of a certificate, and when something is said of it.
+/// The serial number of a certificate, and the period of the statement about it.
 fn about(response: Element<'_>) -> Option<(&[u8], Times)> {
     let mut parts = Elements::of(response.content);
     let serial = Elements::of(parts.next_of(SEQUENCE)?.content).nth(3)?.content;

@@ -1,4 +1,4 @@
-//! Handshakes in memory: our side with rustls' client.
+//! Handshakes in memory: our side with a rustls client.
 
 use super::*;
 use rcgen::{
@@ -61,7 +61,7 @@ impl Authority {
         Source::new("ca.pem", self.0.pem())
     }
 
-    /// A list of revoked certificates, to be replaced after so many days.
+    /// A list of revoked certificates, to be replaced after this many days.
     pub(super) fn revoke(&self, serials: &[u64], days: i64) -> Source {
         let now = SystemTime::now();
         let revoked = |serial: &u64| RevokedCertParams {
@@ -121,7 +121,7 @@ impl Authority {
 type Version = &'static SupportedProtocolVersion;
 const VERSIONS: [Version; 2] = [&rustls::version::TLS12, &rustls::version::TLS13];
 
-/// Both sides of a handshake: our connection and the client's, or what each says against it.
+/// Both sides of a handshake: our connection and the client's, or their errors.
 fn shake_hands(
     tls: &Tls,
     config: &Arc<ClientConfig>,
@@ -134,8 +134,8 @@ fn shake_hands(
     };
     let (mut ours, mut theirs) = (Ok(()), Ok(()));
     for _ in 0..8 {
-        theirs = theirs.and(hand_over(&mut server, &mut client));
-        ours = ours.and(hand_over(&mut client, &mut server));
+        theirs = theirs.and(transmit(&mut server, &mut client));
+        ours = ours.and(transmit(&mut client, &mut server));
     }
     (ours.map(|()| server), theirs.map(|()| client))
 }
@@ -154,8 +154,8 @@ fn accept(tls: &Tls, client: &mut ClientConnection) -> Result<ServerConnection, 
     accepted.into_connection(config).map_err(|(error, _)| error)
 }
 
-/// What one side has to send goes to the other one; returns what that says against it first.
-fn hand_over<A, B, C, D>(from: &mut A, to: &mut B) -> Result<(), Error>
+/// Passes the output of one side to the other; returns the first error of the other.
+fn transmit<A, B, C, D>(from: &mut A, to: &mut B) -> Result<(), Error>
 where
     A: DerefMut<Target = ConnectionCommon<C>>,
     B: DerefMut<Target = ConnectionCommon<D>>,
@@ -175,7 +175,7 @@ where
     heard
 }
 
-/// Both sides of a connection; or what one of them says against it.
+/// Both sides of a connection, or the first error.
 fn connect(tls: &Tls, config: &Arc<ClientConfig>) -> Result<(ServerConnection, ClientConnection), Error> {
     let (server, client) = shake_hands(tls, config);
     let (server, client) = (server?, client?);
@@ -183,7 +183,7 @@ fn connect(tls: &Tls, config: &Arc<ClientConfig>) -> Result<(ServerConnection, C
     Ok((server, client))
 }
 
-/// What the client hears of a handshake that fails on our side.
+/// The alert that the client receives for a handshake that fails on our side.
 fn alert(tls: &Tls, config: &Arc<ClientConfig>) -> Option<AlertDescription> {
     match shake_hands(tls, config).1 {
         Err(Error::AlertReceived(alert)) => Some(alert),
@@ -247,7 +247,7 @@ fn a_client_without_a_certificate_gets_in_where_none_is_required() {
         let optional = Tls::new(&authority.settings(ClientAuthentication::Optional)).unwrap();
         assert!(connect(&optional, &config).unwrap().0.peer_certificates().is_none());
         let required = Tls::new(&authority.settings(ClientAuthentication::Required)).unwrap();
-        // rustls says so in TLS 1.2 too, which has no such alert; OpenSSL understands it there.
+        // rustls sends it in TLS 1.2 too, which has no such alert; OpenSSL understands it there.
         assert_eq!(alert(&required, &config), Some(AlertDescription::CertificateRequired));
     }
 }
@@ -381,12 +381,12 @@ fn what_is_wrong_with_settings_is_said_in_a_sentence() {
         key: one.chain.clone(),
         ocsp: None,
     };
-    assert_eq!(error(swapped), "a.key: there is no certificate in PEM in it");
+    assert_eq!(error(swapped), "a.key: it contains no certificate in PEM");
     let without_key = CertificateSettings {
         key: one.chain.clone(),
         ..one
     };
-    assert_eq!(error(without_key), "a.pem: there is no private key in PEM in it");
+    assert_eq!(error(without_key), "a.pem: it contains no private key in PEM");
     assert_eq!(
         Tls::new(&TlsSettings::default()).unwrap_err(),
         "there is no certificate"
@@ -440,7 +440,7 @@ fn as_long_as_the_first_certificate_is_expected_only_its_authority_gets_an_answe
         asking.alpn_protocols = vec![CHALLENGE_PROTOCOL.to_vec()];
         let (server, _) = connect(&tls, &asking.into()).expect("a handshake");
         assert_eq!(server.alpn_protocol(), Some(CHALLENGE_PROTOCOL));
-        // Who offers something else too is no authority.
+        // A client that also offers another protocol is no authority.
         let mut both = (*client).clone();
         both.alpn_protocols.push(CHALLENGE_PROTOCOL.to_vec());
         assert!(connect(&tls, &both.into()).is_err());

@@ -4,36 +4,36 @@
 //!   count = 5      key 3 is erased   key 4: decrypts   key 5: encrypts   key 6 is made when key 5 is ROTATION old
 //! ```
 //!
-//! A key encrypts for ROTATION, and decrypts for as long again; then nothing is left of it, and what was recorded of the
-//! connections that were resumed with it cannot be decrypted any more. Whoever needs a key looks whether the next one is
-//! due; exactly one process makes it. One that is killed meanwhile has others wait for PATIENCE.
+//! A key encrypts for ROTATION, and decrypts for as long again; then it is erased, and recordings of connections that
+//! were resumed with it cannot be decrypted any more. A process that needs a key checks if the next one is due; exactly
+//! one process makes it. If that process is killed meanwhile, others wait for PATIENCE.
 //!
-//! Nothing but atomics: a page of zeros is valid, and a key is not used before it is whole.
+//! The keys consist only of atomics: a page of zeros is valid, and a key is not used before it is complete.
 
 use crate::clock::Millis;
 use ring::rand::{SecureRandom, SystemRandom};
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
-/// How long a key encrypts, in seconds.
+/// Time for which a key encrypts, in seconds.
 pub(super) const ROTATION: u64 = 6 * 3600;
 
-/// How long a process may take to make a key, in seconds.
+/// Time that a process may take to make a key, in seconds.
 const PATIENCE: u64 = 10;
 
-/// How many keys there is room for: the two that are in use, and more, so that who still reads one reads no other one.
+/// Number of keys that fit: the two in use, and more, so that a slow reader does not read another key.
 const KEYS: usize = 4;
 
-/// The words of a key: its name, and the secret.
+/// The 64-bit values of a key: its name, and the secret.
 const WORDS: usize = 6;
 
 /// The keys of session tickets, for all processes of a server. Zeros, at first.
 #[repr(C)]
 #[derive(Debug, Default)]
 pub struct TicketKeys {
-    /// How many there have been. The last one encrypts.
+    /// Number of keys so far. The last one encrypts.
     count: AtomicU64,
-    /// When somebody has begun to make the next one; 0 if nobody makes one.
+    /// The time when a process has begun to make the next key; 0 if none does.
     being_made: AtomicU64,
     keys: [StoredKey; KEYS],
 }
@@ -46,7 +46,7 @@ struct StoredKey {
     words: [AtomicU64; WORDS],
 }
 
-/// A key with its name, which tickets begin with.
+/// A key with its name, which is the beginning of its tickets.
 #[derive(Clone, PartialEq, Eq)]
 pub(super) struct Key {
     pub(super) name: [u8; 16],
@@ -59,7 +59,7 @@ impl std::fmt::Debug for Key {
     }
 }
 
-/// Says nothing of the key.
+/// Does not reveal the key.
 impl std::fmt::Debug for StoredKey {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(formatter, "StoredKey {{ made_at: {:?}, .. }}", self.made_at)
@@ -67,7 +67,7 @@ impl std::fmt::Debug for StoredKey {
 }
 
 impl TicketKeys {
-    /// None yet; the first one is made when it is needed.
+    /// Creates no key; the first one is made when it is needed.
     #[must_use]
     pub const fn new() -> TicketKeys {
         TicketKeys {
@@ -77,7 +77,7 @@ impl TicketKeys {
         }
     }
 
-    /// Makes the next key, if there is one and that is due. To be called now and then, so that keys are erased in time
+    /// Makes the next key, if there is one and the next is due. To be called regularly, so that keys are erased in time
     /// even if nobody connects.
     pub fn tend(&self) {
         if self.count.load(Relaxed) > 0 {
@@ -90,7 +90,7 @@ impl TicketKeys {
         self.current_at(now())
     }
 
-    /// The key of that name, if it still decrypts.
+    /// The key with this name, if it still decrypts.
     pub(super) fn find(&self, name: &[u8]) -> Option<Key> {
         self.find_at(name, now())
     }
@@ -107,12 +107,12 @@ impl TicketKeys {
         keys.into_iter().flatten().find(|key| key.name == name)
     }
 
-    /// The key of that number, from 1, if it may be used.
+    /// The key with this number, from 1, if it may be used.
     fn number(&self, number: u64, now: u64) -> Option<Key> {
         let stored = self.stored(number.checked_sub(1)?);
         let key = stored.load();
         let is_in_use = now.saturating_sub(stored.made_at.load(Relaxed)) < 2 * ROTATION;
-        // Whoever is so slow that the place has another key by now has no key.
+        // A reader so slow that the slot has another key by now gets no key.
         let is_there = self.count.load(Acquire) <= number + 1;
         (is_in_use && is_there).then_some(key)
     }
@@ -130,14 +130,14 @@ impl TicketKeys {
         if !self.is_due(now) || !self.begin(now) {
             return;
         }
-        // Another one may have been faster.
+        // Another process may have been faster.
         if self.is_due(now) {
             self.make(now);
         }
         self.being_made.store(0, Release);
     }
 
-    /// Whether this process is to make the next key.
+    /// Returns true if this process has to make the next key.
     fn begin(&self, now: u64) -> bool {
         let begun = self.being_made.load(Acquire);
         let is_free = begun == 0 || now.saturating_sub(begun) > PATIENCE;
@@ -156,7 +156,8 @@ impl TicketKeys {
         let count = self.count.load(Relaxed);
         self.stored(count).store(&bytes, now);
         self.count.store(count + 1, Release);
-        // The one that has decrypted until now. After a long time in which nobody has come, the last one is too old, too.
+        // Erases the key that has decrypted until now. After a long time without clients, the previous key is too old,
+        // too.
         if let Some(number) = count.checked_sub(2) {
             self.stored(number).erase();
         }

@@ -1,11 +1,11 @@
-//! Session tickets (RFC 8446 §4.6.1, RFC 5077): what a client brings back to resume a session, encrypted by us.
+//! Session tickets (RFC 8446 §4.6.1, RFC 5077): data that a client sends to resume a session, encrypted by us.
 //!
 //! ```text
 //!   name of the key (16) | nonce (12) | session, AES-256-GCM | tag (16)
 //! ```
 //!
-//! The policy of the listener is authenticated with it: a session that was made where no certificate was asked for
-//! decrypts to nothing where one is.
+//! The policy of the listener is authenticated with it: a session of a listener that asks for no certificate cannot be
+//! decrypted by a listener that does.
 
 use super::client_authentication::Policy;
 use super::ticket_keys::{Key, TicketKeys, ROTATION};
@@ -22,7 +22,7 @@ const NAME: usize = 16;
 /// The keys of a process that shares none.
 static OWN: TicketKeys = TicketKeys::new();
 
-/// Where the keys of a listener are: other processes may share them.
+/// The location of the keys of a listener: other processes may share them.
 #[derive(Debug)]
 pub(super) struct KeyRing(RwLock<&'static TicketKeys>);
 
@@ -46,7 +46,7 @@ impl KeyRing {
 #[derive(Debug)]
 pub(super) struct Ticketer {
     ring: Arc<KeyRing>,
-    /// Those that several machines share; if there are any, the ring is not used.
+    /// Keys that several machines share; if there are any, the ring is not used.
     given: Vec<Key>,
     policy: Policy,
     random: SystemRandom,
@@ -83,7 +83,7 @@ impl ProducesTickets for Ticketer {
         true
     }
 
-    /// Of a ticket; its key is there for at least as long. Keys from files are replaced by those who keep them.
+    /// The lifetime of a ticket; its key exists for at least as long. The operators replace keys from files.
     fn lifetime(&self) -> u32 {
         ROTATION as u32
     }
@@ -124,7 +124,7 @@ fn cipher(key: &Key) -> Option<LessSafeKey> {
     Some(LessSafeKey::new(UnboundKey::new(&AES_256_GCM, &key.secret).ok()?))
 }
 
-/// How many bytes are derived for a key.
+/// The number of bytes that are derived for a key.
 struct SecretLength;
 
 impl KeyType for SecretLength {
@@ -133,7 +133,7 @@ impl KeyType for SecretLength {
     }
 }
 
-/// A key as nginx has them in files: a name of 16 bytes, and 32 or 64 bytes that are secret.
+/// Reads a key as nginx has them in files: a name of 16 bytes, and 32 or 64 secret bytes.
 fn read(source: &Source) -> Result<Key, String> {
     let Some((name, secret)) = source
         .bytes

@@ -1,5 +1,4 @@
-//! Checks the certificates of clients: the chain (`chain.rs`), what rustls knows of it, and whether one of them is revoked
-//! (`revocation.rs`).
+//! Checks the certificates of clients: the chain (`chain.rs`), the checks of rustls, and revocation (`revocation.rs`).
 
 use super::chain::Authorities;
 use super::revocation::Lists;
@@ -19,23 +18,23 @@ use std::sync::Arc;
 /// Most certificates that a client may send.
 const MOST_SENT: usize = 8;
 
-/// Most bytes of names of authorities that clients are told: a message of TLS 1.3 has 64 KiB for them and all else.
+/// Most bytes of authority names that are sent to clients: a message of TLS 1.3 has 64 KiB for them and all else.
 const NAMES_BYTES: usize = 32 * 1024;
 
 /// See the head of this file.
 #[derive(Debug)]
 pub(super) struct Verifier {
     authorities: Authorities,
-    /// For each authority, what rustls checks in a chain that ends with it.
+    /// For each authority, the checks of rustls for a chain that ends with it.
     anchors: Vec<Arc<dyn ClientCertVerifier>>,
     names: Vec<DistinguishedName>,
     lists: Option<Lists>,
     algorithms: Algorithms,
-    /// Whether clients need a certificate.
+    /// Clients need a certificate.
     is_strict: bool,
 }
 
-/// A client has sent so many certificates.
+/// The number of certificates that a client has sent, if there are too many.
 #[derive(Debug)]
 struct TooMany(usize);
 
@@ -51,7 +50,7 @@ impl fmt::Display for TooMany {
 
 impl std::error::Error for TooMany {}
 
-/// Why there is no handshake, for the log. rustls shows errors of ours as their fields.
+/// The reason for a failed handshake, for the log. rustls shows our errors as their fields.
 pub(crate) fn reason(error: &Error) -> String {
     match error {
         Error::InvalidCertificate(CertificateError::Other(OtherError(own))) => own.to_string(),
@@ -99,7 +98,7 @@ impl Verifier {
         })
     }
 
-    /// Whether clients are told which authorities count.
+    /// Returns true if the names of the accepted authorities are sent to clients.
     pub(super) fn tells_names(&self) -> bool {
         !self.names.is_empty()
     }

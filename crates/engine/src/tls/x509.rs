@@ -1,4 +1,5 @@
-//! The fields of a certificate (RFC 5280 §4.1) that decide about it, and what is signed. All of them point into its bytes.
+//! The fields of a certificate (RFC 5280 §4.1) that matter for decisions, and the signed part. All of them point into
+//! its bytes.
 
 use super::der::{
     context_constructed, Element, Elements, BIT_STRING, BOOLEAN, INTEGER, OBJECT_IDENTIFIER, OCTET_STRING, SEQUENCE,
@@ -8,7 +9,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use x509_cert::der::Decode;
 use x509_cert::time::Time;
 
-/// The algorithms with which signatures are checked.
+/// The algorithms for checking signatures.
 pub(super) type Algorithms = &'static [&'static dyn SignatureVerificationAlgorithm];
 
 /// The numbers of extensions, in DER.
@@ -23,7 +24,7 @@ pub(super) const AUTHORITY_KEY_IDENTIFIER: &[u8] = &[0x55, 0x1d, 0x23];
 pub(super) const EXTENDED_KEY_USAGE: &[u8] = &[0x55, 0x1d, 0x25];
 pub(super) const NETSCAPE_TYPE: &[u8] = &[0x60, 0x86, 0x48, 0x01, 0x86, 0xf8, 0x42, 0x01, 0x01];
 
-/// What a trusted certificate may have as critical, as OpenSSL decides it.
+/// Extensions that may be critical in a trusted certificate, according to OpenSSL.
 const KNOWN_CRITICAL: [&[u8]; 13] = [
     KEY_USAGE,
     SUBJECT_ALTERNATIVE_NAME,
@@ -32,7 +33,7 @@ const KNOWN_CRITICAL: [&[u8]; 13] = [
     DISTRIBUTION_POINTS,
     EXTENDED_KEY_USAGE,
     NETSCAPE_TYPE,
-    // Policies, which do not limit who may connect.
+    // Policies, which do not limit the clients that may connect.
     &[0x55, 0x1d, 0x20],
     &[0x55, 0x1d, 0x21],
     &[0x55, 0x1d, 0x24],
@@ -48,13 +49,13 @@ pub(super) type Seconds = u64;
 /// Bytes with a signature: a certificate or a revocation list.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Signed<'a> {
-    /// What is signed.
+    /// The signed part.
     pub(super) message: Element<'a>,
     algorithm: &'a [u8],
     signature: &'a [u8],
 }
 
-/// A public key, as its owner's certificate has it.
+/// A public key, as in its owner's certificate.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PublicKey<'a> {
     algorithm: &'a [u8],
@@ -80,7 +81,7 @@ pub(super) struct X509<'a> {
     pub(super) extensions: Extensions<'a>,
 }
 
-/// The number, whether it is critical, and the value of each.
+/// The number, the critical flag, and the value of each extension.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Extensions<'a>(pub(super) Vec<(&'a [u8], bool, &'a [u8])>);
 
@@ -95,14 +96,14 @@ impl<'a> Signed<'a> {
         parts.is_over().then_some(signed)
     }
 
-    /// Whether there is an algorithm for such signatures.
+    /// Returns true if there is an algorithm for such signatures.
     pub(super) fn is_checkable(&self, algorithms: Algorithms) -> bool {
         algorithms
             .iter()
             .any(|one| one.signature_alg_id().as_ref() == self.algorithm)
     }
 
-    /// Whether the owner of that key has signed it.
+    /// Returns true if the owner of this key has signed it.
     pub(super) fn is_by(&self, key: &PublicKey<'_>, algorithms: Algorithms) -> bool {
         let fits = |one: &&&dyn SignatureVerificationAlgorithm| {
             one.signature_alg_id().as_ref() == self.algorithm && one.public_key_alg_id().as_ref() == key.algorithm
@@ -133,7 +134,7 @@ impl<'a> X509<'a> {
         let (not_before, not_after) = (seconds(validity.next()?)?, seconds(validity.next()?)?);
         let subject = parts.next_of(SEQUENCE)?.whole;
         let key = PublicKey::read(parts.next_of(SEQUENCE)?)?;
-        // Unique identifiers, which nobody uses.
+        // Unique identifiers, which are not used.
         (1..=2).for_each(|number| _ = parts.next_of(0x80 | number));
         let extensions = match parts.next_of(context_constructed(3)) {
             Some(extensions) => Extensions::read(extensions)?,
@@ -157,20 +158,21 @@ impl<'a> X509<'a> {
         self.issuer == self.subject
     }
 
-    /// Whether its issuer's key is its own, as far as it says that itself.
+    /// Returns true if its issuer's key is its own, according to its own fields.
     pub(super) fn is_self_signed(&self) -> bool {
         let claim = self.extensions.authority_key();
         self.is_self_issued() && claim.fits_key(self) && claim.serial.is_none_or(|serial| serial == self.serial)
     }
 
-    /// Whether its basic constraints call it an authority, which is what the scopes of revocation lists go by.
+    /// Returns true if its basic constraints call it an authority, as the scopes of revocation lists require.
     pub(super) fn is_called_authority(&self) -> Option<bool> {
         let constraints = Elements::of_sequence(self.extensions.get(BASIC_CONSTRAINTS)?);
         let call = constraints.and_then(|mut parts| parts.next_of(BOOLEAN));
         Some(call.is_some_and(|call| call.content == [0xff]))
     }
 
-    /// Whether it may issue certificates, as OpenSSL decides it for one that has no basic constraints, too.
+    /// Returns true if it may issue certificates, by the rules of OpenSSL, which include certificates without basic
+    /// constraints.
     pub(super) fn is_authority(&self) -> bool {
         let may_sign = self.extensions.has_usage(5);
         let is_old = self.version == 1 && self.is_self_issued();
@@ -179,7 +181,8 @@ impl<'a> X509<'a> {
             && self.is_called_authority().unwrap_or(is_old || may_sign == Some(true))
     }
 
-    /// How many authorities there may be between it and a client's certificate; `None`: more than a chain can have.
+    /// The number of authorities that there may be between it and a client's certificate; `None`: more than a chain can
+    /// have.
     pub(super) fn most_below(&self) -> Option<usize> {
         match self.path_length()? {
             [most @ 0..=0x7f] => Some(usize::from(*most)),
@@ -197,14 +200,14 @@ impl<'a> X509<'a> {
         Some(parts.next_of(INTEGER)?.content)
     }
 
-    /// Whether it demands something that OpenSSL would not understand either.
+    /// Returns true if it has a critical extension that OpenSSL would not understand either.
     pub(super) fn has_unknown_critical_extension(&self) -> bool {
         let all = self.extensions.0.iter();
         all.filter(|(_, is_critical, _)| *is_critical)
             .any(|(number, ..)| !KNOWN_CRITICAL.contains(number))
     }
 
-    /// Whether the certificate can have been issued by the owner of that one, as far as they say it themselves.
+    /// Returns true if the owner of `issuer` can have issued the certificate, according to the fields of both.
     pub(super) fn names_as_issuer(&self, issuer: &X509<'_>) -> bool {
         let claim = self.extensions.authority_key();
         self.issuer == issuer.subject
@@ -225,7 +228,7 @@ impl<'a> PublicKey<'a> {
     }
 }
 
-/// Which key of its issuer a certificate or a list names (RFC 5280 §4.2.1.1).
+/// The key of its issuer that a certificate or a list names (RFC 5280 §4.2.1.1).
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct AuthorityKey<'a> {
     identifier: Option<&'a [u8]>,
@@ -233,7 +236,7 @@ pub(super) struct AuthorityKey<'a> {
 }
 
 impl AuthorityKey<'_> {
-    /// Whether it can be the key of that certificate.
+    /// Returns true if it can be the key of this certificate.
     pub(super) fn fits_key(&self, issuer: &X509<'_>) -> bool {
         match (self.identifier, issuer.extensions.key_identifier()) {
             (Some(named), Some(own)) => named == own,
@@ -243,7 +246,7 @@ impl AuthorityKey<'_> {
 }
 
 impl<'a> Extensions<'a> {
-    /// Those in an element that has a sequence in it.
+    /// Reads the extensions of an element that contains a sequence.
     pub(super) fn read(outer: Element<'a>) -> Option<Extensions<'a>> {
         let all = Elements::of_sequence(outer.content)?;
         let one = |extension: Element<'a>| {
@@ -260,17 +263,18 @@ impl<'a> Extensions<'a> {
         found.map(|(.., value)| *value)
     }
 
-    /// Whether the key may be used for that (the number of a bit, RFC 5280 §4.2.1.3); `None`: nothing is said.
+    /// Returns true if the key may be used for this (the number of a bit, RFC 5280 §4.2.1.3); `None` if there is no
+    /// such extension.
     pub(super) fn has_usage(&self, bit: usize) -> Option<bool> {
         Some(has_bit(self.get(KEY_USAGE)?, bit))
     }
 
-    /// Whether Netscape's extension says that; `None` if there is none.
+    /// Returns true if Netscape's extension has this bit; `None` if there is none.
     pub(super) fn has_netscape_type(&self, bit: usize) -> Option<bool> {
         Some(has_bit(self.get(NETSCAPE_TYPE)?, bit))
     }
 
-    /// Whether these purposes include that one; `None`: nothing is said.
+    /// Returns true if the purposes include this one; `None` if there is no such extension.
     pub(super) fn has_purpose(&self, purpose: &[u8]) -> Option<bool> {
         let mut purposes = Elements::of_sequence(self.get(EXTENDED_KEY_USAGE)?).unwrap_or(Elements::of(&[]));
         Some(purposes.any(|one| one.content == purpose))
@@ -295,13 +299,13 @@ pub(super) fn seconds_of(time: SystemTime) -> Seconds {
     time.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
 }
 
-/// A moment, in either of the two forms (RFC 5280 §4.1.2.5).
+/// A time, in either of the two forms (RFC 5280 §4.1.2.5).
 pub(super) fn seconds(time: Element<'_>) -> Option<Seconds> {
     let time = Time::from_der(time.whole).ok()?;
     Some(time.to_unix_duration().as_secs())
 }
 
-/// The bytes of a string of whole bytes.
+/// The bytes of a bit string that has whole bytes.
 fn bits(element: Element<'_>) -> Option<&[u8]> {
     match element.content {
         [0, bits @ ..] => Some(bits),
@@ -309,7 +313,7 @@ fn bits(element: Element<'_>) -> Option<&[u8]> {
     }
 }
 
-/// Whether a string of bits has that one, counted from its start.
+/// Returns true if a bit string has this bit, counted from its start.
 fn has_bit(der: &[u8], bit: usize) -> bool {
     let string = Elements::of(der).next_of(BIT_STRING);
     let byte = string.and_then(|string| string.content.get(1 + bit / 8).copied());

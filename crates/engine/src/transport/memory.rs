@@ -53,14 +53,14 @@ pub(crate) struct Peer {
 
 #[derive(Debug)]
 struct Wire {
-    state: Mutex<State>,
+    state: Mutex<MemoryState>,
     changed: Condvar,
     /// Its counter is above 0 while there is something to receive.
     readable: OwnedFd,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct MemoryState {
     to_engine: VecDeque<u8>,
     to_peer: VecDeque<u8>,
     /// Whether the peer, and the engine, send no more.

@@ -11,7 +11,7 @@ mod socket;
 pub(crate) mod timer;
 mod tls;
 
-pub(crate) use relayed::{Afterwards, Lender, Lent, RelayedSocket};
+pub(crate) use relayed::{AfterResponse, RelayOwner, RelayRunner, RelayedSocket};
 pub use send_queue::{measure_send_queues, SendQueue};
 pub(crate) use socket::{Handshake, HandshakeError, OwnEvents, Shutdown, Socket, Transport};
 pub(crate) use tls::TlsSocket;

@@ -4,7 +4,7 @@
 //!
 //! ```text
 //!   peer ══TLS══ worker that has the connection ──socket pair── worker that runs its request
-//!                              ▲ after the response: [`Afterwards`], through an eventfd ──┘
+//!                              ▲ after the response: [`AfterResponse`], through an eventfd ──┘
 //! ```
 //! A worker that dies says nothing, and so the peer is not told that the response is complete.
 
@@ -21,7 +21,7 @@ use std::sync::Arc;
 
 /// What comes after a response that is relayed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Afterwards {
+pub(crate) enum AfterResponse {
     /// The peer's next request.
     NextRequest = 1,
     /// The end of the connection.
@@ -38,66 +38,70 @@ const BEGUN: u64 = 16;
 pub(crate) struct Heard {
     /// The request has begun to run.
     pub(crate) begun: bool,
-    pub(crate) afterwards: Option<Afterwards>,
+    pub(crate) next: Option<AfterResponse>,
 }
 
 impl Heard {
     fn of(number: u64) -> Heard {
-        let all = [Afterwards::NextRequest, Afterwards::Close, Afterwards::GivenAway];
+        let all = [
+            AfterResponse::NextRequest,
+            AfterResponse::Close,
+            AfterResponse::GivenAway,
+        ];
         Heard {
             begun: number & BEGUN != 0,
-            afterwards: all.into_iter().find(|afterwards| *afterwards as u64 == number % BEGUN),
+            next: all.into_iter().find(|next| *next as u64 == number % BEGUN),
         }
     }
 }
 
 /// The end of the worker that has the connection.
 #[derive(Debug)]
-pub(crate) struct Lender {
-    pub(crate) answer: Arc<Socket>,
-    afterwards: Counted<OwnedFd>,
+pub(crate) struct RelayOwner {
+    pub(crate) socket: Arc<Socket>,
+    back_channel: Counted<OwnedFd>,
 }
 
 /// What is lent: the other end of the socket pair, and the eventfd.
 #[derive(Debug)]
-pub(crate) struct Lent {
+pub(crate) struct RelayRunner {
     pub(crate) socket: OwnedFd,
-    pub(crate) afterwards: OwnedFd,
+    pub(crate) back_channel: OwnedFd,
 }
 
-impl Lender {
+impl RelayOwner {
     /// Both ends. `permits`: for what this worker keeps.
     ///
     /// # Errors
     /// If the system has no descriptors left.
-    pub(crate) fn new(permits: [Permit; 2]) -> io::Result<(Lender, Lent)> {
+    pub(crate) fn new(permits: [Permit; 2]) -> io::Result<(RelayOwner, RelayRunner)> {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let (ours, theirs) = socketpair(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
-        let afterwards = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
-        let lent = Lent {
+        let back_channel = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
+        let runner = RelayRunner {
             socket: theirs,
-            afterwards: afterwards.try_clone().map_err(|_| io::Errno::MFILE)?,
+            back_channel: back_channel.try_clone().map_err(|_| io::Errno::MFILE)?,
         };
-        let [for_socket, for_afterwards] = permits;
-        let lender = Lender {
-            answer: Arc::new(Socket::new(Counted::new(ours, for_socket))),
-            afterwards: Counted::new(afterwards, for_afterwards),
+        let [for_socket, for_back_channel] = permits;
+        let owner = RelayOwner {
+            socket: Arc::new(Socket::new(Counted::new(ours, for_socket))),
+            back_channel: Counted::new(back_channel, for_back_channel),
         };
-        Ok((lender, lent))
+        Ok((owner, runner))
     }
 
     /// What was said since the last time.
     pub(crate) fn heard(&self) -> Heard {
         let mut number = [0; 8];
-        match io::read(&self.afterwards, &mut number) {
+        match io::read(&self.back_channel, &mut number) {
             Ok(_) => Heard::of(u64::from_ne_bytes(number)),
             Err(_) => Heard::default(),
         }
     }
 
     /// For the poller.
-    pub(crate) fn word(&self) -> BorrowedFd<'_> {
-        self.afterwards.as_fd()
+    pub(crate) fn back_channel(&self) -> BorrowedFd<'_> {
+        self.back_channel.as_fd()
     }
 }
 
@@ -105,17 +109,17 @@ impl Lender {
 #[derive(Debug)]
 pub(crate) struct RelayedSocket {
     socket: Socket,
-    afterwards: OwnedFd,
+    back_channel: OwnedFd,
     session: Option<Arc<Session>>,
     /// Whether the worker that has the connection waits for the request to begin.
     tells_begin: bool,
 }
 
 impl RelayedSocket {
-    pub(crate) fn new(socket: Socket, afterwards: OwnedFd, session: Option<Arc<Session>>) -> RelayedSocket {
+    pub(crate) fn new(socket: Socket, back_channel: OwnedFd, session: Option<Arc<Session>>) -> RelayedSocket {
         RelayedSocket {
             socket,
-            afterwards,
+            back_channel,
             session,
             tells_begin: false,
         }
@@ -170,18 +174,18 @@ impl Transport for RelayedSocket {
         self.session.as_ref()
     }
 
-    fn word(&self) -> Option<&OwnedFd> {
-        Some(&self.afterwards)
+    fn back_channel(&self) -> Option<&OwnedFd> {
+        Some(&self.back_channel)
     }
 
     fn begin(&self) {
         if self.tells_begin {
-            let _ = io::write(&self.afterwards, &BEGUN.to_ne_bytes());
+            let _ = io::write(&self.back_channel, &BEGUN.to_ne_bytes());
         }
     }
 
-    fn give_back(&self, afterwards: Afterwards) {
+    fn give_back(&self, next: AfterResponse) {
         // An eventfd that is written once has room for it.
-        let _ = io::write(&self.afterwards, &(afterwards as u64).to_ne_bytes());
+        let _ = io::write(&self.back_channel, &(next as u64).to_ne_bytes());
     }
 }

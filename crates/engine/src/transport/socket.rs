@@ -2,7 +2,7 @@
 //! users do not know whether it is a plain socket or something on top of one.
 
 use super::poller::{Interest, Key, Poller};
-use super::relayed::Afterwards;
+use super::relayed::AfterResponse;
 use super::send_queue;
 use crate::limits::budget::Budget;
 use crate::limits::descriptors::Counted;
@@ -91,14 +91,14 @@ pub(crate) trait Transport: AsFd + Debug + Send + Sync {
 
     /// If another worker has the connection, and this is what it has lent for one response: where it is told what comes
     /// afterwards.
-    fn word(&self) -> Option<&OwnedFd> {
+    fn back_channel(&self) -> Option<&OwnedFd> {
         None
     }
 
     /// Whether this is lent. How fast the peer takes what is sent is then the concern of the worker that has the
     /// connection: it takes nothing more before the peer has taken what it has.
     fn is_relayed(&self) -> bool {
-        self.word().is_some()
+        self.back_channel().is_some()
     }
 
     /// Whether it ends with one response, of which somebody else keeps the connection: another worker, or a session of
@@ -116,7 +116,7 @@ pub(crate) trait Transport: AsFd + Debug + Send + Sync {
     fn begin(&self) {}
 
     /// The response was sent: tells whoever has the connection what comes afterwards.
-    fn give_back(&self, _: Afterwards) {}
+    fn give_back(&self, _: AfterResponse) {}
 
     /// The app has taken it: a drain does not wait for its end.
     fn hijacked(&self) {}

@@ -2,7 +2,7 @@
 
 mod forwarded;
 mod https;
-mod introductions;
+mod proxy_headers;
 #[path = "../support/mod.rs"]
 mod support;
 

@@ -73,7 +73,7 @@ fn a_thread_that_blocks_hands_over_without_the_monitor() {
 fn where_the_language_says_nothing_the_monitor_finds_who_blocks() {
     check("the monitor's guess", || {
         let mut rules = Rules::new(3, 3);
-        rules.hands_over = false;
+        rules.tells_waits = false;
         World::run(rules, |world| {
             let gate = Arc::new(Gate::default());
             let opens = Arc::clone(&gate);
@@ -101,10 +101,10 @@ fn a_file_behind_a_hog(rules: Rules) {
 
 #[test]
 fn files_are_served_while_somebody_keeps_the_lock() {
-    for hands_over in [true, false] {
+    for tells_waits in [true, false] {
         check("a lock that is kept", move || {
             let mut rules = Rules::new(3, 2);
-            rules.hands_over = hands_over;
+            rules.tells_waits = tells_waits;
             a_file_behind_a_hog(rules);
         });
     }
@@ -112,10 +112,10 @@ fn files_are_served_while_somebody_keeps_the_lock() {
 
 #[test]
 fn who_computes_until_another_request_has_run_lets_it_run() {
-    for hands_over in [true, false] {
+    for tells_waits in [true, false] {
         check("slices", move || {
             let mut rules = Rules::new(3, 4);
-            rules.hands_over = hands_over;
+            rules.tells_waits = tells_waits;
             World::run(rules, |world| {
                 let gate = Arc::new(Gate::default());
                 let (another, opens) = (Arc::clone(&gate), Arc::clone(&gate));

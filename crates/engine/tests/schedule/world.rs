@@ -65,7 +65,7 @@ pub(crate) struct Rules {
     pub(crate) most: usize,
     pub(crate) jobs: usize,
     /// Whether the language tells when a thread gives the lock up.
-    pub(crate) hands_over: bool,
+    pub(crate) tells_waits: bool,
     /// What the monitor does about a tick; `None`: there is no monitor.
     pub(crate) monitor: Option<fn(Tick) -> Help>,
     /// Threads that are killed before they begin; each is replaced.
@@ -82,7 +82,7 @@ impl Rules {
         Rules {
             most,
             jobs,
-            hands_over: true,
+            tells_waits: true,
             monitor: Some(help),
             killed_early: 0,
             begins: true,
@@ -279,7 +279,7 @@ impl World {
         }
         self.alive.fetch_sub(1, SeqCst);
         drop(seat);
-        self.threads.hand_over(&*self);
+        self.threads.wake_next(&*self);
         if was_killed && self.threads.reserve() {
             self.start_thread();
         }
@@ -316,12 +316,12 @@ impl World {
                 }
             }
             Job::Blocks(gate) => {
-                if self.rules.hands_over {
+                if self.rules.tells_waits {
                     self.threads.suspend(&**self);
                 }
                 drop(lock);
                 gate.pass();
-                if self.rules.hands_over {
+                if self.rules.tells_waits {
                     self.threads.resume();
                 }
                 lock = self.lock.lock();
@@ -336,14 +336,14 @@ impl World {
 
     /// What a thread does when the monitor asks for the lock.
     fn end_slice<'a>(&'a self, lock: Guard<'a, ()>) -> Guard<'a, ()> {
-        if self.rules.hands_over {
+        if self.rules.tells_waits {
             self.threads.suspend(self);
         } else {
-            self.threads.hand_over(self);
+            self.threads.wake_next(self);
         }
         drop(lock);
         thread::yield_now();
-        if self.rules.hands_over {
+        if self.rules.tells_waits {
             self.threads.resume();
         }
         self.lock.lock()
@@ -368,7 +368,7 @@ impl World {
                     has_jobs: self.has_jobs(),
                     // Where the language does not tell, any guess may be made.
                     lock_is_taken: now.any(Doing::Running)
-                        && (self.rules.hands_over || shuttle::rand::thread_rng().gen()),
+                        && (self.rules.tells_waits || shuttle::rand::thread_rng().gen()),
                     is_patience_over: stuck > 3,
                 };
                 self.act(rule(tick));
@@ -387,7 +387,7 @@ impl World {
                     self.take_events(false);
                     self.monitor_polls.store(false, SeqCst);
                     drop(reactor);
-                    self.threads.hand_over(self);
+                    self.threads.wake_next(self);
                 }
             }
         }

@@ -41,12 +41,12 @@ impl App for Closure {
 
 /// A language without a lock.
 pub struct NoLock {
-    pub hands_over: bool,
+    pub tells_waits: bool,
 }
 
 impl Lock for NoLock {
-    fn hands_over(&self) -> bool {
-        self.hands_over
+    fn tells_waits(&self) -> bool {
+        self.tells_waits
     }
 
     fn look(&self, _: usize) -> LockUse {
@@ -230,7 +230,7 @@ impl Server {
         let server = Server::at(listener, config, shared, app);
         server
             .engine
-            .start(Box::new(NoLock { hands_over: false }))
+            .start(Box::new(NoLock { tells_waits: false }))
             .expect("a monitor");
         server
     }

@@ -26,7 +26,7 @@ pub(super) struct Connection {
     socket: OwnedFd,
     /// Time for the head, and again for the response.
     patience: Duration,
-    state: State,
+    state: ConnectionState,
     /// When bytes last moved.
     active_at: Instant,
     /// Unread bytes may follow the head.
@@ -34,7 +34,7 @@ pub(super) struct Connection {
 }
 
 #[derive(Debug)]
-enum State {
+enum ConnectionState {
     Reading {
         head: Vec<u8>,
         until: Instant,
@@ -57,7 +57,7 @@ impl Connection {
         Connection {
             socket,
             patience,
-            state: State::Reading { head, until },
+            state: ConnectionState::Reading { head, until },
             active_at: now,
             body: false,
         }
@@ -66,17 +66,19 @@ impl Connection {
     /// The events it waits for; `None` while a command runs, and when it is closed.
     pub(super) fn interest(&self) -> Option<Interest> {
         match self.state {
-            State::Reading { .. } | State::Lingering { .. } => Some(Interest::IN),
-            State::Writing { .. } => Some(Interest::OUT),
-            State::Running | State::Closed => None,
+            ConnectionState::Reading { .. } | ConnectionState::Lingering { .. } => Some(Interest::IN),
+            ConnectionState::Writing { .. } => Some(Interest::OUT),
+            ConnectionState::Running | ConnectionState::Closed => None,
         }
     }
 
     /// When it must be done with its present state.
     pub(super) fn deadline(&self) -> Option<Instant> {
         match self.state {
-            State::Reading { until, .. } | State::Writing { until, .. } | State::Lingering { until } => Some(until),
-            State::Running | State::Closed => None,
+            ConnectionState::Reading { until, .. }
+            | ConnectionState::Writing { until, .. }
+            | ConnectionState::Lingering { until } => Some(until),
+            ConnectionState::Running | ConnectionState::Closed => None,
         }
     }
 
@@ -86,25 +88,25 @@ impl Connection {
 
     /// No complete request has come yet.
     pub(super) fn is_reading(&self) -> bool {
-        matches!(self.state, State::Reading { .. })
+        matches!(self.state, ConnectionState::Reading { .. })
     }
 
     /// A request has come, and its response is not there yet.
     pub(super) fn is_running(&self) -> bool {
-        matches!(self.state, State::Running)
+        matches!(self.state, ConnectionState::Running)
     }
 
     pub(super) fn is_closed(&self) -> bool {
-        matches!(self.state, State::Closed)
+        matches!(self.state, ConnectionState::Closed)
     }
 
     /// Goes on when the socket is ready. Returns the request when its head is complete; from then on it runs, until
     /// [`Connection::answer`].
     pub(super) fn advance(&mut self, now: Instant) -> Option<Request> {
         match self.state {
-            State::Writing { .. } => self.write(now),
-            State::Reading { .. } | State::Lingering { .. } => return self.read(now),
-            State::Running | State::Closed => {}
+            ConnectionState::Writing { .. } => self.write(now),
+            ConnectionState::Reading { .. } | ConnectionState::Lingering { .. } => return self.read(now),
+            ConnectionState::Running | ConnectionState::Closed => {}
         }
         None
     }
@@ -112,7 +114,7 @@ impl Connection {
     /// Sends the response, or begins to.
     pub(super) fn answer(&mut self, response: &Response, now: Instant) {
         let (unsent, until) = (response.to_bytes(), now + self.patience);
-        self.state = State::Writing { unsent, sent: 0, until };
+        self.state = ConnectionState::Writing { unsent, sent: 0, until };
         self.write(now);
     }
 
@@ -126,7 +128,7 @@ impl Connection {
     }
 
     pub(super) fn close(&mut self) {
-        self.state = State::Closed;
+        self.state = ConnectionState::Closed;
     }
 
     /// Reads once.
@@ -145,7 +147,7 @@ impl Connection {
     }
 
     fn take(&mut self, part: &[u8], now: Instant) -> Option<Request> {
-        let State::Reading { head, .. } = &mut self.state else {
+        let ConnectionState::Reading { head, .. } = &mut self.state else {
             return None;
         };
         let start = head.len().saturating_sub(3); // the end of a head may come in parts
@@ -164,7 +166,7 @@ impl Connection {
         match &request {
             Some(request) => {
                 self.body = request.has_body();
-                self.state = State::Running;
+                self.state = ConnectionState::Running;
             }
             None => self.refuse(400, "Malformed request", now),
         }
@@ -178,7 +180,7 @@ impl Connection {
 
     /// Writes once.
     fn write(&mut self, now: Instant) {
-        let State::Writing { unsent, sent, .. } = &mut self.state else {
+        let ConnectionState::Writing { unsent, sent, .. } = &mut self.state else {
             return;
         };
         match send(
@@ -202,7 +204,7 @@ impl Connection {
     /// thrown away first.
     fn finish(&mut self, now: Instant) {
         if self.body && shutdown(&self.socket, Shutdown::Write).is_ok() {
-            self.state = State::Lingering { until: now + LINGER };
+            self.state = ConnectionState::Lingering { until: now + LINGER };
         } else {
             self.close();
         }

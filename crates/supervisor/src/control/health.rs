@@ -4,11 +4,11 @@
 use super::host::Host;
 use super::request::Request;
 use super::response::Response;
-use super::status::{Child, State, Status};
+use super::status::{Child, ServerState, Status};
 use serde::Serialize;
 
 #[derive(Serialize)]
-struct Verdict<T> {
+struct Health<T> {
     status: T,
 }
 
@@ -18,15 +18,15 @@ pub(super) fn answer(request: &Request, host: &dyn Host) -> Option<Response> {
         b"/ready" => {
             let status = host.status();
             let code = if is_ready(&status) { 200 } else { 503 };
-            Some(Response::json_with(code, &Verdict { status: status.state }))
+            Some(Response::json_with(code, &Health { status: status.state }))
         }
         // An answer shows that the loop of the supervisor turns.
-        b"/live" => Some(Response::json(&Verdict { status: "live" })),
+        b"/live" => Some(Response::json(&Health { status: "live" })),
         _ => None,
     }
 }
 
 /// While new workers take the place of the old ones, these serve.
 fn is_ready(status: &Status) -> bool {
-    matches!(status.state, State::Ready | State::Restarting) && status.children.iter().any(Child::serves)
+    matches!(status.state, ServerState::Ready | ServerState::Restarting) && status.children.iter().any(Child::serves)
 }

@@ -30,4 +30,4 @@ pub use commands::Access;
 pub use host::{Asked, Host, Question, WorkerAnswer};
 pub use serde_json::value::RawValue;
 pub use server::{ControlServer, Kind, Limits};
-pub use status::{Child, Restart, RestartState, State, Status};
+pub use status::{Child, Restart, RestartState, ServerState, Status};

@@ -3,7 +3,7 @@
 
 use super::counts::{Counters, Counts, Room, Times};
 use super::date;
-use super::status::{Child, Restart, RestartState, State, Status};
+use super::status::{Child, Restart, RestartState, ServerState, Status};
 use crate::machine::RestartKind;
 use fairlead_engine::Scoreboard;
 use serde::Serialize;
@@ -14,7 +14,7 @@ use serde_json::value::RawValue;
 pub(super) struct Report<'a> {
     version: &'a str,
     pid: u32,
-    state: State,
+    state: ServerState,
     generation: u32,
     started_at: String,
     addresses: &'a [String],

@@ -12,7 +12,7 @@ pub struct Status {
     /// The process of the supervisor.
     pub pid: u32,
     /// Its state.
-    pub state: State,
+    pub state: ServerState,
     /// The current generation; 0 before there is one.
     pub generation: u32,
     /// The time of the start.
@@ -38,7 +38,7 @@ pub struct Status {
 /// The state of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum State {
+pub enum ServerState {
     /// Not all workers have served yet.
     Starting,
     /// It serves.

@@ -2,7 +2,7 @@
 
 use super::restart::{Replacing, Restart, RestartState};
 use super::spawner::{Origin, Part, Spawner, SpawnerState};
-use super::state::State;
+use super::state::Lifecycle;
 use super::worker::{Worker, WorkerState};
 use super::{Action, End, Machine, Notice, ProcessId, Server, EXIT_GRACE};
 use std::time::Duration;

@@ -1,7 +1,7 @@
 //! The end of the server.
 
 use super::spawner::SpawnerState;
-use super::state::State;
+use super::state::Lifecycle;
 use super::worker::Worker;
 use super::{Action, Machine, Moment, Notice, ProcessId, Seat, Server, StopReason, EXIT_GRACE};
 use std::time::Duration;

@@ -4,7 +4,7 @@
 use super::restart::RestartState;
 use super::saved::Returned;
 use super::spawner::Spawner;
-use super::state::State;
+use super::state::Lifecycle;
 use super::worker::Worker;
 use super::{Action, Generation, Machine, Notice, ProcessId, Server, REEXECUTION_TIMEOUT, RETURN_PAUSE};
 

@@ -82,7 +82,7 @@ use back_off::{Attempts, Hold};
 use restart::Restart;
 use serde::{Deserialize, Serialize};
 use spawner::{Origin, Part, Spawner, SpawnerState};
-use state::State;
+use state::Lifecycle;
 use std::collections::BTreeMap;
 use std::time::Duration;
 use worker::Worker;

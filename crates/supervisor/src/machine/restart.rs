@@ -1,7 +1,7 @@
 //! A restart.
 
 use super::back_off::Attempts;
-use super::state::{names, State};
+use super::state::{names, Lifecycle};
 use super::{Generation, Moment, ProcessId, RestartKind};
 use crate::settings::Limits;
 use serde::{Deserialize, Serialize};
@@ -54,7 +54,7 @@ pub(super) struct Replacing {
     pub(super) former: Option<(Limits, usize)>,
 }
 
-impl State for RestartState {
+impl Lifecycle for RestartState {
     const TRANSITIONS: &'static [(&'static str, &'static str)] = &[
         ("Loading", "Adopting"),
         ("Loading", "Replacing"),

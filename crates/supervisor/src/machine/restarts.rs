@@ -3,7 +3,7 @@
 use super::action::SpawnKind;
 use super::restart::{Replacing, Restart, RestartState};
 use super::spawner::Spawner;
-use super::state::State;
+use super::state::Lifecycle;
 use super::worker::{Worker, WorkerState};
 use super::{Action, Current, Generation, Machine, Notice, ProcessId, RestartKind, Seat, Server, Warmth};
 use super::{ADOPT_TIMEOUT, EXIT_GRACE};

@@ -5,7 +5,7 @@
 
 use super::restart::{Restart, RestartState};
 use super::spawner::{Origin, Part, Spawner, SpawnerState};
-use super::state::State;
+use super::state::Lifecycle;
 use super::worker::{Worker, WorkerState};
 use super::{
     Current, Generation, Machine, Moment, ProcessId, RestartKind, Seat, Server, SpawnKind, Warmth, EXIT_GRACE,

@@ -1,6 +1,6 @@
 //! The state of the whole server.
 
-use super::state::{names, State};
+use super::state::{names, Lifecycle};
 use serde::{Deserialize, Serialize};
 
 /// The state of the whole server. Its deadlines are those of its processes.
@@ -20,7 +20,7 @@ pub enum Server {
     Ended,
 }
 
-impl State for Server {
+impl Lifecycle for Server {
     const TRANSITIONS: &'static [(&'static str, &'static str)] = &[
         ("Starting", "Completing"),
         ("Completing", "Serving"),

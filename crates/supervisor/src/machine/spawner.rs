@@ -1,7 +1,7 @@
 //! A spawner, as the machine sees it.
 
 use super::action::SpawnKind;
-use super::state::{names, State};
+use super::state::{names, Lifecycle};
 use super::{Generation, Moment, ProcessId};
 use serde::{Deserialize, Serialize};
 
@@ -50,7 +50,7 @@ pub(super) enum SpawnerState {
     Killed { again: Moment, retried: bool },
 }
 
-impl State for SpawnerState {
+impl Lifecycle for SpawnerState {
     const TRANSITIONS: &'static [(&'static str, &'static str)] = &[
         ("Starting", "Loading"),
         ("Loading", "Loading"),

@@ -3,7 +3,7 @@
 use super::action::SpawnKind;
 use super::restart::RestartState;
 use super::spawner::{Origin, Part, Spawner, SpawnerState};
-use super::state::State;
+use super::state::Lifecycle;
 use super::{Action, End, Generation, Machine, Moment, Notice, ProcessId, Seat, Server, EXIT_GRACE};
 use crate::settings::Limits;
 

@@ -1,7 +1,7 @@
 //! States, and the changes between them that are allowed.
 
 /// A state of something: an enum whose changes are listed. The diagram in the doc of [`machine`](super) shows the same.
-pub(super) trait State: Sized {
+pub(super) trait Lifecycle: Sized {
     /// The changes that may happen, by the names of the variants.
     const TRANSITIONS: &'static [(&'static str, &'static str)];
 
@@ -20,7 +20,7 @@ pub(super) trait State: Sized {
     }
 }
 
-/// Writes `State::name` for an enum.
+/// Writes `Lifecycle::name` for an enum.
 macro_rules! names {
     ($state:ident: $($variant:ident),+ $(,)?) => {
         fn name(&self) -> &'static str {
@@ -38,7 +38,7 @@ mod tests {
     use super::super::server::Server;
     use super::super::spawner::SpawnerState;
     use super::super::worker::WorkerState;
-    use super::State;
+    use super::Lifecycle;
     use std::collections::BTreeSet;
 
     /// The changes that the diagram in the doc of the module shows for one of the enums.
@@ -68,7 +68,7 @@ mod tests {
         changes
     }
 
-    fn allowed<S: State>() -> BTreeSet<(&'static str, &'static str)> {
+    fn allowed<S: Lifecycle>() -> BTreeSet<(&'static str, &'static str)> {
         S::TRANSITIONS.iter().copied().collect()
     }
 

@@ -3,7 +3,7 @@
 use super::back_off::HoldState;
 use super::restart::RestartState;
 use super::spawner::{Part, Spawner, SpawnerState};
-use super::state::State;
+use super::state::Lifecycle;
 use super::worker::{Worker, WorkerState};
 use super::{Action, Machine, Moment, Notice, ProcessId, Seat, EXIT_GRACE, REPLACEMENT_GRACE};
 use serde::{Deserialize, Serialize};

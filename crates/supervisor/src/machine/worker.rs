@@ -1,7 +1,7 @@
 //! A worker, as the machine sees it.
 
 use super::notice::WorkerName;
-use super::state::{names, State};
+use super::state::{names, Lifecycle};
 use super::{Generation, Moment, ProcessId};
 use serde::{Deserialize, Serialize};
 
@@ -46,7 +46,7 @@ pub(super) enum WorkerState {
     Killed { again: Moment, retried: bool },
 }
 
-impl State for WorkerState {
+impl Lifecycle for WorkerState {
     const TRANSITIONS: &'static [(&'static str, &'static str)] = &[
         ("Forking", "Booting"),
         ("Booting", "Settling"),

@@ -2,7 +2,7 @@
 
 use super::restart::RestartState;
 use super::spawner::{Part, Spawner, SpawnerState};
-use super::state::State;
+use super::state::Lifecycle;
 use super::worker::{Worker, WorkerState};
 use super::{Action, Generation, Machine, Moment, Notice, ProcessId, Seat, Server, EXIT_GRACE, SLOTS};
 

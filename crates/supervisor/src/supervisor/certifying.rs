@@ -3,7 +3,7 @@
 use super::Supervisor;
 use crate::acme::message::{Answer, Orders, Task, Text, Wish};
 use crate::acme::{Action, Event, Now, Renewals};
-use crate::handover::{Luggage, Package};
+use crate::hot_restart_state::{Luggage, Package};
 use crate::link::Message;
 use crate::machine::{Moment, ProcessId, ServerStatus};
 use serde::de::DeserializeOwned;

@@ -6,7 +6,7 @@ use crate::children::Child;
 use crate::configuration::Configuration;
 use crate::control::Asked;
 use crate::fleet::Ended;
-use crate::handover::Program;
+use crate::hot_restart_state::Program;
 use crate::link::Message;
 use crate::machine::{Command, End, Event, ProcessId, RestartKind, StopReason};
 use crate::strangers::Strangers;

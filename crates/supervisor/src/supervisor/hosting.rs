@@ -2,7 +2,7 @@
 
 use super::Supervisor;
 use crate::certificates::Serving;
-use crate::control::{Asked, Child, Host, Question, Restart, RestartState, State, Status, WorkerAnswer};
+use crate::control::{Asked, Child, Host, Question, Restart, RestartState, ServerState, Status, WorkerAnswer};
 use crate::fleet::pipe;
 use crate::machine::{RestartStatus, RestartView, ServerStatus, WorkerView};
 use crate::systemd;
@@ -18,10 +18,10 @@ impl Host for Supervisor {
         Status {
             pid: std::process::id(),
             state: match self.machine.state() {
-                ServerStatus::Starting => State::Starting,
-                ServerStatus::Ready => State::Ready,
-                ServerStatus::Restarting => State::Restarting,
-                ServerStatus::Draining => State::Draining,
+                ServerStatus::Starting => ServerState::Starting,
+                ServerStatus::Ready => ServerState::Ready,
+                ServerStatus::Restarting => ServerState::Restarting,
+                ServerStatus::Draining => ServerState::Draining,
             },
             generation: self.machine.generation(),
             started_at: self.started_at,
@@ -125,10 +125,10 @@ impl Supervisor {
         let restart = self.machine.restart();
         systemd::Report {
             state: match self.machine.state() {
-                ServerStatus::Starting => systemd::State::Starting,
-                ServerStatus::Ready => systemd::State::Ready,
-                ServerStatus::Restarting => systemd::State::Restarting,
-                ServerStatus::Draining => systemd::State::Draining,
+                ServerStatus::Starting => systemd::NotifyState::Starting,
+                ServerStatus::Ready => systemd::NotifyState::Ready,
+                ServerStatus::Restarting => systemd::NotifyState::Restarting,
+                ServerStatus::Draining => systemd::NotifyState::Draining,
             },
             restart: restart.map(|restart| systemd::Restart {
                 number: restart.changes,

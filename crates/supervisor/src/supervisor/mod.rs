@@ -15,7 +15,7 @@ use crate::background::Background;
 use crate::certificates::Certificates;
 use crate::children::Child;
 use crate::fleet::Fleet;
-use crate::handover::Arrival;
+use crate::hot_restart_state::Arrival;
 use crate::insistence::Insistence;
 use crate::log::Log;
 use crate::machine::{Action, Command, Event, FirstSpawner, Machine, Moment};

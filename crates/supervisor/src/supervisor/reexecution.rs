@@ -7,7 +7,7 @@ use crate::certificates::Certificates;
 use crate::children::{Child, SavedChild};
 use crate::configuration::Configuration;
 use crate::fleet::Fleet;
-use crate::handover::{Arrival, Comeback, Handover, Luggage, News, Package, Report};
+use crate::hot_restart_state::{Arrival, Comeback, HotRestartState, Luggage, News, Package, Report};
 use crate::log::Log;
 use crate::machine::saved::Saved;
 use crate::machine::{End, Event, FirstSpawner, Generation, Machine, Moment, ProcessId, ServerStatus};
@@ -187,7 +187,7 @@ impl Supervisor {
             .transpose()?;
         let (settings, socket_files) = self.adoption.current().save(&mut luggage)?;
         let (number, changed_at) = self.restart_changed_at;
-        let handover = Handover {
+        let hot_restart_state = HotRestartState {
             format: versions().format,
             version: versions().version.clone(),
             machine,
@@ -209,7 +209,7 @@ impl Supervisor {
             caller_pid_file: pid_file.cloned(),
             own: self.own(&mut luggage)?,
         };
-        Package::write(&handover, luggage)
+        Package::write(&hot_restart_state, luggage)
     }
 
     fn report_of(&self, spawner: ProcessId, luggage: &mut Luggage) -> io::Result<Report> {
@@ -258,18 +258,18 @@ impl Supervisor {
     /// If it cannot read that state, or descriptors or threads are short: a sentence. Nothing has changed then.
     pub fn take_over(arrival: &Arrival, signals: Signals) -> Result<Supervisor, String> {
         let package = &arrival.package;
-        let handover = package.read()?;
+        let hot_restart_state = package.read()?;
         let (clock, now) = (RunningTime::begin(), Moment::ZERO);
-        let limits = handover.settings.limits.clone();
-        let saved = handover.machine.as_ref().ok_or("the restart is missing")?;
+        let limits = hot_restart_state.settings.limits.clone();
+        let saved = hot_restart_state.machine.as_ref().ok_or("the restart is missing")?;
         let machine = Machine::take_over(saved, limits, now);
-        let report = handover.report.as_ref().ok_or("the new code is missing")?;
+        let report = hot_restart_state.report.as_ref().ok_or("the new code is missing")?;
         let shared = package.descriptors(&report.shared)?;
         let shared = shared
             .try_into()
             .map_err(|_| "the memory for the new workers is missing")?;
         let memory = SharedMemory::adopt(shared).map_err(|error| error.to_string())?;
-        let mut supervisor = Supervisor::restore(package, handover, machine, memory, (clock, now), signals)?;
+        let mut supervisor = Supervisor::restore(package, hot_restart_state, machine, memory, (clock, now), signals)?;
         for child in supervisor.fleet.children.iter_mut() {
             child.is_foreign = supervisor.machine.borrows(child.generation);
         }
@@ -325,8 +325,8 @@ impl Supervisor {
     /// If descriptors or threads are short: a sentence.
     pub fn come_back(comeback: &Comeback, signals: Signals) -> Result<Supervisor, String> {
         let package = &comeback.package;
-        let mut handover = package.read()?;
-        let own: Own = serde_json::from_str(handover.own.get()).map_err(|error| error.to_string())?;
+        let mut hot_restart_state = package.read()?;
+        let own: Own = serde_json::from_str(hot_restart_state.own.get()).map_err(|error| error.to_string())?;
         let memory = package.descriptors(&own.memory)?;
         let memory = memory.try_into().map_err(|_| "the memory of the workers is missing")?;
         let memory = SharedMemory::adopt(memory).map_err(|error| error.to_string())?;
@@ -339,9 +339,10 @@ impl Supervisor {
         let (clock, now) = (RunningTime::resume(own.now), own.now);
         let present = comeback.news.present.as_ref();
         let is_there = |child: &SavedChild| present.is_none_or(|all| child.names().any(|name| all.contains(&name)));
-        let (there, gone): (Vec<_>, Vec<_>) = handover.children.into_iter().partition(is_there);
-        handover.children = there;
-        let mut supervisor = Supervisor::restore(package, handover, own.machine, memory, (clock, now), signals)?;
+        let (there, gone): (Vec<_>, Vec<_>) = hot_restart_state.children.into_iter().partition(is_there);
+        hot_restart_state.children = there;
+        let mut supervisor =
+            Supervisor::restore(package, hot_restart_state, own.machine, memory, (clock, now), signals)?;
         supervisor.machine.resume(now, &comeback.news.returned);
         let newcomer = supervisor.machine.newcomer();
         supervisor
@@ -362,18 +363,19 @@ impl Supervisor {
 
     fn restore(
         package: &Package,
-        handover: Handover,
+        hot_restart_state: HotRestartState,
         machine: Machine,
         memory: SharedMemory,
         (clock, now): (RunningTime, Moment),
         signals: Signals,
     ) -> Result<Supervisor, String> {
         let text = |error: io::Error| error.to_string();
-        let log = Log::new(&handover.settings.log);
-        let certificates = Certificates::restore(&handover.certificates, package, now)?;
-        let configuration = Configuration::restore(handover.settings, &handover.socket_files, package)?;
+        let log = Log::new(&hot_restart_state.settings.log);
+        let certificates = Certificates::restore(&hot_restart_state.certificates, package, now)?;
+        let configuration =
+            Configuration::restore(hot_restart_state.settings, &hot_restart_state.socket_files, package)?;
         let mut fleet = Fleet::new(memory).map_err(text)?;
-        for child in &handover.children {
+        for child in &hot_restart_state.children {
             fleet.children.add(child.restore(package, now)?);
         }
         let current = machine
@@ -381,12 +383,12 @@ impl Supervisor {
             .and_then(|spawner| fleet.children.find(spawner));
         let link = current.and_then(|child| child.link_copy());
         let mut watch = Watch::new(&configuration, now);
-        watch.resume(handover.touched_at.map(time));
-        let certifying = handover.acme.as_deref();
+        watch.resume(hot_restart_state.touched_at.map(time));
+        let certifying = hot_restart_state.acme.as_deref();
         let certifying = certifying.map(|saved| Certifying::restore(saved, package, now));
-        let services = Services::resume(&configuration, handover.systemd).map_err(text)?;
+        let services = Services::resume(&configuration, hot_restart_state.systemd).map_err(text)?;
         let mut adoption = Adoption::resume(configuration)?;
-        adoption.inherit(handover.caller_pid_file);
+        adoption.inherit(hot_restart_state.caller_pid_file);
         Strangers::adopt();
         let mut supervisor = Supervisor::of(Parts {
             machine,
@@ -402,8 +404,8 @@ impl Supervisor {
         })?;
         supervisor.certificates = certificates;
         supervisor.certifying = certifying.unwrap_or_default();
-        supervisor.started_at = time(handover.started_at);
-        let (number, changed_at) = handover.restart_changed_at;
+        supervisor.started_at = time(hot_restart_state.started_at);
+        let (number, changed_at) = hot_restart_state.restart_changed_at;
         supervisor.restart_changed_at = (number, time(changed_at));
         Ok(supervisor)
     }

@@ -3,7 +3,7 @@
 mod outbox;
 mod reporter;
 
-pub use reporter::{Report, Reporter, Restart, State, Told};
+pub use reporter::{NotifyState, Report, Reporter, Restart, Told};
 
 use outbox::{Message, Outbox};
 use rustix::net::{socket_with, AddressFamily, SocketAddrUnix, SocketFlags, SocketType};

@@ -13,7 +13,7 @@ pub(super) const PATIENCE: Duration = Duration::from_millis(100);
 /// The state of the server.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum State {
+pub enum NotifyState {
     /// No start has succeeded yet.
     Starting,
     /// It serves.
@@ -24,10 +24,10 @@ pub enum State {
     Draining,
 }
 
-/// What systemd was told last, for another program of the supervisor. Frozen, as the [`Handover`](crate::handover::Handover) that has it.
+/// What systemd was told last, for another program of the supervisor. Frozen, as the [`HotRestartState`](crate::hot_restart_state::HotRestartState) that has it.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 pub struct Told {
-    state: State,
+    state: NotifyState,
     restart: Option<u64>,
 }
 
@@ -35,7 +35,7 @@ pub struct Told {
 #[derive(Clone, Copy, Debug)]
 pub struct Report<'a> {
     /// Its state.
-    pub state: State,
+    pub state: NotifyState,
     /// The restart that is under way, or the last one.
     pub restart: Option<Restart<'a>>,
     /// Workers that there are to be; 0 for a sole process.
@@ -67,7 +67,7 @@ pub struct Restart<'a> {
 #[derive(Debug)]
 pub struct Reporter {
     systemd: Systemd,
-    told: State,
+    told: NotifyState,
     restart: Option<u64>,
     text: String,
 }
@@ -77,7 +77,7 @@ impl Reporter {
     pub fn new(systemd: Systemd) -> Reporter {
         Reporter {
             systemd,
-            told: State::Starting,
+            told: NotifyState::Starting,
             restart: None,
             text: String::new(),
         }
@@ -116,7 +116,7 @@ impl Reporter {
     /// Tells what has changed.
     pub fn look(&mut self, report: &Report<'_>) {
         self.systemd.flush();
-        if self.told != State::Starting || report.state != State::Starting {
+        if self.told != NotifyState::Starting || report.state != NotifyState::Starting {
             self.tell_restart(report.restart.map(|restart| restart.number));
         }
         self.tell_state(report.state);
@@ -128,27 +128,27 @@ impl Reporter {
 
     /// The server has ended.
     pub fn ended(&mut self) {
-        self.tell_state(State::Draining);
+        self.tell_state(NotifyState::Draining);
     }
 
     /// A restart may begin and end between two looks.
     fn tell_restart(&mut self, number: Option<u64>) {
         if number.is_some() && number != self.restart {
-            self.tell_state(State::Restarting);
+            self.tell_state(NotifyState::Restarting);
         }
         self.restart = number;
     }
 
-    fn tell_state(&mut self, state: State) {
-        if state == self.told || self.told == State::Draining {
+    fn tell_state(&mut self, state: NotifyState) {
+        if state == self.told || self.told == NotifyState::Draining {
             return;
         }
         self.told = state;
         match state {
-            State::Starting => {}
-            State::Ready => self.systemd.ready(),
-            State::Restarting => self.systemd.reloading(),
-            State::Draining => self.systemd.stopping(),
+            NotifyState::Starting => {}
+            NotifyState::Ready => self.systemd.ready(),
+            NotifyState::Restarting => self.systemd.reloading(),
+            NotifyState::Draining => self.systemd.stopping(),
         }
     }
 
@@ -163,10 +163,10 @@ impl Reporter {
 /// "ready: 2/2 workers, 1/10 threads busy, 0 requests waiting; last restart failed: config.ru:1: …"
 fn describe(report: &Report<'_>) -> String {
     let state = match report.state {
-        State::Starting => "starting",
-        State::Ready => "ready",
-        State::Restarting => "restarting",
-        State::Draining => "draining",
+        NotifyState::Starting => "starting",
+        NotifyState::Ready => "ready",
+        NotifyState::Restarting => "restarting",
+        NotifyState::Draining => "draining",
     };
     let workers = match report.workers {
         0 => String::new(),

@@ -86,7 +86,7 @@ fn fill(systemd: &mut Systemd) -> usize {
     sent.expect("a full queue")
 }
 
-fn report(state: State) -> Report<'static> {
+fn report(state: NotifyState) -> Report<'static> {
     Report {
         state,
         restart: None,
@@ -101,7 +101,7 @@ fn report(state: State) -> Report<'static> {
 fn restart(number: u64) -> Report<'static> {
     Report {
         restart: Some(Restart { number, error: None }),
-        ..report(State::Ready)
+        ..report(NotifyState::Ready)
     }
 }
 
@@ -225,7 +225,7 @@ fn the_watchdog_is_for_the_process_that_it_names() {
 
 #[test]
 fn each_state_is_told_once() {
-    use State::{Draining, Ready, Restarting, Starting};
+    use NotifyState::{Draining, Ready, Restarting, Starting};
     let notified = Notified::new();
     let mut reporter = Reporter::new(notified.systemd());
     for state in [
@@ -241,7 +241,7 @@ fn each_state_is_told_once() {
 fn a_restart_between_two_looks_is_told() {
     let notified = Notified::new();
     let mut reporter = Reporter::new(notified.systemd());
-    for report in [report(State::Ready), restart(1), restart(1), restart(2)] {
+    for report in [report(NotifyState::Ready), restart(1), restart(1), restart(2)] {
         reporter.look(&report);
     }
     let expected = ["READY=1", "RELOADING=1", "READY=1", "RELOADING=1", "READY=1"];
@@ -252,7 +252,7 @@ fn a_restart_between_two_looks_is_told() {
 fn an_end_that_came_between_two_looks_is_told() {
     let notified = Notified::new();
     let mut reporter = Reporter::new(notified.systemd());
-    reporter.look(&report(State::Ready));
+    reporter.look(&report(NotifyState::Ready));
     reporter.ended();
     assert_eq!(notified.states(), ["READY=1", "STOPPING=1"]);
 }
@@ -265,7 +265,7 @@ fn the_text_says_how_it_is_and_is_sent_when_it_changes() {
         number: 1,
         error: Some("config.ru:1: no\nmore"),
     };
-    let mut report = report(State::Ready);
+    let mut report = report(NotifyState::Ready);
     reporter.look(&report);
     reporter.look(&report);
     report.restart = Some(failed);
@@ -291,8 +291,8 @@ fn it_looks_twice_in_the_time_of_the_watchdog_and_gives_a_sign_of_life_each_time
     let notified = Notified::new();
     let mut reporter = Reporter::new(notified.systemd_with(&[("WATCHDOG_USEC", "400000")]));
     assert_eq!(reporter.interval(), Duration::from_millis(200));
-    reporter.look(&report(State::Ready));
-    reporter.look(&report(State::Ready));
+    reporter.look(&report(NotifyState::Ready));
+    reporter.look(&report(NotifyState::Ready));
     assert_eq!(notified.states(), ["READY=1", "WATCHDOG=1", "WATCHDOG=1"]);
     let slow = Reporter::new(notified.systemd_with(&[("WATCHDOG_USEC", "60000000")]));
     assert_eq!(slow.interval(), Duration::from_secs(1));
@@ -303,11 +303,11 @@ fn it_looks_soon_while_messages_wait_and_sends_them() {
     let notified = Notified::new();
     let mut reporter = Reporter::new(notified.systemd());
     fill(reporter.systemd());
-    reporter.look(&report(State::Ready));
+    reporter.look(&report(NotifyState::Ready));
     assert_eq!(reporter.interval(), PATIENCE);
     while reporter.interval() == PATIENCE {
         notified.messages();
-        reporter.look(&report(State::Ready));
+        reporter.look(&report(NotifyState::Ready));
     }
     assert!(notified.states().contains(&"READY=1".to_owned()));
 }

@@ -1,7 +1,7 @@
 //! The probes.
 
 use crate::support::{answer, child, status, Answer, Builder};
-use fairlead_supervisor::control::{Kind, State};
+use fairlead_supervisor::control::{Kind, ServerState};
 
 fn verdict(status: u16, word: &str) -> Answer {
     answer(status, "application/json", &format!(r#"{{"status":"{word}"}}"#))
@@ -10,10 +10,10 @@ fn verdict(status: u16, word: &str) -> Answer {
 #[test]
 fn it_is_ready_from_the_end_of_the_start_until_the_drain() {
     let states = [
-        (State::Starting, 503, "starting"),
-        (State::Ready, 200, "ready"),
-        (State::Restarting, 200, "restarting"),
-        (State::Draining, 503, "draining"),
+        (ServerState::Starting, 503, "starting"),
+        (ServerState::Ready, 200, "ready"),
+        (ServerState::Restarting, 200, "restarting"),
+        (ServerState::Draining, 503, "draining"),
     ];
     for workers in [0, 2] {
         let server = Builder {

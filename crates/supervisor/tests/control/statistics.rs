@@ -2,7 +2,7 @@
 
 use crate::support::{child, started_at, status, Builder, Server};
 use fairlead_engine::Scoreboard;
-use fairlead_supervisor::control::{RawValue, Restart, RestartState, State, Status};
+use fairlead_supervisor::control::{RawValue, Restart, RestartState, ServerState, Status};
 use fairlead_supervisor::machine::RestartKind;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::Arc;
@@ -36,7 +36,7 @@ fn in_a_restart() -> Status {
     children[1].ending = true;
     (children[2].booted, children[2].pid) = (false, None);
     Status {
-        state: State::Restarting,
+        state: ServerState::Restarting,
         generation: 3,
         restart: Some(Restart {
             kind: RestartKind::Phased,

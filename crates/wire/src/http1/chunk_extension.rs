@@ -12,7 +12,7 @@ const MOST_PER_BODY: usize = 16 * 1024;
 /// Parses the extensions of a chunk byte by byte, from the end of the size to the CR.
 #[derive(Debug, Default)]
 pub(super) struct Extensions {
-    state: State,
+    state: ExtensionState,
     in_chunk: usize,
     in_body: usize,
 }
@@ -20,7 +20,7 @@ pub(super) struct Extensions {
 /// `chunk-ext = *( BWS ";" BWS name [ BWS "=" BWS value ] )`. White space has a state of its own where only more of an
 /// extension may follow, because the line must not end in white space.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum State {
+enum ExtensionState {
     #[default]
     AfterSize,
     BeforeSemicolon,
@@ -37,7 +37,7 @@ enum State {
 impl Extensions {
     /// Starts the next chunk.
     pub(super) fn start(&mut self) {
-        self.state = State::AfterSize;
+        self.state = ExtensionState::AfterSize;
         self.in_chunk = 0;
     }
 
@@ -50,7 +50,7 @@ impl Extensions {
         }
         self.state = self.state.next(byte).ok_or(match (self.state, byte) {
             (_, b'\n') => Error::BareLineFeed,
-            (State::AfterSize, _) => Error::InvalidChunkSize,
+            (ExtensionState::AfterSize, _) => Error::InvalidChunkSize,
             _ => Error::InvalidChunkExtension,
         })?;
         Ok(())
@@ -58,14 +58,14 @@ impl Extensions {
 
     /// Whether the size line may end here.
     pub(super) fn may_end(&self) -> bool {
-        use State::*;
+        use ExtensionState::*;
         matches!(self.state, AfterSize | Name | Value | Unquoted)
     }
 }
 
-impl State {
-    fn next(self, byte: u8) -> Option<State> {
-        use State::*;
+impl ExtensionState {
+    fn next(self, byte: u8) -> Option<ExtensionState> {
+        use ExtensionState::*;
         Some(match (self, byte) {
             (AfterSize | BeforeSemicolon | Value | Unquoted, b' ' | b'\t') => BeforeSemicolon,
             (AfterSize | BeforeSemicolon | Value | Unquoted, b';') => BeforeName,

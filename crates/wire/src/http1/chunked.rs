@@ -28,7 +28,7 @@ pub struct Progress {
 /// Decodes one chunked body. After an error every further call returns the same error.
 #[derive(Debug)]
 pub struct ChunkedDecoder {
-    state: State,
+    state: ChunkState,
     /// The chunk size read so far, then what is left of the chunk.
     size: u64,
     extensions: Extensions,
@@ -41,7 +41,7 @@ pub struct ChunkedDecoder {
 }
 
 #[derive(Clone, Copy, Debug)]
-enum State {
+enum ChunkState {
     Size { digits: u8 },
     Extension,
     SizeLineFeed,
@@ -64,7 +64,7 @@ impl ChunkedDecoder {
     /// A decoder for one body with at most `max_trailer_bytes` of trailer lines.
     pub fn new(max_trailer_bytes: usize) -> ChunkedDecoder {
         ChunkedDecoder {
-            state: State::Size { digits: 0 },
+            state: ChunkState::Size { digits: 0 },
             size: 0,
             extensions: Extensions::default(),
             line: Vec::new(),
@@ -88,13 +88,13 @@ impl ChunkedDecoder {
 
     /// Whether the body has ended, including trailers.
     pub fn is_done(&self) -> bool {
-        matches!(self.state, State::Done)
+        matches!(self.state, ChunkState::Done)
     }
 
     /// Reads framing at the start of `input`, until data or the end of the body comes. Returns its length.
     pub fn skip_framing(&mut self, input: &[u8]) -> Result<usize, Error> {
         let mut rest = input;
-        while !rest.is_empty() && !matches!(self.state, State::Data | State::Done) {
+        while !rest.is_empty() && !matches!(self.state, ChunkState::Data | ChunkState::Done) {
             rest = &rest[self.checked_step(rest, &mut |_| {})?..];
         }
         Ok(input.len() - rest.len())
@@ -103,7 +103,7 @@ impl ChunkedDecoder {
     /// How many of the next `length` bytes are data of the chunk that has begun.
     pub fn data_ahead(&self, length: usize) -> usize {
         match self.state {
-            State::Data => usize::try_from(self.size).unwrap_or(usize::MAX).min(length),
+            ChunkState::Data => usize::try_from(self.size).unwrap_or(usize::MAX).min(length),
             _ => 0,
         }
     }
@@ -111,8 +111,8 @@ impl ChunkedDecoder {
     /// Counts data that the caller has taken: at most [`ChunkedDecoder::data_ahead`].
     pub fn take_data(&mut self, length: usize) {
         self.size = self.size.saturating_sub(length as u64);
-        if self.size == 0 && matches!(self.state, State::Data) {
-            self.state = State::DataReturn;
+        if self.size == 0 && matches!(self.state, ChunkState::Data) {
+            self.state = ChunkState::DataReturn;
         }
     }
 
@@ -133,7 +133,7 @@ impl ChunkedDecoder {
     fn checked_step(&mut self, input: &[u8], sink: &mut dyn FnMut(&[u8])) -> Result<usize, Error> {
         let taken = self.step(input, sink);
         if let Err(error) = taken {
-            self.state = State::Failed(error);
+            self.state = ChunkState::Failed(error);
         }
         taken
     }
@@ -142,24 +142,24 @@ impl ChunkedDecoder {
     fn step(&mut self, input: &[u8], sink: &mut dyn FnMut(&[u8])) -> Result<usize, Error> {
         let byte = input[0];
         self.state = match self.state {
-            State::Size { digits } => self.size_digit(digits, byte)?,
-            State::Extension => self.extension(byte)?,
-            State::SizeLineFeed if byte != b'\n' => return Err(Error::BareCarriageReturn),
-            State::SizeLineFeed if self.size == 0 => State::Trailer,
-            State::SizeLineFeed => State::Data,
-            State::Data => return Ok(self.data(input, sink)),
-            State::DataReturn if byte != b'\r' => return Err(Error::MissingChunkTerminator),
-            State::DataReturn => State::DataLineFeed,
-            State::DataLineFeed if byte != b'\n' => return Err(Error::MissingChunkTerminator),
-            State::DataLineFeed => State::Size { digits: 0 },
-            State::Trailer => return self.trailer(input),
-            State::Done => return Ok(0),
-            State::Failed(error) => return Err(error),
+            ChunkState::Size { digits } => self.size_digit(digits, byte)?,
+            ChunkState::Extension => self.extension(byte)?,
+            ChunkState::SizeLineFeed if byte != b'\n' => return Err(Error::BareCarriageReturn),
+            ChunkState::SizeLineFeed if self.size == 0 => ChunkState::Trailer,
+            ChunkState::SizeLineFeed => ChunkState::Data,
+            ChunkState::Data => return Ok(self.data(input, sink)),
+            ChunkState::DataReturn if byte != b'\r' => return Err(Error::MissingChunkTerminator),
+            ChunkState::DataReturn => ChunkState::DataLineFeed,
+            ChunkState::DataLineFeed if byte != b'\n' => return Err(Error::MissingChunkTerminator),
+            ChunkState::DataLineFeed => ChunkState::Size { digits: 0 },
+            ChunkState::Trailer => return self.trailer(input),
+            ChunkState::Done => return Ok(0),
+            ChunkState::Failed(error) => return Err(error),
         };
         Ok(1)
     }
 
-    fn size_digit(&mut self, digits: u8, byte: u8) -> Result<State, Error> {
+    fn size_digit(&mut self, digits: u8, byte: u8) -> Result<ChunkState, Error> {
         let Some(digit) = (byte as char).to_digit(16) else {
             if digits == 0 {
                 return Err(Error::InvalidChunkSize);
@@ -172,16 +172,16 @@ impl ChunkedDecoder {
             return Err(Error::ChunkSizeOverflow);
         }
         self.size = self.size << 4 | u64::from(digit);
-        Ok(State::Size { digits: digits + 1 })
+        Ok(ChunkState::Size { digits: digits + 1 })
     }
 
-    fn extension(&mut self, byte: u8) -> Result<State, Error> {
+    fn extension(&mut self, byte: u8) -> Result<ChunkState, Error> {
         if byte != b'\r' {
             self.extensions.take(byte)?;
-            return Ok(State::Extension);
+            return Ok(ChunkState::Extension);
         }
         if self.extensions.may_end() {
-            Ok(State::SizeLineFeed)
+            Ok(ChunkState::SizeLineFeed)
         } else {
             Err(Error::InvalidChunkExtension)
         }
@@ -205,7 +205,7 @@ impl ChunkedDecoder {
         self.line.extend_from_slice(&input[..taken]);
         if line_feed.is_some() {
             if check_trailer_line(&self.line)? {
-                self.state = State::Done;
+                self.state = ChunkState::Done;
             } else if let Some(trailers) = &mut self.trailers {
                 trailers.extend_from_slice(&self.line);
             }

@@ -51,7 +51,7 @@ pub struct Decoder {
     rules: Rules,
     /// Whether compressed messages may refer to earlier ones.
     keep_context: bool,
-    state: State,
+    state: DecoderState,
     /// The beginning of an incomplete header.
     header: [u8; LONGEST_HEADER],
     header_length: u8,
@@ -63,7 +63,7 @@ pub struct Decoder {
 }
 
 #[derive(Clone, Copy)]
-enum State {
+enum DecoderState {
     Header,
     Payload,
     Closed,
@@ -106,7 +106,7 @@ impl Decoder {
                 deflate: deflate.is_some(),
             },
             keep_context: deflate.is_some_and(|deflate| !no_context(deflate)),
-            state: State::Header,
+            state: DecoderState::Header,
             header: [0; LONGEST_HEADER],
             header_length: 0,
             frame: Frame {
@@ -171,16 +171,16 @@ impl Decoder {
     /// Decodes a frame, or the part of it that is there. `input` is not empty. Returns how many bytes were taken.
     fn step(&mut self, input: &mut [u8], limits: &Limits, on: &mut dyn FnMut(Incoming<'_>)) -> Result<usize, Failure> {
         let start = match self.state {
-            State::Header => match self.read_header(input)? {
+            DecoderState::Header => match self.read_header(input)? {
                 Some((header, length)) => {
                     self.begin(header, limits)?;
                     length
                 }
                 None => return Ok(input.len()),
             },
-            State::Payload => 0,
-            State::Closed => return Ok(input.len()),
-            State::Failed(failure) => return Err(failure),
+            DecoderState::Payload => 0,
+            DecoderState::Closed => return Ok(input.len()),
+            DecoderState::Failed(failure) => return Err(failure),
         };
         let available = input.len() - start;
         let length = usize::try_from(self.frame.left).map_or(available, |left| left.min(available));
@@ -189,9 +189,9 @@ impl Decoder {
         self.frame.mask = mask::advanced(self.frame.mask, length);
         self.frame.left -= length as u64;
         self.state = if self.frame.left == 0 {
-            State::Header
+            DecoderState::Header
         } else {
-            State::Payload
+            DecoderState::Payload
         };
         if self.frame.opcode.is_control() {
             self.control(payload, on)?;
@@ -276,7 +276,7 @@ impl Decoder {
             _ => {
                 let (code, reason) = parse_close(payload)?;
                 self.release();
-                self.state = State::Closed;
+                self.state = DecoderState::Closed;
                 on(Incoming::Close(code, reason));
             }
         }
@@ -334,7 +334,7 @@ impl Decoder {
     }
 
     fn fail(&mut self, failure: Failure) {
-        self.state = State::Failed(failure);
+        self.state = DecoderState::Failed(failure);
         self.release();
     }
 

@@ -3,22 +3,22 @@
 #[path = "model.rs"]
 pub(crate) mod model;
 
-use fairlead_wire::conditions::{evaluate, permits_range, Validators, Verdict};
+use fairlead_wire::conditions::{evaluate, permits_range, Outcome, Validators};
 use fairlead_wire::Head;
 
 /// Checks the verdict on the conditions of a request against the model. Tells the status it stands for.
 pub(crate) fn conditions(head: &Head, bytes: &[u8], file: &Validators<'_>) -> u16 {
-    let verdict = match evaluate(head, bytes, file) {
-        Verdict::Proceed => 200,
-        Verdict::NotModified => 304,
-        Verdict::Failed => 412,
+    let outcome = match evaluate(head, bytes, file) {
+        Outcome::Proceed => 200,
+        Outcome::NotModified => 304,
+        Outcome::Failed => 412,
     };
     let expected = match head.method.of(bytes) {
         b"GET" | b"HEAD" => model::status(&fields(head, bytes), file.etag, file.modified),
         _ => 200,
     };
-    assert_eq!(verdict, expected, "{} for {file:?}", bytes.escape_ascii());
-    verdict
+    assert_eq!(outcome, expected, "{} for {file:?}", bytes.escape_ascii());
+    outcome
 }
 
 /// Checks against the model whether a request may get a range, and tells it.

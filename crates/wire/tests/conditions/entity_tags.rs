@@ -1,7 +1,7 @@
 //! Entity tags and lists of them (RFC 9110 §8.8.3, §13.1.1, §13.1.2).
 
 use crate::support::*;
-use fairlead_wire::conditions::{Validators, Verdict::*};
+use fairlead_wire::conditions::{Outcome::*, Validators};
 
 const NONE: Validators<'_> = Validators {
     etag: None,
@@ -9,7 +9,7 @@ const NONE: Validators<'_> = Validators {
 };
 
 fn if_match(value: &str, file: &Validators<'_>) -> bool {
-    match verdict(&[&format!("If-Match: {value}")], file) {
+    match outcome(&[&format!("If-Match: {value}")], file) {
         Proceed => true,
         Failed => false,
         NotModified => panic!("If-Match: {value}"),
@@ -17,7 +17,7 @@ fn if_match(value: &str, file: &Validators<'_>) -> bool {
 }
 
 fn if_none_match(value: &str, file: &Validators<'_>) -> bool {
-    match verdict(&[&format!("If-None-Match: {value}")], file) {
+    match outcome(&[&format!("If-None-Match: {value}")], file) {
         Proceed => true,
         NotModified => false,
         Failed => panic!("If-None-Match: {value}"),
@@ -143,7 +143,7 @@ fn repeated_fields_are_one_list() {
             "If-None-Match: \"b\",\"c\"",
         ],
     ] {
-        assert_eq!(verdict(lines, &FILE), NotModified, "{lines:?}");
+        assert_eq!(outcome(lines, &FILE), NotModified, "{lines:?}");
     }
     for lines in [
         &["If-None-Match: \"a\"", "If-None-Match: \"b\""][..],
@@ -154,10 +154,10 @@ fn repeated_fields_are_one_list() {
         &["If-None-Match: \"xyzzy\"", "If-None-Match: *"],
         &["If-None-Match: *", "If-None-Match: *"],
     ] {
-        assert_eq!(verdict(lines, &FILE), Proceed, "{lines:?}");
+        assert_eq!(outcome(lines, &FILE), Proceed, "{lines:?}");
     }
-    assert_eq!(verdict(&["If-Match: \"a\"", "If-Match: \"xyzzy\""], &FILE), Proceed);
-    assert_eq!(verdict(&["If-Match: \"xyzzy\"", "If-Match: *"], &FILE), Failed);
+    assert_eq!(outcome(&["If-Match: \"a\"", "If-Match: \"xyzzy\""], &FILE), Proceed);
+    assert_eq!(outcome(&["If-Match: \"xyzzy\"", "If-Match: *"], &FILE), Failed);
 }
 
 #[test]

@@ -1,19 +1,19 @@
 //! Which field decides (RFC 9110 §13.2.2), and which are ignored.
 
 use crate::support::*;
-use fairlead_wire::conditions::{evaluate, Validators, Verdict, Verdict::*};
+use fairlead_wire::conditions::{evaluate, Outcome, Outcome::*, Validators};
 
 const UNDATED: Validators<'_> = Validators { modified: None, ..FILE };
 
-fn dated(field: &str, date: &str, file: &Validators<'_>) -> Verdict {
-    verdict(&[&format!("{field}: {date}")], file)
+fn dated(field: &str, date: &str, file: &Validators<'_>) -> Outcome {
+    outcome(&[&format!("{field}: {date}")], file)
 }
 
 #[test]
 fn without_conditions_the_answer_is_the_usual_one() {
-    assert_eq!(verdict(&[], &FILE), Proceed);
-    assert_eq!(verdict(&[], &Validators::default()), Proceed);
-    assert_eq!(verdict(&["If-Range: \"other\"", "Range: bytes=0-0"], &FILE), Proceed);
+    assert_eq!(outcome(&[], &FILE), Proceed);
+    assert_eq!(outcome(&[], &Validators::default()), Proceed);
+    assert_eq!(outcome(&["If-Range: \"other\"", "Range: bytes=0-0"], &FILE), Proceed);
 }
 
 #[test]
@@ -35,7 +35,7 @@ fn dates_are_ignored_when_they_are_none_or_the_file_has_none() {
         for date in [BEFORE, SAME, AFTER] {
             assert_eq!(dated(field, date, &UNDATED), Proceed);
             let line = format!("{field}: {date}");
-            assert_eq!(verdict(&[&line, &line], &FILE), Proceed, "{line} twice");
+            assert_eq!(outcome(&[&line, &line], &FILE), Proceed, "{line} twice");
             assert_eq!(dated(field, &format!("{date}, {date}"), &FILE), Proceed);
             assert_eq!(dated(field, &format!("{date}; length=5"), &FILE), Proceed);
         }
@@ -56,8 +56,8 @@ fn if_match_takes_the_place_of_if_unmodified_since() {
         ("garbage", AFTER, Failed),
     ] {
         let lines = [format!("If-Match: {tag}"), format!("If-Unmodified-Since: {date}")];
-        assert_eq!(verdict(&[&lines[0], &lines[1]], &FILE), expected, "{lines:?}");
-        assert_eq!(verdict(&[&lines[1], &lines[0]], &FILE), expected, "{lines:?}");
+        assert_eq!(outcome(&[&lines[0], &lines[1]], &FILE), expected, "{lines:?}");
+        assert_eq!(outcome(&[&lines[1], &lines[0]], &FILE), expected, "{lines:?}");
     }
 }
 
@@ -72,8 +72,8 @@ fn if_none_match_takes_the_place_of_if_modified_since() {
         ("garbage", AFTER, Proceed),
     ] {
         let lines = [format!("If-None-Match: {tag}"), format!("If-Modified-Since: {date}")];
-        assert_eq!(verdict(&[&lines[0], &lines[1]], &FILE), expected, "{lines:?}");
-        assert_eq!(verdict(&[&lines[1], &lines[0]], &FILE), expected, "{lines:?}");
+        assert_eq!(outcome(&[&lines[0], &lines[1]], &FILE), expected, "{lines:?}");
+        assert_eq!(outcome(&[&lines[1], &lines[0]], &FILE), expected, "{lines:?}");
     }
 }
 
@@ -91,7 +91,7 @@ fn a_failed_condition_comes_before_one_that_is_not_modified() {
             ("If-Match: \"xyzzy\"".to_owned(), NotModified),
             (format!("If-Unmodified-Since: {SAME}"), NotModified),
         ] {
-            assert_eq!(verdict(&[known, &insists], &FILE), expected, "{known}, {insists}");
+            assert_eq!(outcome(&[known, &insists], &FILE), expected, "{known}, {insists}");
         }
     }
 }
@@ -116,6 +116,6 @@ fn similar_names_are_other_fields() {
         "Match: \"other\"",
         "If-ModifiedSince: Sun, 06 Nov 1994 08:49:37 GMT",
     ] {
-        assert_eq!(verdict(&[line], &FILE), Proceed, "{line}");
+        assert_eq!(outcome(&[line], &FILE), Proceed, "{line}");
     }
 }

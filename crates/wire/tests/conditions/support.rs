@@ -1,7 +1,7 @@
 //! What the tests share: a file with validators, and requests for it.
 
 use crate::http1::accept;
-use fairlead_wire::conditions::{evaluate, permits_range, Validators, Verdict};
+use fairlead_wire::conditions::{evaluate, permits_range, Outcome, Validators};
 use fairlead_wire::Head;
 
 /// RFC 9110 §5.6.7 has this moment in all three forms.
@@ -32,7 +32,7 @@ pub(crate) fn request(method: &str, lines: &[&str]) -> (Head, Vec<u8>) {
 }
 
 /// What a GET with these field lines comes to, which must be the same as for HEAD.
-pub(crate) fn verdict(lines: &[&str], file: &Validators<'_>) -> Verdict {
+pub(crate) fn outcome(lines: &[&str], file: &Validators<'_>) -> Outcome {
     let [get, head] = ["GET", "HEAD"].map(|method| {
         let (head, bytes) = request(method, lines);
         evaluate(&head, &bytes, file)

@@ -167,16 +167,16 @@ fn cve_2023_43669_and_2008_4310_no_quadratic_reading() {
     let mut bytes = b"GET / HTTP/1.1\r\nHost: a\r\n".to_vec();
     let mut head = Head::default();
     let mut calls = 0;
-    let verdict = loop {
+    let outcome = loop {
         bytes.extend_from_slice(b"X: ");
         bytes.extend(std::iter::repeat_n(b'y', 500));
         bytes.extend_from_slice(b"\r\n");
         calls += 1;
         match head.parse(&bytes, &crate::support::LIMITS) {
             Ok(false) => {}
-            verdict => break verdict,
+            outcome => break outcome,
         }
     };
-    assert_eq!(verdict.map_err(Error::status), Err(431));
+    assert_eq!(outcome.map_err(Error::status), Err(431));
     assert!(calls <= crate::support::LIMITS.fields + 1, "{calls} calls");
 }

@@ -6,25 +6,25 @@ use fairlead_wire::{ChunkedDecoder, Error, Head, HeadLimits, HeadProgress, Span,
 /// Checks a head against the model, against itself, and against being fed piece by piece. Tells whether it is accepted.
 pub(crate) fn head(bytes: &[u8], limits: &HeadLimits) -> bool {
     let mut head = Head::default();
-    let verdict = head.parse(bytes, limits);
+    let outcome = head.parse(bytes, limits);
     let expected = model::head(bytes, limits);
-    match (&verdict, &expected) {
+    match (&outcome, &expected) {
         (Ok(true), Some(expected)) => assert_same(bytes, &head, expected),
         (Ok(false) | Err(_), None) => {}
-        _ => panic!("{}: parser {verdict:?}, model {expected:?}", bytes.escape_ascii()),
+        _ => panic!("{}: parser {outcome:?}, model {expected:?}", bytes.escape_ascii()),
     }
-    if verdict == Ok(true) {
+    if outcome == Ok(true) {
         assert_sound(bytes, &head);
     }
-    assert_eq!(first_verdict(bytes, limits), verdict, "{}", bytes.escape_ascii());
+    assert_eq!(first_verdict(bytes, limits), outcome, "{}", bytes.escape_ascii());
     for size in [1, 3] {
         let (grown, found) = grown(bytes, limits, size);
-        assert_eq!(grown, verdict, "{} by {size}", bytes.escape_ascii());
-        if verdict == Ok(true) {
+        assert_eq!(grown, outcome, "{} by {size}", bytes.escape_ascii());
+        if outcome == Ok(true) {
             assert_eq!(format!("{found:?}"), format!("{head:?}"));
         }
     }
-    verdict == Ok(true)
+    outcome == Ok(true)
 }
 
 fn assert_same(bytes: &[u8], head: &Head, expected: &model::Head) {
@@ -71,7 +71,7 @@ fn first_verdict(bytes: &[u8], limits: &HeadLimits) -> Result<bool, Error> {
     for end in 0..=bytes.len() {
         match head.parse(&bytes[..end], limits) {
             Ok(false) => {}
-            verdict => return verdict,
+            outcome => return outcome,
         }
     }
     Ok(false)
@@ -84,7 +84,7 @@ fn grown(bytes: &[u8], limits: &HeadLimits, size: usize) -> (Result<bool, Error>
     for end in ends {
         match head.parse_on(&bytes[..end], limits, &mut progress) {
             Ok(false) => {}
-            verdict => return (verdict, head),
+            outcome => return (outcome, head),
         }
     }
     (Ok(false), head)

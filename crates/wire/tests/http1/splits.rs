@@ -60,8 +60,8 @@ fn a_head_in_two_pieces() {
             );
             let mut progress = HeadProgress::default();
             if head.parse_on(&bytes[..split], &LIMITS, &mut progress) == Ok(false) {
-                let verdict = head.parse_on(&bytes, &LIMITS, &mut progress);
-                assert_eq!(verdict, whole, "{split} of {}, going on", bytes.escape_ascii());
+                let outcome = head.parse_on(&bytes, &LIMITS, &mut progress);
+                assert_eq!(outcome, whole, "{split} of {}, going on", bytes.escape_ascii());
             }
         }
     }

@@ -7,13 +7,13 @@ use fairlead_wire::{check_path, PathFault, PathRules};
 #[test]
 fn every_character_is_accepted_unless_it_is_listed() {
     for character in '\u{80}'..=char::MAX {
-        let verdict = check_path(format!("x{character}y").as_bytes(), PathRules::default());
+        let outcome = check_path(format!("x{character}y").as_bytes(), PathRules::default());
         let expected = match model::becomes(character) {
             Some(_) => Err(PathFault::DeceptiveCharacter),
             None if character.is_control() => Err(PathFault::ControlCharacter),
             None => Ok(()),
         };
-        assert_eq!(verdict, expected, "{}", character.escape_unicode());
+        assert_eq!(outcome, expected, "{}", character.escape_unicode());
     }
 }
 

@@ -15,8 +15,8 @@ pub(crate) fn path(bytes: &[u8]) -> bool {
 
 fn sent(bytes: &[u8], hidden: bool) -> bool {
     let mut out = b"of another path".to_vec();
-    let verdict = relative_path(bytes, PathRules { hidden }, &mut out);
-    match (verdict, model::sent(bytes, hidden)) {
+    let outcome = relative_path(bytes, PathRules { hidden }, &mut out);
+    match (outcome, model::sent(bytes, hidden)) {
         (Ok(kind), Ok(path)) => {
             assert_eq!((&out, kind == PathKind::Folder), (&path.decoded, path.is_folder));
             assert_sound(&out, kind, hidden);
@@ -29,16 +29,16 @@ fn sent(bytes: &[u8], hidden: bool) -> bool {
             );
             assert_eq!(out, b"");
         }
-        (verdict, model) => panic!("{}: {verdict:?}, model {model:?}", bytes.escape_ascii()),
+        (outcome, model) => panic!("{}: {outcome:?}, model {model:?}", bytes.escape_ascii()),
     }
-    verdict.is_ok()
+    outcome.is_ok()
 }
 
 /// A path that is decoded is accepted, or refused for the same reason, however it is encoded.
 fn decoded(bytes: &[u8], hidden: bool) {
-    let verdict = check_path(bytes, PathRules { hidden });
+    let outcome = check_path(bytes, PathRules { hidden });
     let faults = model::decoded(bytes, hidden);
-    match verdict {
+    match outcome {
         Ok(()) => assert_eq!(faults, [], "{}", bytes.escape_ascii()),
         Err(fault) => assert!(
             faults.contains(&fault),
@@ -56,8 +56,8 @@ fn decoded(bytes: &[u8], hidden: bool) {
         encoded(bytes, |byte| !byte.is_ascii_alphanumeric()),
     ] {
         let sent = relative_path(&spelling, PathRules { hidden }, &mut out);
-        assert_eq!(sent.map(|_| ()), verdict, "{}", bytes.escape_ascii());
-        assert_eq!(out, if verdict.is_ok() { bytes } else { b"" });
+        assert_eq!(sent.map(|_| ()), outcome, "{}", bytes.escape_ascii());
+        assert_eq!(out, if outcome.is_ok() { bytes } else { b"" });
     }
 }
 

@@ -15,11 +15,11 @@ fn every_code_is_either_heard_or_refused() {
     for code in 0..=u16::MAX {
         let allowed = REGISTERED.contains(&code) || (3000..=4999).contains(&code);
         assert_eq!(is_sendable_close_code(code), allowed, "{code}");
-        let (heard, verdict) = SERVER.read([&close(code, b"bye")[..]]);
+        let (heard, outcome) = SERVER.read([&close(code, b"bye")[..]]);
         if allowed {
-            assert_eq!((heard, verdict), (vec![Heard::Close(Some(code), "bye".into())], Ok(())));
+            assert_eq!((heard, outcome), (vec![Heard::Close(Some(code), "bye".into())], Ok(())));
         } else {
-            assert_eq!((heard, verdict), (vec![], Err(Failure::INVALID_CLOSE_CODE)), "{code}");
+            assert_eq!((heard, outcome), (vec![], Err(Failure::INVALID_CLOSE_CODE)), "{code}");
         }
     }
 }

@@ -194,8 +194,8 @@ fn what_other_compressors_make_is_understood() {
                 out.truncate(compress.total_out() as usize);
                 let message = out.strip_suffix(&[0, 0, 0xff, 0xff]).unwrap_or(&out);
                 for setup in [SERVER.with(ALONE), SERVER.with(KEPT)] {
-                    let (heard, verdict) = setup.read(compressed(BINARY, message).chunks(100));
-                    assert_eq!(verdict, Ok(()), "level {level}, {bits} bits, {last:?}");
+                    let (heard, outcome) = setup.read(compressed(BINARY, message).chunks(100));
+                    assert_eq!(outcome, Ok(()), "level {level}, {bits} bits, {last:?}");
                     assert!(
                         heard == [Heard::Binary(payload.to_vec())],
                         "level {level}, {bits} bits, {last:?}"
@@ -316,8 +316,8 @@ fn broken_data_is_refused() {
     ];
     for setup in [SERVER.with(ALONE), SERVER.with(KEPT)] {
         for bytes in broken {
-            let (_, verdict) = check::connection(&compressed(BINARY, bytes), &setup, &[1, 3]);
-            assert_eq!(verdict, Err(Failure::BROKEN_DEFLATE), "{}", bytes.escape_ascii());
+            let (_, outcome) = check::connection(&compressed(BINARY, bytes), &setup, &[1, 3]);
+            assert_eq!(outcome, Err(Failure::BROKEN_DEFLATE), "{}", bytes.escape_ascii());
         }
     }
     for end in 1..hello.len() {

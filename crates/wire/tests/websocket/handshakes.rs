@@ -8,7 +8,7 @@ const CONNECTION: &str = "Connection: Upgrade";
 const VERSION: &str = "Sec-WebSocket-Version: 13";
 const KEY: &str = "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==";
 
-fn verdict(lines: &[&str]) -> Result<String, HandshakeError> {
+fn outcome(lines: &[&str]) -> Result<String, HandshakeError> {
     of(get(lines))
 }
 
@@ -21,7 +21,7 @@ const ACCEPT: &str = "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=";
 
 #[test]
 fn the_example_of_the_rfc() {
-    assert_eq!(verdict(&[UPGRADE, CONNECTION, KEY, VERSION]), Ok(ACCEPT.into()));
+    assert_eq!(outcome(&[UPGRADE, CONNECTION, KEY, VERSION]), Ok(ACCEPT.into()));
     assert_eq!(accept_key(b"dGhlIHNhbXBsZSBub25jZQ=="), ACCEPT.as_bytes());
     // A pair that is much quoted.
     assert_eq!(
@@ -39,7 +39,7 @@ fn case_order_and_lists_do_not_matter() {
         ("Upgrade: other\r\nUpgrade: websocket", "Connection: ,Upgrade"),
     ] {
         assert_eq!(
-            verdict(&["sec-websocket-version: 13", connection, KEY, upgrade]),
+            outcome(&["sec-websocket-version: 13", connection, KEY, upgrade]),
             Ok(ACCEPT.into())
         );
     }
@@ -58,7 +58,7 @@ fn other_requests_are_ordinary() {
         &["Upgrade: websocket/13", CONNECTION, KEY, VERSION],
         &["Upgrade: web socket", CONNECTION, KEY, VERSION],
     ] {
-        assert_eq!(verdict(lines), Err(NotWebSocket), "{lines:?}");
+        assert_eq!(outcome(lines), Err(NotWebSocket), "{lines:?}");
     }
     let lines = [UPGRADE, CONNECTION, KEY, VERSION];
     for line in ["POST / HTTP/1.1", "HEAD / HTTP/1.1", "get / HTTP/1.1", "GET / HTTP/1.0"] {
@@ -71,12 +71,12 @@ fn another_version_is_said_so_whatever_its_key() {
     for version in ["8", "0", "14", "013", "13, 8", "", "x"] {
         let version = format!("Sec-WebSocket-Version: {version}");
         assert_eq!(
-            verdict(&[UPGRADE, CONNECTION, KEY, &version]),
+            outcome(&[UPGRADE, CONNECTION, KEY, &version]),
             Err(HandshakeError::Version),
             "{version}"
         );
         assert_eq!(
-            verdict(&[UPGRADE, CONNECTION, &version]),
+            outcome(&[UPGRADE, CONNECTION, &version]),
             Err(HandshakeError::Version),
             "{version}"
         );
@@ -92,7 +92,7 @@ fn a_field_that_is_missing_repeated_or_misspelt_is_refused() {
         &[UPGRADE, CONNECTION, KEY, KEY, VERSION],
         &[UPGRADE, CONNECTION, "Sec-WebSocket-Key1: 4 @1  46546xW%0l 1 5", VERSION],
     ] {
-        assert_eq!(verdict(lines), Err(HandshakeError::Malformed), "{lines:?}");
+        assert_eq!(outcome(lines), Err(HandshakeError::Malformed), "{lines:?}");
     }
     for key in [
         "",
@@ -109,7 +109,7 @@ fn a_field_that_is_missing_repeated_or_misspelt_is_refused() {
     ] {
         let key = format!("Sec-WebSocket-Key: {key}");
         assert_eq!(
-            verdict(&[UPGRADE, CONNECTION, &key, VERSION]),
+            outcome(&[UPGRADE, CONNECTION, &key, VERSION]),
             Err(HandshakeError::Malformed),
             "{key}"
         );
@@ -119,7 +119,7 @@ fn a_field_that_is_missing_repeated_or_misspelt_is_refused() {
 #[test]
 fn a_body_is_refused_because_frames_could_be_taken_for_it() {
     let lines = [UPGRADE, CONNECTION, KEY, VERSION];
-    let with = |line| verdict(&[&lines[..], &[line]].concat());
+    let with = |line| outcome(&[&lines[..], &[line]].concat());
     assert_eq!(with("Content-Length: 5"), Err(HandshakeError::Malformed));
     assert_eq!(with("Transfer-Encoding: chunked"), Err(HandshakeError::Malformed));
     assert_eq!(with("Content-Length: 0"), Ok(ACCEPT.into()));

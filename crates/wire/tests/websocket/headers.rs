@@ -51,8 +51,8 @@ fn every_header_means_what_the_model_says() {
                     let begun = header(BINARY, role == Role::Server, &[2]);
                     let within = [&begun, &alone[..]].concat();
                     for bytes in [alone, within] {
-                        let (_, verdict) = check::connection(&bytes, &setup, &[1, 2, 3]);
-                        verdicts[usize::from(verdict.is_ok())] += 1;
+                        let (_, outcome) = check::connection(&bytes, &setup, &[1, 2, 3]);
+                        verdicts[usize::from(outcome.is_ok())] += 1;
                     }
                 }
             }

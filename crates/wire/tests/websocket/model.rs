@@ -20,14 +20,14 @@ pub(crate) fn read(bytes: &[u8], setup: &Setup) -> Outcome {
         message: None,
         stream: Vec::new(),
     };
-    let verdict = loop {
+    let outcome = loop {
         match model.frame() {
             Ok(true) => {}
             Ok(false) => break Ok(()),
             Err(failure) => break Err(failure),
         }
     };
-    (model.heard, verdict)
+    (model.heard, outcome)
 }
 
 struct Model<'a> {

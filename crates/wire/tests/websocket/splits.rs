@@ -70,12 +70,12 @@ fn in_two_and_in_three_pieces() {
 fn what_has_been_heard_of_a_beginning_stays_true() {
     let setup = SERVER.with(ALONE);
     for bytes in connections() {
-        let (heard, verdict) = setup.read([&bytes[..]]);
+        let (heard, outcome) = setup.read([&bytes[..]]);
         for end in 0..bytes.len() {
             let (before, early) = setup.read([&bytes[..end]]);
             assert!(heard.starts_with(&before), "{} until {end}", bytes.escape_ascii());
             assert!(
-                early.is_ok() || early == verdict,
+                early.is_ok() || early == outcome,
                 "{} until {end}",
                 bytes.escape_ascii()
             );

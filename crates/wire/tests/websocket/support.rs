@@ -132,8 +132,8 @@ impl Setup {
 
     /// What the bytes say, which must have no fault.
     pub(crate) fn accept(&self, bytes: &[u8]) -> Vec<Heard> {
-        let (heard, verdict) = self.read_all(bytes);
-        assert_eq!(verdict, Ok(()), "{}", bytes.escape_ascii());
+        let (heard, outcome) = self.read_all(bytes);
+        assert_eq!(outcome, Ok(()), "{}", bytes.escape_ascii());
         heard
     }
 

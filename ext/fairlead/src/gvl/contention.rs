@@ -64,10 +64,10 @@ pub(super) unsafe fn has(me: usize, data: *const rb_internal_thread_event_data_t
 /// Whether a thread is counted.
 #[cfg(ruby_gte_3_3)]
 mod mark {
-    use crate::gvl::word::Word;
+    use crate::gvl::thread_value::ThreadValue;
     use rb_sys::rb_internal_thread_event_data_t;
 
-    static MARK: Word = Word::new();
+    static MARK: ThreadValue = ThreadValue::new();
 
     pub(super) fn init(ruby: &magnus::Ruby) {
         MARK.make(ruby);

@@ -11,28 +11,28 @@ use std::ffi::c_void;
 
 /// What the hook knows of its thread.
 #[derive(Clone, Copy)]
-struct State {
+struct InAppState {
     /// The engine whose app it runs; null when it runs none.
     engine: *const Engine,
     /// Whether it has given the GVL up.
     is_suspended: bool,
 }
 
-const OUTSIDE: State = State {
+const OUTSIDE: InAppState = InAppState {
     engine: std::ptr::null(),
     is_suspended: false,
 };
 
 thread_local! {
-    static STATE: Cell<State> = const { Cell::new(OUTSIDE) };
+    static STATE: Cell<InAppState> = const { Cell::new(OUTSIDE) };
 }
 
 /// Marks this thread as one that runs the app, for as long as the guard lives.
-pub(crate) struct InApp(State);
+pub(crate) struct InApp(InAppState);
 
 impl InApp {
     pub(crate) fn enter(engine: &Engine) -> InApp {
-        InApp(STATE.replace(State {
+        InApp(STATE.replace(InAppState {
             engine,
             is_suspended: false,
         }))
@@ -53,7 +53,7 @@ impl Drop for InApp {
 pub(super) fn hand_over() {
     // SAFETY: set by `InApp::enter` on this very thread, and reset before the engine can go.
     if let Some(engine) = unsafe { STATE.get().engine.as_ref() } {
-        engine.hand_over();
+        engine.wake_next();
     }
 }
 
@@ -91,7 +91,7 @@ pub(crate) fn init(_: &Ruby) {
             if state.engine.is_null() || state.is_suspended == is_suspended {
                 return;
             }
-            STATE.set(State { is_suspended, ..state });
+            STATE.set(InAppState { is_suspended, ..state });
             // SAFETY: set by `InApp::enter` on this very thread, and reset before the engine can go.
             let engine = unsafe { &*state.engine };
             if is_suspended {

@@ -82,10 +82,10 @@ mod events {
 #[cfg(ruby_gte_3_3)]
 mod moment {
     use super::{NonZeroUsize, Ruby, HAS_IT};
-    use crate::gvl::word::Word;
+    use crate::gvl::thread_value::ThreadValue;
     use rb_sys::rb_internal_thread_event_data_t;
 
-    static MOMENT: Word = Word::new();
+    static MOMENT: ThreadValue = ThreadValue::new();
 
     pub(super) fn init(ruby: &Ruby) {
         MOMENT.make(ruby);

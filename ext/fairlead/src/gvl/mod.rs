@@ -13,7 +13,7 @@ pub(crate) mod lock_wait;
 mod postponed;
 mod slice;
 #[cfg(ruby_gte_3_3)]
-mod word;
+mod thread_value;
 
 pub(crate) use in_app::InApp;
 pub(crate) use slice::Gvl;

@@ -73,7 +73,7 @@ impl Drop for Gvl {
 }
 
 impl Lock for Gvl {
-    fn hands_over(&self) -> bool {
+    fn tells_waits(&self) -> bool {
         HANDS_OVER
     }
 

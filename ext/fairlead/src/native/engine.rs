@@ -69,7 +69,7 @@ pub(crate) fn init(ruby: &Ruby, native: RModule) -> Result<(), Error> {
     class.define_method("end_listeners", method!(NativeEngine::end_listeners, 1))?;
     class.define_method("leave", method!(NativeEngine::leave, 0))?;
     class.define_method("drain", method!(NativeEngine::drain, 0))?;
-    class.define_method("retire", method!(NativeEngine::retire, 0))?;
+    class.define_method("drain_and_migrate", method!(NativeEngine::drain_and_migrate, 0))?;
     class.define_method("stop", method!(NativeEngine::stop, 0))?;
     class.define_method("wait", method!(NativeEngine::wait, 1))?;
     class.define_method("close_logs", method!(NativeEngine::close_logs, 0))?;
@@ -241,8 +241,8 @@ impl NativeEngine {
         self.at_home().inspect(|engine| engine.drain());
     }
 
-    fn retire(&self) {
-        self.at_home().inspect(|engine| engine.retire());
+    fn drain_and_migrate(&self) {
+        self.at_home().inspect(|engine| engine.drain_and_migrate());
     }
 
     fn stop(ruby: &Ruby, this: &NativeEngine) -> Result<(), Error> {

@@ -2,10 +2,10 @@
 //! application is called, in the thread that calls it; it has no effect in another thread, or once the response has
 //! begun.
 
-use super::loan::{Access, LoanGuard};
+use super::handle::{Access, HandleGuard};
 use super::response::write_hints;
-use super::{Loan, Response, Stop};
-use crate::classes::{EARLY_HINTS, LOAN};
+use super::{Handle, Response, Stop};
+use crate::classes::{EARLY_HINTS, HANDLE};
 use crate::protect::protect;
 use magnus::rb_sys::AsRawValue;
 use magnus::{method, prelude::*, Error, Ruby, Value};
@@ -18,15 +18,15 @@ pub(super) fn init(ruby: &Ruby) -> Result<(), Error> {
 
 /// Makes the callable for a response. Inside `protect`.
 pub(crate) fn make(response: &Response<'_, '_>) -> VALUE {
-    response.loan(&EARLY_HINTS).object()
+    response.handle(&EARLY_HINTS).object()
 }
 
 /// Sends the fields, unless the response has begun. Raises if it is over.
 fn call(ruby: &Ruby, this: Value, headers: Value) -> Result<(), Error> {
-    send(ruby, Loan::of(ruby, this.as_raw()), headers.as_raw()).map_err(|stop| stop.into_error(ruby))
+    send(ruby, Handle::of(ruby, this.as_raw()), headers.as_raw()).map_err(|stop| stop.into_error(ruby))
 }
 
-fn send(ruby: &Ruby, hints: Loan<'_>, headers: VALUE) -> Result<(), Stop> {
+fn send(ruby: &Ruby, hints: Handle<'_>, headers: VALUE) -> Result<(), Stop> {
     // SAFETY: the GVL is held.
     let this = unsafe { rb_sys::rb_thread_current() };
     let has_begun =
@@ -35,10 +35,13 @@ fn send(ruby: &Ruby, hints: Loan<'_>, headers: VALUE) -> Result<(), Stop> {
         return Ok(());
     }
     let mut made = Err(Stop::Finished);
-    protect(ruby, || made = hints.response(|response| response.loan(&LOAN).object())).map_err(Stop::Jump)?;
-    let lent = LoanGuard(Loan::of(ruby, made?));
-    let written = protect(ruby, || write_hints(lent.0, headers)).map_err(Stop::Jump);
-    drop(lent);
+    protect(ruby, || {
+        made = hints.response(|response| response.handle(&HANDLE).object())
+    })
+    .map_err(Stop::Jump)?;
+    let guard = HandleGuard(Handle::of(ruby, made?));
+    let written = protect(ruby, || write_hints(guard.0, headers)).map_err(Stop::Jump);
+    drop(guard);
     hints.exchange(|exchange| {
         if written.is_ok() {
             exchange.end_early_hints();

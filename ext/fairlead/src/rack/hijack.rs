@@ -2,7 +2,7 @@
 //! after the head of one. Each env has a callable of its own, the root of the response, which works until the application
 //! has returned.
 
-use super::{Loan, Response, Stop};
+use super::{Handle, Response, Stop};
 use crate::classes::{HIJACK, TCP_SOCKET, UNIX_SOCKET};
 use crate::objects;
 use crate::protect::protect;
@@ -25,7 +25,7 @@ pub(super) fn init(ruby: &Ruby) -> Result<(), Error> {
 
 /// `rack.hijack`: returns the socket, now and whenever it is called again.
 fn call(ruby: &Ruby, this: Value) -> Result<Value, Error> {
-    let root = Loan::of(ruby, this.as_raw());
+    let root = Handle::of(ruby, this.as_raw());
     let socket = root.response(socket_of).and_then(|socket| socket);
     let io = match socket.map_err(|stop| stop.into_error(ruby))? {
         Socket::Object(io) => io,

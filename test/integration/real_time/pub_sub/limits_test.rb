@@ -16,8 +16,8 @@ class SubscriptionLimitsTest < Minitest::Test
     told(client, WAITING)
     requested(server, publish(30))
 
-    assert_equal [1013, "the application does not keep up with what is published for its blocks"], client.receive_close
-    wait_until("the line in the log") { server.stderr.include?("(1013: the application does not keep up") }
+    assert_equal [1013, "the application does not keep up with messages for its blocks"], client.receive_close
+    wait_until("the line in the log") { server.stderr.include?("the application does not keep up with messages for its blocks (close code 1013)") }
   end
 
   def test_what_waits_within_the_limit_runs
@@ -52,7 +52,7 @@ class SubscriptionLimitsTest < Minitest::Test
     requested(server, "70_000.times { $turns << 1 }")
 
     assert_logged(server, 1)
-    assert_match(/the application does not keep up with what is published for a subscription of the process/, server.stderr)
+    assert_match(/the application does not keep up with messages of a subscription of the process/, server.stderr)
   end
 
   # --- a name that is subscribed to again, while messages wait: with one thread, until this callback has returned
@@ -126,9 +126,9 @@ class SubscriptionLimitsTest < Minitest::Test
     other = client_of(server, "10.0.0.2")
 
     assert_equal '["a", "b", "c"]', told(other, "%w[a b c].map { |name| client.subscribe(name) }")
-    assert_equal [1013, "of all addresses its own has most subscriptions, and max_subscriptions_total is reached"], first.receive_close
+    assert_equal [1013, "max_subscriptions_total is reached, and the client's address has the most subscriptions"], first.receive_close
     assert_equal '"5"', told(second, "client.subscribe('5')")
-    told_of(server, /closed a WebSocket of 10.0.0.1:\d+ \(1013: of all addresses its own has most/)
+    told_of(server, /closed a WebSocket of 10.0.0.1:\d+: max_subscriptions_total is reached, .* \(close code 1013\)/)
   end
 
   def test_clients_of_one_address_do_not_use_up_the_patterns_of_all
@@ -138,8 +138,8 @@ class SubscriptionLimitsTest < Minitest::Test
     other = client_of(server, "10.0.0.2")
 
     assert_equal '["a*", "b*", nil]', told(other, "%w[a* b* c*].map { |name| client.subscribe(name, true) }")
-    told_of(server, /of all addresses its own has most patterns, and max_patterns is reached/)
-    told_of(server, /refused a subscription of a WebSocket of 10.0.0.2:\d+: max_patterns is reached; 10.0.0.1 has most, 4$/)
+    told_of(server, /max_patterns is reached, and the client's address has the most patterns/)
+    told_of(server, /refused a subscription of a WebSocket of 10.0.0.2:\d+: max_patterns is reached; 10.0.0.1 has the most, 4$/)
     assert_equal '"c"', told(other, "client.subscribe('c')")
   end
 

@@ -3,17 +3,17 @@
 //! A request that has waited in a worker whose threads are all busy is sent into a socket pair that every worker
 //! inherited (`queue.rs`, `message.rs`). A worker with a free thread receives it. The kernel keeps the order and the
 //! messages, so nothing is lost when a worker dies. The number of requests is counted beside it (`attendance.rs`). The
-//! engine decides which requests go in and which worker takes them out (`engine/sharing/transfers.rs`).
+//! engine decides which requests go in and which worker takes them out (`engine/migration/requests.rs`).
 //!
 //! A second queue of the same kind is for connections without a request: those that a worker hands off when it drains
-//! (`engine/sharing/handoff.rs`). Taking one over needs no thread of the app, so none of them may stand before a request.
+//! (`engine/migration/connections.rs`). Taking one over needs no thread of the app, so none of them may stand before a request.
 
 mod attendance;
 mod message;
 mod queue;
 
 pub(crate) use attendance::Attendance;
-pub(crate) use message::{Departure, Stage, Transfer};
+pub(crate) use message::{IncomingMigration, OutgoingMigration, Stage};
 pub(crate) use queue::{Queue, Received, Sent};
 
 use crate::clock::Nanos;
@@ -28,7 +28,7 @@ use std::sync::atomic::Ordering::SeqCst;
 pub struct WaitingRoom {
     scoreboard: &'static Scoreboard,
     requests: Queue,
-    handoffs: Queue,
+    migrations: Queue,
     /// An eventfd. The kernel wakes one worker for each request; a worker that leaves it to others wakes another one
     /// with this.
     signal: OwnedFd,
@@ -49,30 +49,31 @@ impl WaitingRoom {
         Ok(WaitingRoom {
             scoreboard,
             requests: Queue::new(scoreboard, &scoreboard.attendance)?,
-            handoffs: Queue::new(scoreboard, &scoreboard.handed)?,
+            migrations: Queue::new(scoreboard, &scoreboard.migrating)?,
             signal: eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?,
         })
     }
 
     /// The room of another process, from the descriptors that [`WaitingRoom::descriptors`] gave there.
     pub fn adopt(scoreboard: &'static Scoreboard, descriptors: [OwnedFd; WaitingRoom::DESCRIPTORS]) -> WaitingRoom {
-        let [requests_in, requests_out, handoffs_in, handoffs_out, signal] = descriptors;
+        let [requests_in, requests_out, migrations_in, migrations_out, signal] = descriptors;
         WaitingRoom {
             scoreboard,
             requests: Queue::of(scoreboard, &scoreboard.attendance, requests_in, requests_out),
-            handoffs: Queue::of(scoreboard, &scoreboard.handed, handoffs_in, handoffs_out),
+            migrations: Queue::of(scoreboard, &scoreboard.migrating, migrations_in, migrations_out),
             signal,
         }
     }
 
     /// What a process needs to [`WaitingRoom::adopt`] this room.
     pub fn descriptors(&self) -> [BorrowedFd<'_>; WaitingRoom::DESCRIPTORS] {
-        let ([requests_in, requests_out], [handoffs_in, handoffs_out]) = (self.requests.ends(), self.handoffs.ends());
+        let ([requests_in, requests_out], [migrations_in, migrations_out]) =
+            (self.requests.ends(), self.migrations.ends());
         [
             requests_in,
             requests_out,
-            handoffs_in,
-            handoffs_out,
+            migrations_in,
+            migrations_out,
             self.signal.as_fd(),
         ]
     }
@@ -83,8 +84,8 @@ impl WaitingRoom {
     }
 
     /// The queue of connections without a request.
-    pub(crate) fn handoffs(&self) -> &Queue {
-        &self.handoffs
+    pub(crate) fn migrations(&self) -> &Queue {
+        &self.migrations
     }
 
     /// Registers the queue of requests with `poller`.
@@ -104,12 +105,12 @@ impl WaitingRoom {
 
     /// Registers the queue of connections with `poller`. Each of them wakes all workers that watch: those that leave it
     /// to others need not tell them.
-    pub(crate) fn watch_handoffs(&self, poller: &Poller) -> rustix::io::Result<()> {
-        poller.add(self.handoffs.receiver(), token::HANDOFF, Interest::Read)
+    pub(crate) fn watch_migrations(&self, poller: &Poller) -> rustix::io::Result<()> {
+        poller.add(self.migrations.receiver(), token::MIGRATION, Interest::Read)
     }
 
-    pub(crate) fn unwatch_handoffs(&self, poller: &Poller) {
-        poller.remove(self.handoffs.receiver());
+    pub(crate) fn unwatch_migrations(&self, poller: &Poller) {
+        poller.remove(self.migrations.receiver());
     }
 
     /// Wakes another worker that watches, if a request may be waiting. If none watches now, wakes the next one that
@@ -131,7 +132,7 @@ impl WaitingRoom {
     }
 
     /// Puts a request into the room, from the worker in `slot`. The caller still has it, too.
-    pub(crate) fn send(&self, request: &Departure<'_>, slot: usize) -> Sent {
+    pub(crate) fn send(&self, request: &OutgoingMigration<'_>, slot: usize) -> Sent {
         let sent = self.requests.send(request, slot);
         match sent {
             Sent::Done => _ = self.scoreboard.moved.fetch_add(1, SeqCst),

@@ -2,7 +2,9 @@
 //! it. Any worker puts in and takes out.
 
 use super::attendance::{Attendance, Visit};
-use super::message::{open, waits_since, Departure, Message, Transfer, BEGINNING, DATAGRAM_BYTES, DESCRIPTORS};
+use super::message::{
+    open, waits_since, IncomingMigration, Message, OutgoingMigration, BEGINNING, DATAGRAM_BYTES, DESCRIPTORS,
+};
 use crate::clock::Nanos;
 use crate::cluster::datagrams;
 use crate::cluster::scoreboard::Scoreboard;
@@ -36,7 +38,7 @@ pub(crate) enum Sent {
 /// The result of an attempt to take something out.
 #[derive(Debug)]
 pub(crate) enum Received {
-    Transfer(Transfer),
+    Migration(IncomingMigration),
     Nobody,
     /// Nothing was taken, because this process has too few descriptors left.
     Short,
@@ -85,8 +87,8 @@ impl Queue {
     }
 
     /// Puts a connection in, from the worker in `slot`. The caller still has it, too.
-    pub(crate) fn send(&self, departure: &Departure<'_>, slot: usize) -> Sent {
-        let mut message = Message::new(departure);
+    pub(crate) fn send(&self, outgoing: &OutgoingMigration<'_>, slot: usize) -> Sent {
+        let mut message = Message::new(outgoing);
         if !message.is_short() && message.lengthen().is_err() {
             return Sent::TooLong;
         }
@@ -124,7 +126,7 @@ impl Queue {
             false => Some(Received::Short),
         };
         let received = take().or_else(|| visit.verify(take));
-        if matches!(received, Some(Received::Transfer(_) | Received::Spoiled(_))) {
+        if matches!(received, Some(Received::Migration(_) | Received::Spoiled(_))) {
             visit.count_down();
         }
         received.unwrap_or(Received::Nobody)
@@ -159,6 +161,6 @@ impl Queue {
             _ => Vec::new(),
         });
         let opened = open(bytes.get(..length).unwrap_or_default(), descriptors.collect());
-        Some(opened.map_or_else(Received::Spoiled, Received::Transfer))
+        Some(opened.map_or_else(Received::Spoiled, Received::Migration))
     }
 }

@@ -4,17 +4,17 @@
 //! candidate. Of incomplete messages, the message with the largest product of size and age gives way, from the address with
 //! the largest sum of these products.
 //!
-//! `responses.rs`: memory for responses; `sessions.rs`: memory and files of the requests of sessions; `relief.rs`: the slowest
+//! `responses.rs`: memory for responses; `http2.rs`: memory and files of the requests of sessions; `relief.rs`: the slowest
 //! reader, if threads wait for memory.
 
+mod http2;
 mod relief;
 mod responses;
-mod sessions;
 
 use crate::clock::Millis;
 use crate::connection::connections::Connections;
 use crate::exchange::Services;
-use crate::http2::Sessions;
+use crate::http2::Http2Connections;
 use crate::limits::budget::{Budget, Budgets, Kind};
 use crate::sync::Mutex;
 use std::sync::{Arc, Weak};
@@ -28,14 +28,14 @@ const LEAVING: Duration = Duration::from_millis(100);
 pub(super) struct GivingWay {
     services: Arc<Services>,
     connections: Arc<Connections>,
-    sessions: Arc<Sessions>,
+    http2_connections: Arc<Http2Connections>,
     /// The budgets of all clients.
     budgets: Arc<Budgets>,
-    state: Mutex<State>,
+    state: Mutex<GivingWayState>,
 }
 
 #[derive(Default)]
-struct State {
+struct GivingWayState {
     /// The session that gives way at present, and the time at which it began.
     leaving: Option<(Weak<Budget>, Millis)>,
     /// Bytes or files that this session gives back, less the promises to others.
@@ -44,7 +44,7 @@ struct State {
     gone: Vec<(Weak<Budget>, Millis)>,
 }
 
-impl State {
+impl GivingWayState {
     fn is_leaving(&self, kind: Kind, now: Millis) -> bool {
         let Some((budget, since)) = &self.leaving else {
             return false;
@@ -83,13 +83,13 @@ impl GivingWay {
     pub(super) fn new(
         services: &Arc<Services>,
         connections: &Arc<Connections>,
-        sessions: &Arc<Sessions>,
+        http2_connections: &Arc<Http2Connections>,
         budgets: &Arc<Budgets>,
     ) -> Arc<GivingWay> {
         Arc::new(GivingWay {
             services: Arc::clone(services),
             connections: Arc::clone(connections),
-            sessions: Arc::clone(sessions),
+            http2_connections: Arc::clone(http2_connections),
             budgets: Arc::clone(budgets),
             state: Mutex::default(),
         })
@@ -100,7 +100,7 @@ impl GivingWay {
         match kind {
             Kind::Responses => self.keep_to_response_memory(),
             Kind::Messages => self.make_room_for_messages(),
-            _ => self.make_session_give_way(kind, None),
+            _ => self.make_http2_give_way(kind, None),
         }
     }
 
@@ -118,9 +118,9 @@ mod tests {
 
     #[test]
     fn no_more_is_promised_than_a_session_gives_back() {
-        let mut state = State {
+        let mut state = GivingWayState {
             left: 100,
-            ..State::default()
+            ..GivingWayState::default()
         };
         assert_eq!(
             [60, 60, 40, 1].map(|amount| state.promise(amount)),

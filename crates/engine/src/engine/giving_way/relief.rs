@@ -4,15 +4,15 @@ use super::GivingWay;
 use crate::clock::Millis;
 use crate::connection::Connection;
 use crate::engine::ends;
-use crate::spool::{GivesWay, Slowness, Verdict};
+use crate::spool::{Decision, GivesWay, Slowness};
 
 impl GivingWay {
     /// Aborts the slowest reader. `own`: the slowness of the client of the caller. `is_starving`: requests wait while all
     /// threads are busy.
-    pub(in crate::engine) fn relieve(&self, own: Option<Slowness>, is_starving: bool) -> Verdict {
+    pub(in crate::engine) fn relieve(&self, own: Option<Slowness>, is_starving: bool) -> Decision {
         let (spool, worker) = (&self.services.spool, &self.services.worker);
         if !spool.is_starved(is_starving) {
-            return Verdict::Wait;
+            return Decision::Wait;
         }
         let now = Millis::now();
         let limit = worker.write_timeout();
@@ -33,13 +33,13 @@ impl GivingWay {
             Some((connection, _)) => {
                 self.services.log_abort();
                 ends::abort(connection);
-                Verdict::Relieved
+                Decision::Relieved
             }
             None if client.is_some_and(|(_, client)| client.give_way(Some(limit), now) == GivesWay::Yes) => {
-                Verdict::Relieved
+                Decision::Relieved
             }
-            None if own.is_some_and(|own| own.is_too_much(limit)) => Verdict::Own,
-            None => Verdict::Wait,
+            None if own.is_some_and(|own| own.is_too_much(limit)) => Decision::Own,
+            None => Decision::Wait,
         }
     }
 }

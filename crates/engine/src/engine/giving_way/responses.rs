@@ -3,7 +3,7 @@
 use super::{option, GivingWay};
 use crate::clock::Millis;
 use crate::engine::ends;
-use crate::http2::is_session;
+use crate::http2::is_http2;
 use crate::limits::budget::{Kind, CANDIDATES};
 use crate::limits::holders::Candidate;
 use crate::observe::excess::About;
@@ -127,27 +127,27 @@ impl GivingWay {
         if is_client(key) {
             let client = self.services.realtime.clients().get(key);
             client.map_or(GivesWay::No, |client| client.give_way(limit, now))
-        } else if is_session(key) {
-            self.end_slow_session(key, limit, now)
+        } else if is_http2(key) {
+            self.end_slow_http2(key, limit, now)
         } else {
             self.abort_connection(key, limit, now)
         }
     }
 
-    fn end_slow_session(&self, key: u64, limit: Option<Duration>, now: Millis) -> GivesWay {
-        let Some(session) = self.sessions.get(key).filter(|session| !session.is_over()) else {
+    fn end_slow_http2(&self, key: u64, limit: Option<Duration>, now: Millis) -> GivesWay {
+        let Some(http2) = self.http2_connections.get(key).filter(|http2| !http2.is_over()) else {
             return GivesWay::No;
         };
         if let Some(limit) = limit {
-            let slowness = session.slowness(now);
+            let slowness = http2.slowness(now);
             let verdict = slowness.map_or(GivesWay::No, |slowness| slowness.gives_way(limit));
             if verdict != GivesWay::Yes {
                 return verdict;
             }
         }
-        let leaving = (Arc::downgrade(session.budget()), now);
+        let leaving = (Arc::downgrade(http2.budget()), now);
         self.state.lock().gone.push(leaving);
-        self.end_session(&session, Kind::Responses, now);
+        self.end_http2(&http2, Kind::Responses, now);
         GivesWay::Yes
     }
 

@@ -6,12 +6,12 @@ use std::time::Duration;
 
 impl Moves {
     /// Stops accepting. `retires`: other workers go on, and get the connections.
-    pub(in crate::engine) fn begin_drain(&self, retires: bool) {
+    pub(in crate::engine) fn begin_drain(&self, migrates_connections: bool) {
         let worker = &self.parts.worker;
         if !worker.is_at_home() {
             return;
         }
-        worker.begin_drain(retires);
+        worker.begin_drain(migrates_connections);
         self.parts.services.realtime.announce_shutdown();
         self.parts.scheduler.interrupt();
         self.parts.scheduler.wake_monitor();
@@ -47,7 +47,7 @@ impl Moves {
                 false => drop(connection),
             }
         }
-        parts.sessions.stop();
+        parts.http2.stop();
         self.stop_native_threads();
         self.empty_queue();
     }

@@ -98,16 +98,16 @@ impl Moves {
             Next::Send => parts.file_sender.push(connection),
             Next::Store => parts.uploads.store(connection),
             Next::Shake => parts.handshakes.push(connection),
-            Next::Multiplex => parts.sessions.begin(*connection, self),
+            Next::Multiplex => parts.http2.begin(*connection, self),
             Next::Wait(Interest::Read) if connection.is_between_requests() => {
-                parts.handoff.park_or_hand_off(connection);
+                parts.connection_migration.park_or_migrate(connection);
             }
             Next::Wait(Interest::Write) if connection.is_relayed() => parts.relays.park_for_answer(connection, false),
             Next::AwaitAnswer => parts.relays.park_for_answer(connection, true),
             Next::TakeOver => let_successor_take(connection),
             Next::GiveAway => parts.relays.relay_both_ways(connection),
             Next::Wait(interest) => drop(parts.connections.park(connection, interest)),
-            Next::HandOff => return self.hand_off(connection),
+            Next::Migrate => return self.migrate(connection),
             Next::PutOff => parts.uploads.put_off(connection),
             Next::LookUp => return parts.look_ups.push(connection),
             Next::LookedInVain => return parts.look_ups.go_on_without_file(connection),
@@ -120,8 +120,8 @@ impl Moves {
     }
 
     /// Hands a connection to another worker, with what has arrived of its next request; or returns how to go on with that.
-    fn hand_off(&self, connection: Box<Connection>) -> Option<Move> {
-        let (mut connection, _) = self.parts.handoff.hand_off(connection).err()?;
+    fn migrate(&self, connection: Box<Connection>) -> Option<Move> {
+        let (mut connection, _) = self.parts.connection_migration.migrate(connection).err()?;
         let next = connection.parse_head(&self.parts.worker.config, Millis::now());
         Some(Move::Settle(connection, next))
     }
@@ -133,7 +133,7 @@ impl Moves {
     }
 
     fn enqueue(&self, mut connection: Box<Connection>) {
-        self.parts.parties.rank(&mut connection);
+        self.parts.flows.rank(&mut connection);
         if connection.stream.is_urgent {
             connection.end_turn();
         }
@@ -196,8 +196,8 @@ impl Moves {
 
     /// Sends requests that have waited for `patience` to the waiting room, because no thread here can run them.
     pub(super) fn shed(&self, patience: Duration) {
-        let by_party = self.parts.parties.take_turns();
-        self.parts.transfers.shed(patience, by_party, self);
+        let by_flow = self.parts.flows.take_turns();
+        self.parts.request_migration.shed(patience, by_flow, self);
         self.end_if_drained();
     }
 

@@ -3,9 +3,9 @@
 use super::Moves;
 use crate::clock::Millis;
 use crate::connection::{Connection, Next};
+use crate::engine::http2::Streams;
 use crate::engine::job::Job;
 use crate::engine::record;
-use crate::engine::sessions::Streams;
 use crate::realtime::{is_client, Client};
 use crate::transport::poller::{Happened, Interest, Key};
 use std::sync::Arc;

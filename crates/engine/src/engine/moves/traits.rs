@@ -1,13 +1,13 @@
 //! The traits through which the parts reach the moves.
 
 use super::Moves;
-use crate::connection::turns::TurnTaker;
+use crate::connection::stream_queue::StreamTurns;
 use crate::connection::{Connection, Next};
 use crate::engine::job::Job;
 use crate::engine::sink::{Move, Sink};
 use crate::limits::budget::Kind;
 use crate::realtime::{Host, Scheduled};
-use crate::spool::{Relief, Slowness, Verdict};
+use crate::spool::{Decision, Relief, Slowness};
 
 impl Sink for Moves {
     fn put(&self, next: Move) {
@@ -19,7 +19,7 @@ impl Sink for Moves {
     }
 }
 
-impl TurnTaker for Moves {
+impl StreamTurns for Moves {
     fn take_turn(&self, connection: Box<Connection>, is_leaving: bool) {
         self.parts.scheduler.schedule(Job::Request(connection));
         if !is_leaving {
@@ -45,8 +45,8 @@ impl Host for Moves {
 }
 
 impl Relief for Moves {
-    fn relieve(&self, own: Option<Slowness>) -> Verdict {
-        let has_requests = || !self.parts.scheduler.ready().is_empty() || self.parts.admission.has_transfers();
+    fn relieve(&self, own: Option<Slowness>) -> Decision {
+        let has_requests = || !self.parts.scheduler.ready().is_empty() || self.parts.admission.has_requests();
         let is_starving = self.are_all_busy() && has_requests();
         let verdict = self.parts.giving_way.relieve(own, is_starving);
         self.end_if_drained();

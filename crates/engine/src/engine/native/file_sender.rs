@@ -9,7 +9,7 @@ use crate::clock::Millis;
 use crate::connection::{Connection, Next};
 use crate::engine::record;
 use crate::engine::sink::{Move, Sink};
-use crate::work_queue::Turn;
+use crate::work_queue::Item;
 use crate::worker::Worker;
 use std::sync::{Arc, Weak};
 
@@ -84,13 +84,13 @@ fn run(queue: &Queue, file_sender: &Weak<FileSender>) {
         };
         let Some(sink) = file_sender.sink.upgrade() else { return };
         match next {
-            Turn::Of((disk, connection)) => {
+            Item::Next((disk, connection)) => {
                 file_sender.send_slice(connection, &*sink);
                 // Not earlier: if the connection is back in the queue, this thread goes on with it.
                 queue.ended(disk);
             }
-            Turn::Idle => {}
-            Turn::Over => return,
+            Item::Idle => {}
+            Item::Stopped => return,
         }
     }
 }

@@ -13,7 +13,7 @@ use crate::engine::sink::{Move, Sink};
 use crate::observe::excess::About;
 use crate::transport::listener::refuse;
 use crate::transport::HandshakeError;
-use crate::work_queue::{Line, Turn, WorkQueue, LOOK};
+use crate::work_queue::{Item, Line, WorkQueue, LOOK};
 use crate::worker::Worker;
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::Ordering::Relaxed;
@@ -153,7 +153,7 @@ impl Handshakes {
     fn count(&self, connection: &Connection) {
         let counters = self.worker.counters();
         counters.handshakes.fetch_add(1, Relaxed);
-        if connection.stream.session().is_some_and(|session| session.is_resumed) {
+        if connection.stream.session().is_some_and(|http2| http2.is_resumed) {
             counters.resumed_handshakes.fetch_add(1, Relaxed);
         }
     }
@@ -199,9 +199,9 @@ fn run(queue: &Queue, handshakes: &Weak<Handshakes>) {
         let Some(handshakes) = handshakes.upgrade() else { return };
         let Some(sink) = handshakes.sink.upgrade() else { return };
         match next {
-            Turn::Of(connection) => handshakes.take_step(connection, &*sink),
-            Turn::Idle => {}
-            Turn::Over => return,
+            Item::Next(connection) => handshakes.take_step(connection, &*sink),
+            Item::Idle => {}
+            Item::Stopped => return,
         }
     }
 }

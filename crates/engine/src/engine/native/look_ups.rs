@@ -14,7 +14,7 @@ use crate::exchange::Services;
 use crate::files::{Client, Found, LookUp, LookUps, Reach, THREADS};
 use crate::observe::excess::About;
 use crate::transport::poller::Interest;
-use crate::work_queue::{Turn, LOOK};
+use crate::work_queue::{Item, LOOK};
 use rustix::io::{self, Errno};
 use std::sync::{Arc, Weak};
 
@@ -128,9 +128,9 @@ impl LookUpThreads {
 fn run(queue: &LookUps, threads: &Weak<LookUpThreads>) {
     loop {
         match queue.next(LOOK) {
-            Turn::Of(look_up) => look(threads, &look_up),
-            Turn::Idle if threads.strong_count() > 0 => {}
-            Turn::Idle | Turn::Over => return,
+            Item::Next(look_up) => look(threads, &look_up),
+            Item::Idle if threads.strong_count() > 0 => {}
+            Item::Idle | Item::Stopped => return,
         }
     }
 }

@@ -5,7 +5,7 @@
 
 use crate::clock::Millis;
 use crate::sync::{Condvar, Mutex, MutexGuard};
-use crate::work_queue::{Turn, LOOK};
+use crate::work_queue::{Item, LOOK};
 use std::collections::VecDeque;
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ const LONG: Duration = Duration::from_millis(100);
 pub(super) type Disk = Option<u64>;
 
 pub(super) struct SendQueue<T> {
-    state: Mutex<State<T>>,
+    state: Mutex<SendQueueState<T>>,
     /// Wakes the thread that is to work.
     work: Condvar,
     /// Wakes the watcher.
@@ -31,7 +31,7 @@ pub(super) struct SendQueue<T> {
     rest: Condvar,
 }
 
-struct State<T> {
+struct SendQueueState<T> {
     disks: Vec<Line<T>>,
     /// The number of the next item.
     next: u64,
@@ -65,7 +65,7 @@ struct Line<T> {
 impl<T> Default for SendQueue<T> {
     fn default() -> Self {
         SendQueue {
-            state: Mutex::new(State {
+            state: Mutex::new(SendQueueState {
                 disks: Vec::new(),
                 next: 0,
                 running: Vec::new(),
@@ -81,7 +81,7 @@ impl<T> Default for SendQueue<T> {
     }
 }
 
-impl<T> State<T> {
+impl<T> SendQueueState<T> {
     /// True if a thread sends, and is not known to wait for its disk.
     fn is_working(&self, now: Millis) -> bool {
         self.running.iter().any(|(_, since)| now - *since < LONG)
@@ -125,7 +125,7 @@ impl<T> SendQueue<T> {
     }
 
     /// Wakes a thread for what waits, or to watch the one that is going to take it.
-    fn wake(&self, state: &mut State<T>) {
+    fn wake(&self, state: &mut SendQueueState<T>) {
         let is_working = state.is_working(Millis::now());
         let needs_watcher = is_working && state.watcher == Watcher::None;
         if needs_watcher && state.resting > 0 {
@@ -138,7 +138,7 @@ impl<T> SendQueue<T> {
     }
 
     /// The next item; waits for one. [`SendQueue::ended`] must follow.
-    pub(super) fn next(&self) -> Turn<(Disk, T)> {
+    pub(super) fn next(&self) -> Item<(Disk, T)> {
         let mut state = self.state.lock();
         let mut next = state.take(Millis::now());
         if next.is_none() && !state.is_stopped {
@@ -150,14 +150,14 @@ impl<T> SendQueue<T> {
                 if !state.disks.is_empty() {
                     self.wake(&mut state);
                 }
-                Turn::Of(item)
+                Item::Next(item)
             }
-            None if state.is_stopped => Turn::Over,
-            None => Turn::Idle,
+            None if state.is_stopped => Item::Stopped,
+            None => Item::Idle,
         }
     }
 
-    fn wait(&self, state: &mut MutexGuard<'_, State<T>>) {
+    fn wait(&self, state: &mut MutexGuard<'_, SendQueueState<T>>) {
         let needs_watcher = state.is_working(Millis::now()) && state.watcher == Watcher::None;
         if !state.is_ready && !needs_watcher {
             state.is_ready = true;
@@ -255,9 +255,9 @@ mod tests {
                 scope.spawn(move || loop {
                     match queue.next() {
                         // It never comes back.
-                        Turn::Of((_, item)) => return taken_tx.send(item).expect("the test waits"),
-                        Turn::Idle => {}
-                        Turn::Over => return,
+                        Item::Next((_, item)) => return taken_tx.send(item).expect("the test waits"),
+                        Item::Idle => {}
+                        Item::Stopped => return,
                     }
                 });
             }
@@ -283,6 +283,6 @@ mod tests {
         let queue = queue(&[(HERE, 1), (None, 2)]);
         assert_eq!(queue.stop(), [1, 2]);
         assert_eq!(queue.push(HERE, 3), Err(3));
-        assert!(matches!(queue.next(), Turn::Over));
+        assert!(matches!(queue.next(), Item::Stopped));
     }
 }

@@ -2,11 +2,11 @@
 //! are kept free for them by those who are ahead of them.
 
 use crate::clock::Nanos;
-use crate::config::fair_by::Party;
+use crate::config::fair_by::Flow;
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// How long a thread is kept free for a party that has left.
+/// How long a thread is kept free for a flow that has left.
 const ABSENCE: Duration = Duration::from_millis(20);
 
 /// How long at most one thread is kept free for all that have left; less if the job that would take it takes less.
@@ -15,13 +15,13 @@ const LONG_ABSENCE: Duration = Duration::from_secs(10);
 /// How many of those that have left are remembered.
 const MOST: usize = 64;
 
-/// Parties that had nothing more to run, with the moment; those who have come back too.
+/// Flows that had nothing more to run, with the moment; those who have come back too.
 #[derive(Debug, Default)]
-pub(super) struct Absent(VecDeque<(Nanos, Party)>);
+pub(super) struct Absent(VecDeque<(Nanos, Flow)>);
 
-/// How a party stands to the one whose turn it would be.
+/// How a flow stands to the one whose turn it would be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Standing {
+pub(super) enum Presence {
     /// It is not behind that one.
     Even,
     /// It is behind, and has been back since it left.
@@ -31,31 +31,31 @@ pub(super) enum Standing {
 }
 
 impl Absent {
-    /// A party has left.
-    pub(super) fn note(&mut self, party: Party, now: Nanos) {
-        self.0.push_back((now, party));
+    /// A flow has left.
+    pub(super) fn note(&mut self, flow: Flow, now: Nanos) {
+        self.0.push_back((now, flow));
         if self.0.len() > MOST {
             self.0.pop_front();
         }
     }
 
     /// Whether all of the `free` threads are kept free: one for each of those who left a moment ago, and one for all who
-    /// left within the time that a job takes (`usual`). `standing`: of a party that left at that moment.
+    /// left within the time that a job takes (`usual`). `presence`: of a flow that left at that moment.
     pub(super) fn want(
         &self,
         free: usize,
         usual: Duration,
         now: Nanos,
-        standing: impl Fn(Party, Nanos) -> Standing,
+        presence: impl Fn(Flow, Nanos) -> Presence,
     ) -> bool {
         let lately = usual.clamp(ABSENCE, LONG_ABSENCE);
         let departed = self.0.iter().rev().take_while(|(left, _)| now - *left < lately);
         let mut wanted = 0;
-        for (left, party) in departed {
-            let is_expected = match standing(*party, *left) {
-                Standing::Even => continue,
-                Standing::Back => false,
-                Standing::Away => now - *left < ABSENCE,
+        for (left, flow) in departed {
+            let is_expected = match presence(*flow, *left) {
+                Presence::Even => continue,
+                Presence::Back => false,
+                Presence::Away => now - *left < ABSENCE,
             };
             wanted += usize::from(is_expected || wanted == 0);
             if wanted >= free {
@@ -76,24 +76,24 @@ mod tests {
 
     fn absent(moments: &[u64]) -> Absent {
         let mut absent = Absent::default();
-        let parties = moments.iter().zip(0..);
-        parties.for_each(|(moment, party)| absent.note(Party(party), at(*moment)));
+        let flows = moments.iter().zip(0..);
+        flows.for_each(|(moment, flow)| absent.note(Flow(flow), at(*moment)));
         absent
     }
 
     #[test]
     fn each_of_those_who_left_a_moment_ago_wants_a_thread() {
         let absent = absent(&[0, 1, 2]);
-        let wanted = |now, standing| {
+        let wanted = |now, presence| {
             (1..9)
-                .take_while(|free| absent.want(*free, ABSENCE, at(now), |_, _| standing))
+                .take_while(|free| absent.want(*free, ABSENCE, at(now), |_, _| presence))
                 .count()
         };
-        assert_eq!(wanted(5, Standing::Away), 3);
-        assert_eq!(wanted(21, Standing::Away), 1);
-        assert_eq!(wanted(22, Standing::Away), 0);
-        assert_eq!(wanted(5, Standing::Back), 1, "one for all who were here");
-        assert_eq!(wanted(5, Standing::Even), 0);
+        assert_eq!(wanted(5, Presence::Away), 3);
+        assert_eq!(wanted(21, Presence::Away), 1);
+        assert_eq!(wanted(22, Presence::Away), 0);
+        assert_eq!(wanted(5, Presence::Back), 1, "one for all who were here");
+        assert_eq!(wanted(5, Presence::Even), 0);
     }
 
     #[test]
@@ -101,7 +101,7 @@ mod tests {
         let absent = absent(&[0, 1, 2]);
         let is_wanted = |free, usual, now| {
             let usual = Duration::from_millis(usual);
-            absent.want(free, usual, at(now), |_, _| Standing::Away)
+            absent.want(free, usual, at(now), |_, _| Presence::Away)
         };
         assert!(is_wanted(1, 3_000, 3_000) && !is_wanted(1, 3_000, 3_003));
         assert!(!is_wanted(2, 3_000, 100));

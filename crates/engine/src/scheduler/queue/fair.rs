@@ -1,51 +1,51 @@
-//! Turns by party: deficit round robin, where what a turn costs is known only afterwards.
+//! Turns by flow: deficit round robin, where what a turn costs is known only afterwards.
 //!
-//! In each round a party may use up [`QUANTUM`] of the time of threads; within the round parties alternate, one job at a
+//! In each round a flow may use up [`QUANTUM`] of the time of threads; within the round flows alternate, one job at a
 //! time, in the order in which they came. Whoever has used more sits out as many rounds. So nothing is gained by many
-//! connections, by pipelining or by long requests: over any time, parties that always have something to run get the same
+//! connections, by pipelining or by long requests: over any time, flows that always have something to run get the same
 //! time, up to a quantum and what runs at a moment. The next round begins when nobody is left in this one.
 //!
-//! The rounds are numbered: a party is in the round `used / QUANTUM`, and new ones come into that of the pace
-//! (`account.rs`). Jobs without a party (tasks, messages for the process) are in that round too, each for itself.
+//! The rounds are numbered: a flow is in the round `used / QUANTUM`, and new ones come into that of the virtual time
+//! (`usage.rs`). Jobs without a flow (tasks, messages for the process) are in that round too, each for itself.
 //!
-//! A job that has begun is not interrupted. So a party that has used more than was due to it does not take every thread:
+//! A job that has begun is not interrupted. So a flow that has used more than was due to it does not take every thread:
 //! it leaves one to each of those who were here a moment ago, and one to all who were here lately (`absent.rs`).
 //!
-//! What is remembered: parties with something to run, and [`MOST_IDLE`] that have run something lately.
+//! What is remembered: flows with something to run, and [`MOST_IDLE`] that have run something lately.
 
-use super::absent::{Absent, Standing};
-use super::account::{Account, Begun, Pace};
+use super::absent::{Absent, Presence};
+use super::usage::{Begun, Usage, VirtualTime};
 use super::Queued;
 use crate::clock::Nanos;
 use crate::cluster::ledger::Ledger;
-use crate::config::fair_by::Party;
+use crate::config::fair_by::Flow;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::ops::Bound::{Excluded, Unbounded};
 use std::time::Duration;
 
-/// What a party may use in a round, in nanoseconds.
+/// What a flow may use in a round, in nanoseconds.
 const QUANTUM: u64 = 1_000_000;
 
-/// Parties with nothing to run that are remembered for what they have used.
+/// Flows with nothing to run that are remembered for what they have used.
 const MOST_IDLE: usize = 4_096;
 
-/// How often debts fade, and parties without one are forgotten.
+/// How often debts fade, and flows without one are forgotten.
 const SWEEP: Duration = Duration::from_secs(1);
 
-/// How many parties are looked at for a job that may leave.
+/// How many flows are looked at for a job that may leave.
 const DEPARTING: usize = 16;
 
-/// How many parties that leave their threads to others are passed over.
+/// How many flows that leave their threads to others are passed over.
 const MOST_HELD: usize = 16;
 
 /// See the head of this file.
-pub(super) struct FairLine<J> {
-    parties: HashMap<Party, Member<J>>,
+pub(super) struct FairQueue<J> {
+    flows: HashMap<Flow, Member<J>>,
     /// Whose turn it is when.
     turns: BTreeMap<Place, Next<J>>,
-    pace: Pace,
+    virtual_time: VirtualTime,
     length: usize,
-    /// Jobs without a party.
+    /// Jobs without a flow.
     own: usize,
     /// Numbers places in order; the middle of the numbers at first, so that some may be put before all others.
     last: u64,
@@ -61,12 +61,12 @@ pub(super) struct FairLine<J> {
 type Place = (u64, u64);
 
 enum Next<J> {
-    Of(Party),
+    Of(Flow),
     Own(J),
 }
 
 struct Member<J> {
-    account: Account,
+    usage: Usage,
     /// With the moment at which each came.
     waiting: VecDeque<(Nanos, J)>,
     /// Its place among the turns, while something waits.
@@ -77,21 +77,21 @@ struct Member<J> {
 
 impl<J> Member<J> {
     fn is_active(&self) -> bool {
-        !self.waiting.is_empty() || self.account.is_running()
+        !self.waiting.is_empty() || self.usage.is_running()
     }
 }
 
 /// A job that was taken out and runs: whose it is.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Charge(Option<(Party, Begun)>);
+pub(super) struct Charge(Option<(Flow, Begun)>);
 
-impl<J: Queued> FairLine<J> {
+impl<J: Queued> FairQueue<J> {
     /// `threads`: most jobs that run at a time. `ledger`: that of all workers, if there are any.
-    pub(super) fn new(threads: usize, ledger: Option<&'static Ledger>) -> FairLine<J> {
-        FairLine {
-            parties: HashMap::new(),
+    pub(super) fn new(threads: usize, ledger: Option<&'static Ledger>) -> FairQueue<J> {
+        FairQueue {
+            flows: HashMap::new(),
             turns: BTreeMap::new(),
-            pace: Pace::default(),
+            virtual_time: VirtualTime::default(),
             length: 0,
             own: 0,
             last: u64::MAX / 2,
@@ -108,68 +108,68 @@ impl<J: Queued> FairLine<J> {
         self.length
     }
 
-    /// Parties with jobs that wait.
-    pub(super) fn waiting_parties(&self) -> usize {
+    /// Flows with jobs that wait.
+    pub(super) fn waiting_flows(&self) -> usize {
         self.turns.len() - self.own
     }
 
     pub(super) fn push(&mut self, job: J, now: Nanos) {
-        self.pace.advance(now);
+        self.virtual_time.advance(now);
         self.length += 1;
-        let Some(party) = job.party() else {
-            let place = (self.pace.time() / QUANTUM, self.number());
+        let Some(flow) = job.flow() else {
+            let place = (self.virtual_time.time() / QUANTUM, self.number());
             self.turns.insert(place, Next::Own(job));
             self.own += 1;
             return;
         };
-        let waiting = &mut self.join(party).waiting;
+        let waiting = &mut self.join(flow).waiting;
         waiting.push_back((now, job));
         if waiting.len() == 1 {
             let number = self.number();
-            self.line_up(party, number, now);
+            self.enqueue(flow, number, now);
         }
     }
 
-    /// Puts a job back before all others of its party, which has the first turn of its round again.
+    /// Puts a job back before all others of its flow, which has the first turn of its round again.
     pub(super) fn put_back(&mut self, job: J, now: Nanos) {
-        let Some(party) = job.party() else {
+        let Some(flow) = job.flow() else {
             return self.push(job, now);
         };
         self.length += 1;
-        let member = self.join(party);
+        let member = self.join(flow);
         // It has waited long enough to leave, and may try again.
         member.waiting.push_front((Nanos::default(), job));
         let place = member.place;
         self.turns.remove(&place);
         self.first -= 1;
-        self.line_up(party, self.first, now);
+        self.enqueue(flow, self.first, now);
     }
 
     pub(super) fn pop(&mut self, now: Nanos) -> Option<(J, Charge)> {
         let place = self.next(now)?;
         let next = self.turns.remove(&place)?;
         self.length -= 1;
-        self.pace.begin();
-        let party = match next {
+        self.virtual_time.begin();
+        let flow = match next {
             Next::Own(job) => {
                 self.own -= 1;
                 return Some((job, Charge(None)));
             }
-            Next::Of(party) => party,
+            Next::Of(flow) => flow,
         };
-        let member = self.parties.get_mut(&party)?;
+        let member = self.flows.get_mut(&flow)?;
         let (_, job) = member.waiting.pop_front()?;
-        let begun = member.account.begin(now);
+        let begun = member.usage.begin(now);
         if !member.waiting.is_empty() {
             let number = self.number();
-            self.line_up(party, number, now);
+            self.enqueue(flow, number, now);
         }
-        Some((job, Charge(Some((party, begun)))))
+        Some((job, Charge(Some((flow, begun)))))
     }
 
     /// Whose turn it is; `None` if nothing waits but what leaves its thread to others.
     pub(super) fn next(&mut self, now: Nanos) -> Option<Place> {
-        self.pace.advance(now);
+        self.virtual_time.advance(now);
         if now - self.swept >= SWEEP {
             self.sweep(now);
         }
@@ -177,18 +177,18 @@ impl<J: Queued> FairLine<J> {
         let mut held = 0;
         while held < MOST_HELD {
             let (place, next) = self.turns.range((Excluded(passed), Unbounded)).next()?;
-            let (place, Next::Of(party)) = (*place, next) else {
+            let (place, Next::Of(flow)) = (*place, next) else {
                 return Some(*place);
             };
-            let party = *party;
-            self.charge_elsewhere(party);
-            let account = &self.parties.get(&party)?.account;
-            if account.used(&self.pace, now) / QUANTUM > place.0 {
+            let flow = *flow;
+            self.charge_elsewhere(flow);
+            let usage = &self.flows.get(&flow)?.usage;
+            if usage.used(&self.virtual_time, now) / QUANTUM > place.0 {
                 // It has used more since it got its place.
                 self.turns.remove(&place);
                 let number = self.number();
-                self.line_up(party, number, now);
-            } else if self.is_held_back(party, now) {
+                self.enqueue(flow, number, now);
+            } else if self.is_held_back(flow, now) {
                 (passed, held) = (place, held + 1);
             } else {
                 return Some(place);
@@ -197,78 +197,80 @@ impl<J: Queued> FairLine<J> {
         None
     }
 
-    /// Whether a party leaves the free threads to others: those who are about to come back, and will still have used less
+    /// Whether a flow leaves the free threads to others: those who are about to come back, and will still have used less
     /// than this one when they have run their next job.
-    fn is_held_back(&self, party: Party, now: Nanos) -> bool {
-        let free = self.threads.saturating_sub(self.pace.running());
-        let Some(member) = self.parties.get(&party) else {
+    fn is_held_back(&self, flow: Flow, now: Nanos) -> bool {
+        let free = self.threads.saturating_sub(self.virtual_time.running());
+        let Some(member) = self.flows.get(&flow) else {
             return false;
         };
-        let used = member.account.used(&self.pace, now);
-        if free >= self.threads || used <= self.pace.time() + QUANTUM {
+        let used = member.usage.used(&self.virtual_time, now);
+        if free >= self.threads || used <= self.virtual_time.time() + QUANTUM {
             return false;
         }
-        let standing = |other: Party, left: Nanos| {
-            let member = self.parties.get(&other);
-            let next = member.map_or(self.pace.time(), |member| member.account.after_next(&self.pace));
+        let presence = |other: Flow, left: Nanos| {
+            let member = self.flows.get(&other);
+            let next = member.map_or(self.virtual_time.time(), |member| {
+                member.usage.after_next(&self.virtual_time)
+            });
             match member {
-                _ if other == party || next + QUANTUM >= used => Standing::Even,
-                Some(member) if member.left == left && !member.is_active() => Standing::Away,
-                _ => Standing::Back,
+                _ if other == flow || next + QUANTUM >= used => Presence::Even,
+                Some(member) if member.left == left && !member.is_active() => Presence::Away,
+                _ => Presence::Back,
             }
         };
-        self.absent.want(free, member.account.usual(), now, standing)
+        self.absent.want(free, member.usage.usual(), now, presence)
     }
 
     /// A job that never was in this line runs.
     pub(super) fn begin(&mut self, job: &J, now: Nanos) -> Charge {
-        self.pace.advance(now);
-        self.pace.begin();
-        let party = job.party();
-        Charge(party.map(|party| (party, self.join(party).account.begin(now))))
+        self.virtual_time.advance(now);
+        self.virtual_time.begin();
+        let flow = job.flow();
+        Charge(flow.map(|flow| (flow, self.join(flow).usage.begin(now))))
     }
 
     /// The job has ended.
     pub(super) fn end(&mut self, charge: Charge, now: Nanos) {
-        self.pace.advance(now);
-        self.pace.end();
-        if let Charge(Some((party, begun))) = charge {
-            if let Some(member) = self.parties.get_mut(&party) {
-                let time = member.account.end(begun, &self.pace, now);
+        self.virtual_time.advance(now);
+        self.virtual_time.end();
+        if let Charge(Some((flow, begun))) = charge {
+            if let Some(member) = self.flows.get_mut(&flow) {
+                let time = member.usage.end(begun, &self.virtual_time, now);
                 if let Some(ledger) = self.ledger {
-                    ledger.add(party, time, &mut member.account.seen);
+                    ledger.add(flow, time, &mut member.usage.seen);
                 }
                 if !member.is_active() {
-                    self.pace.remove_party();
+                    self.virtual_time.remove_flow();
                     member.left = now;
-                    self.absent.note(party, now);
+                    self.absent.note(flow, now);
                 }
             }
         }
-        if self.pace.is_idle() {
+        if self.virtual_time.is_idle() {
             // Nobody waits, so nobody owes anything.
-            self.parties.clear();
+            self.flows.clear();
         }
     }
 
     /// Takes the job that may leave, has waited since before `time`, and has the earliest turn, after skipping
-    /// `skipped` of them. Only the first job of each of the first parties is looked at.
+    /// `skipped` of them. Only the first job of each of the first flows is looked at.
     pub(super) fn pop_waiting_since(&mut self, time: Nanos, skipped: usize) -> Option<J> {
         let may_leave = |(place, next): (&Place, &Next<J>)| {
-            let Next::Of(party) = next else { return None };
-            let (came, job) = self.parties.get(party)?.waiting.front()?;
-            (*came <= time && job.arrived().is_some()).then_some((*place, *party))
+            let Next::Of(flow) = next else { return None };
+            let (came, job) = self.flows.get(flow)?.waiting.front()?;
+            (*came <= time && job.arrived().is_some()).then_some((*place, *flow))
         };
         let mut leaving = self.turns.iter().take(DEPARTING).filter_map(may_leave);
-        let (place, party) = leaving.nth(skipped)?;
+        let (place, flow) = leaving.nth(skipped)?;
         self.turns.remove(&place);
-        let member = self.parties.get_mut(&party)?;
+        let member = self.flows.get_mut(&flow)?;
         let (_, job) = member.waiting.pop_front()?;
         self.length -= 1;
         if !member.waiting.is_empty() {
-            self.turns.insert(place, Next::Of(party));
-        } else if !member.account.is_running() {
-            self.pace.remove_party();
+            self.turns.insert(place, Next::Of(flow));
+        } else if !member.usage.is_running() {
+            self.virtual_time.remove_flow();
         }
         Some(job)
     }
@@ -280,13 +282,13 @@ impl<J: Queued> FairLine<J> {
         for next in std::mem::take(&mut self.turns).into_values() {
             match next {
                 Next::Own(job) => jobs.push(job),
-                Next::Of(party) => {
-                    let Some(member) = self.parties.get_mut(&party) else {
+                Next::Of(flow) => {
+                    let Some(member) = self.flows.get_mut(&flow) else {
                         continue;
                     };
                     jobs.extend(member.waiting.drain(..).map(|(_, job)| job));
                     if !member.is_active() {
-                        self.pace.remove_party();
+                        self.virtual_time.remove_flow();
                     }
                 }
             }
@@ -296,7 +298,7 @@ impl<J: Queued> FairLine<J> {
 
     /// Returns the capacity that a burst has left.
     pub(super) fn shrink(&mut self) {
-        self.parties.shrink_to(MOST_IDLE);
+        self.flows.shrink_to(MOST_IDLE);
     }
 
     fn number(&mut self) -> u64 {
@@ -304,82 +306,82 @@ impl<J: Queued> FairLine<J> {
         self.last
     }
 
-    /// The party, which is about to have something to run.
-    fn join(&mut self, party: Party) -> &mut Member<J> {
-        self.charge_elsewhere(party);
+    /// The flow, which is about to have something to run.
+    fn join(&mut self, flow: Flow) -> &mut Member<J> {
+        self.charge_elsewhere(flow);
         self.make_room();
-        let member = self.parties.entry(party).or_insert_with(|| Member {
-            account: Account::new(self.ledger.map(|ledger| ledger.look(party)).unwrap_or_default()),
+        let member = self.flows.entry(flow).or_insert_with(|| Member {
+            usage: Usage::new(self.ledger.map(|ledger| ledger.look(flow)).unwrap_or_default()),
             waiting: VecDeque::new(),
             place: (0, 0),
             left: Nanos::default(),
         });
         if !member.is_active() {
-            member.account.join(&self.pace);
-            self.pace.add_party();
+            member.usage.join(&self.virtual_time);
+            self.virtual_time.add_flow();
         }
         member
     }
 
-    /// Gives a party its place in the round that it is in.
-    fn line_up(&mut self, party: Party, number: u64, now: Nanos) {
-        let Some(member) = self.parties.get_mut(&party) else {
+    /// Gives a flow its place in the round that it is in.
+    fn enqueue(&mut self, flow: Flow, number: u64, now: Nanos) {
+        let Some(member) = self.flows.get_mut(&flow) else {
             return;
         };
-        member.place = (member.account.used(&self.pace, now) / QUANTUM, number);
-        self.turns.insert(member.place, Next::Of(party));
+        member.place = (member.usage.used(&self.virtual_time, now) / QUANTUM, number);
+        self.turns.insert(member.place, Next::Of(flow));
     }
 
-    /// Charges a party with what it has used in other workers.
-    fn charge_elsewhere(&mut self, party: Party) {
-        let (Some(ledger), Some(member)) = (self.ledger, self.parties.get_mut(&party)) else {
+    /// Charges a flow with what it has used in other workers.
+    fn charge_elsewhere(&mut self, flow: Flow) {
+        let (Some(ledger), Some(member)) = (self.ledger, self.flows.get_mut(&flow)) else {
             return;
         };
-        let time = ledger.elsewhere(party, &mut member.account.seen);
+        let time = ledger.elsewhere(flow, &mut member.usage.seen);
         if time > 0 && member.is_active() {
-            self.pace.spend(time);
+            self.virtual_time.spend(time);
         }
-        member.account.charge(time, &self.pace);
+        member.usage.charge(time, &self.virtual_time);
     }
 
-    /// Lets debts fade, and forgets parties that have none.
+    /// Lets debts fade, and forgets flows that have none.
     fn sweep(&mut self, now: Nanos) {
         self.swept = now;
-        for (party, member) in &mut self.parties {
-            member.account.forgive(&self.pace);
+        for (flow, member) in &mut self.flows {
+            member.usage.forgive(&self.virtual_time);
             if member.waiting.is_empty() {
                 continue;
             }
-            let place = (member.account.used(&self.pace, now) / QUANTUM, member.place.1);
+            let place = (member.usage.used(&self.virtual_time, now) / QUANTUM, member.place.1);
             if place < member.place {
                 self.turns.remove(&member.place);
-                self.turns.insert(place, Next::Of(*party));
+                self.turns.insert(place, Next::Of(*flow));
                 member.place = place;
             }
         }
         self.forget(0);
     }
 
-    /// Makes room for one more party.
+    /// Makes room for one more flow.
     fn make_room(&mut self) {
         let most = 2 * self.turns.len() + MOST_IDLE;
-        if self.parties.len() < most {
+        if self.flows.len() < most {
             return;
         }
         self.forget(0);
-        if self.parties.len() >= most {
-            let idle = self.parties.values().filter(|member| !member.is_active());
-            let mut debts: Vec<u64> = idle.map(|member| member.account.debt(&self.pace)).collect();
+        if self.flows.len() >= most {
+            let idle = self.flows.values().filter(|member| !member.is_active());
+            let mut debts: Vec<u64> = idle.map(|member| member.usage.debt(&self.virtual_time)).collect();
             debts.sort_unstable();
             self.forget(debts.get(debts.len() / 2).copied().unwrap_or(0));
         }
     }
 
-    /// Forgets the idle parties that owe at most `debt`.
+    /// Forgets the idle flows that owe at most `debt`.
     fn forget(&mut self, debt: u64) {
-        let pace = &self.pace;
-        self.parties
-            .retain(|_, member| member.is_active() || member.account.debt(pace) > debt);
+        let virtual_time = &self.virtual_time;
+        self.flows
+            .retain(|_, member| member.is_active() || member.usage.debt(virtual_time) > debt);
     }
 }
 

@@ -83,14 +83,14 @@ impl<J: Queued> Urgent<J> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::fair_by::Party;
+    use crate::config::fair_by::Flow;
 
     impl Queued for u64 {
         fn arrived(&self) -> Option<Nanos> {
             Some(Nanos::from_number(*self))
         }
 
-        fn party(&self) -> Option<Party> {
+        fn flow(&self) -> Option<Flow> {
             None
         }
 

@@ -17,10 +17,10 @@ pub(crate) enum Doing {
     Wanting,
     /// It runs the app: has the lock, or wants it back.
     Running,
-    /// It runs the app, which has released the lock. Known only if the language tells ([`Lock::hands_over`]); otherwise
+    /// It runs the app, which has released the lock. Known only if the language tells ([`Lock::tells_waits`]); otherwise
     /// such a thread counts as running, and the monitor guesses.
     ///
-    /// [`Lock::hands_over`]: crate::Lock::hands_over
+    /// [`Lock::tells_waits`]: crate::Lock::tells_waits
     Blocked,
 }
 

@@ -92,7 +92,7 @@ impl Threads {
     /// The app on this thread, which runs it, has released the lock.
     pub(crate) fn suspend(&self, alarm: &impl Alarm) {
         self.census.change(Doing::Running, Doing::Blocked);
-        self.hand_over(alarm);
+        self.wake_next(alarm);
     }
 
     /// The app on this thread wants the lock back.
@@ -102,7 +102,7 @@ impl Threads {
 
     /// Wakes one waiting thread if it has something to do: a job to run, or to poll because no thread polls. None is
     /// woken while another one is in `Wanting`, and so about to look. Takes no lock if there is nothing to do.
-    pub(crate) fn hand_over(&self, alarm: &impl Alarm) {
+    pub(crate) fn wake_next(&self, alarm: &impl Alarm) {
         let now = self.now();
         let can_wake = now.any(Doing::Waiting) && !now.any(Doing::Wanting);
         if can_wake && (alarm.has_jobs() || !now.any(Doing::Polling)) {
@@ -115,7 +115,7 @@ impl Threads {
         if self.now().any(Doing::Polling) {
             alarm.end_poll();
         } else {
-            self.hand_over(alarm);
+            self.wake_next(alarm);
         }
         alarm.notify_monitor();
     }

@@ -8,7 +8,7 @@ pub use client::{answer, Answer, Client};
 pub use host::{FakeHost, Shared};
 
 use fairlead_engine::Scoreboard;
-use fairlead_supervisor::control::{Access, Asked, Child, ControlServer, Kind, Limits, Question, State, Status};
+use fairlead_supervisor::control::{Access, Asked, Child, ControlServer, Kind, Limits, Question, ServerState, Status};
 use fairlead_supervisor::settings::RubySettings;
 use rustix::event::{poll, PollFd, PollFlags, Timespec};
 use rustix::pipe::{pipe_with, PipeFlags};
@@ -45,7 +45,7 @@ pub fn child(index: usize) -> Child {
 pub fn status(workers: usize) -> Status {
     Status {
         pid: 100,
-        state: State::Ready,
+        state: ServerState::Ready,
         generation: 1,
         started_at: started_at(),
         workers,

@@ -4,11 +4,11 @@
 
 use super::turn::{flush, wait_with, write_apart, Turn};
 use super::{compressed, stream, switch, Response};
-use crate::classes::LOAN;
+use crate::classes::HANDLE;
 use crate::gvl::wait_without_gvl;
 use crate::objects::{call, responds};
 use crate::protect::{check_interrupts, protect, take_error};
-use crate::rack::loan::{Access, Loan, LoanGuard};
+use crate::rack::handle::{Access, Handle, HandleGuard};
 use crate::rack::stop::{called_back, Stop};
 use crate::strings::{bytes, ids};
 use fairlead_engine::{Exchange, Gone, Search, Until, LONG_BYTES};
@@ -94,15 +94,15 @@ fn write_each(response: &Response<'_, '_>, body: VALUE) -> Result<(), Stop> {
     if !may_have_page && !response.with(|exchange| exchange.wants_body()) {
         return Ok(());
     }
-    let loan = response.loan(&LOAN);
-    let lent = LoanGuard(loan);
+    let handle = response.handle(&HANDLE);
+    let guard = HandleGuard(handle);
     let ended = protect(response.ruby, || {
         // SAFETY: live objects, the GVL is held, exceptions are stopped. The block keeps the loan alive.
-        unsafe { rb_block_call(body, ids().each, 0, std::ptr::null(), Some(yielded), loan.object()) };
+        unsafe { rb_block_call(body, ids().each, 0, std::ptr::null(), Some(yielded), handle.object()) };
     });
     // Another thread may still be writing a String.
     let last = ended.map_err(Stop::Jump).and_then(|()| Turn::take_last(response));
-    drop(lent);
+    drop(guard);
     let _turn = last?;
     let is_page = response.with(|exchange| exchange.write_error_page());
     if !is_page && response.with(|exchange| exchange.is_coded()) {
@@ -213,10 +213,10 @@ fn search_apart(response: &Response<'_, '_>, mut search: Search) -> Result<Searc
 }
 
 /// The block that a body gets.
-unsafe extern "C" fn yielded(part: VALUE, loan: VALUE, _: c_int, _: *const VALUE, _: VALUE) -> VALUE {
+unsafe extern "C" fn yielded(part: VALUE, handle: VALUE, _: c_int, _: *const VALUE, _: VALUE) -> VALUE {
     let write = |ruby: &Ruby| {
-        let loan = Loan::of(ruby, loan);
-        if loan.is_over() {
+        let handle = Handle::of(ruby, handle);
+        if handle.is_over() {
             return Err(Stop::Finished);
         }
         // SAFETY: `part` is a live object on the stack.
@@ -227,33 +227,33 @@ unsafe extern "C" fn yielded(part: VALUE, loan: VALUE, _: c_int, _: *const VALUE
         if !is_string {
             return Err(NO_STRINGS);
         }
-        let _turn = Turn::take(&loan)?;
-        write_part(&loan, part)
+        let _turn = Turn::take(&handle)?;
+        write_part(&handle, part)
     };
     // SAFETY: Ruby calls this.
     unsafe { called_back(write) }
 }
 
 /// Writes and sends one part of a body that yields.
-fn write_part(loan: &Loan<'_>, part: VALUE) -> Result<(), Stop> {
+fn write_part(handle: &Handle<'_>, part: VALUE) -> Result<(), Stop> {
     // SAFETY: a String on the stack.
-    let is_empty = unsafe { string_bytes(loan.ruby(), part) }.is_empty();
-    if loan.exchange(|exchange| exchange.wants_error_page())? {
+    let is_empty = unsafe { string_bytes(handle.ruby(), part) }.is_empty();
+    if handle.exchange(|exchange| exchange.wants_error_page())? {
         if is_empty {
             return Ok(());
         }
-        loan.exchange(end_head_of_each)?;
+        handle.exchange(end_head_of_each)?;
     }
     // Even an empty String sends what is ready: the head, before an application that begins with it waits for
     // something.
     if !is_empty {
-        if loan.exchange(|exchange| exchange.is_coded())? {
-            compressed::put(loan, part, Until::Flushed)?;
+        if handle.exchange(|exchange| exchange.is_coded())? {
+            compressed::put(handle, part, Until::Flushed)?;
         } else {
-            put(loan, part)?;
+            put(handle, part)?;
         }
     }
-    flush(loan)
+    flush(handle)
 }
 
 /// The bytes of a String; none of anything else.

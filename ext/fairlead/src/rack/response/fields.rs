@@ -3,9 +3,9 @@
 //! left out and logged.
 
 use super::Response;
-use crate::classes::LOAN;
+use crate::classes::HANDLE;
 use crate::protect::protect;
-use crate::rack::loan::{Access, Loan, LoanGuard};
+use crate::rack::handle::{Access, Handle, HandleGuard};
 use crate::rack::stop::{called_back, Stop};
 use crate::strings::{bytes, ids};
 use fairlead_engine::{Exchange, FieldError};
@@ -30,44 +30,44 @@ pub(crate) fn write(response: &Response<'_, '_>) -> Result<(), Stop> {
     // SAFETY: a live object on the stack.
     if unsafe { RB_TYPE_P(headers, RUBY_T_HASH) } {
         // There is no block that the application could keep, so the root will do.
-        write_hash(Loan::of(response.ruby, response.root()), headers);
+        write_hash(Handle::of(response.ruby, response.root()), headers);
         return Ok(());
     }
-    let loan = response.loan(&LOAN);
-    let lent = LoanGuard(loan);
-    let written = protect(response.ruby, || write_each(loan, headers));
-    drop(lent);
+    let handle = response.handle(&HANDLE);
+    let guard = HandleGuard(handle);
+    let written = protect(response.ruby, || write_each(handle, headers));
+    drop(guard);
     written.map_err(Stop::Jump)
 }
 
 /// Writes the fields of an interim response while the loan lasts. Raises what the headers raise.
-pub(crate) fn write_hints(loan: Loan<'_>, headers: VALUE) {
+pub(crate) fn write_hints(handle: Handle<'_>, headers: VALUE) {
     // SAFETY: as above.
     if unsafe { RB_TYPE_P(headers, RUBY_T_HASH) } {
-        write_hash(loan, headers);
+        write_hash(handle, headers);
     } else {
-        write_each(loan, headers);
+        write_each(handle, headers);
     }
 }
 
-fn write_hash(loan: Loan<'_>, headers: VALUE) {
+fn write_hash(handle: Handle<'_>, headers: VALUE) {
     // SAFETY: live objects, the GVL is held, exceptions are stopped by the caller.
-    unsafe { rb_hash_foreach(headers, Some(pair), loan.object()) };
+    unsafe { rb_hash_foreach(headers, Some(pair), handle.object()) };
 }
 
-fn write_each(loan: Loan<'_>, headers: VALUE) {
+fn write_each(handle: Handle<'_>, headers: VALUE) {
     // SAFETY: as above. The block keeps the loan alive.
-    unsafe { rb_block_call(headers, ids().each, 0, std::ptr::null(), Some(yielded), loan.object()) };
+    unsafe { rb_block_call(headers, ids().each, 0, std::ptr::null(), Some(yielded), handle.object()) };
 }
 
-unsafe extern "C" fn pair(name: VALUE, value: VALUE, loan: VALUE) -> c_int {
+unsafe extern "C" fn pair(name: VALUE, value: VALUE, handle: VALUE) -> c_int {
     // SAFETY: Ruby calls this.
-    unsafe { called_back(|ruby| field(ruby, Loan::of(ruby, loan), name, value)) };
+    unsafe { called_back(|ruby| field(ruby, Handle::of(ruby, handle), name, value)) };
     rb_sys::st_retval::ST_CONTINUE as c_int
 }
 
 /// The block that headers get.
-unsafe extern "C" fn yielded(first: VALUE, loan: VALUE, count: c_int, arguments: *const VALUE, _: VALUE) -> VALUE {
+unsafe extern "C" fn yielded(first: VALUE, handle: VALUE, count: c_int, arguments: *const VALUE, _: VALUE) -> VALUE {
     let write = |ruby: &Ruby| {
         // SAFETY: `arguments` holds `count` values.
         let (name, value) = unsafe {
@@ -79,32 +79,37 @@ unsafe extern "C" fn yielded(first: VALUE, loan: VALUE, count: c_int, arguments:
                 return Err(Stop::Type(c"the headers must yield pairs of name and value"));
             }
         };
-        field(ruby, Loan::of(ruby, loan), name, value)
+        field(ruby, Handle::of(ruby, handle), name, value)
     };
     // SAFETY: as above.
     unsafe { called_back(write) }
 }
 
-fn field(ruby: &Ruby, loan: Loan<'_>, name: VALUE, value: VALUE) -> Result<(), Stop> {
-    if loan.is_over() {
+fn field(ruby: &Ruby, handle: Handle<'_>, name: VALUE, value: VALUE) -> Result<(), Stop> {
+    if handle.is_over() {
         return Err(Stop::Finished);
     }
     let name = string(ruby, name);
     // SAFETY: the Strings stay on the stack, and no Ruby runs while their bytes are used.
     unsafe {
         if is_for_the_server(bytes(ruby, name)) || value == Qnil as VALUE {
-            return loan.response(|response| match bytes(ruby, name) {
+            return handle.response(|response| match bytes(ruby, name) {
                 name if name.eq_ignore_ascii_case(b"rack.hijack") => response.hijacker.set(value),
                 name if name.eq_ignore_ascii_case(b"rack.protocol") => response.protocol.set(value),
                 _ => {}
             });
         }
         if !RB_TYPE_P(value, RUBY_T_ARRAY) {
-            return write_lines(ruby, loan, name, string(ruby, value));
+            return write_lines(ruby, handle, name, string(ruby, value));
         }
         let mut index = 0;
         while index < RARRAY_LEN(value) {
-            write_lines(ruby, loan, name, string(ruby, rb_sys::rb_ary_entry(value, index as _)))?;
+            write_lines(
+                ruby,
+                handle,
+                name,
+                string(ruby, rb_sys::rb_ary_entry(value, index as _)),
+            )?;
             index += 1;
         }
     }
@@ -124,8 +129,8 @@ fn string(_: &Ruby, value: VALUE) -> VALUE {
 }
 
 /// Writes the lines of one value, for which no Ruby runs any more.
-fn write_lines(ruby: &Ruby, loan: Loan<'_>, name: VALUE, value: VALUE) -> Result<(), Stop> {
-    loan.exchange(|exchange| {
+fn write_lines(ruby: &Ruby, handle: Handle<'_>, name: VALUE, value: VALUE) -> Result<(), Stop> {
+    handle.exchange(|exchange| {
         // A Fiber may be resumed when the head has been ended.
         if !exchange.takes_fields() {
             return Err(Stop::Finished);

@@ -24,7 +24,7 @@ use std::cell::{Cell, RefCell};
 pub(super) use stream::init;
 
 /// The response to one request, on the stack of the thread that runs it, where the collector sees the values. Other
-/// threads get to it by a [`super::Loan`], so nobody ever borrows it mutably.
+/// threads get to it by a [`super::Handle`], so nobody ever borrows it mutably.
 #[repr(align(64))]
 pub(crate) struct Response<'a, 'e> {
     /// That the thread which uses this has the GVL.

@@ -8,11 +8,11 @@
 use super::body::put;
 use super::turn::{wait_for_client, Turn};
 use super::Response;
-use crate::classes::{CLOSED_ERROR, KEPT_STREAMS, LOAN, STREAM};
+use crate::classes::{CLOSED_ERROR, HANDLE, KEPT_STREAMS, STREAM};
 use crate::gvl::wait_without_gvl;
 use crate::objects::call;
 use crate::protect::{check_interrupts, protect};
-use crate::rack::loan::{Loan, LoanGuard};
+use crate::rack::handle::{Handle, HandleGuard};
 use crate::rack::stop::Stop;
 use crate::strings::ids;
 use fairlead_engine::{Client, Offered};
@@ -29,7 +29,7 @@ use std::sync::Arc;
 #[magnus(class = "Fairlead::Native::Stream", free_immediately, mark, size)]
 struct Stream {
     /// Leads to the response during the call; nil when the stream was closed.
-    loan: Cell<VALUE>,
+    handle: Cell<VALUE>,
     /// What takes the rest of the body once the call has ended.
     client: RefCell<Option<Arc<Client>>>,
     /// The process that the client belongs to.
@@ -47,7 +47,7 @@ impl DataTypeFunctions for Stream {
     fn mark(&self, _: &gc::Marker) {
         // SAFETY: called by the collector, with nil or an object that was alive at the last collection.
         unsafe {
-            rb_sys::rb_gc_mark(self.loan.get());
+            rb_sys::rb_gc_mark(self.handle.get());
             rb_sys::rb_gc_mark(self.writer.get());
         }
     }
@@ -56,7 +56,7 @@ impl DataTypeFunctions for Stream {
 impl Default for Stream {
     fn default() -> Stream {
         Stream {
-            loan: Cell::new(Qnil as VALUE),
+            handle: Cell::new(Qnil as VALUE),
             client: RefCell::default(),
             process: Cell::default(),
             writer: Cell::new(Qnil as VALUE),
@@ -92,17 +92,17 @@ pub(super) fn run(response: &Response<'_, '_>, body: VALUE) -> Result<(), Stop> 
     call(response.ruby, kept, ids().prepare, &[]);
     let class = response.ruby.get_inner(&STREAM).as_raw();
     let stream = call(response.ruby, class, ids().new, &[]);
-    let loan = response.loan(&LOAN);
+    let handle = response.handle(&HANDLE);
     let Some(data) = of(response.ruby, stream) else {
         return Ok(());
     };
-    data.loan.set(loan.object());
-    let lent = LoanGuard(loan);
+    data.handle.set(handle.object());
+    let guard = HandleGuard(handle);
     let ended = protect(response.ruby, || {
         call(response.ruby, body, ids().call, &[stream]);
     });
     let ended = ended.map_err(Stop::Jump).and_then(|()| go_on(response, data));
-    drop(lent);
+    drop(guard);
     let ended = ended.and_then(|()| keep(response, stream, data));
     match ended {
         Err(Stop::Gone) => Ok(()),
@@ -173,8 +173,8 @@ impl Stream {
 
     fn write_string(&self, ruby: &Ruby, string: RString) -> Result<(), Error> {
         self.writer.set(ruby.thread_current().as_raw());
-        if let Some(loan) = self.loan(ruby) {
-            match write_to_response(loan, string.as_raw()) {
+        if let Some(handle) = self.handle(ruby) {
+            match write_to_response(handle, string.as_raw()) {
                 // The response has ended, perhaps while this waited for its turn.
                 Err(Stop::Finished) => {}
                 written => return written.map_err(|stop| stop.into_error(ruby)),
@@ -187,18 +187,18 @@ impl Stream {
         }
     }
 
-    fn loan<'r>(&self, ruby: &'r Ruby) -> Option<Loan<'r>> {
-        let loan = self.loan.get();
-        (loan != Qnil as VALUE).then(|| Loan::of(ruby, loan))
+    fn handle<'r>(&self, ruby: &'r Ruby) -> Option<Handle<'r>> {
+        let handle = self.handle.get();
+        (handle != Qnil as VALUE).then(|| Handle::of(ruby, handle))
     }
 
     /// Whether it leads to no response any more.
     fn is_over(&self, ruby: &Ruby) -> bool {
-        self.loan(ruby).is_none_or(Loan::is_over)
+        self.handle(ruby).is_none_or(Handle::is_over)
     }
 
     fn close(&self) {
-        self.loan.set(Qnil as VALUE);
+        self.handle.set(Qnil as VALUE);
         if let Some(client) = &*self.client.borrow() {
             client.close(None, "");
         }
@@ -211,10 +211,10 @@ impl Stream {
     }
 }
 
-fn write_to_response(loan: Loan<'_>, string: VALUE) -> Result<(), Stop> {
-    let _turn = Turn::take(&loan)?;
-    put(&loan, string)?;
-    super::turn::flush(&loan)
+fn write_to_response(handle: Handle<'_>, string: VALUE) -> Result<(), Stop> {
+    let _turn = Turn::take(&handle)?;
+    put(&handle, string)?;
+    super::turn::flush(&handle)
 }
 
 /// Gives the client a piece of the body, and waits without the GVL while it has not taken enough of the ones before.

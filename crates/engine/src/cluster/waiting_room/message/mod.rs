@@ -47,7 +47,7 @@ const KIND: usize = 32;
 
 /// What was received, before it becomes a connection again.
 #[derive(Debug)]
-pub(crate) struct Transfer {
+pub(crate) struct IncomingMigration {
     pub(crate) socket: OwnedFd,
     /// See [`Origin::fingerprint`](crate::Origin::fingerprint).
     pub(crate) origin: u32,
@@ -69,14 +69,14 @@ pub(crate) struct Transfer {
     /// What TLS has agreed on where the connection is.
     pub(crate) session: Option<Arc<Session>>,
     /// Where the worker that has the connection is told what comes after the response, if the socket was lent.
-    pub(crate) afterwards: Option<OwnedFd>,
+    pub(crate) back_channel: Option<OwnedFd>,
     /// Whether the response is to end the connection, because the worker that has it ends.
     pub(crate) is_last: bool,
 }
 
 /// What is about to be sent.
 #[derive(Debug)]
-pub(crate) struct Departure<'a> {
+pub(crate) struct OutgoingMigration<'a> {
     pub(crate) socket: BorrowedFd<'a>,
     pub(crate) origin: u32,
     pub(crate) peer: Option<SocketAddr>,
@@ -93,7 +93,7 @@ pub(crate) struct Departure<'a> {
     pub(crate) body: &'a Body,
     pub(crate) is_http2: bool,
     pub(crate) session: Option<&'a Session>,
-    pub(crate) afterwards: Option<&'a OwnedFd>,
+    pub(crate) back_channel: Option<&'a OwnedFd>,
     /// Whether the response is to end the connection.
     pub(crate) is_last: bool,
 }
@@ -108,11 +108,11 @@ pub(super) struct Message<'a> {
     /// The file with input, body and session, if they do not travel in the datagram.
     long: Option<OwnedFd>,
     file: Option<BorrowedFd<'a>>,
-    afterwards: Option<BorrowedFd<'a>>,
+    back_channel: Option<BorrowedFd<'a>>,
 }
 
 impl<'a> Message<'a> {
-    pub(super) fn new(request: &Departure<'a>) -> Message<'a> {
+    pub(super) fn new(request: &OutgoingMigration<'a>) -> Message<'a> {
         let (body_kind, body, file): (u64, &[u8], Option<&File>) = match request.body {
             Body::Empty => (0, &[], None),
             Body::Memory(bytes) => (kind::MEMORY, bytes, None),
@@ -120,7 +120,11 @@ impl<'a> Message<'a> {
         };
         let [peer, address_high, address_low] = peer_numbers(request.peer);
         let proxy = versions_kind(request.awaited);
-        let lent = if request.afterwards.is_some() { kind::LENT } else { 0 };
+        let relayed = if request.back_channel.is_some() {
+            kind::RELAYED
+        } else {
+            0
+        };
         let http2 = if request.is_http2 { kind::HTTP2 } else { 0 };
         let last = if request.is_last { kind::LAST } else { 0 };
         let session = request.session.map_or_else(Vec::new, Session::to_bytes);
@@ -129,7 +133,7 @@ impl<'a> Message<'a> {
             request.served,
             request.input.map(<[u8]>::len).iter().sum::<usize>() as u64,
             request.body.len(),
-            u64::from(request.origin) << 8 | body_kind | proxy | lent | http2 | last | request.stage.kind(),
+            u64::from(request.origin) << 8 | body_kind | proxy | relayed | http2 | last | request.stage.kind(),
             peer,
             address_high,
             address_low,
@@ -150,7 +154,7 @@ impl<'a> Message<'a> {
             socket: request.socket,
             long: None,
             file: file.map(AsFd::as_fd),
-            afterwards: request.afterwards.map(AsFd::as_fd),
+            back_channel: request.back_channel.map(AsFd::as_fd),
         }
     }
 
@@ -182,7 +186,7 @@ impl<'a> Message<'a> {
     /// connection is told of the end.
     pub(super) fn descriptors(&self) -> Vec<BorrowedFd<'_>> {
         let long = self.long.as_ref().map(AsFd::as_fd);
-        let all = [Some(self.socket), long, self.file, self.afterwards];
+        let all = [Some(self.socket), long, self.file, self.back_channel];
         all.into_iter().flatten().collect()
     }
 }

@@ -15,7 +15,7 @@ pub(super) mod kind {
     /// Not all of a head, or not known to be all of it.
     pub(in crate::cluster::waiting_room::message) const HEAD: u64 = 32;
     /// The connection stays where it is: see `transport/relayed.rs`.
-    pub(in crate::cluster::waiting_room::message) const LENT: u64 = 128;
+    pub(in crate::cluster::waiting_room::message) const RELAYED: u64 = 128;
     /// The input begins with the header of a proxy, or that is still to come: version 1, version 2, or either.
     pub(in crate::cluster::waiting_room::message) const PROXY_V1: u64 = 8;
     pub(in crate::cluster::waiting_room::message) const PROXY_V2: u64 = 64;

@@ -1,7 +1,7 @@
 //! Reads a message.
 
 use super::numbers::{self, kind, versions};
-use super::{Stage, Transfer, BEGINNING, HEADER, NUMBERS};
+use super::{IncomingMigration, Stage, BEGINNING, HEADER, NUMBERS};
 use crate::clock::Nanos;
 use crate::http::body::Body;
 use crate::tls::Session;
@@ -15,7 +15,7 @@ use std::time::Duration;
 pub(in crate::cluster::waiting_room) fn open(
     datagram: &[u8],
     descriptors: Vec<OwnedFd>,
-) -> Result<Transfer, Option<OwnedFd>> {
+) -> Result<IncomingMigration, Option<OwnedFd>> {
     let mut descriptors = descriptors.into_iter();
     let Some(socket) = descriptors.next() else {
         return Err(None);
@@ -38,13 +38,13 @@ struct Contents {
     input: Vec<u8>,
     body: Body,
     session: Option<Arc<Session>>,
-    afterwards: Option<OwnedFd>,
+    back_channel: Option<OwnedFd>,
 }
 
 impl Contents {
-    fn of(self, socket: OwnedFd) -> Transfer {
+    fn of(self, socket: OwnedFd) -> IncomingMigration {
         let [moment, served, _, _, origin_and_kind, peer, high, low, wait, entered, waits_since, _] = self.numbers;
-        Transfer {
+        IncomingMigration {
             socket,
             origin: (origin_and_kind >> 8) as u32,
             peer: numbers::peer([peer, high, low]),
@@ -58,7 +58,7 @@ impl Contents {
             body: self.body,
             is_http2: origin_and_kind & kind::HTTP2 != 0,
             session: self.session,
-            afterwards: self.afterwards,
+            back_channel: self.back_channel,
             is_last: origin_and_kind & kind::LAST != 0,
         }
     }
@@ -84,7 +84,7 @@ fn read(datagram: &[u8], mut files: impl Iterator<Item = OwnedFd>) -> Option<Con
         kind::MEMORY => Body::Memory(body.to_vec()),
         _ => Body::File(File::from(files.next()?), body_length),
     };
-    let afterwards = match origin_and_kind & kind::LENT {
+    let back_channel = match origin_and_kind & kind::RELAYED {
         0 => None,
         _ => Some(files.next()?),
     };
@@ -97,7 +97,7 @@ fn read(datagram: &[u8], mut files: impl Iterator<Item = OwnedFd>) -> Option<Con
         input: input.to_vec(),
         body,
         session,
-        afterwards,
+        back_channel,
     })
 }
 

@@ -10,8 +10,8 @@ fn descriptor() -> OwnedFd {
     eventfd(0, EventfdFlags::CLOEXEC).expect("a descriptor")
 }
 
-fn departure<'a>(socket: &'a OwnedFd, input: [&'a [u8]; 3], body: &'a Body) -> Departure<'a> {
-    Departure {
+fn outgoing<'a>(socket: &'a OwnedFd, input: [&'a [u8]; 3], body: &'a Body) -> OutgoingMigration<'a> {
+    OutgoingMigration {
         socket: socket.as_fd(),
         origin: u32::MAX,
         peer: Some(PEER.parse().expect("an address")),
@@ -25,7 +25,7 @@ fn departure<'a>(socket: &'a OwnedFd, input: [&'a [u8]; 3], body: &'a Body) -> D
         body,
         is_http2: true,
         session: None,
-        afterwards: None,
+        back_channel: None,
         is_last: true,
     }
 }
@@ -50,28 +50,28 @@ fn a_message_is_read_as_it_was_written() {
     let bodies: [fn() -> Body; 3] = [|| Body::Empty, || Body::Memory(b"body".to_vec()), || file("body")];
     for (body, is_long) in bodies.into_iter().flat_map(|body| [(body, false), (body, true)]) {
         let (socket, stored) = (descriptor(), body());
-        let departure = departure(&socket, [b"PROXY", b"GET /", b" and more"], &stored);
-        let mut message = Message::new(&departure);
+        let outgoing = outgoing(&socket, [b"PROXY", b"GET /", b" and more"], &stored);
+        let mut message = Message::new(&outgoing);
         if is_long {
             message.lengthen().expect("a file in memory");
         }
         let (datagram, descriptors) = sent(&message);
-        let transfer = open(&datagram, descriptors).expect("whole");
-        assert_eq!((transfer.origin, transfer.peer), (u32::MAX, departure.peer));
-        assert!(transfer.is_last);
-        assert_eq!((transfer.stage, transfer.served), (departure.stage, 2));
-        assert_eq!(transfer.entered, departure.entered);
-        assert_eq!(transfer.waits_since, departure.waits_since);
+        let incoming = open(&datagram, descriptors).expect("whole");
+        assert_eq!((incoming.origin, incoming.peer), (u32::MAX, outgoing.peer));
+        assert!(incoming.is_last);
+        assert_eq!((incoming.stage, incoming.served), (outgoing.stage, 2));
+        assert_eq!(incoming.entered, outgoing.entered);
+        assert_eq!(incoming.waits_since, outgoing.waits_since);
         let beginning = datagram.first_chunk().expect("it is longer");
-        assert_eq!(waits_since(beginning), departure.waits_since);
-        assert!(transfer.is_http2);
+        assert_eq!(waits_since(beginning), outgoing.waits_since);
+        assert!(incoming.is_http2);
         assert_eq!(
-            (transfer.awaited, transfer.body_wait),
-            (departure.awaited, departure.body_wait)
+            (incoming.awaited, incoming.body_wait),
+            (outgoing.awaited, outgoing.body_wait)
         );
-        assert_eq!(transfer.input, departure.input.concat());
+        assert_eq!(incoming.input, outgoing.input.concat());
         let mut text = String::new();
-        match (transfer.body, body()) {
+        match (incoming.body, body()) {
             (Body::Empty, Body::Empty) => continue,
             (Body::Memory(bytes), Body::Memory(_)) => text = String::from_utf8(bytes).expect("text"),
             (Body::File(mut file, 4), Body::File(..)) => _ = file.read_to_string(&mut text).expect("text"),
@@ -88,25 +88,25 @@ fn a_request_whose_connection_stays_takes_its_session_and_a_place_for_the_last_w
         client_chain: vec![vec![7; 2_000]],
         ..Session::default()
     };
-    let (socket, afterwards) = (descriptor(), descriptor());
+    let (socket, back_channel) = (descriptor(), descriptor());
     for (body, is_long) in [(Body::Memory(b"body".to_vec()), false), (file("body"), true)] {
-        let departure = Departure {
+        let outgoing = OutgoingMigration {
             session: Some(&session),
-            afterwards: Some(&afterwards),
-            ..departure(&socket, [b"", b"GET /", b""], &body)
+            back_channel: Some(&back_channel),
+            ..outgoing(&socket, [b"", b"GET /", b""], &body)
         };
-        let mut message = Message::new(&departure);
+        let mut message = Message::new(&outgoing);
         if is_long {
             message.lengthen().expect("a file in memory");
         }
         let (datagram, descriptors) = sent(&message);
-        let transfer = open(&datagram, descriptors).expect("whole");
-        assert_eq!(transfer.session.as_deref(), Some(&session));
-        assert_eq!((transfer.input, transfer.body.len()), (b"GET /".to_vec(), 4));
-        let last_word = transfer.afterwards.expect("its descriptor");
+        let incoming = open(&datagram, descriptors).expect("whole");
+        assert_eq!(incoming.session.as_deref(), Some(&session));
+        assert_eq!((incoming.input, incoming.body.len()), (b"GET /".to_vec(), 4));
+        let last_word = incoming.back_channel.expect("its descriptor");
         rustix::io::write(&last_word, &1u64.to_ne_bytes()).expect("an eventfd");
         let mut heard = [0; 8];
-        rustix::io::read(&afterwards, &mut heard).expect("the same eventfd");
+        rustix::io::read(&back_channel, &mut heard).expect("the same eventfd");
         let without = message.descriptors().len() - 1;
         let (datagram, descriptors) = sent(&message);
         let fewer = descriptors.into_iter().take(without).collect();
@@ -126,15 +126,15 @@ fn a_connection_without_a_request_keeps_its_stage_and_its_age() {
         (Stage::Head { since }, Some(ProxyVersions::Any)),
     ] {
         let socket = descriptor();
-        let departure = Departure {
+        let outgoing = OutgoingMigration {
             stage,
             awaited,
-            ..departure(&socket, [b"", b"", b"GET /"], &Body::Empty)
+            ..outgoing(&socket, [b"", b"", b"GET /"], &Body::Empty)
         };
-        let (datagram, descriptors) = sent(&Message::new(&departure));
-        let transfer = open(&datagram, descriptors).expect("whole");
-        assert_eq!((transfer.stage, transfer.awaited, transfer.served), (stage, awaited, 2));
-        assert_eq!((&transfer.input[..], transfer.body.len()), (&b"GET /"[..], 0));
+        let (datagram, descriptors) = sent(&Message::new(&outgoing));
+        let incoming = open(&datagram, descriptors).expect("whole");
+        assert_eq!((incoming.stage, incoming.awaited, incoming.served), (stage, awaited, 2));
+        assert_eq!((&incoming.input[..], incoming.body.len()), (&b"GET /"[..], 0));
     }
 }
 
@@ -145,7 +145,7 @@ fn a_message_longer_than_a_datagram_is_not_short() {
         let input = vec![7; length / 4];
         let rest = vec![7; length / 2 - length / 4];
         assert_eq!(
-            Message::new(&departure(&socket, [&[], &input, &rest], &body)).is_short(),
+            Message::new(&outgoing(&socket, [&[], &input, &rest], &body)).is_short(),
             is_short
         );
     }
@@ -153,12 +153,12 @@ fn a_message_longer_than_a_datagram_is_not_short() {
 
 #[test]
 fn an_incomplete_message_gives_back_its_socket() {
-    let (socket, afterwards, body) = (descriptor(), descriptor(), file("body"));
-    let departure = Departure {
-        afterwards: Some(&afterwards),
-        ..departure(&socket, [b"", b"GET /", b""], &body)
+    let (socket, back_channel, body) = (descriptor(), descriptor(), file("body"));
+    let outgoing = OutgoingMigration {
+        back_channel: Some(&back_channel),
+        ..outgoing(&socket, [b"", b"GET /", b""], &body)
     };
-    let mut message = Message::new(&departure);
+    let mut message = Message::new(&outgoing);
     message.lengthen().expect("a file in memory");
     for count in 0..message.descriptors().len() {
         let (datagram, mut descriptors) = sent(&message);
@@ -166,8 +166,8 @@ fn an_incomplete_message_gives_back_its_socket() {
         let rest = open(&datagram, descriptors).expect_err("not whole");
         assert_eq!(rest.is_some(), count > 0);
     }
-    let short = Message::new(&departure);
-    for length in 0..HEADER + departure.input.concat().len() {
+    let short = Message::new(&outgoing);
+    for length in 0..HEADER + outgoing.input.concat().len() {
         let (datagram, descriptors) = sent(&short);
         assert!(open(&datagram[..length], descriptors).is_err(), "{length} bytes");
     }

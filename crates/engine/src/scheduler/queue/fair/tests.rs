@@ -6,21 +6,21 @@ use std::collections::BTreeMap;
 
 const MILLISECOND: u64 = 1_000_000;
 
-/// A job of a party; the number tells those of a party apart.
+/// A job of a flow; the number tells those of a flow apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct TestJob {
-    party: Option<u64>,
+    flow: Option<u64>,
     number: u64,
     cost: u64,
 }
 
 impl Queued for TestJob {
     fn arrived(&self) -> Option<Nanos> {
-        self.party.map(|_| at(self.number))
+        self.flow.map(|_| at(self.number))
     }
 
-    fn party(&self) -> Option<Party> {
-        self.party.map(Party)
+    fn flow(&self) -> Option<Flow> {
+        self.flow.map(Flow)
     }
 
     fn is_urgent(&self) -> bool {
@@ -32,9 +32,9 @@ fn at(nanoseconds: u64) -> Nanos {
     Nanos::START + Duration::from_nanos(nanoseconds)
 }
 
-fn job(party: u64, cost: u64) -> TestJob {
+fn job(flow: u64, cost: u64) -> TestJob {
     TestJob {
-        party: Some(party),
+        flow: Some(flow),
         number: 0,
         cost,
     }
@@ -54,7 +54,7 @@ impl Random {
 
 /// Threads that run what the line gives them.
 struct World {
-    line: FairLine<TestJob>,
+    queue: FairQueue<TestJob>,
     now: u64,
     threads: usize,
     /// By when each job ends; the second number tells those that end together apart.
@@ -62,7 +62,7 @@ struct World {
     /// Jobs on their way, by when they arrive.
     coming: BTreeMap<(u64, u64), TestJob>,
     begun: u64,
-    /// The time that each party has got.
+    /// The time that each flow has got.
     used: BTreeMap<u64, u64>,
 }
 
@@ -73,7 +73,7 @@ impl World {
 
     fn with(threads: usize, ledger: Option<&'static Ledger>) -> World {
         World {
-            line: FairLine::new(threads, ledger),
+            queue: FairQueue::new(threads, ledger),
             now: 0,
             threads,
             running: BTreeMap::new(),
@@ -84,12 +84,12 @@ impl World {
     }
 
     fn push(&mut self, job: TestJob) {
-        self.line.push(job, at(self.now));
+        self.queue.push(job, at(self.now));
     }
 
     fn fill(&mut self) {
         while self.running.len() < self.threads {
-            let Some((job, charge)) = self.line.pop(at(self.now)) else {
+            let Some((job, charge)) = self.queue.pop(at(self.now)) else {
                 break;
             };
             self.begun += 1;
@@ -99,7 +99,7 @@ impl World {
 
     /// When something happens next; what is held back is looked at each millisecond.
     fn next_event(&self) -> Option<u64> {
-        let is_held = self.line.len() > 0 && self.running.len() < self.threads;
+        let is_held = self.queue.len() > 0 && self.running.len() < self.threads;
         let look = is_held.then_some(self.now + MILLISECOND);
         let times = [self.running.keys().next(), self.coming.keys().next()];
         times.into_iter().flatten().map(|(time, _)| *time).chain(look).min()
@@ -118,16 +118,16 @@ impl World {
                 continue;
             };
             let (job, charge) = entry.remove();
-            self.line.end(charge, at(self.now));
-            if let Some(party) = job.party {
-                *self.used.entry(party).or_default() += job.cost;
+            self.queue.end(charge, at(self.now));
+            if let Some(flow) = job.flow {
+                *self.used.entry(flow).or_default() += job.cost;
             }
             return Some(job);
         }
     }
 
-    fn used(&self, party: u64) -> u64 {
-        self.used.get(&party).copied().unwrap_or(0)
+    fn used(&self, flow: u64) -> u64 {
+        self.used.get(&flow).copied().unwrap_or(0)
     }
 
     /// Runs for so many milliseconds; `again` says what follows a job.
@@ -141,24 +141,24 @@ impl World {
 }
 
 #[test]
-fn parties_that_always_have_something_to_run_get_the_same_time_whatever_their_jobs_cost() {
+fn flows_that_always_have_something_to_run_get_the_same_time_whatever_their_jobs_cost() {
     let mut random = Random(7);
     for round in 0..50 {
         let threads = 1 + random.below(8) as usize;
-        let parties = 2 + random.below(12);
-        let longest: Vec<u64> = (0..parties).map(|_| 1 + random.below(60 * MILLISECOND)).collect();
+        let flows = 2 + random.below(12);
+        let longest: Vec<u64> = (0..flows).map(|_| 1 + random.below(60 * MILLISECOND)).collect();
         let most = longest.iter().max().copied().expect("parties");
         let mut world = World::new(threads);
         // More of each than the threads could run.
-        for party in 0..parties {
-            (0..threads + 1 + random.below(20) as usize).for_each(|_| world.push(job(party, 1)));
+        for flow in 0..flows {
+            (0..threads + 1 + random.below(20) as usize).for_each(|_| world.push(job(flow, 1)));
         }
-        let cost = |random: &mut Random, party: u64| 1 + random.below(longest[party as usize]);
+        let cost = |random: &mut Random, flow: u64| 1 + random.below(longest[flow as usize]);
         world.run(2_000, |ended| {
-            let party = ended.party?;
-            Some(job(party, cost(&mut random, party)))
+            let flow = ended.flow?;
+            Some(job(flow, cost(&mut random, flow)))
         });
-        let used: Vec<u64> = (0..parties).map(|party| world.used(party)).collect();
+        let used: Vec<u64> = (0..flows).map(|flow| world.used(flow)).collect();
         let (least, highest) = (used.iter().min().expect("some"), used.iter().max().expect("some"));
         let bound = QUANTUM + (threads as u64 + 1) * most;
         assert!(
@@ -169,15 +169,15 @@ fn parties_that_always_have_something_to_run_get_the_same_time_whatever_their_jo
 }
 
 #[test]
-fn a_crowd_of_one_party_takes_no_time_from_those_who_come_alone() {
+fn a_crowd_of_one_flow_takes_no_time_from_those_who_come_alone() {
     for (threads, long) in [(1, 5), (5, 5), (5, 50), (8, 50)] {
         let mut world = World::new(threads);
         (0..200).for_each(|_| world.push(job(0, long * MILLISECOND)));
-        (1..=10).for_each(|party| world.push(job(party, 5 * MILLISECOND)));
+        (1..=10).for_each(|flow| world.push(job(flow, 5 * MILLISECOND)));
         world.run(20_000, Some);
         let share = world.now * threads as u64 / 11;
-        for party in 1..=10 {
-            let used = world.used(party);
+        for flow in 1..=10 {
+            let used = world.used(flow);
             assert!(
                 used * 100 >= share * 90,
                 "{threads} threads, {long} ms: {used} of {share}"
@@ -194,11 +194,11 @@ fn who_asks_again_a_moment_later_finds_a_thread() {
     for (threads, long) in [(5, 5), (5, 50), (5, 500), (10, 50)] {
         let mut world = World::new(threads);
         (0..200).for_each(|_| world.push(job(0, long * MILLISECOND)));
-        (1..=threads as u64).for_each(|party| world.push(job(party, 5 * MILLISECOND)));
+        (1..=threads as u64).for_each(|flow| world.push(job(flow, 5 * MILLISECOND)));
         let until = 10_000 * MILLISECOND;
         while world.now < until {
             let ended = world.step().expect("jobs");
-            if ended.party == Some(0) {
+            if ended.flow == Some(0) {
                 world.push(ended);
             } else {
                 let pause = random.below(2 * MILLISECOND);
@@ -208,8 +208,8 @@ fn who_asks_again_a_moment_later_finds_a_thread() {
         }
         let total: u64 = world.used.values().sum();
         let share = total / (threads as u64 + 1);
-        for party in 1..=threads as u64 {
-            let used = world.used(party);
+        for flow in 1..=threads as u64 {
+            let used = world.used(flow);
             assert!(
                 used * 100 >= share * 80,
                 "{threads} threads, {long} ms: {used} of {share}"
@@ -228,7 +228,7 @@ fn without_others_nothing_is_held_back() {
     let mut world = World::new(5);
     (0..20).for_each(|_| world.push(job(0, 50 * MILLISECOND)));
     world.push(job(1, MILLISECOND));
-    world.run(3_000, |ended| ended.party.filter(|party| *party == 0).map(|_| ended));
+    world.run(3_000, |ended| ended.flow.filter(|flow| *flow == 0).map(|_| ended));
     world.used.clear();
     world.run(1_000, Some);
     assert_eq!(world.used(0), 5_000 * MILLISECOND);
@@ -242,10 +242,10 @@ fn many_long_jobs_that_begin_at_once_count_at_once() {
     for _ in 0..8 {
         world.step();
     }
-    (1..=4).for_each(|party| (0..40).for_each(|_| world.push(job(party, 10 * MILLISECOND))));
+    (1..=4).for_each(|flow| (0..40).for_each(|_| world.push(job(flow, 10 * MILLISECOND))));
     world.used.clear();
     world.run(1_000, Some);
-    let running = |world: &World| world.running.values().filter(|(job, _)| job.party == Some(0)).count();
+    let running = |world: &World| world.running.values().filter(|(job, _)| job.flow == Some(0)).count();
     assert!(running(&world) <= 2);
     let share = 4 * 1_000 * MILLISECOND / 5;
     assert!(world.used(0) <= share + 400 * MILLISECOND, "{}", world.used(0));
@@ -262,7 +262,7 @@ fn whoever_owes_the_most_still_gets_a_turn_however_many_strangers_come() {
         Some(job(stranger, 5 * MILLISECOND))
     };
     (0..20).for_each(|_| world.push(next().expect("a stranger")));
-    world.run(61_000, |ended| if ended.party == Some(0) { None } else { next() });
+    world.run(61_000, |ended| if ended.flow == Some(0) { None } else { next() });
     assert_eq!(world.used(0), 60_000 * MILLISECOND);
     world.push(job(0, MILLISECOND));
     let before = world.now;
@@ -277,14 +277,11 @@ fn whoever_owes_the_most_still_gets_a_turn_however_many_strangers_come() {
 #[test]
 fn who_was_away_has_saved_nothing_up() {
     let mut world = World::new(1);
-    (0..2).for_each(|party| (0..5).for_each(|_| world.push(job(party, MILLISECOND))));
+    (0..2).for_each(|flow| (0..5).for_each(|_| world.push(job(flow, MILLISECOND))));
     world.run(10_000, |ended| {
-        ended
-            .party
-            .filter(|party| *party == 0)
-            .map(|party| job(party, MILLISECOND))
+        ended.flow.filter(|flow| *flow == 0).map(|flow| job(flow, MILLISECOND))
     });
-    // Party 1 has had nothing to run for almost ten seconds.
+    // Flow 1 has had nothing to run for almost ten seconds.
     (0..50).for_each(|_| world.push(job(1, MILLISECOND)));
     (0..50).for_each(|_| world.push(job(0, MILLISECOND)));
     world.used.clear();
@@ -297,22 +294,22 @@ fn who_was_away_has_saved_nothing_up() {
 }
 
 #[test]
-fn jobs_of_a_party_keep_their_order_and_parties_alternate() {
+fn jobs_of_a_flow_keep_their_order_and_flows_alternate() {
     let mut world = World::new(1);
     for number in 0..4 {
-        for party in 0..3 {
+        for flow in 0..3 {
             let job = TestJob {
                 number,
-                ..job(party, 10)
+                ..job(flow, 10)
             };
             world.push(job);
         }
     }
     let order: Vec<(u64, u64)> = std::iter::from_fn(|| world.step())
-        .map(|job| (job.number, job.party.expect("a party")))
+        .map(|job| (job.number, job.flow.expect("a flow")))
         .collect();
     let expected: Vec<(u64, u64)> = (0..4)
-        .flat_map(|number| (0..3).map(move |party| (number, party)))
+        .flat_map(|number| (0..3).map(move |flow| (number, flow)))
         .collect();
     assert_eq!(order, expected);
 }
@@ -320,27 +317,27 @@ fn jobs_of_a_party_keep_their_order_and_parties_alternate() {
 #[test]
 fn jobs_of_nobody_wait_for_one_turn_of_each_at_most() {
     let mut world = World::new(1);
-    for party in 0..5 {
-        (0..20).for_each(|_| world.push(job(party, 3 * MILLISECOND)));
+    for flow in 0..5 {
+        (0..20).for_each(|_| world.push(job(flow, 3 * MILLISECOND)));
     }
     (0..30).for_each(|_| _ = world.step());
     let own = TestJob {
-        party: None,
+        flow: None,
         number: 0,
         cost: MILLISECOND,
     };
     (0..3).for_each(|_| world.push(own));
-    let turns: Vec<Option<u64>> = (0..30).map(|_| world.step().and_then(|job| job.party)).collect();
+    let turns: Vec<Option<u64>> = (0..30).map(|_| world.step().and_then(|job| job.flow)).collect();
     let places: Vec<usize> = (0..30).filter(|index| turns[*index].is_none()).collect();
     assert_eq!(places.len(), 3);
     assert!(places.iter().all(|place| *place <= 8), "{turns:?}");
 }
 
 #[test]
-fn an_endless_stream_of_jobs_of_nobody_starves_no_party() {
+fn an_endless_stream_of_jobs_of_nobody_starves_no_flow() {
     let mut world = World::new(1);
     let own = TestJob {
-        party: None,
+        flow: None,
         number: 0,
         cost: MILLISECOND,
     };
@@ -358,55 +355,55 @@ fn what_is_remembered_has_a_limit() {
     let mut most = 0;
     for stranger in 1..60_000 {
         world.push(job(stranger, 1 + stranger % 40 * MILLISECOND));
-        while world.line.len() > 20 {
+        while world.queue.len() > 20 {
             let ended = world.step().expect("jobs");
-            if ended.party == Some(0) {
+            if ended.flow == Some(0) {
                 world.push(ended);
             }
         }
-        most = most.max(world.line.parties.len());
+        most = most.max(world.queue.flows.len());
     }
     assert!(most <= MOST_IDLE + 3 * 22 + 2, "{most}");
     while world.step().is_some() {}
     assert_eq!(
-        (world.line.parties.len(), world.line.turns.len(), world.line.len()),
+        (world.queue.flows.len(), world.queue.turns.len(), world.queue.len()),
         (0, 0, 0)
     );
-    assert!(world.line.pace.is_idle());
+    assert!(world.queue.virtual_time.is_idle());
 }
 
 #[test]
 fn the_one_whose_turn_is_next_leaves_and_may_come_back() {
-    let mut line = FairLine::new(1, None);
-    (0..3).for_each(|number| line.push(TestJob { number, ..job(1, 1) }, at(10 + number)));
-    line.push(job(2, 1), at(20));
-    line.push(
+    let mut queue = FairQueue::new(1, None);
+    (0..3).for_each(|number| queue.push(TestJob { number, ..job(1, 1) }, at(10 + number)));
+    queue.push(job(2, 1), at(20));
+    queue.push(
         TestJob {
-            party: None,
+            flow: None,
             number: 0,
             cost: 1,
         },
         at(5),
     );
-    assert_eq!(line.pop_waiting_since(at(9), 0), None, "nobody has waited that long");
-    let first = line.pop_waiting_since(at(30), 0).expect("one");
-    assert_eq!((first.party, first.number), (Some(1), 0));
-    assert_eq!(line.pop_waiting_since(at(30), 1).map(|job| job.party), Some(Some(2)));
-    line.put_back(first, at(40));
-    assert_eq!((line.len(), line.waiting_parties()), (4, 1));
+    assert_eq!(queue.pop_waiting_since(at(9), 0), None, "nobody has waited that long");
+    let first = queue.pop_waiting_since(at(30), 0).expect("one");
+    assert_eq!((first.flow, first.number), (Some(1), 0));
+    assert_eq!(queue.pop_waiting_since(at(30), 1).map(|job| job.flow), Some(Some(2)));
+    queue.put_back(first, at(40));
+    assert_eq!((queue.len(), queue.waiting_flows()), (4, 1));
     let run = || {
-        let (job, charge) = line.pop(at(50))?;
-        line.end(charge, at(50));
-        Some(job.party.map(|_| job.number))
+        let (job, charge) = queue.pop(at(50))?;
+        queue.end(charge, at(50));
+        Some(job.flow.map(|_| job.number))
     };
     let numbers: Vec<Option<u64>> = std::iter::from_fn(run).collect();
     assert_eq!(numbers.iter().flatten().copied().collect::<Vec<u64>>(), [0, 1, 2]);
     assert_eq!(numbers.len(), 4);
-    assert!(line.pace.is_idle());
+    assert!(queue.virtual_time.is_idle());
 }
 
 #[test]
-fn a_party_has_one_share_of_all_workers_together() {
+fn a_flow_has_one_share_of_all_workers_together() {
     let ledger: &'static Ledger = Box::leak(Box::default());
     let mut workers = [World::with(5, Some(ledger)), World::with(5, Some(ledger))];
     for (number, world) in workers.iter_mut().enumerate() {

@@ -1,0 +1,41 @@
+//! The next request, or the end, after a response that is with the kernel.
+
+use super::{Connection, ConnectionState, Next, Then};
+use crate::clock::Millis;
+use crate::config::Config;
+use crate::transport::poller::Interest;
+
+impl Connection {
+    /// What follows a response that is with the kernel.
+    pub(super) fn go_on_after_response(&mut self, then: Then, config: &Config, now: Millis) -> Next {
+        if then == Then::TakeOver {
+            self.state = ConnectionState::Ready;
+            return Next::TakeOver;
+        }
+        if self.stream.transport().is_for_one_response() {
+            return self.give_back(then);
+        }
+        match then {
+            Then::TakeOver => return Next::TakeOver,
+            Then::NextRequest | Then::Migrate => {}
+            // Unread bytes would turn the close into a reset, which may overtake the response.
+            Then::Close if !self.has_unread() => return Next::Close,
+            Then::Close | Then::Linger => return self.linger(now),
+        }
+        self.state = ConnectionState::Idle;
+        self.idle_since = now;
+        if self.stream.input.is_empty() {
+            Next::Wait(Interest::Read)
+        } else if then == Then::Migrate {
+            self.state = ConnectionState::Head { since: now };
+            Next::Migrate
+        } else {
+            self.parse_head(config, now)
+        }
+    }
+
+    /// Whether the client has sent more than was processed.
+    fn has_unread(&self) -> bool {
+        !self.stream.input.is_empty() || self.stream.transport().has_received() == Ok(true)
+    }
+}

@@ -1,0 +1,74 @@
+//! The header of the PROXY protocol, with which a proxy names its client before all else: before the first request, and
+//! before a TLS handshake.
+
+use super::{Connection, ConnectionState, Next};
+use crate::config::Config;
+use crate::http::refusal::Refusal;
+use crate::transport::poller::Interest;
+use fairlead_wire::ProxyVersions;
+use rustix::io::Errno;
+
+impl Connection {
+    /// Nothing counts before this header. What follows from those of the listener ([`Connection::new`]) is replaced.
+    pub(crate) fn await_proxy_header(&mut self, versions: Option<ProxyVersions>) {
+        self.awaited = versions;
+    }
+
+    /// The header that has counted, and the versions of one that another worker has to read before all else.
+    pub(crate) fn proxy_header(&self) -> (&[u8], Option<ProxyVersions>) {
+        match self.stream.peers.proxy_header() {
+            [] => (&[], self.awaited),
+            header => (header, Some(ProxyVersions::Any)),
+        }
+    }
+
+    /// Reads the header at the start of the input, if it is still to come. False if not all of it is here.
+    pub(super) fn read_proxy_header(&mut self, config: &Config) -> Result<bool, Refusal> {
+        let Some(versions) = self.awaited else { return Ok(true) };
+        let input = &mut self.stream.input;
+        let Some(length) = self.stream.peers.introduce(input, versions, config)? else {
+            return Ok(false);
+        };
+        input.drain(..length);
+        self.awaited = None;
+        if let ConnectionState::Handshake { seat, .. } = &self.state {
+            seat.identify(self.stream.peer().map(|peer| peer.ip()));
+        }
+        Ok(true)
+    }
+
+    /// Whether the next bytes are those of a header that comes before a handshake.
+    pub(super) fn is_introduced_before_handshake(&self) -> bool {
+        self.awaited.is_some() && matches!(self.state, ConnectionState::Handshake { .. })
+    }
+
+    /// Receives the header that comes before a handshake, and nothing behind it: that is for TLS.
+    pub(super) fn receive_proxy_header(&mut self, scratch: &mut [u8], config: &Config) -> Next {
+        loop {
+            let count = match self.stream.transport().peek(scratch) {
+                Ok(0) => return Next::Close,
+                Ok(count) => count,
+                Err(Errno::AGAIN) => return Next::Wait(Interest::Read),
+                Err(Errno::INTR) => continue,
+                Err(_) => return Next::Close,
+            };
+            self.stream.input.extend_from_slice(&scratch[..count]);
+            let is_whole = match self.read_proxy_header(config) {
+                Ok(is_whole) => is_whole,
+                Err(refusal) => return Next::Refuse(refusal),
+            };
+            // Of a header that is not complete, every byte belongs to it.
+            let behind = if is_whole {
+                std::mem::take(&mut self.stream.input).len()
+            } else {
+                0
+            };
+            if self.stream.transport().skip(&mut scratch[..count - behind]).is_err() {
+                return Next::Close;
+            }
+            if is_whole {
+                return Next::Wait(Interest::Read);
+            }
+        }
+    }
+}

@@ -1,0 +1,198 @@
+//! Decides what comes to this worker: requests from the waiting room, connections that other workers hand off, and new
+//! connections.
+//!
+//! A worker leaves the waiting room to others while it drains, while `max_connections` are open, and for a moment after
+//! it has found too few descriptors for one more. New connections leave the last free places to requests in the waiting
+//! room, so that there is always a worker with a place.
+
+use crate::clock::{AtomicMillis, Millis};
+use crate::cluster::waiting_room::WaitingRoom;
+use crate::reactor::Reactor;
+use crate::worker::Worker;
+use std::sync::atomic::Ordering::{Relaxed, SeqCst};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Time for which the waiting room is left to workers that have more descriptors.
+const SHORTAGE: Duration = Duration::from_millis(100);
+
+/// Time for which the count of the waiting room is ignored after the room was found empty although its count was above zero:
+/// another worker is just taking the request out, or was killed while it did.
+const RECHECK: Duration = Duration::from_millis(2);
+
+/// Minimum pause between two log lines about transfers.
+const QUIET: Duration = Duration::from_millis(1_000);
+
+/// No time is set.
+pub(super) const NONE: Millis = Millis::LONG_AGO;
+
+/// See the head of this file.
+pub(in crate::engine) struct Admission {
+    worker: Arc<Worker>,
+    /// The memory that all workers share; `None` for a single process.
+    room: Option<Arc<WaitingRoom>>,
+    /// The same, if requests may move.
+    waiting_room: Option<Arc<WaitingRoom>>,
+    /// Until then this worker is short of descriptors.
+    short_until: AtomicMillis,
+    /// Until then the count of the waiting room is ignored.
+    recheck_at: AtomicMillis,
+    /// Until then nothing is logged.
+    quiet_until: AtomicMillis,
+}
+
+impl Admission {
+    pub(in crate::engine) fn new(worker: &Arc<Worker>, room: Option<&Arc<WaitingRoom>>) -> Arc<Admission> {
+        let none = || AtomicMillis::new(NONE);
+        Arc::new(Admission {
+            worker: Arc::clone(worker),
+            room: room.cloned(),
+            waiting_room: room.filter(|_| worker.config.waiting_room).cloned(),
+            short_until: none(),
+            recheck_at: none(),
+            quiet_until: none(),
+        })
+    }
+
+    /// The memory that all workers share; `None` for a single process.
+    pub(in crate::engine) fn room(&self) -> Option<&WaitingRoom> {
+        self.room.as_deref()
+    }
+
+    /// The same, if requests may move.
+    pub(in crate::engine) fn waiting_room(&self) -> Option<&WaitingRoom> {
+        self.waiting_room.as_deref()
+    }
+
+    /// True if the waiting room has a request that this worker should take now.
+    pub(in crate::engine) fn has_requests(&self) -> bool {
+        self.is_room_occupied() && self.serves_room() && is_over(&self.recheck_at)
+    }
+
+    /// True if the waiting room has a request that depends on this worker. A worker that drains leaves requests to the
+    /// others if one of them does not drain: otherwise it would never end while there is more to do than the others
+    /// can.
+    pub(in crate::engine) fn awaits_requests(&self) -> bool {
+        self.is_room_occupied() && !self.leaves_to_others()
+    }
+
+    /// True if connections have been handed off that depend on this worker, because no other one goes on.
+    pub(in crate::engine) fn awaits_connections(&self) -> bool {
+        self.are_connections_migrating() && !self.leaves_to_others()
+    }
+
+    /// True if this worker takes requests from the waiting room.
+    pub(in crate::engine) fn serves_room(&self) -> bool {
+        self.waiting_room.is_some() && self.admits_migration()
+    }
+
+    /// True if this worker takes over connections.
+    pub(in crate::engine) fn admits_connections(&self) -> bool {
+        self.room.is_some() && !self.worker.is_stopped() && self.admits_migration()
+    }
+
+    /// True if this worker takes connections from others.
+    fn admits_migration(&self) -> bool {
+        !self.leaves_to_others() && is_over(&self.short_until) && self.has_place_for_migration()
+    }
+
+    /// True if one more connection may be accepted.
+    pub(in crate::engine) fn has_place_for_new(&self) -> bool {
+        let leaves_others_theirs = || match self.worker.shared() {
+            Some((scoreboard, _)) => scoreboard.has_place(self.worker.config.max_connections as u64),
+            None => true,
+        };
+        self.has_place() && (!self.is_anybody_waiting() || leaves_others_theirs())
+    }
+
+    /// Returns when the poller has to look again, if transfers are not admitted until then.
+    pub(in crate::engine) fn opens_at(&self, now: Millis) -> Millis {
+        let times = [&self.short_until, &self.recheck_at].map(|time| time.load(Relaxed));
+        times
+            .into_iter()
+            .filter(|time| *time > now)
+            .min()
+            .unwrap_or(Millis::NEVER)
+    }
+
+    /// Registers the waiting room with the poller, or removes it.
+    pub(in crate::engine) fn watch_room(&self, reactor: &mut Reactor, watch: bool) {
+        if let Some(room) = &self.waiting_room {
+            reactor.watch_room(room, &self.worker.poller, watch);
+        }
+    }
+
+    /// The poller has seen a request in the waiting room.
+    pub(in crate::engine) fn expect_transfers(&self) {
+        self.recheck_at.store(NONE, Relaxed);
+    }
+
+    /// True if connections that migrate wait for a worker.
+    pub(super) fn are_connections_migrating(&self) -> bool {
+        self.room.as_ref().is_some_and(|room| room.migrations().is_occupied())
+    }
+
+    pub(super) fn is_room_occupied(&self) -> bool {
+        self.waiting_room.as_ref().is_some_and(|room| room.is_occupied())
+    }
+
+    /// Ignores the count of the waiting room for a moment: the room was empty.
+    pub(super) fn recheck_soon(&self) {
+        self.pause(&self.recheck_at, RECHECK);
+    }
+
+    /// Leaves what comes from others to workers that have more descriptors, for a moment. `what`: for the log.
+    pub(super) fn lack_descriptors(&self, what: &str) {
+        self.pause(&self.short_until, SHORTAGE);
+        self.log(&format!("{what} are left to others: too few descriptors"));
+    }
+
+    /// Logs at most one line a second.
+    pub(super) fn log(&self, line: &str) {
+        let now = Millis::now();
+        let quiet_until = self.quiet_until.load(Relaxed);
+        if now >= quiet_until && self.quiet_until.fetch_max(now + QUIET, Relaxed) == quiet_until {
+            self.worker.log.error(format_args!("{line}"));
+        }
+    }
+
+    fn leaves_to_others(&self) -> bool {
+        let others_serve = || {
+            let shared = self.worker.shared();
+            shared.is_some_and(|(scoreboard, slot)| scoreboard.others_serve(slot))
+        };
+        self.worker.is_draining() && others_serve()
+    }
+
+    /// True if connections of other workers wait for a place.
+    fn is_anybody_waiting(&self) -> bool {
+        self.is_room_occupied() || self.are_connections_migrating()
+    }
+
+    fn has_place(&self) -> bool {
+        let is_below = self.worker.counters().connections.load(SeqCst) < self.worker.config.max_connections as i64;
+        is_below && self.worker.config.descriptors.has_place()
+    }
+
+    /// True if one more connection may come from the waiting room.
+    fn has_place_for_migration(&self) -> bool {
+        self.has_place() || {
+            self.worker.want_place();
+            // A connection may have closed in between.
+            self.has_place()
+        }
+    }
+
+    /// For `time`, after which the poller looks again.
+    fn pause(&self, until: &AtomicMillis, time: Duration) {
+        let deadline = Millis::now() + time;
+        until.store(deadline, Relaxed);
+        self.worker.expect(deadline);
+    }
+}
+
+/// True if `time` has come. Reads the clock only if a time is set.
+fn is_over(time: &AtomicMillis) -> bool {
+    let until = time.load(Relaxed);
+    until == NONE || Millis::now() >= until
+}

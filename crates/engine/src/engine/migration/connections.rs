@@ -1,0 +1,228 @@
+//! Handoff: a worker that drains hands its connections to the workers that go on, instead of closing them. Both sides.
+//!
+//! ```text
+//!   worker that drains                       queue in the kernel          one that goes on
+//!     idle, or part of a head ──────────────▶ bytes, age, socket ───────▶ parked, as if it had been here all the time
+//!     request here, or runs ──response──▶ idle      (at most UNDER_WAY)
+//! ```
+//! A connection moves when it is between two requests; a request that has arrived is answered first. The bytes of an
+//! incomplete head go with it, and so do the bytes of the next request. No thread of the app is needed: the poller hands
+//! off and takes over. A connection for which nobody has a place stays parked, and is served, until nothing has
+//! moved for a while; then it is closed, as it is in a worker that has nobody to hand it to.
+
+use super::outgoing::outgoing;
+use super::{Admission, IncomingConnections};
+use crate::clock::Millis;
+use crate::cluster::waiting_room::{IncomingMigration, Received, Sent};
+use crate::connection::connections::Connections;
+use crate::connection::Connection;
+use crate::engine::ends;
+use crate::engine::native::Handshakes;
+use crate::engine::sink::{Move, Sink};
+use crate::transport::listener::Endpoint;
+use crate::transport::poller::{Dispatching, Interest};
+use crate::worker::Worker;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed, Ordering::SeqCst};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Time for which an idle connection stays open after draining has begun, if no other worker can take it.
+const DRAIN_IDLE: Duration = Duration::from_millis(250);
+
+/// Time for which an idle connection that waits for a handoff stays open after the last handoff.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Most connections that have been handed off and not yet been taken over, so that none of them waits for long.
+const UNDER_WAY: u64 = 128;
+
+/// Most parked connections that are handed off in one turn of the reactor, before other events are handled.
+const TURN: usize = 64;
+
+/// Pause before the next attempt, while connections move.
+const PAUSE: Duration = Duration::from_millis(1);
+
+/// The same while nobody has a place for more.
+const LONG_PAUSE: Duration = Duration::from_millis(20);
+
+/// See the head of this file.
+pub(in crate::engine) struct ConnectionMigration {
+    worker: Arc<Worker>,
+    connections: Arc<Connections>,
+    admission: Arc<Admission>,
+    arrivals: Arc<IncomingConnections>,
+    handshakes: Arc<Handshakes>,
+    /// True if connections may be parked that have not been handed off.
+    is_due: AtomicBool,
+}
+
+impl ConnectionMigration {
+    pub(in crate::engine) fn new(
+        (worker, connections): (&Arc<Worker>, &Arc<Connections>),
+        admission: &Arc<Admission>,
+        arrivals: &Arc<IncomingConnections>,
+        handshakes: &Arc<Handshakes>,
+    ) -> ConnectionMigration {
+        ConnectionMigration {
+            worker: Arc::clone(worker),
+            connections: Arc::clone(connections),
+            admission: Arc::clone(admission),
+            arrivals: Arc::clone(arrivals),
+            handshakes: Arc::clone(handshakes),
+            is_due: AtomicBool::new(false),
+        }
+    }
+
+    /// Leaves a connection to the reactor; one that cannot be parked ends.
+    fn park(&self, connection: Box<Connection>) {
+        drop(self.connections.park(connection, Interest::Read));
+    }
+}
+
+/// The sending side.
+impl ConnectionMigration {
+    /// The listeners are closed: idle connections get a deadline, or are handed off from now on.
+    pub(in crate::engine) fn begin(&self, now: Millis) {
+        let migrates = self.worker.migrates();
+        self.connections
+            .hurry_idle(now + if migrates { PATIENCE } else { DRAIN_IDLE });
+        self.is_due.store(migrates, SeqCst);
+    }
+
+    /// Parks a connection that waits for its peer, unless another worker takes it over.
+    pub(in crate::engine) fn park_or_migrate(&self, connection: Box<Connection>) {
+        if !self.worker.is_retiring() || !connection.can_move() {
+            return self.park(connection);
+        }
+        if let Err((connection, _)) = self.migrate(connection) {
+            if connection.is_idle() {
+                self.worker.put_off_drain_deadline(Millis::now() + DRAIN_IDLE);
+            }
+            self.park(connection);
+            // Behind the connection, so that the poller finds it.
+            self.is_due.store(true, SeqCst);
+            if !Dispatching::is_here() {
+                self.worker.poller.wake();
+            }
+        }
+    }
+
+    /// Hands a connection to another worker, or gives it back with what went wrong.
+    pub(in crate::engine) fn migrate(&self, connection: Box<Connection>) -> Result<(), (Box<Connection>, Sent)> {
+        let heir = self.admission.room().zip(self.worker.shared());
+        let Some((room, (_, slot))) = heir.filter(|_| self.worker.migrates()) else {
+            return Err((connection, Sent::Full));
+        };
+        if room.migrations().len() >= UNDER_WAY || !self.worker.others_have_place() {
+            return Err((connection, Sent::Full));
+        }
+        let outgoing = outgoing(&connection);
+        let sent = outgoing.map_or(Sent::TooLong, |outgoing| room.migrations().send(&outgoing, slot));
+        if sent != Sent::Done {
+            return Err((connection, sent));
+        }
+        self.worker.counters().handed_off.fetch_add(1, Relaxed);
+        self.worker.put_off_drain_deadline(Millis::now() + PATIENCE);
+        ends::let_go(connection);
+        Ok(())
+    }
+
+    /// Longest wait of the poller while the drain goes on.
+    pub(in crate::engine) fn drain_pause(&self) -> Option<Duration> {
+        let is_over = self.worker.is_stopped() || self.worker.drain_deadline().is_none();
+        if is_over || !self.is_due.load(SeqCst) && !self.admission.awaits_connections() {
+            return None;
+        }
+        let is_moving = self.admission.are_connections_migrating();
+        Some(if is_moving { PAUSE } else { LONG_PAUSE })
+    }
+
+    /// Hands off parked connections, and takes over what nobody else would. Called by the poller, when all events of a
+    /// poll were handled.
+    pub(in crate::engine) fn go_on(&self, now: Millis, sink: &dyn Sink) {
+        if self.worker.is_stopped() || self.worker.drain_deadline().is_none() {
+            return;
+        }
+        if self.is_due.swap(false, SeqCst) {
+            self.migrate_parked(now);
+        }
+        while self.admission.awaits_connections() && self.take_over(now, sink) {}
+    }
+
+    /// There is nobody to hand connections to, or nobody any more: idle ones need not wait for that.
+    fn hurry(&self, deadline: Millis) {
+        if self.worker.drain_deadline().is_some_and(|set| set > deadline) {
+            self.connections.hurry_idle(deadline);
+        }
+    }
+
+    fn migrate_parked(&self, now: Millis) {
+        if !self.worker.migrates() {
+            return self.hurry(now + DRAIN_IDLE);
+        }
+        let found = self.connections.parked().take_some(TURN, Connection::can_move);
+        let has_more = found.len() == TURN;
+        let mut is_full = false;
+        for connection in found {
+            let handed = if is_full {
+                Err((connection, Sent::Full))
+            } else {
+                self.migrate(connection)
+            };
+            if let Err((connection, sent)) = handed {
+                is_full |= sent == Sent::Full;
+                self.park(connection);
+            }
+        }
+        if has_more || is_full {
+            self.is_due.store(true, SeqCst);
+        }
+    }
+}
+
+/// The receiving side.
+impl ConnectionMigration {
+    /// Takes over one connection. False if there is none, or it cannot be taken now.
+    pub(in crate::engine) fn take_over(&self, now: Millis, sink: &dyn Sink) -> bool {
+        let Some((room, (_, slot))) = self.admission.room().zip(self.worker.shared()) else {
+            return false;
+        };
+        match room.migrations().receive(slot) {
+            Received::Migration(incoming) => self.go_on_with(incoming, now, sink),
+            Received::Nobody => return false,
+            Received::Short => {
+                self.admission.lack_descriptors("connections that migrate");
+                return false;
+            }
+            Received::Spoiled(_) => self
+                .admission
+                .log("closed a connection that another worker had sent: descriptors ran out"),
+        }
+        true
+    }
+
+    fn go_on_with(&self, incoming: IncomingMigration, now: Millis, sink: &dyn Sink) {
+        let IncomingMigration {
+            socket, origin, peer, ..
+        } = incoming;
+        let arrived = (socket, origin, peer);
+        let connection = self
+            .arrivals
+            .connection_of(arrived, Some(Interest::Read), Endpoint::transport);
+        let mut connection = match connection {
+            Ok(connection) => Box::new(connection),
+            Err((_, reason)) => {
+                let line = format!("closed a connection that another worker had sent: {reason}");
+                return self.admission.log(&line);
+            }
+        };
+        self.worker.counters().taken_over.fetch_add(1, Relaxed);
+        self.worker.put_off_drain_deadline(now + DRAIN_IDLE);
+        connection.await_proxy_header(incoming.awaited);
+        connection.taken_over(incoming.stage, incoming.input, incoming.served);
+        self.handshakes.await_handshake(&mut connection, now);
+        self.worker.guard("a connection", || {
+            let next = connection.resume(&self.worker.config, now);
+            sink.put(Move::Settle(connection, next));
+        });
+    }
+}

@@ -1,0 +1,59 @@
+//! Makes connections of the sockets that come from other workers.
+
+use crate::clock::Millis;
+use crate::connection::connections::Connections;
+use crate::connection::Connection;
+use crate::limits::descriptors::Counted;
+use crate::transport::listener::Endpoint;
+use crate::transport::poller::Interest;
+use crate::transport::{Link, Socket};
+use crate::worker::Worker;
+use std::net::SocketAddr;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+
+/// See the head of this file.
+pub(in crate::engine) struct IncomingConnections {
+    worker: Arc<Worker>,
+    connections: Arc<Connections>,
+    /// The endpoints of the listeners, in the order that all workers share.
+    endpoints: Arc<[Arc<Endpoint>]>,
+}
+
+impl IncomingConnections {
+    pub(in crate::engine) fn new(
+        worker: &Arc<Worker>,
+        connections: &Arc<Connections>,
+        endpoints: &Arc<[Arc<Endpoint>]>,
+    ) -> Arc<IncomingConnections> {
+        Arc::new(IncomingConnections {
+            worker: Arc::clone(worker),
+            connections: Arc::clone(connections),
+            endpoints: Arc::clone(endpoints),
+        })
+    }
+
+    /// A connection that another worker had: its socket, the fingerprint of its origin, and its peer. Or the socket, and
+    /// what is wrong with it.
+    pub(super) fn connection_of(
+        &self,
+        (socket, origin, peer): (OwnedFd, u32, Option<SocketAddr>),
+        interest: Option<Interest>,
+        to_link: impl FnOnce(&Endpoint, Counted<OwnedFd>) -> Link,
+    ) -> Result<Connection, (Link, &'static str)> {
+        let socket = Counted::new(socket, self.worker.config.descriptors.for_transfer());
+        let mut known = self.endpoints.iter();
+        let known = known.find(|one| one.origin.fingerprint() == origin);
+        let Some(endpoint) = known.filter(|endpoint| endpoint.origin.unix || peer.is_some()) else {
+            return Err((Arc::new(Socket::new(socket)), "its origin is unknown"));
+        };
+        let transport = to_link(endpoint, socket);
+        match self
+            .connections
+            .open(&transport, interest, endpoint, peer, Millis::now())
+        {
+            Ok(connection) => Ok(connection),
+            Err(_) => Err((transport, "it cannot be watched")),
+        }
+    }
+}

@@ -1,0 +1,44 @@
+//! Departures: all that another worker needs to go on with a connection.
+
+use crate::clock::Nanos;
+use crate::cluster::waiting_room::OutgoingMigration;
+use crate::connection::Connection;
+use fairlead_wire::Version;
+use std::os::fd::{AsFd, OwnedFd};
+
+/// The departure of a connection with its own socket. `None` if another worker cannot take over the transport, or not at
+/// this stage.
+pub(super) fn outgoing(connection: &Connection) -> Option<OutgoingMigration<'_>> {
+    let transport = connection.stream.transport();
+    let outgoing = outgoing_with(connection, transport.as_plain()?)?;
+    Some(OutgoingMigration {
+        // What another worker has lent goes on as it came.
+        back_channel: transport.back_channel(),
+        session: transport.session().map(|session| &**session),
+        is_last: transport.is_relayed() && !connection.stream.request.head.keep_alive,
+        ..outgoing
+    })
+}
+
+/// The same with another socket.
+pub(super) fn outgoing_with<'a>(connection: &'a Connection, socket: &'a OwnedFd) -> Option<OutgoingMigration<'a>> {
+    let stream = &connection.stream;
+    let (proxy_header, awaited) = connection.proxy_header();
+    Some(OutgoingMigration {
+        socket: socket.as_fd(),
+        back_channel: None,
+        is_last: false,
+        session: None,
+        origin: stream.origin().fingerprint(),
+        peer: stream.peers.socket(),
+        awaited,
+        stage: connection.stage()?,
+        body_wait: stream.request.body_wait,
+        entered: Nanos::now() - stream.request.waits.waiting_room,
+        waits_since: connection.waits_since(),
+        served: connection.served(),
+        input: [proxy_header, stream.request.head_bytes(), &stream.input],
+        body: &stream.request.body,
+        is_http2: stream.request.version() == Version::Http2,
+    })
+}

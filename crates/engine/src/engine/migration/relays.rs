@@ -1,0 +1,282 @@
+//! One queue for the requests of all workers, with TLS and HTTP/2, too. Such a connection cannot change its process, but its
+//! requests can: the worker that has the connection lends one end of a socket pair to the worker that runs the request, and relays
+//! the response. To the other worker it is a connection for one response.
+//!
+//! ```text
+//!   worker A (has the state)            waiting room            worker B (has a free thread)
+//!     request waits ──▶ its bytes, one end of a socket pair ──▶ runs it, sends the response there
+//!     encrypts it for the peer ◀──────────────────────────────────────┘
+//! ```
+//! WebSockets and event streams begin where their connections are: they may stay for days, and one that is relayed would
+//! end with either worker.
+
+use super::outgoing::outgoing_with;
+use crate::clock::Millis;
+use crate::cluster::waiting_room::{OutgoingMigration, Sent, WaitingRoom};
+use crate::connection::connections::Connections;
+use crate::connection::relayed::RelayedResponse;
+use crate::connection::{Connection, Next};
+use crate::engine::ends;
+use crate::engine::sink::{Move, Sink};
+use crate::exchange::relay;
+use crate::transport::poller::Interest;
+use crate::transport::{RelayOwner, RelayRunner};
+use crate::worker::Worker;
+use std::sync::Arc;
+
+/// See the head of this file.
+pub(in crate::engine) struct Relays {
+    worker: Arc<Worker>,
+    connections: Arc<Connections>,
+}
+
+impl Relays {
+    pub(in crate::engine) fn new(worker: &Arc<Worker>, connections: &Arc<Connections>) -> Arc<Relays> {
+        Arc::new(Relays {
+            worker: Arc::clone(worker),
+            connections: Arc::clone(connections),
+        })
+    }
+
+    /// Sends the request of a connection that has to stay to the waiting room, from the worker with that number. If that is
+    /// not possible, returns the connection, and what went wrong.
+    pub(super) fn relay(
+        &self,
+        mut connection: Box<Connection>,
+        (room, slot): (&WaitingRoom, usize),
+        sink: &dyn Sink,
+    ) -> Result<(), (Box<Connection>, Sent)> {
+        let has_to_stay = connection.stream.request.offers_upgrade() || connection.stream.request.wants_event_stream();
+        if has_to_stay {
+            return Err((connection, Sent::TooLong));
+        }
+        let Some((owner, runner)) = self.open_relay() else {
+            return Err((connection, Sent::TooLong));
+        };
+        let sent = match self.outgoing(&connection, &runner) {
+            Some(outgoing) => room.send(&outgoing, slot),
+            None => Sent::TooLong,
+        };
+        if sent != Sent::Done {
+            return Err((connection, sent));
+        }
+        drop(runner);
+        match RelayedResponse::of(owner, &self.worker, connection.key(), Millis::now()) {
+            Ok(response) => {
+                connection.await_relayed(response);
+                connection.pass_turn();
+                sink.put(Move::Settle(connection, Next::AwaitAnswer));
+            }
+            Err(_) => ends::abort(connection),
+        }
+        Ok(())
+    }
+
+    fn open_relay(&self) -> Option<(RelayOwner, RelayRunner)> {
+        let descriptors = &self.worker.config.descriptors;
+        let permits = [descriptors.for_file()?, descriptors.for_file()?];
+        RelayOwner::new(permits).ok()
+    }
+
+    /// Parks a connection whose answer comes from another worker. `reads`: until there is more of it; otherwise until the
+    /// peer takes more.
+    pub(in crate::engine) fn park_for_answer(&self, mut connection: Box<Connection>, reads: bool) {
+        let interest = if reads { Interest::Nothing } else { Interest::Write };
+        match connection.watch_answer(reads) {
+            Ok(()) => drop(self.connections.park(connection, interest)),
+            Err(_) => ends::abort(connection),
+        }
+    }
+
+    /// The app in the other worker has taken its end of the socket pair: from now on bytes go both ways, and a native
+    /// thread carries them.
+    pub(in crate::engine) fn relay_both_ways(&self, mut connection: Box<Connection>) {
+        let ahead = std::mem::take(&mut connection.stream.input);
+        let answered = connection.stream.output.take_unsent();
+        let joined = connection.give_socket().map(|socket| {
+            let transport = Arc::clone(connection.stream.transport());
+            relay::join(&transport, &socket, ahead, answered)
+        });
+        match joined {
+            Some(Ok(())) => ends::let_go(connection),
+            _ => ends::abort(connection),
+        }
+    }
+
+    /// The departure with which another worker runs the request of a connection that stays here.
+    fn outgoing<'a>(&self, connection: &'a Connection, runner: &'a RelayRunner) -> Option<OutgoingMigration<'a>> {
+        let outgoing = outgoing_with(connection, &runner.socket)?;
+        let [proxy, head, _] = outgoing.input;
+        Some(OutgoingMigration {
+            input: [proxy, head, &[]],
+            back_channel: Some(&runner.back_channel),
+            is_last: self.worker.is_leaving(),
+            session: connection.stream.transport().session().map(|session| &**session),
+            ..outgoing
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::outgoing::outgoing;
+    use super::*;
+    use crate::clock::Nanos;
+    use crate::cluster::waiting_room::{IncomingMigration, Received};
+    use crate::connection::adopting::Adopted;
+    use crate::fault::Fault;
+    use crate::http::body::Body;
+    use crate::support::http2::{get, Http2Client};
+    use crate::support::*;
+    use crate::transport::{AfterResponse, Link, RelayedSocket, Socket, Transport};
+    use crate::Exchange;
+    use std::io::Read as _;
+    use std::sync::{mpsc, Mutex};
+
+    #[test]
+    fn a_client_that_takes_nothing_costs_its_worker_nothing() {
+        let (room, _) = room();
+        let (release, hold) = mpsc::channel::<()>();
+        let hold = Mutex::new(hold);
+        let wait = move |exchange: &mut Exchange<'_>| {
+            let _ = hold.lock().expect("no panic").recv_timeout(PATIENCE);
+            reply(exchange, "busy");
+        };
+        let shared = |slot| Some((Arc::clone(&room), slot));
+        let busy = Server::with_tls(&listen(), config(), shared(0), Arc::new(wait));
+        let mut first = tls::connect(&busy);
+        first.send("GET /first HTTP/1.1\r\nHost: test\r\n\r\n");
+        eventually("it is busy", || busy.engine.stats().busy_threads == 1);
+        // Fills all that is between it and a client that reads nothing. The word that it is given away comes behind that.
+        let (give, _given) = mpsc::channel();
+        let fill = move |exchange: &mut Exchange<'_>| {
+            if path(exchange) != "/full" {
+                return reply(exchange, "short");
+            }
+            exchange.start(200);
+            exchange.end_head(Some(u64::MAX));
+            let is_full = |exchange: &mut Exchange<'_>| {
+                exchange.write(&[b'x'; 16 * 1024]).expect("the client is there");
+                !exchange.is_flushed()
+            };
+            let mut looks = 0;
+            while looks < 50 {
+                looks = if is_full(exchange) { looks + 1 } else { 0 };
+                std::thread::sleep(std::time::Duration::from_millis(2));
+            }
+            let _ = give.send(exchange.hijack().expect("a socket"));
+        };
+        let free = Server::with_tls(&listen(), config(), shared(1), Arc::new(fill));
+        let (mut full, mut other) = (tls::connect(&busy), tls::connect(&busy));
+        full.send("GET /full HTTP/1.1\r\nHost: test\r\n\r\n");
+        full.stream.read_exact(&mut [0; 9]).expect("it begins");
+        eventually("the other worker has given it away", || {
+            free.engine.stats().connections == 0
+        });
+        (0..1_000).for_each(|_| busy.engine.faults().plan("step", Fault::Failure));
+        (0..20).for_each(|_| assert_eq!(other.get("/short").text(), "short"));
+        assert!(!busy.engine.faults().are_over(), "it was looked at again and again");
+        release.send(()).expect("it waits");
+    }
+
+    /// Takes a request out of the room, in the name of a worker that is about to die.
+    fn take(room: &WaitingRoom) -> IncomingMigration {
+        let mut found = None;
+        eventually("a request is relayed", || match room.receive(1) {
+            Received::Migration(incoming) => found.replace(incoming).is_none(),
+            _ => false,
+        });
+        found.expect("it is there")
+    }
+
+    #[test]
+    fn a_client_is_told_that_the_worker_with_its_request_has_died() {
+        let (room, _) = room();
+        let (release, hold) = mpsc::channel::<()>();
+        let hold = Mutex::new(hold);
+        let wait = move |exchange: &mut Exchange<'_>| {
+            let _ = hold.lock().expect("no panic").recv_timeout(PATIENCE);
+            reply(exchange, "busy");
+        };
+        let server = Server::with_tls(&listen(), config(), Some((Arc::clone(&room), 0)), Arc::new(wait));
+        let mut held = tls::connect(&server);
+        held.send("GET /first HTTP/1.1\r\nHost: test\r\n\r\n");
+        eventually("it is busy", || server.engine.stats().busy_threads == 1);
+        let mut client = tls::connect(&server);
+        client.send("GET /lost HTTP/1.1\r\nHost: test\r\n\r\n");
+        drop(take(&room));
+        assert_eq!(client.response().status, 502);
+        assert!(client.is_closed());
+        release.send(()).expect("it waits");
+    }
+
+    #[test]
+    fn streams_of_a_worker_that_dies_are_refused_or_reset_as_failures() {
+        let (room, _) = room();
+        let (release, hold) = mpsc::channel::<()>();
+        let hold = Mutex::new(hold);
+        let wait = move |exchange: &mut Exchange<'_>| {
+            let _ = hold.lock().expect("no panic").recv_timeout(PATIENCE);
+            reply(exchange, "busy");
+        };
+        let server = Server::on(&listen(), config(), Some((Arc::clone(&room), 0)), Arc::new(wait));
+        let mut client = Http2Client::connect(server.address);
+        client.wait_for_settings();
+        let first = client.ask(get("/first"), false);
+        eventually("it is busy", || server.engine.stats().busy_threads == 1);
+        let lost = client.ask(get("/lost"), false);
+        drop(take(&room));
+        assert_eq!(client.response(lost).expect("a response").status, 502);
+        let begun = client.ask(get("/begun"), false);
+        let there = take(&room);
+        let head = b"HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\nsome";
+        rustix::io::write(&there.socket, head).expect("it is open");
+        drop(there);
+        let reason = client.response(begun).expect_err("the rest is missing").reason();
+        assert_eq!(reason, Some(h2::Reason::INTERNAL_ERROR));
+        release.send(()).expect("it waits");
+        assert_eq!(client.response(first).expect("a response").text(), "busy");
+    }
+
+    #[test]
+    fn what_was_lent_goes_on_to_another_worker_as_it_came() {
+        let server = Server::start(config(), |exchange| reply(exchange, "ok"));
+        let engine = &server.engine;
+        let permit = || engine.parts.worker.config.descriptors.for_file().expect("a permit");
+        let (owner, runner) = RelayOwner::new([permit(), permit()]).expect("descriptors");
+        let link: Link = Arc::new(RelayedSocket::new(
+            Socket::uncounted(runner.socket),
+            runner.back_channel,
+            None,
+        ));
+        let peer = Some(([127, 0, 0, 1], 1).into());
+        let opened = engine
+            .parts
+            .connections
+            .open(&link, None, &engine.parts.endpoints[0], peer, Millis::now());
+        let head = b"GET /relayed HTTP/1.1\r\nHost: test\r\n\r\n".to_vec();
+        let request = Adopted {
+            input: head,
+            body: Body::Empty,
+            is_http2: false,
+            arrived: Nanos::now(),
+            waits_since: Nanos::now(),
+        };
+        let adopted = opened.expect("it can be watched").adopted(request, 0, &config());
+        let mut connection = adopted.expect("a request");
+        let (room, _) = room();
+        let outgoing = outgoing(&connection).expect("it can move");
+        assert_eq!(room.send(&outgoing, 0), Sent::Done);
+        connection.place().give_away();
+        drop((connection, link));
+        let Received::Migration(incoming) = room.receive(1) else {
+            panic!("it is there");
+        };
+        let socket = Socket::uncounted(incoming.socket);
+        let there = RelayedSocket::new(socket, incoming.back_channel.expect("it is relayed"), None);
+        assert_eq!(there.send(b"answer", false), Ok(6));
+        there.give_back(AfterResponse::NextRequest);
+        assert_eq!(owner.socket.receive(&mut [0; 10]), Ok(6));
+        assert_eq!(owner.heard().next, Some(AfterResponse::NextRequest));
+    }
+}

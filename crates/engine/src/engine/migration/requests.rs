@@ -1,0 +1,312 @@
+//! Transfers: requests that this worker takes from the waiting room, and requests that it sends there.
+//!
+//! The kernel wakes one worker for each request, so a worker that leaves one to others wakes another one. A request that
+//! was taken out and cannot be served is refused or logged, never lost silently.
+
+use super::admission::NONE;
+use super::outgoing::outgoing;
+use super::{Admission, IncomingConnections, Relays};
+use crate::clock::{AtomicMillis, Millis, Nanos};
+use crate::cluster::waiting_room::{IncomingMigration, Received, Sent, Stage, WaitingRoom};
+use crate::connection::adopting::Adopted;
+use crate::connection::Connection;
+use crate::engine::ends;
+use crate::engine::job::Job;
+use crate::engine::sink::Sink;
+use crate::limits::descriptors::Counted;
+use crate::scheduler::{Scheduler, PATIENCE};
+use crate::transport::listener::{refuse, Endpoint, NO_PLACE};
+use crate::transport::{AfterResponse, Link, RelayedSocket, Socket};
+use crate::worker::Worker;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::atomic::Ordering::{Relaxed, SeqCst};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Time for a worker that was woken for a request. Then another worker is woken: the thread may wait for the
+/// lock of the language.
+const PROMISE: Duration = Duration::from_millis(2);
+
+/// If turns go by flow: most requests in the waiting room.
+const MOST_OFFERED: u64 = 4;
+
+/// If turns go by flow: the wait of a request for its turn before it is offered to other workers.
+const OFFER_PATIENCE: Duration = Duration::from_nanos(1_000_000);
+
+/// If turns go by flow: pause between two offers of requests that leave the free threads to others.
+const HELD_BACK: Duration = Duration::from_millis(20);
+
+/// See the head of this file.
+pub(in crate::engine) struct RequestMigration {
+    worker: Arc<Worker>,
+    scheduler: Arc<Scheduler<Job>>,
+    admission: Arc<Admission>,
+    arrivals: Arc<IncomingConnections>,
+    relays: Arc<Relays>,
+    /// Since then this worker has been about to take a request: the kernel has woken no other worker for it.
+    promised_since: AtomicMillis,
+    /// From then on a request may be offered that leaves the free threads here to others.
+    next_offer: AtomicMillis,
+}
+
+impl RequestMigration {
+    pub(in crate::engine) fn new(
+        scheduler: &Arc<Scheduler<Job>>,
+        admission: &Arc<Admission>,
+        arrivals: &Arc<IncomingConnections>,
+        relays: &Arc<Relays>,
+    ) -> RequestMigration {
+        RequestMigration {
+            worker: Arc::clone(scheduler.worker()),
+            scheduler: Arc::clone(scheduler),
+            admission: Arc::clone(admission),
+            arrivals: Arc::clone(arrivals),
+            relays: Arc::clone(relays),
+            promised_since: AtomicMillis::new(NONE),
+            next_offer: AtomicMillis::new(NONE),
+        }
+    }
+}
+
+/// The signals between workers.
+impl RequestMigration {
+    /// The poller was woken by a worker that leaves a request to others.
+    pub(in crate::engine) fn clear_signal(&self) {
+        self.admission
+            .waiting_room()
+            .into_iter()
+            .for_each(WaitingRoom::clear_signal);
+    }
+
+    /// The poll that watched the waiting room has ended. It may have been woken for a request there, and then no other
+    /// worker was: this one takes the request soon, or wakes another worker.
+    pub(in crate::engine) fn promise(&self) {
+        if !self.admission.is_room_occupied() {
+            return;
+        }
+        if self.admission.serves_room() {
+            self.promised_since.store(Millis::now(), SeqCst);
+            self.scheduler.wake_monitor();
+        } else {
+            self.leave_to_others();
+        }
+    }
+
+    /// True if a thread of this worker is about to take a request.
+    pub(in crate::engine) fn has_promised(&self) -> bool {
+        self.promised_since.load(SeqCst) != NONE
+    }
+
+    /// Wakes another worker if that thread is late. To be called every millisecond while it is expected.
+    pub(in crate::engine) fn check_promise(&self) {
+        let promised_since = self.promised_since.load(SeqCst);
+        if promised_since != NONE && Millis::now() >= promised_since + PROMISE {
+            self.leave_to_others();
+        }
+    }
+
+    fn leave_to_others(&self) {
+        self.promised_since.store(NONE, SeqCst);
+        self.admission.waiting_room().into_iter().for_each(WaitingRoom::signal);
+    }
+}
+
+/// To other workers.
+impl RequestMigration {
+    /// Sends requests that have waited for `patience` to the waiting room, because no thread here can run them.
+    /// `by_flow`: turns go by flow.
+    pub(in crate::engine) fn shed(&self, patience: Duration, by_flow: bool, sink: &dyn Sink) {
+        // A worker that ends with all others answers what it has.
+        let keeps_all = self.worker.is_draining() && !self.worker.migrates();
+        let has_room = self.admission.waiting_room().is_some();
+        if !has_room || self.scheduler.ready().is_empty() || keeps_all {
+            return;
+        }
+        if by_flow {
+            return self.offer(patience, sink);
+        }
+        let time = Nanos::now() - patience;
+        while self.move_out(time, sink) {}
+    }
+
+    /// As [`RequestMigration::shed`], if turns go by flow: keeps few requests in the waiting room, so that those in it are the
+    /// next ones of some worker, and all others wait where turns are kept.
+    fn offer(&self, patience: Duration, sink: &dyn Sink) {
+        if self.scheduler.ready().is_held_back() {
+            // Threads are free here, and the others may be in the same position.
+            let now = Millis::now();
+            if now < self.next_offer.load(Relaxed) {
+                return;
+            }
+            self.next_offer.store(now + HELD_BACK, Relaxed);
+        }
+        let (patience, mut most) = match patience > OFFER_PATIENCE {
+            // Jobs do end, and each of them takes in what another worker offers.
+            true => (OFFER_PATIENCE, 1),
+            false => (patience, MOST_OFFERED),
+        };
+        let time = Nanos::now() - patience;
+        let is_wanted = || {
+            let room = self.admission.waiting_room();
+            room.is_none_or(|room| room.scoreboard().waiting() < MOST_OFFERED)
+        };
+        while most > 0 && is_wanted() && self.move_out(time, sink) {
+            most -= 1;
+        }
+    }
+
+    /// The request that should leave next, if it has waited since before `time`. An urgent one leaves only if nothing
+    /// is ahead of it there; here it is next.
+    fn next_to_leave(&self, time: Nanos, skipped: usize) -> Option<Job> {
+        let ready = self.scheduler.ready();
+        let urgent = (skipped == 0 && ready.has_urgent() && !self.admission.is_room_occupied())
+            .then(|| ready.pop_urgent_older_than(time))
+            .flatten();
+        urgent.or_else(|| ready.pop_older_than(time, skipped))
+    }
+
+    /// Sends the request that should leave next to the waiting room, if it can travel and has waited since before
+    /// `time`. False if there is no such request, or the room is full.
+    fn move_out(&self, time: Nanos, sink: &dyn Sink) -> bool {
+        let (Some(room), Some((_, slot))) = (self.admission.waiting_room(), self.worker.shared()) else {
+            return false;
+        };
+        let mut skipped = 0;
+        while let Some(Job::Request(connection)) = self.next_to_leave(time, skipped) {
+            let (connection, sent) = match self.send_out(connection, (room, slot), sink) {
+                Ok(()) => {
+                    self.worker.counters().moved_out.fetch_add(1, Relaxed);
+                    return true;
+                }
+                Err(unsent) => unsent,
+            };
+            match sent {
+                Sent::TooLong => skipped += 1,
+                _ => skipped = usize::MAX,
+            }
+            self.scheduler.ready().put_back(Job::Request(connection));
+        }
+        false
+    }
+
+    /// Sends a connection with its request, or the request alone, if the connection has to stay.
+    fn send_out(
+        &self,
+        connection: Box<Connection>,
+        (room, slot): (&WaitingRoom, usize),
+        sink: &dyn Sink,
+    ) -> Result<(), (Box<Connection>, Sent)> {
+        let Some(outgoing) = outgoing(&connection) else {
+            return self.relays.relay(connection, (room, slot), sink);
+        };
+        match room.send(&outgoing, slot) {
+            Sent::Done => {
+                ends::let_go(connection);
+                Ok(())
+            }
+            sent => Err((connection, sent)),
+        }
+    }
+}
+
+/// From other workers.
+impl RequestMigration {
+    /// True if this worker should take a request out of the waiting room now: it has one, and the next job here has not
+    /// waited for longer.
+    pub(in crate::engine) fn are_due(&self) -> bool {
+        self.admission.has_requests() && !self.is_own_job_first()
+    }
+
+    /// True if the next job of this worker has waited for longer than the first request in the waiting room.
+    fn is_own_job_first(&self) -> bool {
+        let Some(since) = self.scheduler.ready().first_waits_since() else {
+            return false;
+        };
+        // Every request in the room has waited for this long at least.
+        if Nanos::now() < since + PATIENCE {
+            return false;
+        }
+        let first = self.admission.waiting_room().and_then(WaitingRoom::first_waits_since);
+        first.is_some_and(|first| since < first)
+    }
+
+    /// Takes the request that has waited longest out of the waiting room.
+    pub(in crate::engine) fn move_in(&self) -> Option<Box<Connection>> {
+        let (Some(room), Some((_, slot))) = (self.admission.waiting_room(), self.worker.shared()) else {
+            return None;
+        };
+        self.promised_since.store(NONE, SeqCst);
+        match room.receive(slot) {
+            Received::Migration(incoming) => return self.take_in(incoming),
+            Received::Nobody if room.is_occupied() => self.admission.recheck_soon(),
+            Received::Nobody => {}
+            Received::Short => {
+                self.admission.lack_descriptors("requests in the waiting room");
+                self.leave_to_others();
+            }
+            Received::Spoiled(socket) => self.refuse(socket, "descriptors ran out while it was received"),
+        }
+        None
+    }
+
+    fn take_in(&self, incoming: IncomingMigration) -> Option<Box<Connection>> {
+        let IncomingMigration {
+            socket,
+            origin,
+            peer,
+            stage,
+            ..
+        } = incoming;
+        let Stage::Request { arrived } = stage else { return None };
+        let (back_channel, session) = (incoming.back_channel, incoming.session);
+        let to_link = |_: &Endpoint, socket: Counted<OwnedFd>| -> Link {
+            let socket = Socket::new(socket);
+            match back_channel {
+                Some(back_channel) => {
+                    Arc::new(RelayedSocket::new(socket, back_channel, session).in_turn(incoming.is_http2))
+                }
+                None => Arc::new(socket),
+            }
+        };
+        let mut connection = match self.arrivals.connection_of((socket, origin, peer), None, to_link) {
+            Ok(connection) => connection,
+            Err((transport, reason)) => {
+                transport.give_back(AfterResponse::Close);
+                self.refuse(Some(transport), reason);
+                return None;
+            }
+        };
+        connection.await_proxy_header(incoming.awaited);
+        connection.stream.request.body_wait = incoming.body_wait;
+        connection.stream.request.waits.waiting_room = Nanos::now() - incoming.entered;
+        let config = &self.worker.config;
+        let request = Adopted {
+            input: incoming.input,
+            body: incoming.body,
+            is_http2: incoming.is_http2,
+            arrived,
+            waits_since: incoming.waits_since,
+        };
+        let Some(mut connection) = connection.adopted(request, incoming.served, config) else {
+            self.refuse(None::<OwnedFd>, "it cannot be read");
+            return None;
+        };
+        connection.stream.request.head.keep_alive &= !incoming.is_last;
+        self.worker.counters().moved_in.fetch_add(1, Relaxed);
+        Some(Box::new(connection))
+    }
+
+    /// Refuses a request that was taken out of the waiting room and cannot be served.
+    fn refuse(&self, socket: Option<impl AsFd>, reason: &str) {
+        let outcome = match &socket {
+            Some(_) => "refused 503",
+            None => "lost",
+        };
+        if let Some(socket) = socket {
+            refuse(socket, NO_PLACE);
+        }
+        self.worker.counters().refused_connections.fetch_add(1, Relaxed);
+        self.admission
+            .log(&format!("{outcome} a request of the waiting room ({reason})"));
+    }
+}

@@ -1,0 +1,208 @@
+//! Loans: what Ruby gets of a response. The response is on the stack of the thread that runs the request, but the
+//! application may keep the blocks and callables that lead to it for as long as it likes. So they have no address that
+//! they could outlive.
+//!
+//! ```text
+//!   block of each, stream, early hints ──▶ Loan: one call      ──▶ Root: one response          ──▶ Response, on the stack
+//!                                          emptied with the call   emptied with the response
+//! ```
+//!
+//! A root, which is also the callable of `rack.hijack`, is emptied when its [`Response`] is dropped. That always
+//! happens: Ruby can neither jump over the frame of [`Response::on`] nor suspend it. A loan leads to the root and not
+//! to the response, because it may be made on the stack of a Fiber, and a Fiber that nobody resumes never empties it.
+//!
+//! A loan that is used too late, or in a forked process, gives [`Stop::Finished`]. One that is used in time gives
+//! access to the response for a moment, in which no Ruby runs and the GVL is held; for what takes longer see
+//! `response/turn.rs`.
+
+use super::{Response, Stop};
+use crate::classes;
+use fairlead_engine::{forks, Exchange};
+use magnus::rb_sys::AsRawValue;
+use magnus::{value::Lazy, RClass, Ruby};
+use rb_sys::macros::{RTYPEDDATA_GET_DATA, RTYPEDDATA_TYPE};
+use rb_sys::rbimpl_typeddata_flags::{
+    RUBY_TYPED_FREE_IMMEDIATELY as FREE_IMMEDIATELY, RUBY_TYPED_WB_PROTECTED as WB_PROTECTED,
+};
+use rb_sys::{rb_data_type_t, rb_data_typed_object_wrap, Qnil, VALUE};
+use std::ffi::{c_void, CStr};
+
+/// The address of a response is a multiple of this; the lower bits of a root's word say in which process it was made.
+pub(super) const ALIGNMENT: usize = 64;
+
+/// A type of Ruby objects that consist of one word.
+struct Type(rb_data_type_t);
+
+// SAFETY: never changed; what it points to is static.
+unsafe impl Sync for Type {}
+
+impl Type {
+    const fn new(name: &'static CStr, mark: Option<unsafe extern "C" fn(*mut c_void)>) -> Type {
+        // SAFETY: numbers, options and pointers, of which none has to be anything but zero.
+        let mut data_type: rb_data_type_t = unsafe { std::mem::zeroed() };
+        data_type.wrap_struct_name = name.as_ptr();
+        data_type.function.dmark = mark;
+        // A word is set when the object is new, and later only emptied: no write barrier is needed.
+        data_type.flags = (FREE_IMMEDIATELY as VALUE) | (WB_PROTECTED as VALUE);
+        Type(data_type)
+    }
+
+    /// Whether `object`, one of ours, is of this type.
+    fn has(&self, _: &Ruby, object: VALUE) -> bool {
+        // SAFETY: a live object, which has a type.
+        unsafe { std::ptr::eq(RTYPEDDATA_TYPE(object), &self.0) }
+    }
+}
+
+/// Its word: the address of the response and a few bits of [`forks`], or 0.
+static ROOT: Type = Type::new(c"fairlead/root", None);
+
+/// Its word: the root, or 0.
+static HANDLE: Type = Type::new(c"fairlead/handle", Some(mark_root));
+
+unsafe extern "C" fn mark_root(root: *mut c_void) {
+    // SAFETY: called by the collector with what is not 0: a live object, which is pinned by this.
+    unsafe { rb_sys::rb_gc_mark(root as VALUE) };
+}
+
+/// A Ruby object that leads to a response for as long as the call lasts that it was made for.
+#[derive(Clone, Copy)]
+pub(crate) struct Handle<'r> {
+    ruby: &'r Ruby,
+    object: VALUE,
+}
+
+impl<'r> Handle<'r> {
+    /// The loan that Ruby calls back with: one of our objects.
+    pub(crate) fn of(ruby: &'r Ruby, object: VALUE) -> Handle<'r> {
+        Handle { ruby, object }
+    }
+
+    pub(crate) fn object(self) -> VALUE {
+        self.object
+    }
+
+    /// Does something with the response. `code` must keep the GVL and run no code of the application.
+    ///
+    /// # Errors
+    /// When the call or the response is over.
+    pub(crate) fn response<T>(self, code: impl FnOnce(&Response<'_, '_>) -> T) -> Result<T, Stop> {
+        let address = address(self.ruby, self.object).ok_or(Stop::Finished)?;
+        // SAFETY: the root has this address until the response is dropped, which needs the GVL; that is held until
+        // `code` is done. The response belongs to this process: the frame that it is in exists.
+        Ok(code(unsafe { &*(address as *const Response<'_, '_>) }))
+    }
+
+    pub(crate) fn is_over(self) -> bool {
+        address(self.ruby, self.object).is_none()
+    }
+}
+
+/// Where the response is; `None` when it is over.
+fn address(ruby: &Ruby, object: VALUE) -> Option<usize> {
+    let mut word = word(ruby, object);
+    if HANDLE.has(ruby, object) {
+        word = if word == 0 { 0 } else { self::word(ruby, word as VALUE) };
+    }
+    let is_here = word != 0 && word % ALIGNMENT == forks() as usize % ALIGNMENT;
+    is_here.then_some(word - word % ALIGNMENT)
+}
+
+fn word(ruby: &Ruby, object: VALUE) -> usize {
+    debug_assert!(HANDLE.has(ruby, object) || ROOT.has(ruby, object));
+    // SAFETY: one of our objects, which are alive as long as somebody has a loan.
+    unsafe { RTYPEDDATA_GET_DATA(object) as usize }
+}
+
+/// Empties a root or a loan.
+#[expect(deprecated, reason = "there is a macro to read the word, and none to write it")]
+fn empty(ruby: &Ruby, object: VALUE) {
+    debug_assert!(HANDLE.has(ruby, object) || ROOT.has(ruby, object));
+    // SAFETY: one of our objects, which is on the stack; whoever reads the word has the GVL, as this thread does.
+    unsafe { (*(object as *mut rb_sys::RTypedData)).data = std::ptr::null_mut() };
+}
+
+/// Empties a loan at the end of the call that it was made for. It must not be held across a call that Ruby can jump out
+/// of.
+pub(super) struct HandleGuard<'r>(pub(super) Handle<'r>);
+
+impl Drop for HandleGuard<'_> {
+    fn drop(&mut self) {
+        empty(self.0.ruby, self.0.object);
+    }
+}
+
+impl<'r> Response<'r, '_> {
+    /// The root of this response, made when it is first asked for. Inside `protect`.
+    pub(crate) fn root(&self) -> VALUE {
+        if self.root.get() == Qnil as VALUE {
+            let address = std::ptr::from_ref(self) as usize;
+            debug_assert_eq!(address % ALIGNMENT, 0);
+            self.root.set(object(
+                self.ruby,
+                &classes::HIJACK,
+                address + forks() as usize % ALIGNMENT,
+                &ROOT,
+            ));
+        }
+        self.root.get()
+    }
+
+    /// A loan for a call. Inside `protect`; a [`HandleGuard`] ends it before the response ends.
+    pub(crate) fn handle(&self, class: &Lazy<RClass>) -> Handle<'r> {
+        Handle::of(self.ruby, object(self.ruby, class, self.root() as usize, &HANDLE))
+    }
+
+    /// Ends all loans.
+    pub(crate) fn end_loans(&self) {
+        if self.root.get() != Qnil as VALUE {
+            empty(self.ruby, self.root.get());
+        }
+    }
+}
+
+fn object(ruby: &Ruby, class: &Lazy<RClass>, word: usize, data_type: &'static Type) -> VALUE {
+    let class = ruby.get_inner(class).as_raw();
+    // SAFETY: a class that is kept and a type that is static; the GVL is held, exceptions are stopped by the caller.
+    unsafe { rb_data_typed_object_wrap(class, word as *mut c_void, &data_type.0) }
+}
+
+impl Drop for Response<'_, '_> {
+    fn drop(&mut self) {
+        self.end_loans();
+    }
+}
+
+/// Access to a response: its owner always has it, a loan as long as it lasts.
+pub(super) trait Access {
+    /// That this thread has the GVL.
+    fn ruby(&self) -> &Ruby;
+
+    /// See [`Handle::response`].
+    fn response<T>(&self, code: impl FnOnce(&Response<'_, '_>) -> T) -> Result<T, Stop>;
+
+    /// The same with the exchange.
+    fn exchange<T>(&self, code: impl FnOnce(&mut Exchange<'_>) -> T) -> Result<T, Stop> {
+        self.response(|response| response.with(code))
+    }
+}
+
+impl Access for Response<'_, '_> {
+    fn ruby(&self) -> &Ruby {
+        self.ruby
+    }
+
+    fn response<T>(&self, code: impl FnOnce(&Response<'_, '_>) -> T) -> Result<T, Stop> {
+        Ok(code(self))
+    }
+}
+
+impl Access for Handle<'_> {
+    fn ruby(&self) -> &Ruby {
+        self.ruby
+    }
+
+    fn response<T>(&self, code: impl FnOnce(&Response<'_, '_>) -> T) -> Result<T, Stop> {
+        Handle::response(*self, code)
+    }
+}
