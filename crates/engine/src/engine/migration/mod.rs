@@ -1,5 +1,6 @@
-//! Work that moves between workers: `requests.rs` has requests that come from other workers and go to them, `relays.rs`
-//! requests of connections that have to stay, `connections.rs` connections without a request, in a drain.
+//! Work that migrates between workers: `requests.rs` has requests that come from other workers and go to them,
+//! `relays.rs` has requests of connections that have to stay, and `connections.rs` has connections without a request, in a
+//! drain.
 //!
 //! ```text
 //!   transfers ──▶ relays ──▶ departure        (to other workers)
