@@ -1,5 +1,5 @@
-//! Sockets, with TLS or without, and the kernel's poll set: sending to and receiving from a peer ([`Transport`]), polling, the time-outs that
-//! a poll waits for, and listening sockets.
+//! Sockets, with TLS or without, and the kernel's poll set: sending to and receiving from a peer ([`Transport`]),
+//! polling, the timeouts of a poll, and listening sockets.
 
 pub(crate) mod listener;
 #[cfg(test)]
@@ -22,10 +22,11 @@ use std::time::Duration;
 /// A transport, shared by the connection and others that may send over it.
 pub(crate) type Link = Arc<dyn Transport>;
 
-/// How long what a peer still sends is read and discarded after the last bytes to it, so that no reset overtakes those.
+/// Time for which further input of a peer is read and discarded after the last bytes to it, so that no reset overtakes
+/// them.
 pub(crate) const LINGER: Duration = Duration::from_millis(2_000);
 
-/// Bytes read of one peer in a turn: a peer that sends faster than this must let others have their turn.
+/// Bytes read from one peer in a turn: a peer that sends faster must let others have their turn.
 pub(crate) const READ_TURN: usize = 256 * 1024;
 
 /// Bytes read at a time.

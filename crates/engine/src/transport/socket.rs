@@ -1,5 +1,5 @@
-//! The transport: carries the bytes of one peer. Everything that is received from or sent to a peer passes here; its
-//! users do not know whether it is a plain socket or something on top of one.
+//! Transport: carries the bytes of one peer. All input and output of a peer passes here; its users need not know if it
+//! is a plain socket or a layer on top of one.
 
 use super::poller::{Interest, Key, Poller};
 use super::relayed::AfterResponse;
@@ -19,56 +19,56 @@ use std::sync::Arc;
 
 pub(crate) use rustix::net::Shutdown;
 
-/// The connection to one peer. Nothing here blocks: what is not possible now fails with [`Errno::AGAIN`]. The
+/// Connection to one peer. Nothing here blocks: an operation that is not possible now fails with [`Errno::AGAIN`]. The
 /// descriptor is for the poller. Several threads may use it at once, but only one may receive.
 pub(crate) trait Transport: AsFd + Debug + Send + Sync {
-    /// Whether nothing can be sent or received before [`Transport::handshake`] is done.
+    /// True if nothing can be sent or received before the end of [`Transport::handshake`].
     fn awaits_handshake(&self) -> bool {
         false
     }
 
-    /// Goes on with the handshake, as far as that is possible now. It may take a millisecond of computing.
+    /// Continues the handshake, as far as possible now. May compute for a millisecond.
     ///
     /// # Errors
-    /// If there will be no handshake. The peer has been told, if it speaks TLS.
+    /// If the handshake fails. The peer has been told, if it speaks TLS.
     fn handshake(&self) -> Result<Handshake, HandshakeError> {
         Ok(Handshake::Done)
     }
 
-    /// Receives what has arrived, as far as it fits into `space`; 0 at the end of input. Fails with [`Errno::PROTO`] if the
-    /// peer has violated the protocol and was told so; it should be left the time to read that.
+    /// Receives input, as far as it fits into `space`; 0 at the end of input. Fails with [`Errno::PROTO`] if the peer
+    /// has violated the protocol and was sent an alert; leave it the time to read the alert.
     fn receive(&self, space: &mut [u8]) -> io::Result<usize>;
 
-    /// Whether something has arrived, without receiving it; false at the end of input.
+    /// True if input has arrived; does not receive it. False at the end of input.
     fn has_received(&self) -> io::Result<bool>;
 
-    /// Whether there is something to receive that the poller does not know of.
+    /// True if there is input to receive that the poller does not report.
     fn holds_received(&self) -> bool {
         false
     }
 
-    /// Sends some of `bytes`; returns how many. `more`: further bytes follow at once. The kernel may have fewer of them:
-    /// see [`Transport::send_rest`].
+    /// Sends a part of `bytes`; returns its length. `more`: further bytes follow at once. The kernel may have fewer of
+    /// them: see [`Transport::send_rest`].
     fn send(&self, bytes: &[u8], more: bool) -> io::Result<usize>;
 
-    /// Sends some bytes of several pieces, in order; returns how many.
+    /// Sends bytes of several pieces, in order; returns their number.
     fn send_pieces(&self, pieces: &[IoSlice<'_>]) -> io::Result<usize>;
 
     /// Sends some bytes of a file, at most `length` from `offset`, which is advanced; 0 at the end of the file.
     fn send_file(&self, file: &File, offset: &mut u64, length: usize) -> io::Result<usize>;
 
-    /// Gives the kernel what was taken and is not there yet; fails with [`Errno::AGAIN`] if it does not take all of it.
-    /// Each attempt to send or receive does that, too.
+    /// Gives the kernel the bytes that were taken and are still held here; fails with [`Errno::AGAIN`] if it does not
+    /// take all of them. Each attempt to send or receive does this, too.
     fn send_rest(&self) -> io::Result<()> {
         Ok(())
     }
 
-    /// Bytes that were given to the kernel so far, if those may be fewer than were taken. How fast a peer is, shows here.
+    /// Bytes given to the kernel so far, if these may be fewer than the taken bytes. They show the speed of the peer.
     fn carried(&self) -> Option<u64> {
         None
     }
 
-    /// Bytes that the kernel has and the peer has not acknowledged; 0 if that is not known.
+    /// Bytes that the kernel has and the peer has not acknowledged; 0 if unknown.
     fn unacknowledged(&self) -> usize {
         0
     }
@@ -76,7 +76,8 @@ pub(crate) trait Transport: AsFd + Debug + Send + Sync {
     /// Shuts down the given directions.
     fn shut_down(&self, how: Shutdown) -> io::Result<()>;
 
-    /// Shuts down both directions in the middle of something. If there is a way to tell a proper end, this is none.
+    /// Closes both directions in the middle of a message. The peer must not take this for a clean end (no
+    /// close_notify).
     fn cut(&self) {
         let _ = self.shut_down(Shutdown::Both);
     }
@@ -85,85 +86,85 @@ pub(crate) trait Transport: AsFd + Debug + Send + Sync {
     /// keeps no data for it. Works even if another process has the socket, too.
     fn reset(&self);
 
-    /// The socket, if its bytes are those of the protocol, without another layer: only then can another process or the
-    /// app take it over.
+    /// The socket, if it carries the protocol without another layer: only then can another process or the app take it
+    /// over.
     fn as_plain(&self) -> Option<&OwnedFd>;
 
-    /// If another worker has the connection, and this is what it has lent for one response: where it is told what comes
-    /// afterwards.
+    /// If this transport relays one response to another worker, which has the connection: the descriptor that reports
+    /// the step after the response to it.
     fn back_channel(&self) -> Option<&OwnedFd> {
         None
     }
 
-    /// Whether this is lent. How fast the peer takes what is sent is then the concern of the worker that has the
-    /// connection: it takes nothing more before the peer has taken what it has.
+    /// True if this is a relay. The speed of the peer is then measured by the worker that has the connection: it takes
+    /// no more bytes before the peer has taken the earlier ones.
     fn is_relayed(&self) -> bool {
         self.back_channel().is_some()
     }
 
-    /// Whether it ends with one response, of which somebody else keeps the connection: another worker, or a session of
-    /// HTTP/2. The end of the response is said by [`Transport::give_back`].
+    /// True if it ends with one response, and another owner keeps the connection: another worker, or an HTTP/2
+    /// connection. [`Transport::give_back`] reports the end of the response.
     fn is_for_one_response(&self) -> bool {
         self.is_relayed()
     }
 
-    /// Budget of the session, for a stream of HTTP/2.
+    /// Budget of the HTTP/2 connection, for a stream of it.
     fn budget(&self) -> Option<&Arc<Budget>> {
         None
     }
 
-    /// The request begins to run: tells the worker that has the connection, if that waits for it.
+    /// Reports to the worker that has the connection that the request begins to run, if it waits for that.
     fn begin(&self) {}
 
-    /// The response was sent: tells whoever has the connection what comes afterwards.
+    /// Reports the step after the sent response to the owner of the connection.
     fn give_back(&self, _: AfterResponse) {}
 
-    /// The app has taken it: a drain does not wait for its end.
+    /// Notes that the app has taken it: a drain does not wait for its end.
     fn hijacked(&self) {}
 
-    /// Whether another worker can take it over, now and when more was sent and received.
+    /// True if another worker can take it over, now and after further bytes.
     fn can_move(&self) -> bool {
         true
     }
 
-    /// Whoever tells of its events, if that is not the poller of the operating system.
+    /// Source of its events, if they do not come from the poller of the operating system.
     fn own_events(&self) -> Option<&dyn OwnEvents> {
         None
     }
 
-    /// For a thread that polls until there is something to receive (`IN`), or the peer takes more (`OUT`): a descriptor, and
-    /// the event of it. What was asked for before counts no more.
+    /// Descriptor, and its event, for a thread that polls until there is something to receive (`IN`), or the peer takes
+    /// more (`OUT`). Replaces the previous request.
     fn signal(&self, wanted: PollFlags) -> (BorrowedFd<'_>, PollFlags) {
         (self.as_fd(), wanted)
     }
 
-    /// What TLS has agreed on with the peer; `None` without TLS.
+    /// Result of the TLS handshake with the peer; `None` without TLS.
     fn session(&self) -> Option<&Arc<Session>> {
         None
     }
 }
 
-/// A transport that shares its descriptor with others tells itself what has happened, by an event with its key.
-/// Level-triggered, as the poller: as long as something is possible that is watched for, there is an event.
+/// A transport that shares its descriptor with others reports its own events, with its key. Level-triggered, as the
+/// poller: as long as a watched operation is possible, there is an event.
 pub(crate) trait OwnEvents {
-    /// Watches for something to read, or room to write; the end is always told once.
+    /// Watches for input, or for room to write; the end is always reported once.
     fn watch(&self, key: Key, reads: bool, writes: bool);
 
-    /// No event comes any more.
+    /// Reports no more events.
     fn unwatch(&self);
 }
 
-/// How far a handshake is.
+/// State of a handshake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Handshake {
     Done,
-    /// The peer's first message is not complete; more of it is awaited.
+    /// The peer's first message is incomplete.
     AwaitsHello,
-    /// It goes on when the socket is readable, or writable.
+    /// It continues when the socket is readable, or writable.
     Waits(Interest),
 }
 
-/// Why there is no handshake.
+/// Reason for a failed handshake.
 #[derive(Debug)]
 pub(crate) enum HandshakeError {
     /// The peer has gone.
@@ -178,7 +179,7 @@ pub(crate) enum HandshakeError {
     Costly,
     /// There are too many at a time, and this one gives way.
     Displaced,
-    /// The peers do not agree: why.
+    /// The peers do not agree, for this reason.
     Tls(String),
     Socket(Errno),
 }
@@ -205,7 +206,7 @@ impl Socket {
         Socket(socket)
     }
 
-    /// The next byte to receive, without receiving it; `None` at the end of input.
+    /// Returns the next byte to receive, without receiving it; `None` at the end of input.
     pub(super) fn peek(&self) -> io::Result<Option<u8>> {
         let mut byte = [0; 1];
         let flags = RecvFlags::PEEK | RecvFlags::DONTWAIT;
@@ -213,7 +214,7 @@ impl Socket {
         Ok((count > 0).then_some(byte[0]))
     }
 
-    /// A socket with its own budget.
+    /// Makes a socket with its own budget.
     #[cfg(test)]
     pub(crate) fn uncounted(socket: OwnedFd) -> Socket {
         let permit = crate::limits::descriptors::Descriptors::with(1, 1).for_connection();
@@ -221,7 +222,7 @@ impl Socket {
     }
 }
 
-/// Another process with a copy of the descriptor may make it blocking, so each call says that it must not block.
+/// Another process with a copy of the descriptor may make it blocking, so each call must request not to block.
 const SEND: SendFlags = SendFlags::NOSIGNAL.union(SendFlags::DONTWAIT);
 
 impl AsFd for Socket {
@@ -274,7 +275,7 @@ impl Transport for Socket {
 }
 
 impl dyn Transport + '_ {
-    /// Watches for `interest` instead of what was watched for.
+    /// Watches for `interest` instead of the previous events.
     pub(crate) fn watch_for(&self, interest: Interest, key: Key, poller: &Poller) -> io::Result<()> {
         let Some(own) = self.own_events() else {
             return poller.change(self, key, interest);
@@ -292,7 +293,7 @@ impl dyn Transport + '_ {
         Ok(())
     }
 
-    /// No event is reported until something else is watched for.
+    /// Reports no event until something else is watched for.
     pub(crate) fn silence(&self, key: Key, poller: &Poller) {
         match self.own_events() {
             Some(own) => own.watch(key, false, false),
@@ -300,7 +301,7 @@ impl dyn Transport + '_ {
         }
     }
 
-    /// Nothing is watched for any more.
+    /// Watches for no events any more.
     pub(crate) fn unwatch(&self, poller: &Poller) {
         match self.own_events() {
             Some(own) => own.unwatch(),
@@ -308,21 +309,21 @@ impl dyn Transport + '_ {
         }
     }
 
-    /// Whether the peer takes something now.
+    /// True if the peer takes something now.
     pub(crate) fn has_room(&self) -> bool {
         let (descriptor, event) = self.signal(PollFlags::OUT);
         let now = Timespec::default();
         matches!(poll(&mut [PollFd::new(&descriptor, event)], Some(&now)), Ok(1..))
     }
 
-    /// What has arrived and belongs to no layer on top of the socket, without receiving it. Fails with
-    /// [`Errno::NOTCONN`] once a handshake has begun.
+    /// Reads input that belongs to no layer on top of the socket, without receiving it. Fails with [`Errno::NOTCONN`]
+    /// once a handshake has begun.
     pub(crate) fn peek(&self, space: &mut [u8]) -> io::Result<usize> {
         let socket = self.as_plain().ok_or(Errno::NOTCONN)?;
         net::recv(socket, space, RecvFlags::PEEK | RecvFlags::DONTWAIT).map(|(count, _)| count)
     }
 
-    /// Receives as much as `space` has room for, of which `peek` has shown that it is there.
+    /// Receives as much as fits into `space`; `peek` has shown that the bytes are there.
     pub(crate) fn skip(&self, space: &mut [u8]) -> io::Result<()> {
         let socket = self.as_plain().ok_or(Errno::NOTCONN)?;
         let wanted = space.len();
@@ -332,7 +333,7 @@ impl dyn Transport + '_ {
         }
     }
 
-    /// Sends until no more is taken; returns how many bytes were sent.
+    /// Sends until the socket takes no more; returns the number of bytes sent.
     pub(crate) fn send_most(&self, bytes: &[u8], more: bool) -> io::Result<usize> {
         let mut sent = 0;
         while sent < bytes.len() {
@@ -346,8 +347,8 @@ impl dyn Transport + '_ {
         Ok(sent)
     }
 
-    /// Sends at most `most` bytes of a file up to `end`; returns how many, and whether the socket took fewer than it
-    /// was offered.
+    /// Sends at most `most` bytes of a file up to `end`; returns their number, and true if the socket took fewer than
+    /// it was offered.
     pub(crate) fn send_part(&self, file: &File, offset: &mut u64, end: u64, most: u64) -> io::Result<(u64, bool)> {
         let wanted = (end - *offset).min(most);
         let mut taken = 0;
