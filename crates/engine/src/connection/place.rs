@@ -89,7 +89,7 @@ impl Place {
         }
     }
 
-    /// Lends the socket to a client until [`Place::close`]; the key and the count stay here.
+    /// Shares the socket with a client until [`Place::close`]; the key and the count stay here.
     pub(crate) fn share_with_client(&mut self) {
         self.ending = SocketEnd::Client;
         self.leave_poller();

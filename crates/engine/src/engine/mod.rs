@@ -144,7 +144,7 @@ impl Engine {
         self.parts.scheduler.schedule(Job::Task);
     }
 
-    /// Counts the initial threads as starting, and returns their number: at least one to serve and one to hand over to.
+    /// Counts the initial threads as starting, and returns their number: at least one to serve and one to wake next.
     /// Each of them must call [`Engine::serve`]; otherwise call [`Engine::cancel_thread`] for it.
     pub fn initial_threads(&self) -> usize {
         let threads = self.parts.scheduler.threads();

@@ -153,7 +153,7 @@ impl Handshakes {
     fn count(&self, connection: &Connection) {
         let counters = self.worker.counters();
         counters.handshakes.fetch_add(1, Relaxed);
-        if connection.stream.session().is_some_and(|http2| http2.is_resumed) {
+        if connection.stream.session().is_some_and(|session| session.is_resumed) {
             counters.resumed_handshakes.fetch_add(1, Relaxed);
         }
     }

@@ -147,7 +147,7 @@ fn flows_that_always_have_something_to_run_get_the_same_time_whatever_their_jobs
         let threads = 1 + random.below(8) as usize;
         let flows = 2 + random.below(12);
         let longest: Vec<u64> = (0..flows).map(|_| 1 + random.below(60 * MILLISECOND)).collect();
-        let most = longest.iter().max().copied().expect("parties");
+        let most = longest.iter().max().copied().expect("flows");
         let mut world = World::new(threads);
         // More jobs of each flow than the threads could run.
         for flow in 0..flows {
