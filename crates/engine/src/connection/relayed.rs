@@ -8,7 +8,7 @@ use crate::http::refusal::Refusal;
 use crate::limits::meter::Meter;
 use crate::stream::output::{FileParts, Flush};
 use crate::transport::poller::{Interest, Key};
-use crate::transport::{AfterResponse, Link, RelayOwner, Shutdown, Transport, READ_TURN};
+use crate::transport::{AfterResponse, ByteStream, Link, RelayOwner, Shutdown, READ_TURN};
 use crate::worker::Worker;
 use rustix::io::{self, Errno};
 use std::sync::Arc;

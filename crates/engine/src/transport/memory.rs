@@ -1,7 +1,7 @@
 //! Transport in memory, for tests. It carries at most a given number of bytes at a time, and fails at a given point.
 //! Its descriptor is readable while there is something to receive, and always writable.
 
-use super::{Shutdown, Transport};
+use super::{ByteStream, Shutdown, Transport};
 use crate::sync::{Condvar, Mutex};
 use rustix::event::{eventfd, EventfdFlags};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -100,7 +100,7 @@ impl AsFd for MemoryTransport {
     }
 }
 
-impl Transport for MemoryTransport {
+impl ByteStream for MemoryTransport {
     fn receive(&self, space: &mut [u8]) -> io::Result<usize> {
         let mut state = self.shared.state.lock();
         if state.was_reset || state.received >= self.manners.receives_in_all {
@@ -177,7 +177,9 @@ impl Transport for MemoryTransport {
         state.was_reset = true;
         self.shared.changed.notify_all();
     }
+}
 
+impl Transport for MemoryTransport {
     fn as_plain(&self) -> Option<&OwnedFd> {
         None
     }

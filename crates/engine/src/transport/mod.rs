@@ -1,9 +1,13 @@
 //! Sockets, with TLS or without, and the kernel's poll set: sending to and receiving from a peer ([`Transport`]),
 //! polling, the timeouts of a poll, and listening sockets.
 
+mod byte_stream;
+mod handshake;
+mod link;
 pub(crate) mod listener;
 #[cfg(test)]
 pub(crate) mod memory;
+mod owner;
 pub(crate) mod poller;
 mod relayed;
 mod send_queue;
@@ -11,9 +15,14 @@ mod socket;
 pub(crate) mod timer;
 mod tls;
 
+pub(crate) use byte_stream::ByteStream;
+pub(crate) use handshake::{Handshake, HandshakeError};
+pub(crate) use link::{OwnEvents, Transport};
+pub(crate) use owner::ConnectionOwner;
 pub(crate) use relayed::{AfterResponse, RelayOwner, RelayRunner, RelayedSocket};
+pub(crate) use rustix::net::Shutdown;
 pub use send_queue::{measure_send_queues, SendQueue};
-pub(crate) use socket::{Handshake, HandshakeError, OwnEvents, Shutdown, Socket, Transport};
+pub(crate) use socket::Socket;
 pub(crate) use tls::TlsSocket;
 
 use std::sync::Arc;

@@ -8,13 +8,16 @@
 //! ```
 //! A worker that dies sends no message, so the peer is not told that the response is complete.
 
-use super::socket::{Shutdown, Socket, Transport};
+use super::byte_stream::ByteStream;
+use super::link::Transport;
+use super::owner::ConnectionOwner;
+use super::socket::Socket;
 use crate::limits::descriptors::{Counted, Permit};
 use crate::tls::Session;
 use rustix::event::{eventfd, EventfdFlags};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io;
-use rustix::net::{socketpair, AddressFamily, SocketFlags, SocketType};
+use rustix::net::{socketpair, AddressFamily, Shutdown, SocketFlags, SocketType};
 use std::fs::File;
 use std::io::IoSlice;
 use std::sync::Arc;
@@ -137,7 +140,7 @@ impl AsFd for RelayedSocket {
     }
 }
 
-impl Transport for RelayedSocket {
+impl ByteStream for RelayedSocket {
     fn receive(&self, space: &mut [u8]) -> io::Result<usize> {
         self.socket.receive(space)
     }
@@ -165,7 +168,9 @@ impl Transport for RelayedSocket {
     fn reset(&self) {
         self.socket.reset();
     }
+}
 
+impl Transport for RelayedSocket {
     fn as_plain(&self) -> Option<&OwnedFd> {
         self.socket.as_plain()
     }
@@ -174,6 +179,12 @@ impl Transport for RelayedSocket {
         self.session.as_ref()
     }
 
+    fn owner(&self) -> Option<&dyn ConnectionOwner> {
+        Some(self)
+    }
+}
+
+impl ConnectionOwner for RelayedSocket {
     fn back_channel(&self) -> Option<&OwnedFd> {
         Some(&self.back_channel)
     }

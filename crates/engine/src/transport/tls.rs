@@ -1,15 +1,19 @@
 //! TLS on a socket. Received bytes are decrypted at once, and sent bytes are encrypted at once; so the rest of the
 //! engine sees a transport like any other. Two things differ, and the trait has a method for each: there may be
-//! something to receive although the socket has nothing ([`Transport::holds_received`]), and taken bytes may not be in
-//! the kernel yet ([`Transport::send_rest`]).
+//! something to receive although the socket has nothing ([`ByteStream::holds_received`]), and taken bytes may not be in
+//! the kernel yet ([`ByteStream::send_rest`]).
 
+use super::byte_stream::ByteStream;
+use super::handshake::{Handshake, HandshakeError};
+use super::link::Transport;
 use super::poller::Interest;
-use super::socket::{Handshake, HandshakeError, Shutdown, Socket, Transport};
+use super::socket::Socket;
 use super::READ_TURN;
 use crate::sync::Mutex;
 use crate::tls::{Session, Tls, CHALLENGE_PROTOCOL};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::{self, Errno};
+use rustix::net::Shutdown;
 use rustls::server::{Accepted, AcceptedAlert, Acceptor};
 use rustls::ServerConnection;
 use std::cell::RefCell;
@@ -47,9 +51,9 @@ pub(crate) struct TlsSocket {
     channel: Mutex<Channel>,
     /// True if anything was received.
     has_begun: AtomicBool,
-    /// See [`Transport::holds_received`].
+    /// See [`ByteStream::holds_received`].
     holds_received: AtomicBool,
-    /// See [`Transport::carried`].
+    /// See [`ByteStream::carried`].
     carried: AtomicU64,
 }
 
@@ -353,56 +357,7 @@ impl AsFd for TlsSocket {
     }
 }
 
-impl Transport for TlsSocket {
-    fn awaits_handshake(&self) -> bool {
-        self.session.get().is_none()
-    }
-
-    fn handshake(&self) -> Result<Handshake, HandshakeError> {
-        let mut channel = self.channel.lock();
-        if !self.has_begun.load(Relaxed) {
-            match self.look_at_first_byte() {
-                Ok(()) => {}
-                Err(HandshakeError::Socket(Errno::AGAIN)) => return Ok(Handshake::AwaitsHello),
-                Err(error) => {
-                    channel.stage = Stage::Failed;
-                    return Err(error);
-                }
-            }
-        }
-        if let Stage::Hello(acceptor) = &mut channel.stage {
-            match self.hear_hello(acceptor) {
-                Ok(None) => return Ok(Handshake::AwaitsHello),
-                Ok(Some(connection)) => channel.stage = Stage::Open(connection),
-                Err(error) => {
-                    channel.stage = Stage::Failed;
-                    return Err(error);
-                }
-            }
-        }
-        let Stage::Open(connection) = &mut channel.stage else {
-            return Err(HandshakeError::Gone);
-        };
-        match self.shake_hands(connection) {
-            // The authority has checked the certificate, and nothing follows (RFC 8737 §3).
-            Ok(Handshake::Done) if connection.alpn_protocol() == Some(CHALLENGE_PROTOCOL) => {
-                connection.send_close_notify();
-                let _ = self.send_ciphertext(connection, false);
-                channel.stage = Stage::Failed;
-                Err(HandshakeError::Gone)
-            }
-            Ok(Handshake::Done) => {
-                self.session.get_or_init(|| Arc::new(Session::of(connection)));
-                Ok(Handshake::Done)
-            }
-            Ok(waits) => Ok(waits),
-            Err(error) => {
-                channel.stage = Stage::Failed;
-                Err(error)
-            }
-        }
-    }
-
+impl ByteStream for TlsSocket {
     fn receive(&self, space: &mut [u8]) -> io::Result<usize> {
         let mut channel = self.channel.lock();
         let Channel { stage, ahead, .. } = &mut *channel;
@@ -511,6 +466,57 @@ impl Transport for TlsSocket {
 
     fn reset(&self) {
         self.socket.reset();
+    }
+}
+
+impl Transport for TlsSocket {
+    fn awaits_handshake(&self) -> bool {
+        self.session.get().is_none()
+    }
+
+    fn handshake(&self) -> Result<Handshake, HandshakeError> {
+        let mut channel = self.channel.lock();
+        if !self.has_begun.load(Relaxed) {
+            match self.look_at_first_byte() {
+                Ok(()) => {}
+                Err(HandshakeError::Socket(Errno::AGAIN)) => return Ok(Handshake::AwaitsHello),
+                Err(error) => {
+                    channel.stage = Stage::Failed;
+                    return Err(error);
+                }
+            }
+        }
+        if let Stage::Hello(acceptor) = &mut channel.stage {
+            match self.hear_hello(acceptor) {
+                Ok(None) => return Ok(Handshake::AwaitsHello),
+                Ok(Some(connection)) => channel.stage = Stage::Open(connection),
+                Err(error) => {
+                    channel.stage = Stage::Failed;
+                    return Err(error);
+                }
+            }
+        }
+        let Stage::Open(connection) = &mut channel.stage else {
+            return Err(HandshakeError::Gone);
+        };
+        match self.shake_hands(connection) {
+            // The authority has checked the certificate, and nothing follows (RFC 8737 §3).
+            Ok(Handshake::Done) if connection.alpn_protocol() == Some(CHALLENGE_PROTOCOL) => {
+                connection.send_close_notify();
+                let _ = self.send_ciphertext(connection, false);
+                channel.stage = Stage::Failed;
+                Err(HandshakeError::Gone)
+            }
+            Ok(Handshake::Done) => {
+                self.session.get_or_init(|| Arc::new(Session::of(connection)));
+                Ok(Handshake::Done)
+            }
+            Ok(waits) => Ok(waits),
+            Err(error) => {
+                channel.stage = Stage::Failed;
+                Err(error)
+            }
+        }
     }
 
     fn as_plain(&self) -> Option<&OwnedFd> {

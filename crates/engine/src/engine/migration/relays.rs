@@ -128,7 +128,7 @@ mod tests {
     use crate::http::body::Body;
     use crate::support::http2::{get, Http2Client};
     use crate::support::*;
-    use crate::transport::{AfterResponse, Link, RelayedSocket, Socket, Transport};
+    use crate::transport::{AfterResponse, ByteStream, ConnectionOwner, Link, RelayedSocket, Socket};
     use crate::Exchange;
     use std::io::Read as _;
     use std::sync::{mpsc, Mutex};
