@@ -1,45 +1,45 @@
-//! Answers to the challenges of certificate authorities (ACME: RFC 8555 §8.3, RFC 8737). The process that orders
-//! certificates puts each answer into a folder before it asks the authority to look, and takes it away afterwards. So
-//! every worker can answer, whichever one the authority reaches, and nobody has to be told.
+//! Responses to the challenges of certificate authorities (ACME: RFC 8555 §8.3, RFC 8737). The process that orders
+//! certificates puts each response into a folder before it asks the authority to validate, and removes it afterwards.
+//! So every worker can respond, whichever one the authority reaches, without a message between processes.
 //!
-//! What strangers ask for names a file only if it cannot mean anything else than a file of that folder.
+//! Input of a peer names a file only if it cannot mean anything except a file of that folder.
 
 use rustix::fs::{fstat, open, FileType, Mode, OFlags};
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// What the path of a request for an answer begins with.
+/// Beginning of the path of a request for a response.
 const PREFIX: &[u8] = b"/.well-known/acme-challenge/";
 
-/// Where answers to requests (HTTP-01) are, by token.
+/// Folder of responses to requests (HTTP-01), by token.
 const ANSWERS: &str = "http-01";
 
-/// Where certificates that are answers (TLS-ALPN-01) are, by host, with their keys.
+/// Folder of certificates that are responses (TLS-ALPN-01), by host, with their keys.
 const CERTIFICATES: &str = "tls-alpn-01";
 
-/// The longest token. Those of RFC 8555 have at least 22 characters, and usually 43.
+/// Longest token. Tokens of RFC 8555 have at least 22 characters, and usually 43.
 const TOKEN_MOST: usize = 128;
 
-/// The longest host (RFC 1035 §2.3.4).
+/// Longest host (RFC 1035 §2.3.4).
 const HOST_MOST: usize = 253;
 
-/// No answer is longer.
+/// Longest response.
 const ANSWER_MOST: u64 = 16 * 1024;
 
-/// The folder with the answers to challenges. It need not exist.
+/// Folder with the responses to challenges. It need not exist.
 #[derive(Clone, Debug)]
 pub(crate) struct Challenges {
     folder: PathBuf,
 }
 
 impl Challenges {
-    /// The answers in `folder`.
+    /// Uses the responses in `folder`.
     pub(crate) fn new(folder: PathBuf) -> Challenges {
         Challenges { folder }
     }
 
-    /// The answer to a request for `path`, if there is one now.
+    /// Response to a request for `path`, if there is one now.
     pub(crate) fn answer(&self, path: &[u8]) -> Option<Vec<u8>> {
         let token = path.strip_prefix(PREFIX)?;
         let is_safe = (1..=TOKEN_MOST).contains(&token.len())
@@ -50,7 +50,7 @@ impl Challenges {
         read(&self.folder.join(ANSWERS).join(name))
     }
 
-    /// The certificate, with its key, that shows to the authority that `host` is ours, in PEM, if there is one now.
+    /// Certificate with its key, in PEM, that proves to the authority that `host` is ours, if there is one now.
     pub(crate) fn certificate(&self, host: &str) -> Option<Vec<u8>> {
         let is_safe = (1..=HOST_MOST).contains(&host.len())
             && !host.starts_with('.')
@@ -62,7 +62,7 @@ impl Challenges {
     }
 }
 
-/// The content of a small file; `None` for whatever else is there, and if it cannot be opened.
+/// Content of a small file; `None` if it is something else, or cannot be opened.
 fn read(path: &Path) -> Option<Vec<u8>> {
     let how = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::NOFOLLOW;
     let file = open(path, how, Mode::empty()).ok()?;
@@ -95,7 +95,7 @@ mod tests {
         fs::write(&path, "To-k_3n.thumbprint").expect("a file");
         let answer = challenges.answer(b"/.well-known/acme-challenge/To-k_3n");
         assert_eq!(Some(b"To-k_3n.thumbprint".to_vec()), answer);
-        fs::remove_file(path).expect("it is there");
+        fs::remove_file(path).expect("a file");
         assert_eq!(None, challenges.answer(b"/.well-known/acme-challenge/To-k_3n"));
     }
 

@@ -1,4 +1,4 @@
-//! The application, as the engine sees it: what a language has to implement.
+//! The application, as the engine uses it: the interface that a language has to implement.
 
 use crate::exchange::Exchange;
 use crate::pubsub::Publication;
@@ -6,13 +6,13 @@ use crate::realtime::{Client, Event};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// An application, and what the engine needs to know of its language.
+/// An application, and the properties of its language.
 pub trait App {
     /// Runs one request on this thread, to completion. A panic results in a 500.
     fn call(&self, exchange: &mut Exchange<'_>);
 
-    /// For how long this thread, in its last [`App::call`], wanted the lock of the language and did not have it. `None`
-    /// if the language does not tell.
+    /// Time for which this thread, in its last [`App::call`], wanted the lock of the language and did not have it.
+    /// `None` if the language does not report it.
     fn lock_wait(&self) -> Option<Duration> {
         None
     }
@@ -20,23 +20,23 @@ pub trait App {
     /// Runs one event of a client. No other event of that client runs at the same time.
     fn event(&self, _client: &Arc<Client>, _event: Event) {}
 
-    /// The last event of a client has run, and the client no longer counts. `forgotten`: the names of the channels of
-    /// which it was the last subscriber in this process.
+    /// Called after the last event of a client, when the client no longer counts. `forgotten`: names of the channels
+    /// that have lost their last subscriber in this process with it.
     fn gone(&self, _client: &Arc<Client>, _forgotten: Vec<Box<[u8]>>) {}
 
-    /// A message was published to a subscription of the process; `id` is that of the subscription.
+    /// Runs for a message that was published to a subscription of the process; `id` identifies the subscription.
     fn published(&self, _id: u64, _publication: &Publication) {}
 
     /// Runs one task; called once for each [`Engine::defer`](crate::Engine::defer).
     fn task(&self) {}
 
-    /// Whether this thread has run a request since [`App::leisure`], and that has something to do.
+    /// True if this thread has run a request since the last [`App::leisure`], and there is such work.
     fn wants_leisure(&self) -> bool {
         false
     }
 
-    /// Runs what the app has put off until no request runs or waits here. Requests that arrive meanwhile are run by
-    /// other threads.
+    /// Runs the work that the app has put off until no request runs or waits here. Other threads run requests that
+    /// arrive meanwhile.
     fn leisure(&self) {}
 
     /// Runs `wait`, which may sleep for long, without the lock of the language. Returns soon after
@@ -45,7 +45,7 @@ pub trait App {
         wait();
     }
 
-    /// Whether this thread should leave [`Engine::serve`](crate::Engine::serve) now.
+    /// True if this thread should leave [`Engine::serve`](crate::Engine::serve) now.
     fn is_interrupted(&self) -> bool {
         false
     }
@@ -56,26 +56,26 @@ pub trait App {
     }
 }
 
-/// The lock of the language, as native threads see it, which never have it.
+/// Lock of the language, as used by native threads, which never hold it.
 pub trait Lock: Send + Sync {
-    /// Whether [`Engine::suspend`](crate::Engine::suspend) and [`Engine::resume`](crate::Engine::resume) are called
+    /// True if [`Engine::suspend`](crate::Engine::suspend) and [`Engine::resume`](crate::Engine::resume) are called
     /// when a thread in [`App::call`] begins and ends to wait. If not, the monitor guesses within a millisecond.
     fn tells_waits(&self) -> bool;
 
-    /// How it is used at this moment. `users`: how many threads of the engine run the app or want the lock, for languages
-    /// that do not tell who wants it. Called every millisecond while something runs.
+    /// Returns its use at this moment. `users`: number of threads of the engine that run the app or want the lock, for
+    /// languages that do not report which threads want it. Called every millisecond while a job runs.
     fn look(&self, users: usize) -> LockUse;
 
-    /// Asks the thread that has had it since `seen` to pass it on to those that want it, as soon as it can be
+    /// Asks the thread that has had it since `seen` to release it to the threads that want it, as soon as it can be
     /// interrupted. Does nothing if another thread has got it meanwhile. Returns at once.
     fn claim(&self, seen: LockUse);
 }
 
-/// How the lock of the language is used at a moment.
+/// Use of the lock of the language at one moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LockUse {
-    /// How often it has gone from one thread to another.
+    /// Number of times that it has changed from one thread to another.
     pub switches: u64,
-    /// Whether a thread wants it that does not have it, as far as is known.
+    /// True if a thread wants it and does not have it, as far as is known.
     pub is_wanted: bool,
 }

@@ -6,8 +6,8 @@ use std::ops::{Add, Sub};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, UNIX_EPOCH};
 
-/// How long the end of an engine waits for the last work of a native thread: the messages that the dispatcher has, the lines
-/// that whoever reads the log may never take.
+/// Time for which the end of an engine waits for the last work of a native thread: messages in the dispatcher, or log
+/// lines that the reader of the log may never take.
 pub(crate) const FAREWELL: Duration = Duration::from_secs(1);
 
 /// A moment on the monotonic clock, in whole milliseconds since an arbitrary start: the unit of every deadline.
@@ -19,38 +19,38 @@ pub(crate) struct Millis(u64);
 pub(crate) struct Nanos(u64);
 
 impl Millis {
-    /// Any moment, for tests.
+    /// An arbitrary moment, for tests.
     #[cfg(test)]
     pub(crate) const START: Millis = Millis(1_000);
 
     /// A moment that never comes.
     pub(crate) const NEVER: Millis = Millis(u64::MAX);
 
-    /// A moment before all others; as a deadline it is always over.
+    /// A moment before all others; as a deadline it is always in the past.
     pub(crate) const LONG_AGO: Millis = Millis(0);
 
     pub(crate) fn now() -> Millis {
         Nanos::now().millis()
     }
 
-    /// As a number, to send to another process.
+    /// Converts it to a number, to send to another process.
     pub(crate) fn to_number(self) -> u64 {
         self.0
     }
 
-    /// From a number that another process has sent.
+    /// Makes it from a number that another process has sent.
     pub(crate) fn from_number(number: u64) -> Millis {
         Millis(number)
     }
 
-    /// The second that the moment is in.
+    /// The second that contains the moment.
     pub(crate) fn second(self) -> u64 {
         self.0 / 1_000
     }
 }
 
 impl Nanos {
-    /// Any moment, for tests.
+    /// An arbitrary moment, for tests.
     #[cfg(test)]
     pub(crate) const START: Nanos = Nanos(1_000_000_000);
 
@@ -63,17 +63,17 @@ impl Nanos {
         Millis(self.0 / 1_000_000)
     }
 
-    /// The first whole millisecond that is not before this moment.
+    /// First whole millisecond that is not before this moment.
     pub(crate) fn rounded_up(self) -> Millis {
         Millis(self.0.div_ceil(1_000_000))
     }
 
-    /// As a number, to send to another process.
+    /// Converts it to a number, to send to another process.
     pub(crate) fn to_number(self) -> u64 {
         self.0
     }
 
-    /// From a number that another process has sent.
+    /// Makes it from a number that another process has sent.
     pub(crate) fn from_number(number: u64) -> Nanos {
         Nanos(number)
     }
@@ -95,7 +95,7 @@ impl Add<Duration> for Millis {
     }
 }
 
-/// The time since `earlier`; zero if that is in the future.
+/// Time since `earlier`; zero if that is in the future.
 impl Sub for Millis {
     type Output = Duration;
 
@@ -122,7 +122,7 @@ impl Sub<Duration> for Nanos {
     }
 }
 
-/// The time since `earlier`; zero if that is in the future.
+/// Time since `earlier`; zero if that is in the future.
 impl Sub for Nanos {
     type Output = Duration;
 
@@ -176,12 +176,12 @@ pub(crate) fn unix_seconds() -> u64 {
     clock_gettime(ClockId::RealtimeCoarse).tv_sec as u64
 }
 
-/// The value of a `Date` field (RFC 9110 §6.6.1) for now.
+/// Value of a `Date` field (RFC 9110 §6.6.1) for now.
 pub(crate) fn http_date() -> String {
     httpdate::fmt_http_date(UNIX_EPOCH + Duration::from_secs(unix_seconds()))
 }
 
-/// The current value of `Date`, formatted once a second. One cache per thread.
+/// Current value of `Date`, formatted once a second. One cache per thread.
 #[derive(Default)]
 pub(crate) struct DateCache {
     second: u64,

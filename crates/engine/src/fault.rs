@@ -1,7 +1,7 @@
 //! Injects faults of the engine itself, for tests. A panic ends the turn in which it happens and is logged
-//! ([`Worker::guard`](crate::worker::Worker::guard)); everything else continues. What the turn owned is given back by
-//! guards ([`Place`](crate::connection::place::Place), [`Seat`](crate::scheduler::states::Seat)), not by the code that
-//! catches the panic.
+//! ([`Worker::guard`](crate::worker::Worker::guard)); everything else continues. Guards
+//! ([`Place`](crate::connection::place::Place), [`Seat`](crate::scheduler::states::Seat)) release the resources of the
+//! turn, not the code that catches the panic.
 
 pub(crate) use injection::{Fault, Faults};
 
@@ -12,11 +12,11 @@ mod injection {
     pub(crate) enum Fault {
         Panic,
         Failure,
-        /// The thread waits for [`Faults::release`].
+        /// The thread hangs until [`Faults::release`].
         Hang,
     }
 
-    /// The planned faults of an engine; each happens once.
+    /// Planned faults of an engine; each happens once.
     #[derive(Default)]
     pub(crate) struct Faults {
         planned: Mutex<Vec<(&'static str, Fault)>>,
@@ -34,7 +34,7 @@ mod injection {
             self.planned.lock().is_empty()
         }
 
-        /// How many faults at that point are still to happen.
+        /// Number of planned faults at that point.
         pub(crate) fn left(&self, point: &str) -> usize {
             self.planned.lock().iter().filter(|(name, _)| *name == point).count()
         }
@@ -43,7 +43,7 @@ mod injection {
             *self.hanging.lock()
         }
 
-        /// Lets the threads that hang go on.
+        /// Lets the hanging threads continue.
         pub(crate) fn release(&self) {
             *self.hanging.lock() = 0;
             self.released.notify_all();
@@ -85,7 +85,7 @@ mod tests {
         Server::start(config, |exchange| reply(exchange, "ok"))
     }
 
-    /// After a fault everything is as before: no count is wrong, and other clients are served.
+    /// Checks that after a fault everything is as before: no count is wrong, and other clients are served.
     fn serves_on(server: &Server) {
         assert!(server.engine.faults().are_over(), "all planned faults have happened");
         assert_eq!(server.connect().get("/").text(), "ok");
@@ -102,7 +102,7 @@ mod tests {
         let mut other = server.connect();
         assert_eq!(other.get("/").text(), "ok");
         let mut client = server.connect();
-        eventually("both are there", || server.engine.stats().connections == 2);
+        eventually("both are open", || server.engine.stats().connections == 2);
         server.engine.faults().plan("step", Fault::Panic);
         client.send(GET);
         assert!(client.is_closed());
@@ -120,7 +120,7 @@ mod tests {
         assert_eq!(client.get("/").text(), "ok");
         server.engine.faults().plan("step a session", Fault::Panic);
         let asked = client.ask(crate::support::http2::get("/"), false);
-        assert!(client.response(asked).is_err(), "it is gone");
+        assert!(client.response(asked).is_err(), "the connection is closed");
         assert_eq!(other.get("/").text(), "ok");
         drop((client, other));
         serves_on(&server);
@@ -221,9 +221,9 @@ mod tests {
         let server = server();
         server.engine.faults().plan("monitor", Fault::Panic);
         assert_eq!(server.connect().get("/").text(), "ok");
-        eventually("it has panicked", || server.engine.faults().are_over());
+        eventually("the monitor has panicked", || server.engine.faults().are_over());
         let before = server.engine.counters().queued.fetch_add(1_000, SeqCst);
-        eventually("it ticks again", || {
+        eventually("the monitor ticks again", || {
             server.engine.defer();
             server.engine.counters().queued.load(SeqCst) < before + 1_000
         });

@@ -1,32 +1,32 @@
-//! Which process this is. A process that the app has forked has a copy of everything, and must not touch what it shares
-//! with its parent: sockets, the poll set, the waiting room.
+//! Identifies this process. A process that the app has forked has a copy of everything, and must not touch the
+//! resources that it shares with its parent: sockets, the poll set, the waiting room.
 
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 /// Forks between the first process and this one.
 static FORKS: AtomicU32 = AtomicU32::new(0);
 
-/// To be called in each forked process, before anything else happens there. Async-signal-safe.
+/// Notes a fork. Call it in each forked process, before anything else happens there. Async-signal-safe.
 pub fn note_fork() {
     FORKS.fetch_add(1, Relaxed);
 }
 
-/// A number that differs between a process and its descendants.
+/// Returns a number that differs between a process and its descendants.
 pub fn forks() -> u32 {
     FORKS.load(Relaxed)
 }
 
-/// The process in which something was made.
+/// Process in which something was made.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Home(u32);
 
 impl Home {
-    /// This process.
+    /// Returns this process.
     pub(crate) fn here() -> Home {
         Home(FORKS.load(Relaxed))
     }
 
-    /// Whether this is still that process: one load.
+    /// True if this is still that process: one load.
     pub(crate) fn is_here(self) -> bool {
         self.0 == FORKS.load(Relaxed)
     }

@@ -1,33 +1,36 @@
 //! Sockets, reactor and scheduling: serves requests with any [`App`], one request at a time on each thread.
 //!
 //! # Layout
-//! From the bottom up; each uses only what stands above it here. `docs/architecture.md` has the list, and a test checks
-//! it.
-//! * `clock.rs`, `home.rs`, `sync.rs`, `work_queue.rs`: small things that many parts need.
-//! * `acme.rs`: answers to the challenges of certificate authorities.
-//! * `limits/`: the limits of all peers together (descriptors, memory, disk), and the minimum rate of each.
-//! * `config.rs`: the settings of an engine.
-//! * `tls/`: what listeners offer, and what connections have agreed on.
+//! In dependency order: a module uses only modules listed before it. `docs/architecture.md` lists what each module
+//! uses, and a test checks it.
+//! * `clock.rs`, `home.rs`, `sync.rs`, `work_queue.rs`: time, forks, locks, and the queue of a native thread.
+//! * `limits/`: limits of all peers together (descriptors, memory, disk), and the minimum rate of each.
+//! * `config.rs`: settings of an engine.
+//! * `acme.rs`: responses to the challenges of certificate authorities.
+//! * `tls/`: TLS settings of listeners, and the results of handshakes.
 //! * `transport/`: sockets, TLS on them, and the kernel's poll set.
 //! * `http/`: requests and responses, independent of the transport.
 //! * `observe/`: the log and the access log.
-//! * `cluster/`: what all workers share: the waiting room, and the scoreboard with the statistics.
-//! * `worker.rs`: what all parts of one engine share.
+//! * `cluster/`: memory that all workers share: the waiting room, and the scoreboard with the statistics.
+//! * `worker.rs`: state that all parts of one engine share.
 //! * `pubsub/`: delivers published messages to all subscribers, in every worker.
 //! * `spool/`: the parts of responses that wait for clients, and the native thread that writes temporary files.
 //! * `stream/`: a request and its response, over a transport.
-//! * `connection/`: one peer: parses requests, sends responses, and checks deadlines and rates.
-//! * `realtime/`: the connections that stay: WebSockets, event streams, streaming responses.
 //! * `files/`: files that are served before the app is called, or that the app has named.
+//! * `connection/`: one peer: parses requests, sends responses, and checks deadlines and rates.
+//! * `http2/`: HTTP/2 connections and their streams.
+//! * `realtime/`: long-lived connections: WebSockets, event streams, streaming responses.
 //! * `exchange/`: one request and its response, from the app or from disk.
-//! * `app.rs`: what a language has to implement.
-//! * `scheduler/`: the ready queue, the loop of a thread, the states of all threads and which one wakes which, and the
-//!   monitor, a native thread that helps when all of them are busy.
-//! * `reactor/`: polls, accepts, and passes events and time-outs on.
-//! * `engine/`: puts all of this together; [`Engine`] is what a program sees of it.
+//! * `app.rs`: the interface that a language has to implement.
+//! * `scheduler/`: the ready queue, the loop of a thread, the states of all threads and the rules by which they wake
+//!   each other, and the monitor, a native thread that helps when all of them are busy.
+//! * `reactor/`: polls, accepts, and passes on events and timeouts.
+//! * `engine/`: combines all modules; [`Engine`] is the interface for a program.
+//!
+//! Only tests use `fault.rs`, `over_memory.rs` and `slow_disk.rs`.
 //!
 //! A connection is owned by exactly one of the reactor, the ready queue, a native thread, or the thread that runs its
-//! request. It moves as a `Box`, so it needs no lock of its own. Nothing here knows Ruby.
+//! request. It moves as a `Box`, so it needs no lock of its own. Nothing here depends on Ruby.
 #![forbid(unsafe_code)]
 
 #[cfg(test)]

@@ -1,6 +1,5 @@
-//! Requests and responses over a transport in memory that transfers one byte at a time, and fails on demand. Shows that
-//! nothing above the transport depends on what carries the bytes. The cases also run over real sockets
-//! (`tests/requests`).
+//! Requests and responses over a transport in memory that carries one byte at a time, and fails on demand. Shows that
+//! everything above the transport works with any transport. The cases also run over real sockets (`tests/requests`).
 
 use crate::support::{config, eventually, path, reply, Client, Server, PATIENCE};
 use crate::transport::memory::{pair, Manners, Peer};
@@ -24,7 +23,7 @@ fn connect(server: &Server) -> Client<Peer> {
     connect_with(server, A_BYTE_AT_A_TIME)
 }
 
-/// The client sends nothing more.
+/// Ends the client's output.
 fn half_close(client: &mut Client<Peer>) {
     client.stream.shut_down();
 }
@@ -35,7 +34,7 @@ fn connect_with(server: &Server, manners: Manners) -> Client<Peer> {
     Client::over(peer)
 }
 
-/// An app that responds with what it was sent.
+/// Starts an app that responds with the request.
 fn echo() -> Server {
     Server::start(config(), |exchange| {
         let body = match exchange.take_body() {
@@ -139,7 +138,7 @@ fn a_transport_that_is_no_socket_is_hijacked_through_a_relay() {
         std::thread::spawn(move || {
             socket.set_nonblocking(false).expect("a socket");
             let mut space = [0; 5];
-            socket.read_exact(&mut space).expect("what follows the request");
+            socket.read_exact(&mut space).expect("the bytes after the request");
             std::io::Write::write_all(&mut socket, &space).expect("an open relay");
         });
     });

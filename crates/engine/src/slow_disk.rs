@@ -1,5 +1,5 @@
-//! A disk that does not answer, over real sockets. Planned faults stand for it: nothing is in the kernel's memory, and
-//! look-ups wait until the test lets them go on.
+//! A disk that does not respond, over real sockets. Planned faults simulate it: no file is in the kernel's memory, and
+//! lookups wait until the test lets them continue.
 
 use crate::fault::Fault;
 use crate::files::LOOK_UP_TIME;
@@ -29,7 +29,7 @@ fn server() -> (TempDir, Server) {
     (folder, server)
 }
 
-/// The next look-ups leave memory; `hanging` of them do not come back before [`release`].
+/// Makes the next lookups leave memory; `hanging` of them do not return before [`release`].
 fn plan(server: &Server, look_ups: usize, hanging: usize) {
     let faults = server.engine.faults();
     (0..look_ups).for_each(|_| faults.plan("look in memory", Fault::Failure));
@@ -37,7 +37,7 @@ fn plan(server: &Server, look_ups: usize, hanging: usize) {
 }
 
 fn wait_until_hanging(server: &Server, count: usize) {
-    eventually("the look-ups hang", || server.engine.faults().hanging() == count);
+    eventually("the lookups hang", || server.engine.faults().hanging() == count);
 }
 
 fn release(server: &Server) {
@@ -88,7 +88,7 @@ fn after_a_while_the_app_gets_what_may_be_its_own_and_the_rest_is_refused() {
     assert_eq!(cart.response().text(), "app /cart");
     let refused = file.response();
     assert_eq!((refused.status, refused.head.contains("retry-after: 1")), (503, true));
-    // Requests behind them are not affected, and neither are they by the look-ups that end later.
+    // Requests behind them are not affected, and the lookups that end later do not affect them either.
     assert_eq!([cart.response().text(), file.response().text()], ["page", "page"]);
     release(&server);
     assert_eq!(cart.get("/page.txt").text(), "page");
@@ -126,7 +126,7 @@ fn a_session_whose_look_ups_hang_leaves_threads_to_others() {
     plan(&server, 99, 2);
     let asked: Vec<_> = (0..99).map(|_| session.ask(get("/page.txt"), false)).collect();
     wait_until_hanging(&server, 2);
-    eventually("all of them wait", || {
+    eventually("all lookups wait", || {
         session.advance();
         server.engine.faults().left("look in memory") == 0
     });
@@ -162,10 +162,10 @@ fn a_client_that_leaves_is_forgotten() {
     let mut client = server.connect();
     client.send(&request("/page.txt"));
     wait_until_hanging(&server, 1);
-    // With a reset: one that only says that it sends nothing more may still want the response.
+    // With a reset: a client that only ends its output may still want the response.
     rustix::net::sockopt::set_socket_linger(&client.stream, Some(Duration::ZERO)).expect("a socket");
     drop(client);
-    eventually("it is gone", || server.engine.stats().connections == 0);
+    eventually("the connection is closed", || server.engine.stats().connections == 0);
     release(&server);
     assert_eq!(server.connect().get("/page.txt").text(), "page");
 }
@@ -190,10 +190,16 @@ fn a_drain_waits_for_a_look_up() {
     client.send(&request("/page.txt"));
     wait_until_hanging(&server, 1);
     server.engine.drain();
-    assert!(!server.engine.wait(Some(Duration::from_millis(300))), "it is not over");
+    assert!(
+        !server.engine.wait(Some(Duration::from_millis(300))),
+        "the engine has not ended"
+    );
     release(&server);
     assert_eq!(client.response().text(), "page");
-    assert!(server.engine.wait(Some(Duration::from_secs(20))), "it is over");
+    assert!(
+        server.engine.wait(Some(Duration::from_secs(20))),
+        "the engine has ended"
+    );
 }
 
 #[test]
@@ -204,7 +210,10 @@ fn the_end_does_not_wait_for_a_look_up_that_hangs() {
     client.send(&request("/page.txt"));
     wait_until_hanging(&server, 1);
     server.engine.stop();
-    assert!(server.engine.wait(Some(Duration::from_secs(20))), "it is over");
+    assert!(
+        server.engine.wait(Some(Duration::from_secs(20))),
+        "the engine has ended"
+    );
     assert!(client.is_closed());
     release(&server);
 }

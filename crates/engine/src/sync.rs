@@ -1,9 +1,9 @@
-//! Locks. They are std's, which keep their whole state in themselves: a process that was forked while other threads held or
-//! awaited locks can use all that it makes itself. Poison is ignored, because the engine goes on after a panic that
-//! [`Worker::guard`](crate::worker::Worker::guard) has caught.
+//! Locks. They wrap the locks of std, which have all their state in themselves: a process that was forked while other
+//! threads held or awaited locks can use all locks that it makes itself. Poison is ignored, because the engine
+//! continues after a panic that [`Worker::guard`](crate::worker::Worker::guard) has caught.
 //!
-//! `scheduler/states/` and `http2/signal.rs` are built on these primitives alone. Their model check (`tests/schedule`)
-//! replaces them by those of the checker, which tries one interleaving after another.
+//! `scheduler/states/` and `http2/signal.rs` use only these primitives. Their model check (`tests/schedule`) replaces
+//! them with the primitives of the checker, which tries one interleaving after another.
 
 pub(crate) use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
@@ -11,18 +11,18 @@ use std::ops::{Deref, DerefMut};
 use std::sync::{PoisonError, RwLockReadGuard, RwLockWriteGuard, TryLockError};
 use std::time::Duration;
 
-/// How often a thread lets others run before it waits for a lock.
+/// Number of times that a thread yields before it waits for a lock.
 const YIELDS: usize = 8;
 
 #[derive(Debug, Default)]
 pub(crate) struct Mutex<T>(std::sync::Mutex<T>);
 
-/// Holds a [`Mutex`]. Without std's guard only while [`Condvar`] waits, which borrows it mutably.
+/// Holds a [`Mutex`]. It is without the guard of std only while [`Condvar`] waits, which borrows it mutably.
 #[derive(Debug)]
 pub(crate) struct MutexGuard<'a, T>(Option<std::sync::MutexGuard<'a, T>>);
 
-/// A lock that threads only try, and of which they can ask whether one holds it. The flag is the lock. The mutex inside only
-/// proves it to the compiler; a thread waits for it at most while the former holder drops its guard.
+/// A lock that threads only try, and that reports if a thread holds it. The flag is the lock. The mutex inside only
+/// proves this to the compiler; a thread waits for it at most while the previous holder drops its guard.
 #[derive(Debug, Default)]
 pub(crate) struct TryLock<T> {
     is_held: AtomicBool,
@@ -46,8 +46,8 @@ impl<T> Mutex<T> {
         Mutex(std::sync::Mutex::new(value))
     }
 
-    /// Locks it. Lets other threads run a few times before it waits. The thread that holds it, perhaps during a system call,
-    /// need not wake this one then, and goes on with the next piece of its work.
+    /// Locks it. Yields a few times before it waits. The holder, which may be in a system call, then need not wake this
+    /// thread, and continues with its next piece of work.
     pub(crate) fn lock(&self) -> MutexGuard<'_, T> {
         self.try_lock().unwrap_or_else(|| self.lock_contended())
     }
@@ -152,13 +152,13 @@ impl Condvar {
         Condvar(std::sync::Condvar::new())
     }
 
-    /// Waits until it is notified, or for no reason.
+    /// Waits until it is notified; may also return spuriously.
     pub(crate) fn wait<T>(&self, guard: &mut MutexGuard<'_, T>) {
         let held = guard.0.take().expect("not waiting");
         guard.0 = Some(self.0.wait(held).unwrap_or_else(PoisonError::into_inner));
     }
 
-    /// Waits as [`Condvar::wait`] does, for at most `time`. True if the time has passed.
+    /// Waits as [`Condvar::wait`] does, for at most `time`. Returns true if the time has passed.
     pub(crate) fn wait_for<T>(&self, guard: &mut MutexGuard<'_, T>, time: Duration) -> bool {
         let held = guard.0.take().expect("not waiting");
         let (held, result) = self.0.wait_timeout(held, time).unwrap_or_else(PoisonError::into_inner);
@@ -166,7 +166,7 @@ impl Condvar {
         result.timed_out()
     }
 
-    /// Waits while `condition` holds, for at most `time`. True if it still holds then.
+    /// Waits while `condition` is true, for at most `time`. Returns true if it is still true then.
     pub(crate) fn wait_while_for<T>(
         &self,
         guard: &mut MutexGuard<'_, T>,

@@ -1,14 +1,14 @@
-//! The work queue of a native thread: each item gets a turn, in order; the thread sleeps while there is none.
+//! Work queue of a native thread: each item gets a turn, in order; the thread sleeps while there is none.
 
 use crate::sync::{Condvar, Mutex};
 use std::collections::VecDeque;
 use std::marker::PhantomData;
 use std::time::Duration;
 
-/// How often an idle thread checks whether its engine still exists, in case it was dropped without being stopped.
+/// Interval at which an idle thread checks that its engine still exists, in case it was dropped without being stopped.
 pub(crate) const LOOK: Duration = Duration::from_secs(60);
 
-/// The queue of one thread, to which any thread adds.
+/// Queue of one thread, to which any thread adds.
 #[derive(Debug)]
 pub(crate) struct WorkQueue<T, L = VecDeque<T>> {
     state: Mutex<WorkQueueState<L>>,
@@ -16,7 +16,7 @@ pub(crate) struct WorkQueue<T, L = VecDeque<T>> {
     items: PhantomData<fn(T) -> T>,
 }
 
-/// The order in which items get their turns.
+/// Order in which items get their turns.
 pub(crate) trait Line<T> {
     fn push(&mut self, item: T);
     fn pop(&mut self) -> Option<T>;
@@ -44,7 +44,7 @@ struct WorkQueueState<L> {
     is_asleep: bool,
 }
 
-/// What [`WorkQueue::next`] returns.
+/// Result of [`WorkQueue::next`].
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Item<T> {
     Next(T),
@@ -93,7 +93,7 @@ impl<T, L: Line<T>> WorkQueue<T, L> {
         Ok(())
     }
 
-    /// Ends the thread's work; returns the items that are left.
+    /// Ends the thread's work; returns the remaining items.
     pub(crate) fn stop(&self) -> VecDeque<T> {
         let mut state = self.state.lock();
         state.is_stopped = true;
@@ -101,7 +101,7 @@ impl<T, L: Line<T>> WorkQueue<T, L> {
         std::iter::from_fn(|| state.turns.pop()).collect()
     }
 
-    /// The next item; waits for one, for at most `time`. Only for the thread that owns the queue.
+    /// Returns the next item; waits for one, for at most `time`. Only for the thread that owns the queue.
     pub(crate) fn next(&self, time: Duration) -> Item<T> {
         let mut state = self.state.lock();
         if state.turns.is_empty() && !state.is_stopped {

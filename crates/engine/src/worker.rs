@@ -1,5 +1,5 @@
-//! What all parts of one worker's engine share: its configuration, poll set, log and counters, and whether it drains.
-//! It knows none of those parts.
+//! State that all parts of one worker's engine share: its configuration, poll set, log and counters, and its phase. It
+//! depends on none of these parts.
 
 mod count;
 
@@ -27,13 +27,13 @@ pub(crate) struct Worker {
     counters: Counters,
     /// A [`Lifecycle`].
     phase: AtomicU8,
-    /// When idle connections are closed, once draining has set that.
+    /// Time at which idle connections are closed, once draining has set it.
     drain_deadline: AtomicMillis,
-    /// Whether others are to go on when this worker drains, so that it hands its connections to them.
+    /// True if other workers continue when this one drains, so that its connections migrate to them.
     migrates_connections: AtomicBool,
-    /// The inodes of the listeners that end with this worker.
+    /// Inodes of the listeners that end with this worker.
     ending: OnceLock<Box<[u64]>>,
-    /// Whether the poller should be woken when a connection is closed.
+    /// True if the poller should be woken when a connection is closed.
     is_place_wanted: AtomicBool,
     home: Home,
     #[cfg(test)]
@@ -42,12 +42,12 @@ pub(crate) struct Worker {
 
 enum Counters {
     Own(Box<Slot>),
-    /// Others see them, but have no part in what this worker does.
+    /// Other processes read them, but do not work together with this one.
     Shown(&'static Slot),
     Shared(&'static Scoreboard, usize),
 }
 
-/// Changes in this order only.
+/// The order of the values is the order of the phases.
 #[derive(Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 enum Lifecycle {
@@ -81,7 +81,7 @@ impl Worker {
         })
     }
 
-    /// What this worker publishes for the others.
+    /// Counters that this worker publishes for the others.
     pub(crate) fn counters(&self) -> &Slot {
         match &self.counters {
             Counters::Own(slot) => slot,
@@ -90,7 +90,7 @@ impl Worker {
         }
     }
 
-    /// The scoreboard of all workers, and the number of this one; `None` for a single process.
+    /// Scoreboard of all workers, and the slot of this one; `None` for a single process.
     pub(crate) fn shared(&self) -> Option<(&'static Scoreboard, usize)> {
         match self.counters {
             Counters::Own(_) | Counters::Shown(_) => None,
@@ -98,19 +98,20 @@ impl Worker {
         }
     }
 
-    /// Shows that this worker takes connections from others, as long as it does not drain. A process that serves alone takes none.
+    /// Announces that this worker takes connections from others, as long as it does not drain. A process that serves
+    /// alone takes none.
     pub(crate) fn announce(&self) {
         if self.shared().is_some() {
             self.counters().serving.store(1, SeqCst);
         }
     }
 
-    /// Whether this is the process that serves, and not one that the app has forked ([`note_fork`](crate::note_fork)).
+    /// True if this process serves, and is not one that the app has forked ([`note_fork`](crate::note_fork)).
     pub(crate) fn is_at_home(&self) -> bool {
         self.home.is_here()
     }
 
-    /// Makes sure that the poller checks time-outs at `deadline`.
+    /// Makes sure that the poller checks timeouts at `deadline`.
     pub(crate) fn expect(&self, deadline: Millis) {
         self.timer.expect(deadline, &self.poller);
     }
@@ -119,12 +120,12 @@ impl Worker {
         &self.timer
     }
 
-    /// Whether this worker is about to end.
+    /// True if this worker is about to end.
     pub(crate) fn is_leaving(&self) -> bool {
         self.phase.load(Relaxed) != Lifecycle::Serving as u8
     }
 
-    /// Whether each response ends its connection: this worker is about to end, and hands it to nobody.
+    /// True if each response ends its connection: this worker is about to end, and its connections do not migrate.
     pub(crate) fn ends_connections(&self) -> bool {
         self.is_leaving() && !(self.migrates() && self.others_have_place())
     }
@@ -142,25 +143,26 @@ impl Worker {
         self.phase.fetch_max(Lifecycle::Leaving as u8, SeqCst);
     }
 
-    /// Serves only what has arrived, from now on. `retires`: and hands its connections to the workers that go on.
+    /// Serves only requests that have arrived, from now on. `retires`: migrates its connections to the workers that
+    /// continue.
     pub(crate) fn begin_drain(&self, migrates_connections: bool) {
         self.migrates_connections.store(migrates_connections, SeqCst);
         self.counters().serving.store(0, SeqCst);
         self.phase.fetch_max(Lifecycle::Draining as u8, SeqCst);
     }
 
-    /// These listeners, given by their inodes, end with this worker. The first call counts.
+    /// Makes these listeners, given by their inodes, end with this worker. The first call counts.
     pub(crate) fn end_listeners(&self, inodes: &[u64]) {
         let _ = self.ending.set(inodes.into());
     }
 
-    /// Whether a listener ends with this worker, so that it is shut down.
+    /// True if a listener ends with this worker, so that it is shut down.
     pub(crate) fn ends_listener(&self, listener: &Listener) -> bool {
         let ending = self.ending.get().map_or(&[][..], |inodes| inodes);
         !ending.is_empty() && listener.inode().is_some_and(|inode| ending.contains(&inode))
     }
 
-    /// Whether this worker drains, and another one can take over its connections.
+    /// True if this worker drains, and another one can take over its connections.
     pub(crate) fn migrates(&self) -> bool {
         let others_serve = || {
             self.shared()
@@ -169,12 +171,12 @@ impl Worker {
         self.is_retiring() && others_serve()
     }
 
-    /// Whether this worker drains while others are to go on.
+    /// True if this worker drains while others continue.
     pub(crate) fn is_retiring(&self) -> bool {
         self.is_draining() && !self.is_stopped() && self.migrates_connections.load(Relaxed)
     }
 
-    /// Whether the workers that serve may have more connections.
+    /// True if the serving workers may have more connections.
     pub(crate) fn others_have_place(&self) -> bool {
         let most = self.config.max_connections as u64;
         self.shared().is_some_and(|(scoreboard, _)| scoreboard.has_place(most))
@@ -186,7 +188,7 @@ impl Worker {
         self.phase.store(Lifecycle::Stopped as u8, SeqCst);
     }
 
-    /// When idle connections are closed; `None` before that is set.
+    /// Time at which idle connections are closed; `None` before it is set.
     pub(crate) fn drain_deadline(&self) -> Option<Millis> {
         Some(self.drain_deadline.load(Relaxed)).filter(|deadline| *deadline != Millis::NEVER)
     }
@@ -195,17 +197,17 @@ impl Worker {
         self.drain_deadline.store(deadline, Relaxed);
     }
 
-    /// Makes it that late at least, if it is set.
+    /// Postpones the deadline to at least this time, if it is set.
     pub(crate) fn put_off_drain_deadline(&self, deadline: Millis) {
         self.drain_deadline.fetch_max(deadline, Relaxed);
     }
 
-    /// Asks that the poller be woken when a connection is closed.
+    /// Requests that the poller be woken when a connection is closed.
     pub(crate) fn want_place(&self) {
         self.is_place_wanted.store(true, SeqCst);
     }
 
-    /// A connection was closed: wakes the poller if it waits for a place.
+    /// Called when a connection was closed: wakes the poller if it waits for a slot.
     pub(crate) fn give_place_back(&self) {
         if self.is_place_wanted.load(SeqCst) {
             self.is_place_wanted.store(false, SeqCst);
@@ -213,12 +215,12 @@ impl Worker {
         }
     }
 
-    /// How long an unsent response may make no progress.
+    /// Longest time without progress of an unsent response.
     pub(crate) fn write_timeout(&self) -> Duration {
         self.config.write_timeout
     }
 
-    /// Runs one turn; logs a panic, and returns `None` then.
+    /// Runs one turn. Logs a panic, and returns `None` in that case.
     pub(crate) fn guard<T>(&self, what: &str, turn: impl FnOnce() -> T) -> Option<T> {
         let result = catch_unwind(AssertUnwindSafe(turn));
         if result.is_err() {
@@ -228,7 +230,7 @@ impl Worker {
         result.ok()
     }
 
-    /// A point at which a test makes the engine panic, or the following call fail (returns true). Does nothing in other
+    /// A point at which a test makes the engine panic, or the next call fail (returns true). Does nothing in other
     /// builds.
     #[cfg(not(test))]
     #[inline(always)]

@@ -139,7 +139,7 @@ class WaitingRoomTest < Minitest::Test
     answers = clients.each { |client| client.request("GET", "/?0.05") }.map { |client| client.answer.body.split }
 
     assert_equal [home.to_s], answers.map(&:first).uniq
-    assert_logged("requests in the waiting room are left to others: too few descriptors", server)
+    assert_logged("left requests in the waiting room to other workers: too few descriptors", server)
     other.get("/relieve")
 
     assert_equal 2, wait_until("both at work") { (pids = pids_of_sleepers(clients)).size > 1 && pids }.size

@@ -88,7 +88,7 @@ class ForwardedTest < Minitest::Test
     assert_equal 400, client.answer.status
     lines = wait_until("two lines") { (lines = File.readlines(server.path("access.log"), chomp: true)).size == 2 && lines }
     assert_equal ['192.0.2.1 192.0.2.1 127.0.0.1 127.0.0.1 "GET / HTTP/1.1"', '192.0.2.1 192.0.2.1 127.0.0.1 127.0.0.1 "- - -"'], lines
-    assert_logged(/refused 400 \(invalid chunk size\) from 192\.0\.2\.1:4000 by way of 127\.0\.0\.1:\d+$/, server)
+    assert_logged(/refused 400 \(invalid chunk size\) from 192\.0\.2\.1:4000 via 127\.0\.0\.1:\d+$/, server)
   end
 
   private

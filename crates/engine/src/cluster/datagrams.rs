@@ -1,13 +1,13 @@
-//! A queue of datagrams that the kernel keeps for all processes that have inherited it, so that it outlives each of them.
+//! Queue of datagrams that the kernel keeps for all processes that have inherited it, so that it outlives each of them.
 
 use rustix::fd::OwnedFd;
 use rustix::io;
 use rustix::net::{socketpair, sockopt, AddressFamily, SocketFlags, SocketType};
 
-/// Buffer size requested from the kernel; it may give less.
+/// Buffer size requested from the kernel; the kernel may provide less.
 const QUEUE_BYTES: usize = 4 * 1024 * 1024;
 
-/// The two ends of a new queue: for senders and for receivers.
+/// Returns the two ends of a new queue: for senders and for receivers.
 pub(crate) fn queue() -> io::Result<(OwnedFd, OwnedFd)> {
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let (sender, receiver) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;

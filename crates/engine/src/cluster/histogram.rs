@@ -1,13 +1,13 @@
-//! A histogram of times, in memory that processes share: how many times were at most so long, and how long all of them
-//! were together. Its size is fixed, and counting takes no lock: two additions.
+//! Histogram of times, in memory that processes share: the number of times up to each bound, and the sum of all times.
+//! Its size is fixed, and counting takes no lock: two additions.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// How many bounds there are.
+/// Number of bounds.
 const STEPS: usize = 16;
 
-/// The upper bounds in nanoseconds: 1, 2 and 5 in each power of ten, from 100 µs to 10 s.
+/// Upper bounds in nanoseconds: 1, 2 and 5 in each power of ten, from 100 µs to 10 s.
 const BOUNDS: [u64; STEPS] = bounds();
 
 const fn bounds() -> [u64; STEPS] {
@@ -19,16 +19,16 @@ const fn bounds() -> [u64; STEPS] {
     bounds
 }
 
-/// A histogram that others read while it is counted in. Zeros are an empty one.
+/// Histogram that others read while it counts. All zeros: an empty histogram.
 #[repr(C)]
 #[derive(Debug, Default)]
 pub struct AtomicHistogram {
-    /// How many times are above the bound before and not above the bound of the same place. The last one has no bound.
+    /// Number of times above the previous bound and up to the bound with the same index. The last number has no bound.
     counts: [AtomicU64; STEPS + 1],
     nanoseconds: AtomicU64,
 }
 
-/// What a histogram has counted so far.
+/// Counts of a histogram at one moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Histogram {
     counts: [u64; STEPS + 1],
@@ -46,7 +46,7 @@ impl AtomicHistogram {
         }
     }
 
-    /// What was counted. Times that are counted meanwhile may be missing in some of the numbers.
+    /// Returns the current counts. Times that are counted meanwhile may be missing in some of the numbers.
     pub(crate) fn load(&self, order: Ordering) -> Histogram {
         Histogram {
             counts: std::array::from_fn(|step| self.counts[step].load(order)),
@@ -54,7 +54,7 @@ impl AtomicHistogram {
         }
     }
 
-    /// Adds what another one has counted.
+    /// Adds the counts of another histogram.
     pub(crate) fn add(&self, other: &Histogram) {
         for (own, count) in self.counts.iter().zip(other.counts) {
             own.fetch_add(count, Ordering::Relaxed);
@@ -62,7 +62,7 @@ impl AtomicHistogram {
         self.nanoseconds.fetch_add(other.nanoseconds, Ordering::Relaxed);
     }
 
-    /// Empties it.
+    /// Clears the histogram.
     pub(crate) fn clear(&self) {
         let numbers = self.counts.iter().chain([&self.nanoseconds]);
         numbers.for_each(|number| number.store(0, Ordering::Relaxed));
@@ -70,17 +70,17 @@ impl AtomicHistogram {
 }
 
 impl Histogram {
-    /// How many times were counted.
+    /// Number of times.
     pub fn count(&self) -> u64 {
         self.counts.iter().sum()
     }
 
-    /// All of them together, in seconds.
+    /// Sum of all times, in seconds.
     pub fn seconds(&self) -> f64 {
         Duration::from_nanos(self.nanoseconds).as_secs_f64()
     }
 
-    /// Bounds in seconds, in ascending order, each with how many times were at most that long.
+    /// Bounds in seconds, in ascending order, each with the number of times up to it.
     pub fn buckets(&self) -> impl Iterator<Item = (f64, u64)> + '_ {
         let mut sum = 0;
         BOUNDS.iter().zip(&self.counts).map(move |(bound, count)| {
@@ -89,7 +89,7 @@ impl Histogram {
         })
     }
 
-    /// This one and `other` together.
+    /// Returns the sum of this histogram and `other`.
     pub(crate) fn plus(mut self, other: Histogram) -> Histogram {
         for (own, count) in self.counts.iter_mut().zip(other.counts) {
             *own += count;

@@ -1,9 +1,9 @@
-//! The ledger: how long the requests of each flow have run, in all workers together, so that a flow with connections
-//! to several workers has one share and not one of each.
+//! Ledger: running time of the requests of each flow, in all workers together, so that a flow with connections to
+//! several workers has one share in total, not one in each worker.
 //!
-//! It holds sums in two rows of buckets; a flow has one bucket in each row, and the lower of the two growths counts. So
-//! a flow is charged with the time of others only if it meets them in both rows, which happens to one pair in a
-//! million. A worker reads only growth, and what it has added itself does not count for it.
+//! It holds sums in two rows of buckets; a flow has one bucket in each row, and the lower of the two increases counts.
+//! So a flow is charged for another flow only if they share both buckets, which happens to one pair in a million. A
+//! worker reads only increases, without its own additions.
 
 use crate::config::fair_by::{self, Flow, Secret};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -20,7 +20,7 @@ pub(crate) struct Ledger {
     rows: [[AtomicU64; BUCKETS]; ROWS],
 }
 
-/// What a worker has seen of the sums of a flow.
+/// Sums of a flow that a worker has seen.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Seen([u64; ROWS]);
 
@@ -34,11 +34,11 @@ impl Default for Ledger {
 }
 
 impl Ledger {
-    /// The key by which all workers number flows. The first that asks chooses it.
+    /// Key by which all workers number flows. The first caller chooses it.
     pub(crate) fn secret(&self) -> Secret {
         let chosen = fair_by::secret();
         std::array::from_fn(|half| {
-            // Zero means that none is chosen yet.
+            // Zero: no key was chosen yet.
             let own = chosen[half].max(1);
             let before = self.secret[half].compare_exchange(0, own, Relaxed, Relaxed);
             before.map_or_else(|others| others, |_| own)
@@ -49,12 +49,12 @@ impl Ledger {
         std::array::from_fn(|row| &self.rows[row][(flow.0 >> (16 * row)) as usize % BUCKETS])
     }
 
-    /// Forgets what was before: the sums as they are now.
+    /// Returns the current sums, so that earlier usage is ignored.
     pub(crate) fn look(&self, flow: Flow) -> Seen {
         Seen(self.buckets(flow).map(|bucket| bucket.load(Relaxed)))
     }
 
-    /// Adds `time`, in nanoseconds, that a request has run here.
+    /// Adds `time`, in nanoseconds, for a request that has run here.
     pub(crate) fn add(&self, flow: Flow, time: u64, seen: &mut Seen) {
         for (bucket, seen) in self.buckets(flow).into_iter().zip(&mut seen.0) {
             bucket.fetch_add(time, Relaxed);
@@ -62,7 +62,7 @@ impl Ledger {
         }
     }
 
-    /// How long requests of a flow have run in other workers since the last look, in nanoseconds.
+    /// Running time of the flow's requests in other workers since the last call, in nanoseconds.
     pub(crate) fn elsewhere(&self, flow: Flow, seen: &mut Seen) -> u64 {
         let before = std::mem::replace(seen, self.look(flow));
         let growth = seen

@@ -1,14 +1,14 @@
-//! The place of an engine among the processes of its server.
+//! Position of an engine among the processes of its server.
 
 use super::scoreboard::Scoreboard;
 use super::waiting_room::WaitingRoom;
 use std::sync::Arc;
 
-/// Tells an engine which slot of the scoreboard is its own, and whether others serve beside it.
+/// Tells an engine its slot of the scoreboard, and if other engines serve, too.
 pub enum Membership {
     /// One of several workers, which pass requests and connections on to each other.
     Worker(Arc<WaitingRoom>, usize),
-    /// The only one that serves. It counts in its slot, and shares nothing else.
+    /// The only engine that serves. It counts in its slot, and shares nothing else.
     Alone(&'static Scoreboard, usize),
 }
 

@@ -1,5 +1,5 @@
-//! What the workers of one server share: the waiting room, through which requests move between them, and the scoreboard
-//! with the statistics and the ledger of what each flow has used.
+//! Memory that the workers of one server share: the waiting room, through which requests migrate between them, and the
+//! scoreboard with the statistics and the ledger of each flow's usage.
 
 pub(crate) mod datagrams;
 pub(crate) mod histogram;

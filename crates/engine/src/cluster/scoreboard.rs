@@ -1,6 +1,6 @@
-//! The scoreboard: a mapping of atomics that all workers and the supervisor share. Any process may read all of it.
+//! Scoreboard: a mapping of atomics that all workers and the supervisor share. Any process may read all of it.
 //!
-//! It holds nothing but atomics, so a page of zeros is a valid scoreboard, and no worker can leave it half-written.
+//! It holds only atomics, so a page of zeros is a valid scoreboard, and no worker can leave it half-written.
 
 use crate::clock::Millis;
 use crate::cluster::histogram::{AtomicHistogram, Histogram};
@@ -10,38 +10,39 @@ use crate::cluster::waiting_room::Attendance;
 use crate::tls::TicketKeys;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
 
-/// How many workers a scoreboard has room for.
+/// Number of workers in a scoreboard.
 pub const SLOTS: usize = 64;
 
 /// Shared by all processes of one server.
 #[repr(C)]
 #[derive(Debug)]
 pub struct Scoreboard {
-    /// How many requests are in the waiting room.
+    /// Number of requests in the waiting room.
     pub(crate) attendance: Attendance,
-    /// How many connections without a request are there: those that a worker hands off, and none has taken over yet.
+    /// Number of connections without a request in the waiting room: a worker has sent them, and no worker has taken
+    /// them over yet.
     pub(crate) migrating: Attendance,
     /// Requests that were ever put into the waiting room.
     pub moved: AtomicU64,
     /// Requests that stayed with their worker, because the kernel had no room for them.
     pub refused: AtomicU64,
-    /// One more than the highest number of a worker that has ever read mail.
+    /// One more than the highest index of a worker that has ever read mail.
     mailboxes: AtomicU64,
-    /// What workers that were replaced have counted in histograms.
+    /// Counts of replaced workers in histograms.
     past: Slot,
-    /// What session tickets are encrypted with.
+    /// Keys for the encryption of session tickets.
     pub ticket_keys: TicketKeys,
-    /// How long the requests of each flow have run.
+    /// Running time of the requests of each flow.
     pub(crate) ledger: Ledger,
-    /// For processes without a number: the supervisor, and what an app forks.
+    /// Slot for processes without an index: the supervisor, and processes that an app forks.
     others: Slot,
     slots: [Slot; SLOTS],
 }
 
-/// A statistic of the waiting room, and where it is read.
+/// A statistic of the waiting room, and the function that reads it.
 struct OfRoom(Statistic, fn(&Scoreboard) -> u64);
 
-/// The statistics of the waiting room.
+/// Statistics of the waiting room.
 const ROOM: [OfRoom; 3] = [
     OfRoom::new(
         "waiting",
@@ -52,7 +53,7 @@ const ROOM: [OfRoom; 3] = [
     OfRoom::new(
         "moved",
         Kind::Counter,
-        "Requests that were ever put there.",
+        "Requests ever put into the waiting room.",
         |scoreboard| scoreboard.moved.load(Relaxed),
     ),
     OfRoom::new(
@@ -99,7 +100,7 @@ macro_rules! clear {
     };
 }
 
-/// Only histograms outlive the worker that has counted.
+/// Only histograms outlive the worker that counted.
 macro_rules! keep {
     (Histogram, $past:expr, $own:expr) => {
         $past.add(&$own.load(Relaxed))
@@ -118,8 +119,8 @@ macro_rules! owner {
 
 macro_rules! slot {
     ($($name:ident: $kind:ident, $owner:ident, $shown:ident, $help:literal;)*) => {
-        /// What one worker publishes for the others: its state, and the statistics of `statistics.rs`.
-        /// Counters only grow; gauges are stored by the worker itself.
+        /// State and statistics that one worker publishes for the others, see `statistics.rs`. Counters only grow;
+        /// gauges are stored by the worker itself.
         #[repr(C, align(64))]
         #[derive(Debug, Default)]
         pub struct Slot {
@@ -127,15 +128,16 @@ macro_rules! slot {
             pub beat: AtomicU64,
             /// 1 from the start of a worker until it drains: it takes connections from others.
             pub serving: AtomicU64,
-            /// 1 once the supervisor gives the worker up: it shows no sign of life, and is going to be killed.
+            /// 1 once the supervisor has given up the worker: it shows no sign of life, and will be killed.
             pub(crate) given_up: AtomicU64,
             /// Threads that are about to put something into the waiting room, or to take something out.
             pub(crate) in_room: AtomicU64,
-            /// The mailboxes that the worker can put envelopes into: bit n stands for worker n.
+            /// Mailboxes that the worker can put envelopes into: bit n stands for worker n.
             pub(crate) known_mailboxes: AtomicU64,
             /// 1 while the worker reads its mail.
             pub reads_mail: AtomicU64,
-            /// Bytes of large messages in its mailbox. May be briefly wrong; corrected when the mailbox is empty.
+            /// Bytes of large messages in the worker's mailbox. May be briefly wrong; corrected when the mailbox is
+            /// empty.
             pub mail_bytes: AtomicI64,
             $(#[doc = $help] pub $name: atomic!($kind),)*
         }
@@ -143,7 +145,7 @@ macro_rules! slot {
         impl Slot {
             /// Clears the slot for the next worker.
             pub fn reset(&self) {
-                // Destructured, so that the compiler reports a field that is missing here.
+                // Destructured, so that the compiler reports a missing field.
                 let Slot { beat, serving, given_up, in_room, known_mailboxes, reads_mail, mail_bytes, $($name),* } = self;
                 for word in [beat, serving, given_up, in_room, known_mailboxes, reads_mail] {
                     word.store(0, SeqCst);
@@ -157,8 +159,8 @@ macro_rules! slot {
                 $(keep!($kind, self.$name, ended.$name);)*
             }
 
-            /// The statistics of the engine that counts in this slot. `process` is the slot in which its process
-            /// counts: the same one, or another.
+            /// Statistics of the engine that counts in this slot. `process` is the slot in which its process counts:
+            /// the same one, or another.
             pub fn stats(&self, process: &Slot) -> Stats {
                 let engine = self;
                 Stats {
@@ -188,7 +190,7 @@ impl Default for Scoreboard {
 }
 
 impl Scoreboard {
-    /// The slot of worker number `index`.
+    /// Slot of worker `index`.
     ///
     /// # Panics
     /// If `index` is not below [`SLOTS`].
@@ -196,7 +198,7 @@ impl Scoreboard {
         &self.slots[index]
     }
 
-    /// Clears the slot of worker number `index` for the next one. Its histograms go to [`Scoreboard::times`].
+    /// Clears the slot of worker `index` for the next worker. Its histograms go to [`Scoreboard::times`].
     ///
     /// # Panics
     /// If `index` is not below [`SLOTS`].
@@ -205,7 +207,7 @@ impl Scoreboard {
         self.slot(index).reset();
     }
 
-    /// The histograms of all workers, also of those that were replaced.
+    /// Histograms of all workers, including replaced workers.
     pub fn times(&self) -> impl Iterator<Item = (&'static Statistic, Histogram)> {
         let mut times: Vec<(&'static Statistic, Histogram)> = histograms(&self.past).collect();
         for slot in &self.slots {
@@ -216,7 +218,7 @@ impl Scoreboard {
         times.into_iter()
     }
 
-    /// The slot of all processes that are not workers.
+    /// Slot of all processes that are not workers.
     pub fn others(&self) -> &Slot {
         &self.others
     }
@@ -226,27 +228,27 @@ impl Scoreboard {
         self.attendance.count()
     }
 
-    /// The statistics of the waiting room.
+    /// Statistics of the waiting room.
     pub fn room(&self) -> impl Iterator<Item = (Statistic, u64)> + '_ {
         ROOM.iter().map(|OfRoom(statistic, read)| (*statistic, read(self)))
     }
 
-    /// What [`Scoreboard::room`] returns, without the values.
+    /// The statistics that [`Scoreboard::room`] returns, without the values.
     pub fn room_statistics() -> impl Iterator<Item = Statistic> {
         ROOM.iter().map(|OfRoom(statistic, _)| *statistic)
     }
 
-    /// How many threads of all workers are inside the waiting room.
+    /// Number of threads of all workers inside the waiting room.
     pub(crate) fn visitors(&self) -> u64 {
         self.slots.iter().map(|slot| slot.in_room.load(SeqCst)).sum()
     }
 
-    /// Connections that have been handed off and not yet been taken over. As exact as [`Scoreboard::waiting`].
+    /// Migrating connections that no worker has taken over yet. As exact as [`Scoreboard::waiting`].
     pub fn migrating(&self) -> u64 {
         self.migrating.count()
     }
 
-    /// Whether the workers that serve have, together with the waiting room, fewer connections than `most` each.
+    /// True if the serving workers have, together with the waiting room, fewer than `most` connections each.
     pub(crate) fn has_place(&self, most: u64) -> bool {
         let serving = self.slots.iter().filter(|slot| slot.serving.load(Relaxed) == 1);
         let connections = |slot: &Slot| u64::try_from(slot.connections.load(Relaxed)).unwrap_or(0);
@@ -256,23 +258,23 @@ impl Scoreboard {
         taken < workers.saturating_mul(most)
     }
 
-    /// One more than the highest number of a worker that has ever read mail.
+    /// One more than the highest index of a worker that has ever read mail.
     pub(crate) fn mailboxes(&self) -> usize {
         self.mailboxes.load(SeqCst) as usize
     }
 
-    /// Called before worker number `index` reads its mail for the first time.
+    /// Called before worker `index` reads its mail for the first time.
     pub(crate) fn count_mailbox(&self, index: usize) {
         self.mailboxes.fetch_max(index as u64 + 1, SeqCst);
     }
 
-    /// Whether a worker other than number `index` serves and does not drain.
+    /// True if a worker other than `index` serves and does not drain.
     pub fn others_serve(&self, index: usize) -> bool {
         let mut slots = self.slots.iter().enumerate();
         slots.any(|(number, slot)| number != index && slot.serving.load(SeqCst) == 1)
     }
 
-    /// The lowest number of connections of the other workers that serve; `None` if no other one serves.
+    /// Lowest number of connections among the other serving workers; `None` if no other worker serves.
     pub(crate) fn fewest_elsewhere(&self, index: usize) -> Option<i64> {
         let slots = self.slots.iter().enumerate();
         slots
@@ -287,7 +289,7 @@ fn histograms(slot: &Slot) -> impl Iterator<Item = (&'static Statistic, Histogra
 }
 
 impl Slot {
-    /// Turns that threads of the app have ended: events, and requests except those for files, which needed no thread.
+    /// Turns that threads of the app have ended: events, and requests except requests for files, which need no thread.
     pub(crate) fn turns(&self) -> u64 {
         let requests = self.requests.load(Relaxed).wrapping_sub(self.files.load(Relaxed));
         requests.wrapping_add(self.events.load(Relaxed))
@@ -298,7 +300,7 @@ impl Slot {
         self.beat.store(Millis::now().to_number(), Relaxed);
     }
 
-    /// Tells the worker, which does not listen to the supervisor any more, to hand over what it can.
+    /// Tells the worker, which no longer responds to the supervisor, to migrate its connections as far as possible.
     pub fn give_up(&self) {
         self.given_up.store(1, SeqCst);
     }
@@ -315,7 +317,7 @@ impl Slot {
         }
     }
 
-    /// Whether messages for the worker should be put into its mailbox.
+    /// True if messages for the worker should be put into its mailbox.
     pub(crate) fn reads_mail(&self) -> bool {
         self.reads_mail.load(SeqCst) == 1
     }

@@ -1,53 +1,52 @@
-//! The statistics: one table of what is counted. The atomics of a [`Slot`](crate::Slot), the snapshot [`Stats`], and
-//! the names and texts that people read are generated from it. A new statistic is one row here, and the line that
-//! counts it.
+//! Statistics: one table of everything that is counted. The atomics of a [`Slot`](crate::Slot), the snapshot [`Stats`],
+//! and the names and texts for people are generated from it. A new statistic is one row here, and the line that counts
+//! it.
 
 /// Calls another macro with the table, in the order in which people see it.
 ///
-/// * `Counter`: only grows while the process lives. `Gauge`: the current value; the engine stores some of them only
-///   when it is asked, and on each tick of its monitor.
-///   `Histogram`: of times, how many were at most so long; it only grows, too.
+/// * `Counter`: only grows while the process lives. `Gauge`: the current value; the engine stores some gauges only on
+///   request and on each tick of its monitor. `Histogram`: the number of times up to each bound; it only grows, too.
 /// * `Engine`: each engine counts for itself. `Process`: all engines of a process count together.
 /// * `Everywhere`, `Engines`, `Nowhere`: see [`Shown`].
 macro_rules! statistics {
     ($macro:ident) => {
         $macro! {
             connections: Gauge, Engine, Everywhere, "Open connections.";
-            requests: Counter, Engine, Everywhere, "Requests that were served, by the application or from `public_dir`.";
-            files: Counter, Engine, Engines, "Requests that were served from `public_dir`.";
+            requests: Counter, Engine, Everywhere, "Requests served, by the application or from `public_dir`.";
+            files: Counter, Engine, Engines, "Requests served from `public_dir`.";
             queued: Gauge, Engine, Everywhere, "Requests that wait for a thread.";
             queued_clients: Gauge, Engine, Engines, "Clients with requests that wait for a thread, if `fair_by` tells clients apart.";
             overtaken: Counter, Engine, Everywhere, "Requests for `priority_paths` that went ahead of others.";
             threads: Gauge, Engine, Everywhere, "Threads that have started.";
             busy_threads: Gauge, Engine, Everywhere, "Threads that run the application.";
-            idle_threads: Gauge, Engine, Engines, "Threads that do not run it.";
-            queue_time: Histogram, Engine, Everywhere, "How long each request of the application waited for a thread, without its time in the waiting room.";
-            waiting_room_time: Histogram, Engine, Everywhere, "How long each request that has come through the waiting room was there.";
-            lock_wait: Histogram, Engine, Everywhere, "For how long in all the thread of each request wanted Ruby's lock and did not have it; nothing before Ruby 3.2.";
-            time_slices: Counter, Engine, Everywhere, "Times that Ruby's lock was taken from a thread that had computed for `time_slice`.";
+            idle_threads: Gauge, Engine, Engines, "Threads that do not run the application.";
+            queue_time: Histogram, Engine, Everywhere, "Time that each request of the application waited for a thread, without its time in the waiting room.";
+            waiting_room_time: Histogram, Engine, Everywhere, "Time that each request spent in the waiting room, if it went through it.";
+            lock_wait: Histogram, Engine, Everywhere, "Total time that the thread of each request waited for Ruby's lock; empty before Ruby 3.2.";
+            time_slices: Counter, Engine, Everywhere, "Number of times that Ruby's lock was taken from a thread after a `time_slice`.";
             moved_out: Counter, Engine, Everywhere, "Connections sent to the waiting room.";
             moved_in: Counter, Engine, Everywhere, "Connections taken from the waiting room.";
-            handed_off: Counter, Engine, Everywhere, "Connections without a request that were handed to other workers in a drain.";
-            taken_over: Counter, Engine, Everywhere, "Connections taken over from workers that drain.";
+            handed_off: Counter, Engine, Everywhere, "Connections without a request that migrated to other workers in a drain.";
+            taken_over: Counter, Engine, Everywhere, "Connections taken over from draining workers.";
             refused_requests: Counter, Engine, Everywhere, "Requests refused with a 4xx or 5xx by the server itself.";
-            refused_connections: Counter, Engine, Everywhere, "Connections refused at `max_connections` or for want of descriptors.";
+            refused_connections: Counter, Engine, Everywhere, "Connections refused because of `max_connections` or too few descriptors.";
             handshakes: Counter, Engine, Everywhere, "TLS handshakes.";
-            resumed_handshakes: Counter, Engine, Everywhere, "Those of them that resumed an earlier session.";
-            failed_handshakes: Counter, Engine, Everywhere, "Connections that ended before their TLS handshake did.";
+            resumed_handshakes: Counter, Engine, Everywhere, "TLS handshakes that resumed an earlier session.";
+            failed_handshakes: Counter, Engine, Everywhere, "Connections that ended during their TLS handshake.";
             http2_connections: Counter, Engine, Everywhere, "Connections that have spoken HTTP/2.";
-            http2_requests: Counter, Engine, Everywhere, "Requests that came over them.";
-            http2_violations: Counter, Engine, Everywhere, "Those of them that were closed because the client violated the protocol.";
-            http2_slow: Counter, Engine, Everywhere, "Those closed because the client took too long for a frame, took nothing, or gave way.";
-            http2_reset_floods: Counter, Engine, Everywhere, "Those closed because the client reset too many streams.";
-            http2_provoked_reset_floods: Counter, Engine, Everywhere, "Those closed because the client made the server reset too many streams.";
-            http2_settings_floods: Counter, Engine, Everywhere, "Those closed because of too many SETTINGS frames.";
-            http2_ping_floods: Counter, Engine, Everywhere, "Those closed because of too many PING frames.";
-            http2_priority_floods: Counter, Engine, Everywhere, "Those closed because of too many frames without effect, such as PRIORITY.";
-            http2_window_floods: Counter, Engine, Everywhere, "Those closed because of too many WINDOW_UPDATE frames for what they were sent.";
-            http2_continuation_floods: Counter, Engine, Everywhere, "Those closed because of too many CONTINUATION frames.";
-            http2_empty_data_floods: Counter, Engine, Everywhere, "Those closed because of too many DATA frames with little or no data.";
-            clients: Gauge, Engine, Everywhere, "Open clients: WebSockets, event streams, and responses that go on after the request.";
-            events: Counter, Engine, Everywhere, "Events and deferred blocks that were run.";
+            http2_requests: Counter, Engine, Everywhere, "Requests over HTTP/2.";
+            http2_violations: Counter, Engine, Everywhere, "HTTP/2 connections closed because the client violated the protocol.";
+            http2_slow: Counter, Engine, Everywhere, "HTTP/2 connections closed because the client was too slow to send a frame or to read, or had to give way.";
+            http2_reset_floods: Counter, Engine, Everywhere, "HTTP/2 connections closed because the client reset too many streams.";
+            http2_provoked_reset_floods: Counter, Engine, Everywhere, "HTTP/2 connections closed because the client made the server reset too many streams.";
+            http2_settings_floods: Counter, Engine, Everywhere, "HTTP/2 connections closed because of too many SETTINGS frames.";
+            http2_ping_floods: Counter, Engine, Everywhere, "HTTP/2 connections closed because of too many PING frames.";
+            http2_priority_floods: Counter, Engine, Everywhere, "HTTP/2 connections closed because of too many frames without effect, such as PRIORITY.";
+            http2_window_floods: Counter, Engine, Everywhere, "HTTP/2 connections closed because of too many WINDOW_UPDATE frames for the sent data.";
+            http2_continuation_floods: Counter, Engine, Everywhere, "HTTP/2 connections closed because of too many CONTINUATION frames.";
+            http2_empty_data_floods: Counter, Engine, Everywhere, "HTTP/2 connections closed because of too many DATA frames with little or no data.";
+            clients: Gauge, Engine, Everywhere, "Open clients: WebSockets, event streams, and responses that continue after the request.";
+            events: Counter, Engine, Everywhere, "Events and deferred blocks run.";
             pending_message_bytes: Gauge, Engine, Nowhere, "Bytes of messages of clients that wait for callbacks.";
             dropped: Counter, Engine, Everywhere, "Messages dropped because a client or a block did not keep up.";
             overflowed: Counter, Engine, Everywhere, "Clients closed because they did not keep up.";
@@ -55,10 +54,10 @@ macro_rules! statistics {
             delivered: Counter, Process, Everywhere, "Messages delivered to subscribers.";
             mail_sent: Counter, Process, Nowhere, "Messages sent to other processes.";
             mail_received: Counter, Process, Nowhere, "Messages received from other processes.";
-            mail_waits: Counter, Process, Everywhere, "Times that a publisher waited for the full mailbox of another process.";
+            mail_waits: Counter, Process, Everywhere, "Number of times that a publisher waited for the full mailbox of another process.";
             mail_lost: Counter, Process, Everywhere, "Messages that another process did not take in time, or that could not be read.";
-            lost_log_lines: Counter, Engine, Everywhere, "Log lines lost because the disk or the pipe was too slow, or did not take them.";
-            lost_log_bytes: Counter, Engine, Everywhere, "Bytes of these lines.";
+            lost_log_lines: Counter, Engine, Everywhere, "Log lines lost because the disk or the pipe was too slow, or failed.";
+            lost_log_bytes: Counter, Engine, Everywhere, "Bytes of lost log lines.";
         }
     };
 }
@@ -66,36 +65,36 @@ pub(crate) use statistics;
 
 use super::histogram::Histogram;
 
-/// A row of the table, without its value.
+/// Row of the table, without its value.
 #[derive(Clone, Copy, Debug)]
 pub struct Statistic {
-    /// Its name, the same everywhere.
+    /// Name, the same everywhere.
     pub name: &'static str,
-    /// Whether its value is a current one, a total or a histogram.
+    /// Kind of its value.
     pub kind: Kind,
-    /// Where it is shown.
+    /// Places where it is shown.
     pub shown: Shown,
-    /// What is counted: a sentence.
+    /// Description: a sentence.
     pub help: &'static str,
 }
 
-/// The kind of a value.
+/// Kind of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// The current value.
+    /// Current value.
     Gauge,
-    /// The total since the start.
+    /// Total since the start.
     Counter,
-    /// The times since the start, by their length.
+    /// Times since the start, by their length.
     Histogram,
 }
 
 /// A value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Figure {
-    /// Of a gauge or a counter.
+    /// Value of a gauge or a counter.
     Number(i64),
-    /// Of a histogram.
+    /// Value of a histogram.
     Histogram(Histogram),
 }
 
@@ -117,10 +116,10 @@ impl From<Histogram> for Figure {
     }
 }
 
-/// Where people see a statistic.
+/// Places where people see a statistic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shown {
-    /// In the statistics of an engine, in its own process, and in those of all workers.
+    /// In the statistics of an engine, in its own process, and in the statistics of all workers.
     Everywhere,
     /// In the statistics of an engine only.
     Engines,
@@ -149,7 +148,7 @@ macro_rules! stats {
             help: $help,
         },)*];
 
-        /// A snapshot of the statistics of one engine.
+        /// Snapshot of the statistics of one engine.
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
         pub struct Stats {
             $(#[doc = $help] pub $name: value!($kind),)*
@@ -166,7 +165,7 @@ macro_rules! stats {
 statistics!(stats);
 
 impl Stats {
-    /// The histograms among the values.
+    /// Histograms among the values.
     pub fn histograms(&self) -> impl Iterator<Item = (&'static Statistic, Histogram)> {
         self.iter().filter_map(|(statistic, figure)| match figure {
             Figure::Histogram(histogram) => Some((statistic, histogram)),
@@ -176,7 +175,7 @@ impl Stats {
 }
 
 impl Statistic {
-    /// What a process counts, in the order of the table.
+    /// Statistics of a process, in the order of the table.
     pub const fn all() -> &'static [Statistic] {
         TABLE
     }

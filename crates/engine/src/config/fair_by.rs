@@ -1,27 +1,27 @@
-//! Whom a request counts for, if turns go by client: the flow. A flow is known by a number only, a keyed hash of what
-//! identifies it, so that nobody can make two of them collide and no key of a client is kept.
+//! Flow of a request, if turns go by client. A flow is known only by a number, a keyed hash of its identity, so that
+//! clients cannot provoke collisions, and no key of a client is stored.
 
 use std::convert::Infallible;
 use std::hash::{BuildHasher, DefaultHasher, Hash, Hasher, RandomState};
 use std::net::IpAddr;
 use std::str::FromStr;
 
-/// Who takes turns.
+/// Key of fair scheduling.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum FairBy {
     /// Connections: the ready queue is first come, first served, and each connection has one request in it at a time.
     #[default]
     Connection,
-    /// Addresses; the first 64 bits of one of IPv6.
+    /// Addresses; for IPv6, their first 64 bits.
     Address,
-    /// The values of a header field; addresses for requests without it.
+    /// Values of a header field; addresses for requests without the field.
     Field(Box<[u8]>),
 }
 
 impl FromStr for FairBy {
     type Err = Infallible;
 
-    /// `connection`, `ip`, or the name of a field.
+    /// Parses `connection`, `ip`, or the name of a field.
     fn from_str(text: &str) -> Result<FairBy, Infallible> {
         Ok(match text {
             "connection" => FairBy::Connection,
@@ -31,11 +31,11 @@ impl FromStr for FairBy {
     }
 }
 
-/// Someone whose requests share turns.
+/// A flow: requests with the same key, which share turns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct Flow(pub(crate) u64);
 
-/// What identifies a flow.
+/// Identity of a flow.
 #[derive(Clone, Copy, Debug, Hash)]
 pub(crate) enum Mark<'a> {
     Connection(u64),
@@ -51,7 +51,7 @@ impl Mark<'_> {
     }
 }
 
-/// The network of one subscriber: the first 64 bits of an IPv6 address (RFC 6177), all of an IPv4 address.
+/// Network of one subscriber: the first 64 bits of an IPv6 address (RFC 6177), all of an IPv4 address.
 pub(crate) fn network(address: IpAddr) -> u64 {
     match address.to_canonical() {
         // No network has this prefix: 0000::/8 is reserved (RFC 4291 §4).
@@ -60,10 +60,10 @@ pub(crate) fn network(address: IpAddr) -> u64 {
     }
 }
 
-/// The key of the hash. Workers that share their accounts share it too.
+/// Key of the hash. Workers that share a ledger share it, too.
 pub(crate) type Secret = [u64; 2];
 
-/// A new one, from the randomness that the standard library has of the system.
+/// Makes a new key from the randomness that the standard library gets from the system.
 pub(crate) fn secret() -> Secret {
     [0u8, 1].map(|half| RandomState::new().hash_one(half))
 }

@@ -1,8 +1,8 @@
-//! Settings about requests that have come without TLS, and about browsers that should not send them.
+//! Settings for requests without TLS, and for browsers that should not send them.
 
 use std::str::FromStr;
 
-/// How a client reached the server, or the proxy in front of it.
+/// Scheme by which a client reached the server, or the proxy in front of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scheme {
     /// `http`
@@ -11,10 +11,10 @@ pub enum Scheme {
     Https,
 }
 
-/// Whether a request without TLS is sent to the same place with it.
+/// Redirection of a request without TLS to the same target with TLS.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum HttpsRedirect {
-    /// No: it is served.
+    /// No redirection: the request is served.
     #[default]
     Never,
     /// To the port of the first listener with TLS; without one, to the usual port.
@@ -26,7 +26,7 @@ pub enum HttpsRedirect {
 impl FromStr for HttpsRedirect {
     type Err = ();
 
-    /// `false`, `true` or a port.
+    /// Parses `false`, `true` or a port.
     fn from_str(text: &str) -> Result<HttpsRedirect, ()> {
         match text {
             "false" => Ok(HttpsRedirect::Never),

@@ -1,9 +1,9 @@
-//! The format of access lines, parsed: text and directives. The directives are those of Apache's `LogFormat`, as far as
-//! there is something to say, and `%{…}W` for what a request has waited for.
+//! Format of access lines, parsed: text and directives. The directives are from Apache's `LogFormat`, as far as they
+//! apply, and `%{…}W` for the waiting times of a request.
 
 use std::str::FromStr;
 
-/// The format of the access log.
+/// Format of the access log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Format {
     /// A line of text for each response.
@@ -15,7 +15,7 @@ pub enum Format {
 /// A part of a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Piece {
-    /// Always the same.
+    /// Constant text.
     Literal(String),
     /// `%h`, `%a`: the client's address.
     Host,
@@ -37,20 +37,20 @@ pub enum Piece {
     Status,
     /// `%B`: bytes of the body; `%b`: the same with `-` for none.
     Bytes {
-        /// Whether 0 is written as `-`.
+        /// True if 0 is written as `-`.
         dash: bool,
     },
-    /// `%T`, `%D` and the like: how long it took from the complete request to the end of the response.
+    /// `%T`, `%D` and similar: time from the complete request to the end of the response.
     Took(Unit),
     /// `%P`: the process id.
     Process,
     /// `%{Name}i`: a field of the request, `-` if there is none.
     Field(Vec<u8>),
-    /// `%{name}W`: what it has waited for, in seconds.
+    /// `%{name}W`: a waiting time, in seconds.
     Wait(Wait),
 }
 
-/// How a time is written.
+/// Unit and form of a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
     /// `%{seconds}T`: with four digits after the point.
@@ -63,7 +63,7 @@ pub enum Unit {
     Microseconds,
 }
 
-/// What a request waits for.
+/// Kinds of waiting time of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wait {
     /// `queue_time`: a thread.
@@ -77,7 +77,7 @@ pub enum Wait {
 const COMMON: &str = "%h - - %t \"%r\" %s %B %{seconds}T";
 const COMBINED: &str = "%h - - %t \"%r\" %s %B \"%{Referer}i\" \"%{User-Agent}i\" %{seconds}T";
 
-/// `common`, `combined`, `json`, or text with directives.
+/// Parses `common`, `combined`, `json`, or text with directives.
 impl FromStr for Format {
     type Err = ();
 

@@ -1,27 +1,27 @@
-//! Settings about who is at the other end of a connection: where the address of a client comes from, and whose header
-//! fields count.
+//! Settings for the other end of a connection: the source of a client's address, and the peers with trusted header
+//! fields.
 
 use fairlead_wire::forwarded::Node;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::str::FromStr;
 
-/// Where the address of a client comes from.
+/// Source of a client's address.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum RemoteAddress {
-    /// The peer of the socket, or whoever is behind it as far as proxies tell and are trusted.
+    /// The peer of the socket, or the client that trusted proxies report.
     #[default]
     Socket,
-    /// Every client has this one.
+    /// This address for every client.
     Fixed(IpAddr),
-    /// A header field of each request, if there is one: its first address; if there are proxies that are trusted, the
-    /// last one that is none of theirs.
+    /// A header field of each request, if present: its first address; if there are trusted proxies, the last address
+    /// that is not one of theirs.
     Field(Box<[u8]>),
 }
 
 impl FromStr for RemoteAddress {
     type Err = ();
 
-    /// `socket`, an address, or `header:NAME`.
+    /// Parses `socket`, an address, or `header:NAME`.
     fn from_str(text: &str) -> Result<RemoteAddress, ()> {
         match text.split_once(':') {
             _ if text == "socket" => Ok(RemoteAddress::Socket),
@@ -31,20 +31,20 @@ impl FromStr for RemoteAddress {
     }
 }
 
-/// Peers who are believed in what they say of their clients, by the PROXY protocol or by header fields.
+/// Peers that may name their clients, by the PROXY protocol or by header fields.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TrustedProxies {
-    /// Addresses as IPv6, and how many of their first bits count.
+    /// Addresses as IPv6, and the number of their first bits that count.
     networks: Vec<(u128, u32)>,
-    /// Whoever connects to a Unix socket.
+    /// True if the peers of Unix sockets are included.
     has_unix: bool,
 }
 
 impl TrustedProxies {
-    /// From networks such as `10.0.0.0/8`, addresses, and `unix` for the peers of Unix sockets.
+    /// Parses networks such as `10.0.0.0/8`, addresses, and `unix` for the peers of Unix sockets.
     ///
     /// # Errors
-    /// The text that is none of these.
+    /// The first text that is none of these.
     pub fn parse(texts: Vec<String>) -> Result<TrustedProxies, String> {
         let mut proxies = TrustedProxies::default();
         for text in texts {
@@ -57,12 +57,12 @@ impl TrustedProxies {
         Ok(proxies)
     }
 
-    /// Whether there are none.
+    /// True if there are none.
     pub(crate) fn is_empty(&self) -> bool {
         self.networks.is_empty() && !self.has_unix
     }
 
-    /// Whether a peer is among them: one comparison if there are none.
+    /// True if a peer is included: one comparison if there are none.
     pub(crate) fn include(&self, peer: Option<SocketAddr>) -> bool {
         match peer {
             Some(peer) => self.include_address(peer.ip()),
@@ -70,7 +70,7 @@ impl TrustedProxies {
         }
     }
 
-    /// Whether someone whom a proxy was asked by is among them.
+    /// True if a node in the fields of a proxy is included.
     pub(crate) fn include_node(&self, node: Node) -> bool {
         match node {
             Node::Address(address) => self.include_address(address.ip()),
@@ -96,7 +96,7 @@ fn network(text: &str) -> Option<(u128, u32)> {
     (bits <= most).then_some((as_ipv6(address), bits + before))
 }
 
-/// IPv4 as IPv4-mapped IPv6 (RFC 4291 §2.5.5.2), as sockets for both have it.
+/// IPv4 as IPv4-mapped IPv6 (RFC 4291 §2.5.5.2), as dual-stack sockets represent it.
 fn as_ipv6(address: IpAddr) -> u128 {
     match address {
         IpAddr::V4(address) => address.to_ipv6_mapped(),
@@ -105,7 +105,7 @@ fn as_ipv6(address: IpAddr) -> u128 {
     .to_bits()
 }
 
-/// Which header fields of trusted proxies count.
+/// Header fields of trusted proxies that count.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ForwardedFields {
     /// All, as long as they do not contradict each other.
@@ -113,7 +113,7 @@ pub enum ForwardedFields {
     All,
     /// `Forwarded` (RFC 7239).
     Forwarded,
-    /// `X-Forwarded-For` and its like.
+    /// `X-Forwarded-For` and similar fields.
     XForwarded,
 }
 

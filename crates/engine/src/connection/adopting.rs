@@ -1,4 +1,4 @@
-//! Connections that move between workers: with a request, or between two.
+//! Connections that migrate between workers: with a request, or between two.
 
 use super::{Connection, ConnectionState, Next};
 use crate::clock::{Millis, Nanos};
@@ -9,11 +9,12 @@ use crate::transport::poller::Interest;
 
 /// A request that another worker has read.
 pub(crate) struct Adopted {
-    /// Its head, and what has come behind it.
+    /// Head, and the bytes that follow it.
     pub(crate) input: Vec<u8>,
     pub(crate) body: Body,
     pub(crate) is_http2: bool,
-    /// When it was complete, and since when it has waited for its turn among the requests of all connections.
+    /// Time at which it was complete, and time since when it has waited for its turn among the requests of all
+    /// connections.
     pub(crate) arrived: Nanos,
     pub(crate) waits_since: Nanos,
 }
@@ -44,7 +45,7 @@ impl Connection {
         (is_whole && is_taken).then_some(self)
     }
 
-    /// Completes a connection that another worker has handed off; [`Connection::resume`] goes on with it.
+    /// Completes a connection that migrated from another worker; [`Connection::resume`] continues it.
     pub(crate) fn taken_over(&mut self, stage: Stage, input: Vec<u8>, served: u64) {
         match stage {
             Stage::Idle { since } => self.idle_since = since,
@@ -55,7 +56,7 @@ impl Connection {
         self.stream.input = input;
     }
 
-    /// Goes on with a connection that another worker has handed off, with what that has read of it.
+    /// Continues a connection that migrated from another worker, with the bytes that were read there.
     pub(crate) fn resume(&mut self, config: &Config, now: Millis) -> Next {
         if self.stream.input.is_empty() {
             return Next::Wait(Interest::Read);
@@ -69,7 +70,7 @@ impl Connection {
         }
     }
 
-    /// How far the connection is with its next request, if another worker can take it over now.
+    /// Stage of the connection's next request, if another worker can take the connection over now.
     pub(crate) fn stage(&self) -> Option<Stage> {
         match self.state {
             ConnectionState::Idle | ConnectionState::Handshake { .. } => Some(Stage::Idle { since: self.idle_since }),
@@ -81,7 +82,7 @@ impl Connection {
         }
     }
 
-    /// Whether it has no request that is complete or half complete.
+    /// True if it has no complete or incomplete request.
     pub(crate) fn is_between_requests(&self) -> bool {
         matches!(
             self.state,
@@ -89,7 +90,7 @@ impl Connection {
         )
     }
 
-    /// Whether another worker can take it over now.
+    /// True if another worker can take it over now.
     pub(crate) fn can_move(&self) -> bool {
         self.is_between_requests() && self.stream.transport().can_move()
     }

@@ -1,4 +1,4 @@
-//! The next request, or the end, after a response that is with the kernel.
+//! Next request, or the end, after the kernel has the response.
 
 use super::{Connection, ConnectionState, Next, Then};
 use crate::clock::Millis;
@@ -6,7 +6,7 @@ use crate::config::Config;
 use crate::transport::poller::Interest;
 
 impl Connection {
-    /// What follows a response that is with the kernel.
+    /// Takes the step that follows a response, when the kernel has all of it.
     pub(super) fn go_on_after_response(&mut self, then: Then, config: &Config, now: Millis) -> Next {
         if then == Then::TakeOver {
             self.state = ConnectionState::Ready;
@@ -34,7 +34,7 @@ impl Connection {
         }
     }
 
-    /// Whether the client has sent more than was processed.
+    /// True if the client has sent bytes that were not processed.
     fn has_unread(&self) -> bool {
         !self.stream.input.is_empty() || self.stream.transport().has_received() == Ok(true)
     }

@@ -17,7 +17,7 @@ const TRAILER_BYTES: usize = 8 * 1024;
 
 impl Connection {
     /// Returns the bytes that may be read now, at most `most`, or the next step if there is no room. `is_next`: this
-    /// connection is the first of all that wait for a descriptor.
+    /// connection is the first of all connections that wait for a descriptor.
     pub(super) fn make_room(&mut self, most: usize, config: &Config, is_next: bool) -> Result<usize, Next> {
         match self.state {
             ConnectionState::Body(_) => self.space.room_for_body(&self.stream, most, config, is_next),
@@ -25,7 +25,7 @@ impl Connection {
         }
     }
 
-    /// Leaves what was read of the body to the spooler.
+    /// Leaves the received part of the body to the spooler.
     pub(super) fn store_later(&mut self, read: Vec<u8>, now: Millis) -> Next {
         if let ConnectionState::Body(incoming) = &mut self.state {
             incoming.keep_unstored(read, now);
@@ -33,7 +33,7 @@ impl Connection {
         Next::Store
     }
 
-    /// Whether the body ends with what is received.
+    /// True if the body ends with the stream.
     pub(super) fn ends_with_stream(&self) -> bool {
         matches!(&self.state, ConnectionState::Body(incoming) if incoming.ends_with_stream())
     }
@@ -45,7 +45,7 @@ impl Connection {
         }
     }
 
-    /// Whether the next bytes of the body go to a file.
+    /// True if the next bytes of the body go to a file.
     pub(super) fn needs_disk(&self) -> bool {
         matches!(self.state, ConnectionState::Body(_)) && self.space.has_file()
     }
@@ -77,7 +77,7 @@ impl Connection {
         self.feed_body(&rest, config, now)
     }
 
-    /// Sends an interim response. The body is not read before all of it is sent.
+    /// Sends an interim response. The body is not read before all of the response is sent.
     pub(super) fn send_interim(&mut self) -> Next {
         match self.stream.flush(FileParts::Leave) {
             Ok(Flush::Done) => Next::Wait(Interest::Read),
@@ -124,12 +124,12 @@ impl Connection {
         Next::PutOff
     }
 
-    /// Whether the body cannot be stored because there is no descriptor.
+    /// True if the body cannot be stored because there is no descriptor.
     pub(crate) fn waits_for_descriptor(&self) -> bool {
         self.has_waited_since().is_some()
     }
 
-    /// Start of that wait.
+    /// Time since when the body has waited for a descriptor.
     pub(crate) fn has_waited_since(&self) -> Option<Millis> {
         match &self.state {
             ConnectionState::Body(incoming) => incoming.waits_since(),
@@ -137,8 +137,8 @@ impl Connection {
         }
     }
 
-    /// Continues to read the body, when this connection is next among those that wait, unless there is still no
-    /// descriptor. The client is not charged for the wait. `is_next`: for a descriptor, others may wait for, too.
+    /// Continues to read the body when it is this connection's turn, unless there is still no descriptor. The client is
+    /// not charged for the wait. `is_next`: this connection gets the next descriptor, for which others may wait, too.
     pub(crate) fn go_on(&mut self, config: &Config, now: Millis, is_next: bool) -> Next {
         if let Err(next) = self.make_room(READ_TURN, config, is_next) {
             return next;
@@ -149,7 +149,7 @@ impl Connection {
         Next::Wait(Interest::Read)
     }
 
-    /// Nothing is read now, but a connection that has failed is closed.
+    /// Reads nothing now, but closes a connection that has failed.
     pub(super) fn look_for_peer(&self) -> Next {
         match self.stream.transport().has_received() {
             Ok(_) | Err(Errno::AGAIN | Errno::INTR) => Next::Wait(Interest::Nothing),
@@ -157,7 +157,7 @@ impl Connection {
         }
     }
 
-    /// The client will send the request again.
+    /// Completes the request without its body, because the client will send the request again.
     pub(super) fn complete_without_body(&mut self) -> Next {
         self.has_unread_body = true;
         self.stream.request.head.keep_alive = false;

@@ -1,4 +1,4 @@
-//! The connections of an engine: each has a slot here for as long as it lives, and is in it while the reactor owns it.
+//! Connections of an engine: each has a slot here as long as it lives, and is in the slot while the reactor owns it.
 
 use super::parked::Parked;
 use super::place::Place;
@@ -38,7 +38,8 @@ impl Connections {
         self.parked.lock()
     }
 
-    /// A connection that starts `now` with `peer` at the other end of its socket, and whose transport the poller watches for `interest` (`None`: not yet).
+    /// Opens a connection that starts `now` with `peer` at the other end of its socket. The poller watches its
+    /// transport for `interest` (`None`: not yet).
     ///
     /// # Errors
     /// If the transport cannot be watched.
@@ -65,8 +66,8 @@ impl Connections {
         Ok(Connection::new(place, stream, now))
     }
 
-    /// A connection for one request of a session. Its transport tells of its events itself. `is_alone`: whether the session
-    /// has no other one.
+    /// Opens a connection for one request of an HTTP/2 connection. Its transport reports its own events. `is_alone`:
+    /// the HTTP/2 connection has no other request.
     pub(crate) fn open_stream(&self, stream: Stream, is_alone: bool, now: Millis) -> Connection {
         let mut parked = self.parked();
         let key = parked.reserve();
@@ -84,8 +85,8 @@ impl Connections {
             interest => interest,
         };
         let mut parked = self.parked();
-        // Under the lock, as in `expire` and `hurry_idle`: a thread that looks for what is due either finds the
-        // connection in its slot, or is told of its deadline afterwards.
+        // Under the lock, as in `expire` and `hurry_idle`: a thread that searches for expired connections either finds
+        // this one in its slot, or learns of its deadline afterwards.
         let deadline = self.deadline(&connection);
         self.worker.expect(deadline);
         if connection.stream.input.is_empty() {
@@ -104,7 +105,8 @@ impl Connections {
         Ok(())
     }
 
-    /// When the reactor has to check a parked connection even without an event: its own deadline, or that of the drain.
+    /// Time at which the reactor has to check a parked connection even without an event: its own deadline or the end of
+    /// the drain.
     pub(crate) fn deadline(&self, connection: &Connection) -> Millis {
         let own = connection.deadline(&self.worker.config);
         match self.worker.drain_deadline() {
@@ -113,7 +115,7 @@ impl Connections {
         }
     }
 
-    /// Takes the connection that an event belongs to, and gives it buffers for what arrives.
+    /// Takes the connection that an event belongs to, and gives it buffers for the incoming bytes.
     pub(crate) fn take(&self, key: Key) -> Option<Box<Connection>> {
         let mut parked = self.parked();
         let mut connection = parked.take(key, &self.worker.poller)?;
@@ -124,8 +126,8 @@ impl Connections {
         Some(connection)
     }
 
-    /// Closes idle connections at `deadline`, or earlier: called when draining begins, and when there is nobody left to
-    /// hand them to.
+    /// Closes idle connections at `deadline`, or earlier: called when draining begins, and when no worker is left to
+    /// migrate them to.
     pub(crate) fn hurry_idle(&self, deadline: Millis) {
         self.worker.set_drain_deadline(deadline);
         let mut parked = self.parked();

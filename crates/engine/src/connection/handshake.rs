@@ -1,5 +1,5 @@
-//! The handshake of a connection with TLS, one step after another. A step may take a millisecond of computing, so a
-//! thread of its own runs it; all steps of a connection together have [`COMPUTING`].
+//! TLS handshake of a connection, step by step. A step may compute for a millisecond, so a separate thread runs it; all
+//! steps of a connection together may compute for [`COMPUTING`].
 
 use super::seats::Seats;
 use super::{Connection, ConnectionState, Next};
@@ -10,10 +10,10 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The processor time that a handshake may take. An honest one takes a millisecond or two, ten with the longest keys.
+/// Processor time that a handshake may take. An honest one takes a millisecond or two, or ten with the longest keys.
 const COMPUTING: Duration = Duration::from_millis(200);
 
-/// The place of a connection among those in their handshakes.
+/// Slot of a connection in the set of current handshakes.
 #[derive(Debug)]
 pub(crate) struct HandshakeSeat {
     seats: Arc<Seats>,
@@ -30,12 +30,12 @@ impl HandshakeSeat {
         self.seats.has(self.key)
     }
 
-    /// The ClientHello is complete.
+    /// Notes that the ClientHello is complete.
     pub(super) fn note_hello(&self) {
         self.seats.note_hello(self.key);
     }
 
-    /// A proxy has said whom the connection is from.
+    /// Notes the client's address, which a proxy has reported.
     pub(super) fn identify(&self, address: Option<IpAddr>) {
         self.seats.identify(self.key, address);
     }
@@ -48,7 +48,7 @@ impl Drop for HandshakeSeat {
 }
 
 impl Connection {
-    /// A handshake comes first.
+    /// Begins with a handshake.
     pub(crate) fn await_handshake(&mut self, seats: &Arc<Seats>, now: Millis) {
         let address = self.stream.peer().map(|peer| peer.ip());
         self.state = ConnectionState::Handshake {
@@ -58,7 +58,7 @@ impl Connection {
         };
     }
 
-    /// Since when the connection has been in its handshake; `None` if it is not.
+    /// Time since when the connection has been in its handshake; `None` if it is not.
     pub(crate) fn in_handshake_since(&self) -> Option<Millis> {
         match self.state {
             ConnectionState::Handshake { since, .. } => Some(since),
@@ -66,7 +66,7 @@ impl Connection {
         }
     }
 
-    /// Goes on with the handshake. When it is done, the first request is awaited.
+    /// Continues the handshake. After its end, waits for the first request.
     pub(crate) fn shake_hands(&mut self, now: Millis) -> Result<Next, HandshakeError> {
         let ConnectionState::Handshake { computed, seat, .. } = &mut self.state else {
             return Err(HandshakeError::Gone);

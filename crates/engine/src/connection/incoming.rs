@@ -1,4 +1,4 @@
-//! The body of a request while it arrives: where it ends, how fast it has to come, and what it waits for.
+//! Body of a request while it arrives: its end, its minimum rate, and its waits.
 
 use crate::clock::Millis;
 use crate::config::Config;
@@ -11,28 +11,28 @@ use fairlead_wire::Error;
 pub(super) struct Incoming {
     end: BodyEnd,
     meter: Meter,
-    /// When the head was complete.
+    /// Time at which the head was complete.
     began: Millis,
-    /// Since when the body is not read, because it needs a file and there is no descriptor for one.
+    /// Time since when the body is not read, because it needs a file and there is no descriptor for one.
     waits: Option<Millis>,
     /// Bytes of the body that were read, for the spooler to store.
     unstored: Vec<u8>,
-    /// When the connection was last handed to the spooler.
+    /// Time at which the connection was last given to the spooler.
     kept_since: Millis,
 }
 
-/// The end of a body.
+/// End of a body.
 #[derive(Debug)]
 pub(super) enum BodyEnd {
-    /// After so many bytes.
+    /// After this number of bytes.
     Length(u64),
-    /// With the last chunk.
+    /// After the last chunk.
     Chunks(Box<ChunkedDecoder>),
-    /// With the stream.
+    /// At the end of the stream.
     Stream,
 }
 
-/// The part of some bytes that belongs to a body.
+/// Part of the input that belongs to a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Unframed {
     pub(super) consumed: usize,
@@ -51,17 +51,17 @@ impl Incoming {
         }
     }
 
-    /// When the head was complete.
+    /// Time at which the head was complete.
     pub(super) fn began(&self) -> Millis {
         self.began
     }
 
-    /// Whether the body ends with what is received.
+    /// True if the body ends with the stream.
     pub(super) fn ends_with_stream(&self) -> bool {
         matches!(self.end, BodyEnd::Stream)
     }
 
-    /// When the client, or the wait for a descriptor, has taken too long.
+    /// Time at which the client, or the wait for a descriptor, has taken too long.
     pub(super) fn deadline(&self, config: &Config) -> Millis {
         match self.waits {
             Some(since) => since + config.body_timeout,
@@ -69,7 +69,7 @@ impl Incoming {
         }
     }
 
-    /// Passes the data in `bytes` to `keep`. `before`: bytes of the body that have come already.
+    /// Passes the data in `bytes` to `keep`. `before`: bytes of the body that were read earlier.
     ///
     /// # Errors
     /// If the framing is wrong.
@@ -106,7 +106,7 @@ impl Incoming {
         })
     }
 
-    /// So many bytes of the body have come.
+    /// Counts received bytes of the body.
     pub(super) fn moved(&mut self, bytes: u64, now: Millis, config: &Config) {
         self.meter.moved(bytes, now, config.body_rate());
     }
@@ -116,34 +116,34 @@ impl Incoming {
         self.meter = Meter::begin(now);
     }
 
-    /// The time since then was not the client's fault.
+    /// Does not charge the client for the time since `then`.
     pub(super) fn forgive_since(&mut self, then: Millis, now: Millis) {
         self.meter.forgive(now - then);
     }
 
-    /// Since when it has waited for a descriptor.
+    /// Time since when it has waited for a descriptor.
     pub(super) fn waits_since(&self) -> Option<Millis> {
         self.waits
     }
 
-    /// It waits for a descriptor.
+    /// Begins to wait for a descriptor.
     pub(super) fn wait(&mut self, now: Millis) {
         self.waits = Some(now);
     }
 
-    /// There is one. The client is not charged for the wait.
+    /// Ends the wait for a descriptor. The client is not charged for it.
     pub(super) fn go_on(&mut self, now: Millis) {
         let since = self.waits.take().unwrap_or(now);
         self.forgive_since(since, now);
     }
 
-    /// It is handed to the spooler, with bytes that were read.
+    /// Gives the body to the spooler, with bytes that were read.
     pub(super) fn keep_unstored(&mut self, unstored: Vec<u8>, now: Millis) {
         self.unstored = unstored;
         self.kept_since = now;
     }
 
-    /// The spooler has its turn. The client is not charged for the wait for the spooler or for a slow disk.
+    /// Called in the spooler's turn. The client is not charged for the wait for the spooler or for a slow disk.
     pub(super) fn take_unstored(&mut self, now: Millis) -> Vec<u8> {
         self.forgive_since(self.kept_since, now);
         std::mem::take(&mut self.unstored)

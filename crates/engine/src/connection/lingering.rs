@@ -1,5 +1,5 @@
-//! The last things of a connection: a lingering close reads what the client still sends, so that no reset overtakes the
-//! response; the connection of another worker goes back.
+//! End of a connection: a lingering close reads the bytes that the client still sends, so that no reset overtakes the
+//! response; the connection of another worker is returned.
 
 use super::{Connection, ConnectionState, Next, Then};
 use crate::clock::Millis;
@@ -8,7 +8,7 @@ use crate::transport::{AfterResponse, Shutdown, READ_TURN};
 use rustix::io::Errno;
 
 impl Connection {
-    /// Sends nothing more, and discards what still comes.
+    /// Sends nothing more, and discards further input.
     pub(crate) fn linger(&mut self, now: Millis) -> Next {
         if self.stream.transport().is_for_one_response() {
             return self.give_back(Then::Close);
@@ -33,7 +33,7 @@ impl Connection {
         Next::Wait(Interest::Read)
     }
 
-    /// The response to a request that another worker has lent is with that worker.
+    /// Ends the relay: the worker that has the connection has received the response to its request.
     pub(super) fn give_back(&self, then: Then) -> Next {
         self.stream.transport().give_back(match then {
             Then::NextRequest | Then::Migrate => AfterResponse::NextRequest,

@@ -1,11 +1,11 @@
-//! One peer: turns bytes into requests, and sends responses. Each step returns what its owner has to do next
-//! ([`Next`]). With TLS, a handshake comes before the first `Idle`.
+//! Connection to one peer: turns bytes into requests, and sends responses. Each step returns the next task of the
+//! connection's owner ([`Next`]). With TLS, a handshake comes before the first `Idle`.
 //!
 //! ```text
 //!            bytes            head complete          body complete
 //!   Idle ───────────▶ Head ───────────────▶ Body ───────────────▶ Ready ──▶ (app runs) ──▶ Flush ──▶ Idle
 //!     │                 │ no body: straight to Ready                                          │
-//!     └── time-out ─────┴──▶ refused (408, 4xx, 5xx) ──▶ Linger ──▶ gone ◀── connection: close┘
+//!     └── timeout ──────┴──▶ refused (408, 4xx, 5xx) ──▶ Linger ──▶ gone ◀── connection: close┘
 //! ```
 
 pub(crate) mod adopting;
@@ -44,7 +44,7 @@ use space::Space;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What the owner of a connection has to do with it next.
+/// Next task of a connection's owner.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Next {
     /// Run the request.
@@ -53,25 +53,25 @@ pub(crate) enum Next {
     Wait(Interest),
     /// Park it until there is a descriptor.
     PutOff,
-    /// Let the file sender send a file, or what is spooled.
+    /// Let the file sender send a file or the spooled part.
     Send,
-    /// Let the spooler store what arrives of a large body.
+    /// Let the spooler store the incoming part of a large body.
     Store,
-    /// Let the handshake go on, on the thread for that.
+    /// Let the handshake thread continue the handshake.
     Shake,
-    /// The client speaks HTTP/2: make it a session.
+    /// The client speaks HTTP/2: make it an HTTP/2 connection.
     Multiplex,
-    /// Let another thread look for the file: it may have to wait for a disk.
+    /// Let another thread look up the file: it may have to wait for a disk.
     LookUp,
-    /// Go on without the result of that look-up, which takes too long.
+    /// Continue without the result of the lookup, which takes too long.
     LookedInVain,
-    /// Hand it to another worker, with what has arrived of the next request. If that is not possible, parse it.
+    /// Migrate it to another worker, with the bytes of the next request. If that is not possible, parse them.
     Migrate,
-    /// Park it until more of the answer has come from the worker that runs its request.
+    /// Park it until more of the response has come from the worker that runs its request.
     AwaitAnswer,
-    /// Let its successor have it: the kernel has the response so far.
+    /// Give it to its successor: the kernel has the response so far.
     TakeOver,
-    /// Let bytes go both ways between the peer and the worker that runs its request.
+    /// Forward bytes in both directions between the peer and the worker that runs its request.
     GiveAway,
     /// Refuse the request with this, and close.
     Refuse(Refusal),
@@ -81,46 +81,46 @@ pub(crate) enum Next {
 
 #[derive(Debug)]
 enum ConnectionState {
-    /// TLS is being agreed on.
+    /// TLS handshake.
     Handshake {
         since: Millis,
-        /// Processor time that it has taken.
+        /// Processor time that the handshake has taken.
         computed: Duration,
         seat: HandshakeSeat,
     },
     /// No byte of a request has arrived.
     Idle,
-    /// Part of a head, or of the header of a proxy before it, has arrived; `since` is when its first byte did.
+    /// Part of a head, or of a PROXY header before it, has arrived; `since` is the arrival of its first byte.
     Head { since: Millis },
-    /// The head is complete, the body is not.
+    /// The head is complete, but not the body.
     Body(Incoming),
-    /// A complete request is here, or runs.
+    /// A complete request waits or runs.
     Ready,
     /// A native thread looks for the file that the request may be for.
     LookUp { seen: Millis, look_up: Arc<LookUp> },
     /// A response is being sent.
     Flush(Outgoing),
-    /// Another worker runs the request, and its answer is relayed.
+    /// Another worker runs the request, and its response is relayed.
     Relayed(Box<relayed::RelayedResponse>),
-    /// Everything is sent; what still arrives is discarded.
+    /// Everything is sent; further input is discarded.
     Linger,
 }
 
-/// What follows a response.
+/// The step that follows a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Then {
     NextRequest,
     /// The next request, in another worker, because this one drains.
     Migrate,
     Close,
-    /// For a request that was not read to its end.
+    /// Linger, after a request that was not read to its end.
     Linger,
-    /// The rest of the response, by its [`Successor`].
+    /// The [`Successor`] sends the rest of the response.
     TakeOver,
 }
 
-/// Goes on with a response of which the application has written a part, as soon as the kernel has that. If it is dropped before,
-/// the connection has ended.
+/// Continues a response of which the application has written a part, as soon as the kernel has that part. If it is
+/// dropped earlier, the connection has ended.
 pub(crate) trait Successor: Send + std::fmt::Debug {
     fn take_over(self: Box<Self>, connection: Box<Connection>);
 }
@@ -131,18 +131,18 @@ pub(crate) struct Connection {
     place: Place,
     pub(crate) stream: Stream,
     state: ConnectionState,
-    /// When the connection became idle.
+    /// Time at which the connection became idle.
     idle_since: Millis,
     /// Requests served.
     served: u64,
-    /// How much of an incomplete head in the input was already parsed.
+    /// Parsed part of an incomplete head in the input.
     progress: HeadProgress,
     space: Space,
-    /// Whether the body of the request is not read, because it makes no difference.
+    /// True if the body of the request is not read, because it makes no difference.
     has_unread_body: bool,
-    /// The versions of the header in which a proxy names the client, if that is still to come.
+    /// Accepted versions of the PROXY header, if it is still expected.
     awaited: Option<ProxyVersions>,
-    /// Its place in the line of those that share its connection.
+    /// Its turn in the queue of requests that share its connection.
     turn: Option<stream_queue::StreamTurn>,
     successor: Option<Box<dyn Successor>>,
 }
@@ -169,7 +169,7 @@ impl Connection {
         self.place.key()
     }
 
-    /// The request is one of a session. Beside others, each of its bytes counts.
+    /// Makes it a request of an HTTP/2 connection. If there are others, each of its bytes counts.
     fn with_budget(mut self, is_alone: bool) -> Connection {
         let budget = self.stream.transport().budget().cloned();
         self.space = match is_alone {
@@ -179,28 +179,28 @@ impl Connection {
         self
     }
 
-    /// Its place, its transport and what was received, for a session that takes its place.
+    /// Its place, its transport and its input, for an HTTP/2 connection that replaces it.
     pub(crate) fn into_http2(self) -> (Place, Stream) {
         self.place.leave_poller();
         (self.place, self.stream)
     }
 
-    /// The connection's place, to decide what happens to the socket at its end.
+    /// Place of the connection, to decide the fate of the socket at its end.
     pub(crate) fn place(&mut self) -> &mut Place {
         &mut self.place
     }
 
-    /// Whether the body of the current request is not read: the connection must end with the response.
+    /// True if the body of the current request is not read: the connection must end with the response.
     pub(crate) fn has_unread_body(&self) -> bool {
         self.has_unread_body
     }
 
-    /// When the current request was complete.
+    /// Time at which the current request was complete.
     pub(crate) fn arrived(&self) -> Nanos {
         self.stream.request.arrived
     }
 
-    /// Since when the current request has waited for its turn among those of all connections.
+    /// Time since when the current request has waited for its turn among the requests of all connections.
     pub(crate) fn waits_since(&self) -> Nanos {
         self.arrived() + self.stream.request.line_wait
     }
@@ -209,12 +209,12 @@ impl Connection {
         self.served
     }
 
-    /// Whether nothing of a request has arrived.
+    /// True if no byte of a request has arrived.
     pub(crate) fn is_idle(&self) -> bool {
         matches!(self.state, ConnectionState::Idle | ConnectionState::Handshake { .. })
     }
 
-    /// When the reactor has to check the connection even without an event.
+    /// Time at which the reactor has to check the connection even without an event.
     pub(crate) fn deadline(&self, config: &Config) -> Millis {
         match &self.state {
             ConnectionState::Handshake { since, .. } => *since + config.handshake_timeout,
@@ -231,7 +231,7 @@ impl Connection {
         }
     }
 
-    /// Its request waits for a look-up.
+    /// Waits for the lookup of its request.
     pub(crate) fn await_look_up(&mut self, look_up: &Arc<LookUp>, now: Millis) {
         self.state = ConnectionState::LookUp {
             seen: now,
@@ -239,7 +239,7 @@ impl Connection {
         };
     }
 
-    /// When its deadline comes, if it has not come now: a look-up is given time in steps.
+    /// Next deadline, if it is not due now: a lookup gets its time in steps.
     pub(crate) fn next_deadline(&mut self, now: Millis) -> Option<Millis> {
         let ConnectionState::LookUp { seen, look_up } = &mut self.state else {
             return None;
@@ -247,12 +247,12 @@ impl Connection {
         look_up.wait_on(std::mem::replace(seen, now), now)
     }
 
-    /// Whether its request waits for that look-up.
+    /// True if its request waits for the lookup `wanted`.
     pub(crate) fn awaits(&self, wanted: &Arc<LookUp>) -> bool {
         matches!(&self.state, ConnectionState::LookUp { look_up, .. } if Arc::ptr_eq(look_up, wanted))
     }
 
-    /// Its request waits no more; returns the look-up.
+    /// Ends the wait of its request; returns the lookup.
     pub(crate) fn end_look_up(&mut self) -> Option<Arc<LookUp>> {
         match std::mem::replace(&mut self.state, ConnectionState::Ready) {
             ConnectionState::LookUp { look_up, .. } => Some(look_up),
@@ -260,12 +260,12 @@ impl Connection {
         }
     }
 
-    /// Whether a response is being sent.
+    /// True if a response is being sent.
     pub(crate) fn is_flushing(&self) -> bool {
         matches!(self.state, ConnectionState::Flush(_))
     }
 
-    /// Takes the head that was parsed: its method, its address and its keep-alive are those of the settings.
+    /// Takes the parsed head, and applies the settings for its method, its address and keep-alive.
     pub(super) fn take_head(&mut self, config: &Config) -> Result<(), Refusal> {
         self.stream.take_head(config)?;
         let request = &mut self.stream.request;
@@ -277,7 +277,7 @@ impl Connection {
         }
     }
 
-    /// Drops the request and what it has taken.
+    /// Drops the request and its resources.
     pub(super) fn forget_request(&mut self) {
         self.stream.forget_request();
         self.space = Space::default();

@@ -1,4 +1,4 @@
-//! A response that is being sent: how fast the client takes it, and what comes then.
+//! A response that is being sent: the client's speed, and the next step.
 
 use super::Then;
 use crate::clock::Millis;
@@ -10,7 +10,7 @@ use crate::limits::meter::Meter;
 pub(super) struct Outgoing {
     meter: Meter,
     then: Then,
-    /// The deadline has come, and the file sender finds out whether the client takes more.
+    /// The deadline has passed, and the file sender checks if the client takes more.
     is_late: bool,
 }
 
@@ -28,17 +28,17 @@ impl Outgoing {
         self.then
     }
 
-    /// When the client has taken too little for too long.
+    /// Time at which the client has taken too little for too long.
     pub(super) fn deadline(&self, config: &Config) -> Millis {
         self.meter.deadline(config.write_rate())
     }
 
-    /// The client has taken so many bytes.
+    /// Counts bytes that the client has taken.
     pub(super) fn moved(&mut self, taken: u64, now: Millis, config: &Config) {
         self.meter.moved(taken, now, config.write_rate());
     }
 
-    /// The client is in time.
+    /// Restarts the meter: the client is in time.
     pub(super) fn restart(&mut self, now: Millis) {
         self.meter = Meter::begin(now);
     }
@@ -47,12 +47,12 @@ impl Outgoing {
         self.is_late
     }
 
-    /// The deadline has come.
+    /// Notes that the deadline has passed.
     pub(super) fn be_late(&mut self) {
         self.is_late = true;
     }
 
-    /// The client is offered more.
+    /// Notes that the client is offered more.
     pub(super) fn be_in_time(&mut self) {
         self.is_late = false;
     }

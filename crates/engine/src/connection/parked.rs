@@ -1,7 +1,7 @@
-//! The connections that the reactor owns (idle, being read, being flushed), each with its deadline, and spare buffers.
+//! Connections that the reactor owns (idle, being read, being flushed), each with its deadline, and spare buffers.
 //!
 //! A connection keeps its key while a thread runs its request, so that its epoll registration stays unchanged. A key
-//! carries a version, so an event for a connection that is closed finds nothing.
+//! carries a version, so an event for a closed connection has no effect.
 
 use crate::clock::Millis;
 use crate::connection::Connection;
@@ -14,15 +14,15 @@ use slotmap::{DefaultKey, Key as _, KeyData, SlotMap};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How many spare buffers are kept.
+/// Spare buffers to keep.
 const SPARE_BUFFERS: usize = 64;
 
 struct ParkedSlot {
-    /// The connection's transport, and what the poller watches it for (`None`: nothing). They are here because the
-    /// poller may have to silence the transport while a thread has the connection.
+    /// Transport of the connection, and the events that the poller watches it for (`None`: none). They are here because
+    /// the poller may have to silence the transport while a thread has the connection.
     transport: Option<Link>,
     interest: Option<Interest>,
-    /// When [`Connection::expire`] is called.
+    /// Time at which [`Connection::expire`] is called.
     deadline: Millis,
     connection: Option<Box<Connection>>,
 }
@@ -34,7 +34,7 @@ pub(crate) struct Parked {
 }
 
 impl Parked {
-    /// A key for a new connection.
+    /// Returns a key for a new connection.
     pub(crate) fn reserve(&mut self) -> Key {
         let slot = self.slots.insert(ParkedSlot {
             transport: None,
@@ -45,7 +45,7 @@ impl Parked {
         slot.data().as_ffi()
     }
 
-    /// Gives a key back: later events for it are ignored. Returns the transport, which is still registered.
+    /// Releases a key: later events for it are ignored. Returns the transport, which is still registered.
     pub(crate) fn release(&mut self, key: Key) -> Option<Link> {
         let slot = self.slots.remove(slot(key))?;
         debug_assert!(
@@ -55,7 +55,7 @@ impl Parked {
         slot.transport
     }
 
-    /// Stores the transport of a new connection and what the poller watches it for.
+    /// Stores the transport of a new connection and the events that the poller watches it for.
     pub(crate) fn register(&mut self, key: Key, transport: &Link, interest: Option<Interest>) {
         let slot = &mut self.slots[slot(key)];
         slot.transport = Some(Arc::clone(transport));
@@ -74,7 +74,7 @@ impl Parked {
         Ok(())
     }
 
-    /// What the poller watches a transport for is no longer decided here, so an event does not silence it.
+    /// Leaves the choice of events for a transport to another owner, so an event does not silence the transport.
     pub(crate) fn leave_interest(&mut self, key: Key) {
         if let Some(slot) = self.slots.get_mut(slot(key)) {
             slot.interest = None;
@@ -88,7 +88,8 @@ impl Parked {
         slot.connection = Some(connection);
     }
 
-    /// Takes the connection that an event belongs to. If a thread has it, its events wait until it is parked again.
+    /// Takes the connection that an event belongs to. If a thread has the connection, its events wait until it is
+    /// parked again.
     pub(crate) fn take(&mut self, key: Key, poller: &Poller) -> Option<Box<Connection>> {
         let slot = self.slots.get_mut(slot(key))?;
         if slot.connection.is_none() && slot.interest.take().is_some() {
@@ -97,7 +98,7 @@ impl Parked {
         slot.connection.take()
     }
 
-    /// Takes the connection with that key if it is parked and `is_it`.
+    /// Takes the connection with that key if it is parked and `is_it` returns true.
     pub(crate) fn take_if(&mut self, key: Key, is_it: impl Fn(&Connection) -> bool) -> Option<Box<Connection>> {
         let slot = self.slots.get_mut(slot(key))?;
         let is_there = slot.connection.as_deref().is_some_and(is_it);
@@ -107,7 +108,7 @@ impl Parked {
     /// Takes the connection with that key if it is parked and has to give way; see [`Connection::gives_way`].
     ///
     /// # Errors
-    /// If it need not, or it is not known yet.
+    /// If it need not give way, or this is not known yet.
     pub(crate) fn take_to_give_way(
         &mut self,
         key: Key,
@@ -125,7 +126,7 @@ impl Parked {
         }
     }
 
-    /// Takes every connection whose deadline has come; returns them and the earliest remaining deadline.
+    /// Takes every connection with a deadline in the past; returns them and the earliest remaining deadline.
     #[expect(clippy::vec_box, reason = "a connection moves as its box")]
     pub(crate) fn take_expired(&mut self, now: Millis) -> (Vec<Box<Connection>>, Millis) {
         let mut expired = Vec::new();
@@ -146,7 +147,8 @@ impl Parked {
         (expired, earliest)
     }
 
-    /// Takes the parked connection with the largest `measure`, and returns that as well. Skips those without one.
+    /// Takes the parked connection with the largest `measure`, and returns the measure, too. Skips connections without
+    /// one.
     pub(crate) fn take_worst<T: Ord>(
         &mut self,
         measure: impl Fn(&Connection) -> Option<T>,
@@ -159,7 +161,7 @@ impl Parked {
         Some((slot.connection.take()?, most))
     }
 
-    /// Offers more to the clients that hold memory: the poller does not report clients that take little.
+    /// Offers more data to the clients that hold memory: the poller does not report clients that take little.
     pub(crate) fn offer_more(&mut self) {
         let slots = self.slots.values_mut();
         slots
@@ -167,7 +169,8 @@ impl Parked {
             .for_each(|connection| connection.offer_more());
     }
 
-    /// Takes up to `most` parked connections for which `is_one` holds. They keep what the poller watches them for.
+    /// Takes up to `most` parked connections for which `is_one` returns true. They keep the events that the poller
+    /// watches them for.
     #[expect(clippy::vec_box, reason = "a connection moves as its box")]
     pub(crate) fn take_some(&mut self, most: usize, is_one: impl Fn(&Connection) -> bool) -> Vec<Box<Connection>> {
         let slots = self.slots.values_mut();
@@ -184,12 +187,12 @@ impl Parked {
             .collect()
     }
 
-    /// Frees what a burst has left. The slots stay, because of their versions.
+    /// Frees memory that a burst has left. The slots stay, because of their versions.
     pub(crate) fn shrink(&mut self) {
         self.spare = Vec::new();
     }
 
-    /// An empty buffer, with capacity if there is a spare one.
+    /// Returns an empty buffer, with capacity if there is a spare one.
     pub(crate) fn spare_buffer(&mut self) -> Vec<u8> {
         self.spare.pop().unwrap_or_default()
     }
@@ -223,19 +226,19 @@ mod tests {
         let (poller, mut parked) = (Poller::new().expect("a poller"), Parked::default());
         let key = parked.reserve();
         parked.register(key, &transport, Some(Interest::Read));
-        poller.add(&transport, key, Interest::Read).expect("it is watched");
+        poller
+            .add(&transport, key, Interest::Read)
+            .expect("a watched transport");
 
         parked.leave_interest(key);
         poller
             .change_client(&transport, key | OTHERS, true, false)
-            .expect("it is watched");
+            .expect("a watched transport");
         assert!(parked.take(key, &poller).is_none());
 
-        peer.write_all(b"more").expect("it is open");
+        peer.write_all(b"more").expect("an open socket");
         let mut space = events();
-        let seen = poller
-            .wait(&mut space, Some(Duration::from_secs(10)))
-            .expect("it can wait");
+        let seen = poller.wait(&mut space, Some(Duration::from_secs(10))).expect("a poll");
         assert_eq!(
             seen.iter().map(|event| event.data.u64()).collect::<Vec<_>>(),
             [key | OTHERS]

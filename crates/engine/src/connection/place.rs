@@ -1,5 +1,5 @@
-//! A connection's place in its engine: its key, its registration with the poller, and its count. Given back when the
-//! connection is dropped, for whatever reason: closed, refused, given away, or lost in a panic.
+//! Place of a connection in its engine: its key, its registration with the poller, and its count. Released when the
+//! connection is dropped for any reason: closed, refused, given away, or lost in a panic.
 //!
 //! A process that the app has forked shares the socket and the poll set. Closing the descriptor alone would neither
 //! remove the registration nor end the connection while that process lives, so both are done explicitly. The forked
@@ -11,13 +11,13 @@ use crate::transport::Shutdown;
 use crate::worker::Count;
 use std::sync::Weak;
 
-/// What happens to the socket when the connection ends.
+/// Fate of the socket when the connection ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum SocketEnd {
     /// It is shut down.
     Close,
-    /// It is shut down, too, but the peer gets what was sent and sees that the response is incomplete, if the protocol of
-    /// the transport tells that.
+    /// It is shut down, too, but the peer gets the bytes sent so far and sees that the response is incomplete, if the
+    /// transport's protocol can show this.
     Cut,
     /// It is reset, so that the peer sees that the response is incomplete.
     Reset,
@@ -31,7 +31,7 @@ pub(crate) struct Place {
     connections: Weak<Connections>,
     key: Key,
     ending: SocketEnd,
-    /// `None` for a request of a session, which is counted itself.
+    /// `None` for a request of an HTTP/2 connection, which is counted itself.
     count: Option<Count>,
 }
 
@@ -46,8 +46,8 @@ impl std::fmt::Debug for Place {
 }
 
 impl Place {
-    /// The place of a key; given back when dropped. `count`: `None` for one request among others of a connection that
-    /// is counted itself.
+    /// Place for a key; released when dropped. `count`: `None` for one of several requests of a connection that is
+    /// counted itself.
     pub(super) fn new(connections: Weak<Connections>, key: Key, count: Option<Count>) -> Place {
         Place {
             connections,
@@ -61,41 +61,41 @@ impl Place {
         self.key
     }
 
-    /// The socket is shut down at the end, in the middle of a response.
+    /// Shuts down the socket at the end, in the middle of a response.
     pub(crate) fn cut(&mut self) {
         self.ending = SocketEnd::Cut;
     }
 
-    /// The socket is reset at the end: what the kernel has not sent yet is discarded.
+    /// Resets the socket at the end: unsent bytes in the kernel are discarded.
     pub(crate) fn reset(&mut self) {
         self.ending = SocketEnd::Reset;
     }
 
-    /// The socket is shut down at the end, behind what was sent.
+    /// Shuts down the socket at the end, after the sent bytes.
     pub(crate) fn close(&mut self) {
         self.ending = SocketEnd::Close;
     }
 
-    /// The socket stays open for its new owner.
+    /// Leaves the socket open for its new owner.
     pub(crate) fn give_away(&mut self) {
         self.ending = SocketEnd::GivenAway;
     }
 
-    /// From now on a session decides what the socket is watched for, under a key of its own. An event that is on its way
-    /// under this one changes nothing.
+    /// From now on an HTTP/2 connection decides which events the socket is watched for, under a separate key. An event
+    /// already under way for this key changes nothing.
     pub(crate) fn leave_poller(&self) {
         if let Some(connections) = self.connections.upgrade() {
             connections.parked().leave_interest(self.key);
         }
     }
 
-    /// A client has the socket until [`Place::close`]; the key and the count stay here.
+    /// Shares the socket with a client until [`Place::close`]; the key and the count stay here.
     pub(crate) fn share_with_client(&mut self) {
         self.ending = SocketEnd::Client;
         self.leave_poller();
     }
 
-    /// The socket stays open and registered. Returns the count, which belongs to the client from now on.
+    /// Leaves the socket open and registered. Returns the count, which belongs to the client from now on.
     #[must_use]
     pub(crate) fn become_client(&mut self) -> Option<Count> {
         self.ending = SocketEnd::Client;
@@ -106,7 +106,7 @@ impl Place {
 impl Drop for Place {
     /// Must not happen while the parked connections are locked.
     fn drop(&mut self) {
-        // An engine that is dropped itself closes its descriptors, and needs nothing else.
+        // If the engine itself is dropped, it closes its descriptors, and needs nothing else.
         let connections = self.connections.upgrade();
         let Some(connections) = connections.filter(|connections| connections.worker().is_at_home()) else {
             return;
@@ -116,7 +116,7 @@ impl Drop for Place {
         if self.ending == SocketEnd::Client {
             return;
         }
-        // Before the peer sees the end, so that it never finds itself counted afterwards.
+        // Before the peer sees the end, so that the count is correct as soon as the peer does.
         self.count = None;
         if let Some(transport) = transport {
             transport.unwatch(&worker.poller);

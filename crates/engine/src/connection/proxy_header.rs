@@ -1,5 +1,5 @@
-//! The header of the PROXY protocol, with which a proxy names its client before all else: before the first request, and
-//! before a TLS handshake.
+//! Header of the PROXY protocol, in which a proxy names its client before the first request, and before a TLS
+//! handshake.
 
 use super::{Connection, ConnectionState, Next};
 use crate::config::Config;
@@ -9,12 +9,12 @@ use fairlead_wire::ProxyVersions;
 use rustix::io::Errno;
 
 impl Connection {
-    /// Nothing counts before this header. What follows from those of the listener ([`Connection::new`]) is replaced.
+    /// Expects a PROXY header first. It replaces the values that came from the listener ([`Connection::new`]).
     pub(crate) fn await_proxy_header(&mut self, versions: Option<ProxyVersions>) {
         self.awaited = versions;
     }
 
-    /// The header that has counted, and the versions of one that another worker has to read before all else.
+    /// Returns the PROXY header that was read, and the versions of a header that another worker has to read first.
     pub(crate) fn proxy_header(&self) -> (&[u8], Option<ProxyVersions>) {
         match self.stream.peers.proxy_header() {
             [] => (&[], self.awaited),
@@ -22,7 +22,7 @@ impl Connection {
         }
     }
 
-    /// Reads the header at the start of the input, if it is still to come. False if not all of it is here.
+    /// Reads the PROXY header at the start of the input, if it is still expected. False if it is incomplete.
     pub(super) fn read_proxy_header(&mut self, config: &Config) -> Result<bool, Refusal> {
         let Some(versions) = self.awaited else { return Ok(true) };
         let input = &mut self.stream.input;
@@ -37,12 +37,12 @@ impl Connection {
         Ok(true)
     }
 
-    /// Whether the next bytes are those of a header that comes before a handshake.
+    /// True if the next bytes are a PROXY header before a handshake.
     pub(super) fn is_introduced_before_handshake(&self) -> bool {
         self.awaited.is_some() && matches!(self.state, ConnectionState::Handshake { .. })
     }
 
-    /// Receives the header that comes before a handshake, and nothing behind it: that is for TLS.
+    /// Receives the PROXY header before a handshake, and leaves the bytes behind it to TLS.
     pub(super) fn receive_proxy_header(&mut self, scratch: &mut [u8], config: &Config) -> Next {
         loop {
             let count = match self.stream.transport().peek(scratch) {
@@ -57,7 +57,7 @@ impl Connection {
                 Ok(is_whole) => is_whole,
                 Err(refusal) => return Next::Refuse(refusal),
             };
-            // Of a header that is not complete, every byte belongs to it.
+            // All received bytes belong to the header if it is incomplete.
             let behind = if is_whole {
                 std::mem::take(&mut self.stream.input).len()
             } else {

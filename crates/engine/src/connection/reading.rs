@@ -1,4 +1,5 @@
-//! Turns bytes into requests: reads what a peer sends, and parses heads. What needs the disk is left to the spooler.
+//! Turns bytes into requests: reads the input of a peer, and parses heads. Leaves work that needs the disk to the
+//! spooler.
 
 use super::{Connection, ConnectionState, Next};
 use crate::clock::Millis;
@@ -10,7 +11,7 @@ use crate::transport::READ_TURN;
 use fairlead_wire::http2::begins_with_preface;
 use rustix::io::Errno;
 
-/// What a read does if a body has to be written to a file.
+/// Action of a read if a body has to be written to a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Disk {
     Write,
@@ -18,8 +19,8 @@ pub(super) enum Disk {
 }
 
 impl Connection {
-    /// One turn of the spooler: stores what was read of a large body, and reads more. `Wait` asks for another turn when
-    /// more has arrived.
+    /// One turn of the spooler: stores the received part of a large body, and reads more. `Wait` asks for another turn
+    /// when more has arrived.
     pub(crate) fn store(&mut self, scratch: &mut [u8], config: &Config, now: Millis) -> Next {
         if let ConnectionState::Body(incoming) = &mut self.state {
             let unstored = incoming.take_unstored(now);
@@ -70,17 +71,17 @@ impl Connection {
         }
     }
 
-    /// A client may take long to send more: no memory is reserved for that meanwhile.
+    /// Reserves no memory while the client sends nothing, which may take long.
     fn wait_for_more(&mut self, config: &Config) -> Next {
         self.space.give_back_reserved(&self.stream, config);
         Next::Wait(Interest::Read)
     }
 
-    /// A request of HTTP/2, whose head is in the input. `has_body`: whether something follows it.
+    /// Begins a request of HTTP/2 with its head in the input. `has_body`: a body follows.
     pub(crate) fn begin_stream(&mut self, has_body: bool, config: &Config, now: Millis) -> Next {
         self.awaited = None;
         let (memory, totals) = (self.stream.input_memory(), &config.request_totals);
-        // The session has admitted it.
+        // The HTTP/2 connection has admitted the request.
         self.space.count_memory(totals, memory);
         let Stream { request, input, .. } = &mut self.stream;
         match request.head.parse(input, &config.head_limits()) {
@@ -137,8 +138,8 @@ impl Connection {
         }
     }
 
-    /// True if a client may begin with HTTP/2: unless TLS has agreed on HTTP/1.1 (RFC 9113 §3.2). The parser of HTTP/1
-    /// refuses the preface then.
+    /// True if a client may begin with HTTP/2: unless TLS has negotiated HTTP/1.1 (RFC 9113 §3.2). The HTTP/1 parser
+    /// refuses the preface in that case.
     fn may_begin_http2(&self) -> bool {
         let transport = self.stream.transport();
         let has_agreed_on_http1 = transport.session().is_some_and(|session| session.is_http1);
@@ -146,7 +147,7 @@ impl Connection {
     }
 }
 
-/// Whether somebody begins a TLS handshake where HTTP is spoken without (RFC 8446 §5.1).
+/// True if a client begins a TLS handshake where plain HTTP is spoken (RFC 8446 §5.1).
 fn is_tls(input: &[u8]) -> bool {
     input.starts_with(&[22, 3])
 }

@@ -1,5 +1,5 @@
-//! A connection whose request runs in another worker: what is sent there is relayed to the peer, as fast as the peer
-//! takes it. See `transport/relayed.rs`.
+//! A connection with a request that runs in another worker: the response from there is relayed to the peer, as fast as
+//! the peer takes it. See `transport/relayed.rs`.
 
 use super::{Connection, ConnectionState, Next, Then};
 use crate::clock::Millis;
@@ -8,30 +8,30 @@ use crate::http::refusal::Refusal;
 use crate::limits::meter::Meter;
 use crate::stream::output::{FileParts, Flush};
 use crate::transport::poller::{Interest, Key};
-use crate::transport::{AfterResponse, Link, RelayOwner, Shutdown, Transport, READ_TURN};
+use crate::transport::{AfterResponse, ByteStream, Link, RelayOwner, Shutdown, READ_TURN};
 use crate::worker::Worker;
 use rustix::io::{self, Errno};
 use std::sync::Arc;
 
-/// The response of another worker.
+/// Response of another worker.
 #[derive(Debug)]
 pub(crate) struct RelayedResponse {
     owner: Watched,
     next: Option<AfterResponse>,
-    /// Whether some of it has come.
+    /// True if a part of it has come.
     has_begun: bool,
-    /// Measures how fast the client takes what has come.
+    /// Measures how fast the client takes the received part.
     meter: Meter,
 }
 
-/// The poller watches it. No more once it is dropped, and the other worker sees the end, even if other processes have its
-/// descriptors, too.
+/// Socket watched by the poller. When dropped, it is no longer watched, and the other worker sees the end, even if
+/// other processes have descriptors of the socket, too.
 struct Watched {
     owner: RelayOwner,
     worker: Arc<Worker>,
     key: Key,
     is_read: bool,
-    /// Whether somebody else goes on with the socket.
+    /// True if another owner continues with the socket.
     is_given: bool,
 }
 
@@ -43,7 +43,7 @@ impl std::fmt::Debug for Watched {
 
 impl Watched {
     fn new(owner: RelayOwner, worker: &Arc<Worker>, key: Key) -> io::Result<Watched> {
-        // What was lent is ended even if the poller cannot watch it.
+        // Made first, so that the relay ends even if the poller cannot watch it.
         let watched = Watched {
             owner,
             worker: Arc::clone(worker),
@@ -56,7 +56,7 @@ impl Watched {
         Ok(watched)
     }
 
-    /// Whether the poller is to look for more of the response.
+    /// Sets if the poller watches for more of the response.
     fn read(&mut self, reads: bool) -> io::Result<()> {
         if self.is_read != reads {
             let interest = if reads { Interest::Read } else { Interest::Nothing };
@@ -80,7 +80,7 @@ impl Drop for Watched {
 }
 
 impl RelayedResponse {
-    /// What comes through `owner` is for the connection with that key.
+    /// Response through `owner` for the connection with that key.
     ///
     /// # Errors
     /// If the poller cannot watch it.
@@ -93,7 +93,7 @@ impl RelayedResponse {
         })
     }
 
-    /// When the client has taken too little for too long, if it has something to take.
+    /// Time at which the client has taken too little for too long, if there is something to take.
     pub(super) fn deadline(&self, config: &Config) -> Millis {
         match self.owner.is_read {
             true => Millis::NEVER,
@@ -101,7 +101,7 @@ impl RelayedResponse {
         }
     }
 
-    /// Notes what comes after the response, once that is said. Whether the request has begun since the last time.
+    /// Notes the step after the response, once it is known. Returns true if the request has begun since the last call.
     fn hear(&mut self) -> bool {
         if self.next.is_some() {
             return false;
@@ -111,7 +111,7 @@ impl RelayedResponse {
         heard.begun
     }
 
-    /// The socket to the other worker, for somebody else to go on with.
+    /// Socket to the other worker, for another owner to continue with.
     fn give_socket(&mut self) -> Link {
         self.owner.is_given = true;
         Arc::clone(&self.owner.owner.socket) as Link
@@ -119,20 +119,20 @@ impl RelayedResponse {
 }
 
 impl Connection {
-    /// Another worker has the request: its answer is relayed from now on. Until that is complete, whatever ends the
-    /// connection resets it.
+    /// Relays the response from now on, because another worker has the request. Until the response is complete, any end
+    /// of the connection resets it.
     pub(crate) fn await_relayed(&mut self, response: RelayedResponse) {
         self.forget_request();
         self.place.reset();
         self.state = ConnectionState::Relayed(Box::new(response));
     }
 
-    /// Whether an answer is relayed.
+    /// True if a response is relayed.
     pub(crate) fn is_relayed(&self) -> bool {
         matches!(self.state, ConnectionState::Relayed(_))
     }
 
-    /// The socket to the worker that has made the answer, for somebody else to go on with.
+    /// Socket to the worker that made the response, for another owner to continue with.
     pub(crate) fn give_socket(&mut self) -> Option<Link> {
         match &mut self.state {
             ConnectionState::Relayed(response) => Some(response.give_socket()),
@@ -140,7 +140,7 @@ impl Connection {
         }
     }
 
-    /// Before the connection is parked: whether the poller looks for more of the answer, or for room.
+    /// Called before the connection is parked: the poller watches for more of the response, or for room.
     ///
     /// # Errors
     /// If the poller fails.
@@ -151,8 +151,8 @@ impl Connection {
         }
     }
 
-    /// One turn: relays what has come of the answer. What comes afterwards is heard even if the client takes nothing:
-    /// otherwise the poller would tell of it again and again.
+    /// One turn: relays the received part of the response. The message about the next step is read even if the client
+    /// takes nothing: otherwise the poller would report it again and again.
     pub(super) fn relay(&mut self, scratch: &mut [u8], config: &Config, now: Millis) -> Next {
         let ConnectionState::Relayed(response) = &mut self.state else {
             return Next::Close;
@@ -202,13 +202,14 @@ impl Connection {
         }
     }
 
-    /// Whether bytes go both ways from now on. A stream of HTTP/2 has one direction then: that of the response.
+    /// True if bytes are forwarded in both directions from now on. A stream of HTTP/2 then has only the direction of
+    /// the response.
     fn is_given_away(&self) -> bool {
         let is_alone = self.stream.transport().own_events().is_none();
         matches!(&self.state, ConnectionState::Relayed(response) if response.next == Some(AfterResponse::GivenAway) && is_alone)
     }
 
-    /// Sends what has come, as far as the client takes it, and measures that; whether that is everything.
+    /// Sends the received part, as far as the client takes it, and measures this; returns true if that is everything.
     fn pass_on(&mut self, config: &Config, now: Millis) -> io::Result<bool> {
         let before = (self.stream.progress(), self.stream.output.pending());
         let flushed = self.stream.flush(FileParts::Leave)?;
@@ -223,8 +224,8 @@ impl Connection {
         Ok(is_sent)
     }
 
-    /// The client seems to have taken too little. As the poller may not have told of room for a little more, it is
-    /// offered that: see [`Connection::flush_late`].
+    /// The client seems to have taken too little. Offers more, because the poller may not have reported a little room:
+    /// see [`Connection::flush_late`].
     pub(super) fn relay_late(&mut self, config: &Config, now: Millis) -> Next {
         let before = self.stream.progress();
         match self.pass_on(config, now) {
@@ -242,7 +243,7 @@ impl Connection {
         }
     }
 
-    /// The other worker has closed its end.
+    /// Continues after the other worker has closed its end.
     fn relayed_all(&mut self, config: &Config, now: Millis) -> Next {
         let ConnectionState::Relayed(response) = &self.state else {
             return Next::Close;
@@ -257,14 +258,14 @@ impl Connection {
         self.go_on_after_response(then, config, now)
     }
 
-    /// The other worker has died, or has given the request up. The peer is told so, or sees that its response is
-    /// incomplete.
+    /// Ends a response after the other worker has died, or has given up the request. The peer is told, or sees that its
+    /// response is incomplete.
     fn lose_response(&mut self, has_begun: bool) -> Next {
         if !has_begun {
             self.place.close();
             return Next::Refuse(Refusal::WorkerLost);
         }
-        // A stream is reset in any case, and the reason should say that this server has failed.
+        // A stream is reset in any case, and the reason should be an error of this server.
         if self.stream.transport().own_events().is_some() {
             self.place.cut();
         }

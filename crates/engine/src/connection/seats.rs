@@ -1,9 +1,10 @@
-//! Connections in their TLS handshakes, and which of them gives way when there are too many.
+//! Connections in their TLS handshakes, and the choice of the connection that gives way when there are too many.
 //!
-//! A peer that begins a handshake and does not go on costs memory. An honest one sends its first message (ClientHello) at
-//! once, however far away it is. So those give way first whose first message is not complete: the oldest one of the network
-//! that has most of them. Two rules keep strangers with complete messages from locking others out: a network with
-//! [`FAR_MORE`] times as many of those gives way itself, and a single incomplete one has [`GRACE`].
+//! A peer that begins a handshake and stops costs memory. An honest peer sends its first message (ClientHello) at once,
+//! at any distance. So a connection without a complete first message gives way first: the oldest such connection of the
+//! network that has most of them. Two rules protect such connections from strangers with complete messages: a network
+//! with [`FAR_MORE`] times as many complete ones gives way itself, and a single incomplete one has a grace period of
+//! [`GRACE`].
 
 use super::handshake::HandshakeSeat;
 use crate::clock::Millis;
@@ -18,10 +19,10 @@ use std::time::Duration;
 
 const FAR_MORE: usize = 8;
 
-/// Longer than the rest of a ClientHello takes that comes in two packets, or has to wait for its turn.
+/// Longer than the rest of a ClientHello takes if it comes in two packets, or has to wait for its turn.
 const GRACE: Duration = Duration::from_millis(50);
 
-/// The seats of a worker.
+/// Handshake slots of a worker.
 #[derive(Debug, Default)]
 pub(crate) struct Seats(Mutex<Book>);
 
@@ -41,19 +42,19 @@ struct Place {
     has_hello: bool,
 }
 
-/// Seats by network.
+/// Slots by network.
 #[derive(Debug, Default)]
 struct Crowd {
     networks: HashMap<Option<u64>, BTreeSet<(u64, Key)>>,
-    /// The largest network last, of equal ones the one that has the oldest seat.
+    /// The largest network is last; among equal ones, the network with the oldest slot.
     order: BTreeSet<Rank>,
 }
 
-/// How many seats a network has, and which one is its oldest.
+/// Number of slots of a network, and its oldest one.
 type Rank = (usize, Reverse<(u64, Key)>, Option<u64>);
 
 impl Seats {
-    /// A seat for a connection.
+    /// Takes a slot for a connection.
     pub(crate) fn take(self: &Arc<Seats>, key: Key, address: Option<IpAddr>, now: Millis) -> HandshakeSeat {
         let mut book = self.0.lock();
         book.last += 1;
@@ -67,7 +68,7 @@ impl Seats {
         HandshakeSeat::new(Arc::clone(self), key)
     }
 
-    /// If `most` are taken, takes one away, so that there is one for a newcomer; returns the key of its connection.
+    /// If `most` slots are taken, takes one away for a new connection; returns the key of the connection that loses it.
     pub(crate) fn displace(&self, most: usize, now: Millis) -> Option<Key> {
         let mut book = self.0.lock();
         if book.places.len() < most {
@@ -78,7 +79,7 @@ impl Seats {
         Some(key)
     }
 
-    /// Whether the connection still has its seat.
+    /// True if the connection still has its slot.
     pub(super) fn has(&self, key: Key) -> bool {
         self.0.lock().places.contains_key(&key)
     }
@@ -87,19 +88,19 @@ impl Seats {
         self.0.lock().leave(key);
     }
 
-    /// The ClientHello is complete.
+    /// Notes that the ClientHello is complete.
     pub(super) fn note_hello(&self, key: Key) {
         self.0.lock().change(key, |place| place.has_hello = true);
     }
 
-    /// A proxy has said whom the connection is from.
+    /// Notes the client's address, which a proxy has reported.
     pub(super) fn identify(&self, key: Key, address: Option<IpAddr>) {
         self.0.lock().change(key, |place| place.network = address.map(network));
     }
 }
 
 impl Book {
-    /// See the head of this file.
+    /// The connection that gives way next; see the head of this file.
     fn least_deserving(&self, now: Millis) -> Option<Key> {
         let [without, with] = self.crowds.each_ref().map(Crowd::largest);
         match (without, with) {
@@ -132,7 +133,7 @@ impl Book {
 }
 
 impl Crowd {
-    /// The number of seats of the largest network, and its oldest one.
+    /// Number of slots of the largest network, and its oldest one.
     fn largest(&self) -> Option<(usize, Key)> {
         let (count, Reverse((_, key)), _) = self.order.last()?;
         Some((*count, *key))
@@ -165,7 +166,7 @@ mod tests {
 
     const LATER: Duration = Duration::from_secs(1);
 
-    /// Seats 1 and so on of these addresses.
+    /// Takes slots 1, 2, … for these addresses.
     fn taken(seats: &Arc<Seats>, addresses: &[u8]) -> Vec<HandshakeSeat> {
         let take = |(index, last): (usize, &u8)| seats.take(index as Key + 1, address(*last), Millis::START);
         addresses.iter().enumerate().map(take).collect()
@@ -185,7 +186,7 @@ mod tests {
         assert_eq!(displace(&seats, 4), Some(3), "the oldest without one");
         assert!(kept[0].is_kept() && !kept[2].is_kept());
         assert_eq!(displace(&seats, 3), Some(4));
-        assert_eq!(displace(&seats, 2), Some(1), "all others have one");
+        assert_eq!(displace(&seats, 2), Some(1), "all others have a complete ClientHello");
     }
 
     #[test]
@@ -193,7 +194,7 @@ mod tests {
         let seats = Arc::new(Seats::default());
         let _kept = taken(&seats, &[1, 2, 2, 2, 2]);
         let displaced: Vec<_> = (1..=5).rev().filter_map(|most| displace(&seats, most)).collect();
-        assert_eq!(displaced, [2, 3, 4, 1, 5], "of equal ones the oldest");
+        assert_eq!(displaced, [2, 3, 4, 1, 5], "the oldest of equal ones");
     }
 
     #[test]
@@ -204,8 +205,8 @@ mod tests {
         let late = seats.take(10, address(2), Millis::START);
         assert_eq!(displace(&seats, 10), Some(1), "one network has far more");
         attackers.truncate(3);
-        assert_eq!(seats.displace(3, Millis::START), Some(2), "the other one has only come");
-        assert_eq!(displace(&seats, 2), Some(10), "it has had its time");
+        assert_eq!(seats.displace(3, Millis::START), Some(2), "the other one is new");
+        assert_eq!(displace(&seats, 2), Some(10), "its grace period is over");
         drop((attackers, late));
         let book = seats.0.lock();
         assert!(book.places.is_empty() && book.crowds.iter().all(|crowd| crowd.networks.is_empty()));

@@ -1,4 +1,4 @@
-//! Sends responses: flushes what the socket takes; the file sender sends files, in turns.
+//! Sends responses: flushes as much as the socket takes; the file sender sends files, in turns.
 
 use super::outgoing::Outgoing;
 use super::{Connection, ConnectionState, Next, Successor, Then};
@@ -10,7 +10,7 @@ use crate::transport::poller::Interest;
 use std::time::Duration;
 
 impl Connection {
-    /// The app has written the response: sends it, and continues with the next request.
+    /// Sends the response that the app has written, and continues with the next request.
     pub(crate) fn responded(&mut self, then: Then, config: &Config, now: Millis) -> Next {
         self.respond_later(then, now);
         self.flush(config, now, FileParts::Leave)
@@ -24,19 +24,20 @@ impl Connection {
         Next::Wait(Interest::Write)
     }
 
-    /// Sends what the app has written of a response; its successor goes on with the rest.
+    /// Sends the part of a response that the app has written; its successor continues with the rest.
     pub(crate) fn send_for(&mut self, successor: Box<dyn Successor>, config: &Config, now: Millis) -> Next {
         self.successor = Some(successor);
         self.begin_flush(Then::TakeOver, now);
         self.flush(config, now, FileParts::Leave)
     }
 
-    /// Who goes on with the response.
+    /// Takes the successor, which continues the response.
     pub(crate) fn take_successor(&mut self) -> Option<Box<dyn Successor>> {
         self.successor.take()
     }
 
-    /// A client sends the rest of the response. What arrives meanwhile stays in the kernel, so no buffers are kept.
+    /// Lets a client send the rest of the response. Further input stays in the kernel meanwhile, so no buffers are
+    /// kept.
     pub(crate) fn share_with_client(&mut self) {
         self.forget_request();
         self.stream.input.shrink_to_fit();
@@ -56,12 +57,12 @@ impl Connection {
         self.flush(config, now, FileParts::Send)
     }
 
-    /// Whether the file sender has to check a client that seems to take no more.
+    /// True if the file sender has to check a client that seems to take no more.
     pub(crate) fn is_late(&self) -> bool {
         matches!(&self.state, ConnectionState::Flush(outgoing) if outgoing.is_late())
     }
 
-    /// A response of the server itself is in the output: sends it, and discards what the client still sends.
+    /// Sends the server's own response in the output, and discards further input.
     pub(crate) fn refused(&mut self, now: Millis) -> Next {
         self.forget_request();
         self.stream.input.clear();
@@ -88,7 +89,7 @@ impl Connection {
             Ok(flushed) => {
                 let taken = self.stream.progress() - before;
                 if flushed == Flush::Turn && taken > 0 {
-                    // The client takes everything that is offered.
+                    // The client takes everything that it is offered.
                     outgoing.restart(now);
                 } else {
                     outgoing.moved(taken, now, config);
@@ -106,7 +107,7 @@ impl Connection {
     }
 
     /// The poller reports a socket as writable only when a third of its buffer is free. A slow reader may need longer
-    /// for that than its time-out, so it is offered more to see whether it takes anything at all.
+    /// for that than its timeout, so it is offered more to see if it takes anything at all.
     pub(super) fn flush_late(&mut self, config: &Config, now: Millis, files: FileParts) -> Next {
         if let ConnectionState::Flush(outgoing) = &mut self.state {
             outgoing.be_in_time();
@@ -115,14 +116,14 @@ impl Connection {
         let next = self.flush(config, now, files);
         let stands_still = self.stream.progress() == before || self.deadline(config) <= now;
         if matches!(next, Next::Wait(Interest::Write) | Next::Send) && stands_still {
-            // Otherwise the kernel would keep, for minutes, megabytes that the client does not read.
+            // Otherwise the kernel would keep megabytes that the client does not read, for minutes.
             self.place.reset();
             return Next::Close;
         }
         next
     }
 
-    /// How slow the client is, if its response is complete and holds memory that others could use, or (with
+    /// Slowness of the client, if its response is complete and holds memory that others could use, or (with
     /// `from_disk`) space on the disk.
     pub(crate) fn slowness(&self, now: Millis, from_disk: bool) -> Option<Slowness> {
         let keeps =
@@ -130,7 +131,8 @@ impl Connection {
         self.stream.output.slowness(now).filter(|_| keeps)
     }
 
-    /// Whether it gives way to others: its response is complete and waits, and its client would not have taken it within `limit`.
+    /// Decides if it gives way to others: its response is complete and waits, and its client would not have taken it
+    /// within `limit`.
     pub(super) fn gives_way(&mut self, limit: Option<Duration>, now: Millis) -> GivesWay {
         let Some(limit) = limit.filter(|_| self.is_flushing()) else {
             return if self.is_flushing() {
@@ -147,12 +149,12 @@ impl Connection {
         if verdict != GivesWay::Yes {
             return verdict;
         }
-        // The poller may not have seen that it takes more.
+        // The poller may not have reported that it takes more.
         self.offer_more();
         gives_way(&self.stream.output)
     }
 
-    /// Finds out whether a client takes more of what waits for it in memory. What follows from that comes with the next event.
+    /// Checks if a client takes more of its waiting data in memory. The next event brings the consequences.
     pub(super) fn offer_more(&mut self) {
         let has_exact_events = self.stream.transport().own_events().is_some();
         if self.is_flushing() && !has_exact_events && self.stream.output.holds_memory() {

@@ -1,8 +1,8 @@
-//! Makes room for a request before its bytes are read, so that nothing is read that cannot be kept.
+//! Makes room for a request before its bytes are read, so that everything read can be kept.
 //!
-//! What happens depends on what is short. Memory: bodies go to a file earlier, large heads are refused. Descriptors:
-//! the body waits unread (`engine/uploads.rs`), since descriptors become free all the time. Disk: the body is refused,
-//! since bodies that wait would keep the space that they have.
+//! The action depends on the scarce resource. Memory: bodies go to a file earlier, large heads are refused.
+//! Descriptors: the body waits unread (`engine/uploads.rs`), because descriptors are released all the time. Disk: the
+//! body is refused, because waiting bodies would keep their space.
 
 use super::Next;
 use crate::config::Config;
@@ -18,18 +18,18 @@ use std::sync::Arc;
 /// Bytes of a head that are read at a time.
 const HEAD_BYTES: usize = 16 * 1024;
 
-/// What the current request has taken of the totals. The app may have the file that the permit is for; that is closed
-/// before the request is over.
+/// Share of the totals that the current request has taken. The app may have the file that the permit is for; the file
+/// is closed before the request is over.
 #[derive(Debug, Default)]
 pub(super) struct Space {
     permit: Option<Permit>,
-    /// The same for its session.
+    /// The same for its HTTP/2 connection.
     file: Option<Share>,
     taken: Taken,
 }
 
 impl Space {
-    /// For a request beside others of its connection.
+    /// For one of several requests of a connection.
     pub(super) fn of_one_of_many(budget: Option<Arc<Budget>>) -> Space {
         Space {
             taken: Taken::of_one_of_many(budget),
@@ -37,7 +37,7 @@ impl Space {
         }
     }
 
-    /// For the only request of a session.
+    /// For the only request of an HTTP/2 connection.
     pub(super) fn with_budget(budget: Option<Arc<Budget>>) -> Space {
         Space {
             taken: Taken::with_budget(budget),
@@ -45,7 +45,7 @@ impl Space {
         }
     }
 
-    /// So many bytes of a request are in memory.
+    /// Counts bytes of a request in memory.
     pub(super) fn count_memory(&mut self, totals: &Arc<RequestTotals>, bytes: usize) {
         self.taken.count_memory(totals, bytes);
     }
@@ -55,7 +55,7 @@ impl Space {
         self.permit.is_some()
     }
 
-    /// The body comes from another worker, in a file.
+    /// Takes a file for a body that comes from another worker in a file.
     pub(super) fn take_file(&mut self, config: &Config) {
         self.permit = Some(config.descriptors.for_body_of_transfer());
     }
@@ -67,8 +67,8 @@ impl Space {
         is_there.then_some(most).ok_or(Next::Refuse(Refusal::NoMemoryForHead))
     }
 
-    /// Returns the bytes of a body that may be read now, at most `most`, or the next step if there is no room. `is_next`:
-    /// this connection is the first of all that wait for a descriptor.
+    /// Returns the bytes of a body that may be read now, at most `most`, or the next step if there is no room.
+    /// `is_next`: this connection is the first of all connections that wait for a descriptor.
     pub(super) fn room_for_body(
         &mut self,
         stream: &Stream,
@@ -113,8 +113,8 @@ impl Space {
         is_there.then_some(()).ok_or(Next::Refuse(Refusal::NoDiskForBody))
     }
 
-    /// How much of a body may be in memory when `more` bytes are added that were read already. If there is no room for
-    /// them elsewhere, they stay in memory.
+    /// Returns the number of bytes of a body that may be in memory when `more` bytes are added that were read already.
+    /// If there is no other room for them, they stay in memory.
     pub(super) fn memory_for(&mut self, stream: &Stream, more: usize, config: &Config) -> usize {
         let outgrows = stream.request.body.memory() + more > config.body_memory_bytes;
         if self.permit.is_none() && outgrows && !matches!(stream.request.body, Body::File(..)) {
@@ -127,19 +127,19 @@ impl Space {
         }
     }
 
-    /// Gives back the memory that was reserved for what is still to come.
+    /// Releases the memory that was reserved for further input.
     pub(super) fn give_back_reserved(&mut self, stream: &Stream, config: &Config) {
         self.taken.memory(&config.request_totals, stream.input_memory());
     }
 
-    /// The request is complete: gives back what was reserved for more.
+    /// Releases reserved memory, because the request is complete.
     pub(super) fn settle(&mut self, stream: &Stream) {
         let on_disk = stream.request.body.len() - stream.request.body.memory() as u64;
         self.taken.keep(stream.input_memory(), on_disk);
     }
 }
 
-/// Bytes of the body that are still to come, as far as the head tells.
+/// Bytes of the body that are still missing, according to the head.
 fn missing(stream: &Stream) -> usize {
     match stream.request.head.framing {
         Framing::Length(length) => usize::try_from(length - stream.request.body.len()).unwrap_or(usize::MAX),

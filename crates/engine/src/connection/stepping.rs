@@ -8,7 +8,7 @@ use crate::http::refusal::Refusal;
 use crate::stream::output::FileParts;
 
 impl Connection {
-    /// The socket is readable or writable, as was asked for.
+    /// The socket is readable or writable, as requested.
     pub(crate) fn step(&mut self, scratch: &mut [u8], config: &Config, now: Millis) -> Next {
         match self.state {
             ConnectionState::Handshake { .. } if self.is_introduced_before_handshake() => {
@@ -25,8 +25,8 @@ impl Connection {
         }
     }
 
-    /// The deadline has come. A client that has not sent a complete request is told so; one that takes no response or
-    /// was idle is not.
+    /// Handles the deadline. A client that has not sent a complete request gets a response; a client that does not take
+    /// its response, or was idle, does not.
     pub(crate) fn expire(&mut self, config: &Config, now: Millis) -> Next {
         match self.state {
             ConnectionState::Flush(_) if !self.stream.output.is_at_file() => {

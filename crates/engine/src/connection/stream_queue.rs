@@ -1,15 +1,15 @@
-//! Turns of requests that share a connection, as those of HTTP/2 do: at most one of them waits for a thread among the
-//! requests of others. When it begins, the next one goes to the end. So a connection with a hundred requests has one turn
-//! whenever one with a single request has one.
+//! Turns of requests that share a connection, as in HTTP/2: at most one of them waits for a thread in the ready queue.
+//! When it begins, the next one joins the end of the ready queue. So a connection with a hundred requests has as many
+//! turns as a connection with a single one.
 //!
 //! ```text
-//!   request ──▶ line of its connection ──▶ ready queue ──▶ runs: its turn has been
-//!                most urgent first          │ one of       ▲
-//!                                           │ each line    │
-//!                                           └▶ waiting room: up to two of each line
+//!   request ──▶ queue of its connection ──▶ ready queue ──▶ runs: its turn is over
+//!                most urgent first           │ one of       ▲
+//!                                            │ each queue   │
+//!                                            └▶ waiting room: up to two of each queue
 //! ```
-//! Another one may follow one that waits for other workers: they hear of each other by messages, and a line of which they
-//! see only the first would make them wait for those.
+//! A second request may follow one that waits for other workers: workers notify each other by messages, and if they saw
+//! only the first request of a queue, they would wait for these messages.
 
 use super::Connection;
 use crate::clock::Nanos;
@@ -21,16 +21,16 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Weak};
 
-/// Lets a request wait for a thread.
+/// Puts a request into the ready queue.
 pub(crate) trait StreamTurns: Send + Sync {
-    /// `is_leaving`: the caller, or its caller, lets requests go to other workers, and goes on with this one.
+    /// `is_leaving`: the caller, or its caller, sends requests to other workers, and continues with this one.
     fn take_turn(&self, connection: Box<Connection>, is_leaving: bool);
 }
 
 /// See the head of this file.
 pub(crate) struct StreamQueue {
     inner: Mutex<Inner>,
-    /// How many wait in all lines of an engine.
+    /// Number of requests in all such queues of an engine.
     count: Arc<AtomicUsize>,
     taker: Weak<dyn StreamTurns>,
     budget: Arc<Budget>,
@@ -38,21 +38,21 @@ pub(crate) struct StreamQueue {
 
 #[derive(Default)]
 struct Inner {
-    /// Whether a request of this line waits in the ready queue.
+    /// True if a request of this queue waits in the ready queue.
     has_turn: bool,
-    /// How many wait for other workers.
+    /// Number of its requests that wait for other workers.
     away: usize,
     waiting: VecDeque<(Priority, Box<Connection>)>,
 }
 
-/// The membership of a request in a line.
+/// Membership of a request in a queue.
 pub(crate) struct StreamTurn {
     queue: Arc<StreamQueue>,
     priority: Priority,
     place: Waits,
 }
 
-/// Where a request waits that shares its connection.
+/// Waiting place of a request that shares its connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Waits {
     Queued,
@@ -62,11 +62,11 @@ enum Waits {
     Away,
 }
 
-/// Most requests of a line that wait for other workers.
+/// Most requests of a queue that wait for other workers.
 const MOST_AWAY: usize = 2;
 
 impl StreamQueue {
-    /// `count`: of those that wait in all lines of an engine.
+    /// `count`: number of requests in all such queues of an engine.
     pub(crate) fn new(count: &Arc<AtomicUsize>, taker: Weak<dyn StreamTurns>, budget: Arc<Budget>) -> Arc<StreamQueue> {
         Arc::new(StreamQueue {
             inner: Mutex::default(),
@@ -76,27 +76,27 @@ impl StreamQueue {
         })
     }
 
-    /// Whether a request of this line waits for a thread among those of others.
+    /// True if a request of this queue waits in the ready queue.
     pub(crate) fn has_turn(&self) -> bool {
         self.inner.lock().has_turn
     }
 
-    /// Budget of the session.
+    /// Budget of the HTTP/2 connection.
     pub(crate) fn budget(&self) -> &Arc<Budget> {
         &self.budget
     }
 
-    /// There may be a turn again: too much was waiting for the client.
+    /// Lets the next request join the ready queue, if the client has taken enough of its waiting output.
     pub(crate) fn resume(&self) {
         self.go_on(false);
     }
 
-    /// True if a request of the line may join the ready queue. False while too much waits for the client already.
+    /// True if a request may join the ready queue. False while too much output waits for the client.
     fn may_leave(&self, inner: &Inner) -> bool {
         !inner.has_turn && inner.away < MOST_AWAY && self.budget.waits_for_client().is_none()
     }
 
-    /// Takes the next one, if it may wait among the requests of others.
+    /// Takes the next request, if it may join the ready queue.
     fn next(&self) -> Option<Box<Connection>> {
         let mut inner = self.inner.lock();
         let next = self.may_leave(&inner).then(|| inner.pop()).flatten();
@@ -104,14 +104,14 @@ impl StreamQueue {
         next
     }
 
-    /// Drops all that are in the line.
+    /// Drops all requests in the queue.
     pub(crate) fn clear(&self) {
         let waiting = std::mem::take(&mut self.inner.lock().waiting);
         self.count.fetch_sub(waiting.len(), Relaxed);
         drop(waiting);
     }
 
-    /// Drops those for which their client does not wait any more.
+    /// Drops the requests that their client has abandoned.
     pub(crate) fn drop_abandoned(&self) {
         let mut inner = self.inner.lock();
         let waiting = std::mem::take(&mut inner.waiting).into_iter();
@@ -122,8 +122,8 @@ impl StreamQueue {
         drop(abandoned);
     }
 
-    /// A turn has been, or is had elsewhere: the next one that the client still waits for may have its own.
-    /// `is_leaving`: because the one before it has left for another worker.
+    /// Gives the next request that the client still waits for a turn, after a turn has ended here or has moved to
+    /// another worker. `is_leaving`: the previous request has left for another worker.
     fn go_on(&self, is_leaving: bool) {
         loop {
             let Some(mut connection) = self.next() else { return };
@@ -136,7 +136,7 @@ impl StreamQueue {
             connection.stream.request.line_wait = Nanos::now() - connection.arrived();
             match self.taker.upgrade() {
                 Some(taker) => taker.take_turn(connection, is_leaving),
-                // Nobody takes turns any more.
+                // The engine has ended: no request gets a turn any more.
                 None => connection.wait(Waits::Queued),
             }
             return;
@@ -185,19 +185,19 @@ impl std::fmt::Debug for StreamTurn {
 }
 
 impl Connection {
-    /// Whether it is a stream whose client has reset it, or is gone.
+    /// True if it is a stream that its client has reset, or if the client is gone.
     pub(crate) fn is_abandoned(&self) -> bool {
         let transport = self.stream.transport();
         let is_stream = transport.own_events().is_some();
         is_stream && transport.has_received().is_err_and(|error| error != Errno::AGAIN)
     }
 
-    /// The request shares its connection with others.
+    /// Makes the request share its connection with others.
     pub(crate) fn share_turns(&mut self, turn: StreamTurn) {
         self.turn = Some(turn);
     }
 
-    /// Itself, if it may wait for a thread now; otherwise it is in its line.
+    /// Returns itself, if it may wait for a thread now; otherwise it joins its queue.
     pub(crate) fn or_in_line(mut self: Box<Self>) -> Option<Box<Connection>> {
         let is_in_line = |turn: &&StreamTurn| turn.place == Waits::Queued;
         let Some(turn) = self.turn.as_ref().filter(is_in_line) else {
@@ -215,12 +215,12 @@ impl Connection {
         Some(self)
     }
 
-    /// Its turn has been: a thread runs it.
+    /// Ends its turn: a thread runs it.
     pub(crate) fn end_turn(&mut self) {
         self.turn = None;
     }
 
-    /// It waits for other workers: perhaps one more does.
+    /// It waits for other workers, and perhaps a second request may, too.
     pub(crate) fn pass_turn(&mut self) {
         let Some(turn) = self.turn.as_mut().filter(|turn| turn.place == Waits::Here) else {
             return;

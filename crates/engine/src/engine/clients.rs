@@ -1,4 +1,4 @@
-//! Turns connections into clients: WebSockets, event streams, and responses that go on after the app has returned.
+//! Turns connections into clients: WebSockets, event streams, and responses that continue after the app has returned.
 
 use super::ends::after_response;
 use super::sink::{Move, Sink};
@@ -19,7 +19,7 @@ pub(super) struct NewClients {
     sink: Weak<dyn Sink>,
 }
 
-/// A connection that goes on when the client that uses it has ended.
+/// A connection that stays in use after its client has ended.
 struct SharedConnection(Weak<NewClients>, Box<Connection>);
 
 impl Owner for SharedConnection {
@@ -31,7 +31,7 @@ impl Owner for SharedConnection {
     }
 }
 
-/// The client that goes on with a response.
+/// The client that continues a response.
 #[derive(Debug)]
 struct Heir {
     clients: Weak<NewClients>,
@@ -47,7 +47,7 @@ impl Successor for Heir {
     }
 }
 
-/// The connection has ended: the client ends, so that the app learns of it.
+/// The connection has ended. Ends the client, too, so that the app is told.
 impl Drop for Heir {
     fn drop(&mut self) {
         if let Some(client) = self.client.take() {
@@ -70,10 +70,10 @@ impl NewClients {
         })
     }
 
-    /// Turns a connection into a client, after the app has returned. `close`: the connection ends with the client. If the
-    /// client begins later, returns the next move of the connection until then.
+    /// Turns a connection into a client, after the app has returned. `close`: the connection ends with the client. If
+    /// the client begins later, returns the next move of the connection until then.
     pub(super) fn open(&self, mut connection: Box<Connection>, client: &Arc<Client>, close: bool) -> Option<Move> {
-        // No thread waits for the client to take what was written before. The rest follows when the kernel has that.
+        // No thread waits until the peer has taken the earlier output. The client begins when the kernel has all of it.
         if client.is_response() && !connection.stream.output.is_empty() {
             let heir = Box::new(Heir {
                 clients: Weak::clone(&self.me),
@@ -87,9 +87,9 @@ impl NewClients {
         None
     }
 
-    /// The kernel has what was written of a response before; or it is the head of an upgrade.
+    /// Begins the client. The kernel has all earlier output of the response, or the output is the head of an upgrade.
     fn begin(&self, mut connection: Box<Connection>, client: &Arc<Client>, close: bool) {
-        // The end of a response that goes on is still to be said.
+        // A response that continues still has to send its end.
         if !client.is_response() {
             connection.stream.transport().give_back(AfterResponse::GivenAway);
         }
@@ -110,14 +110,14 @@ impl NewClients {
         self.services.realtime.begin(client, carrier, head, ahead);
     }
 
-    /// The client that was lent a connection has ended.
+    /// Takes back the connection of a client that has ended.
     fn take_back(&self, mut connection: Box<Connection>) {
         let worker = &self.services.worker;
         let Some(sink) = self.sink.upgrade().filter(|_| worker.is_at_home()) else {
             return;
         };
         connection.place().close();
-        // The poller goes on with it: this thread may have the lock of the language.
+        // The poller continues with it: this thread may have the lock of the language.
         connection.respond_later(after_response(worker, false), Millis::now());
         if let Err(connection) = self.connections.park(connection, Interest::Write) {
             sink.put(Move::Settle(connection, Next::Close));

@@ -1,18 +1,21 @@
-//! Knows when an engine has drained, and when it has ended.
+//! Detects that an engine has drained, and that it has ended.
 //!
 //! ```text
 //!   serving ──leave──▶ leaving ──drain──▶ draining ──no connection is left──▶ stopped
 //!      ├───────────────drain──────────────────▲ ▲                              ▲
-//!      └──retire──▶ handing off ──no other worker serves──┘                     │
+//!      └──retire──▶ migrating ────no other worker serves──┘                     │
 //!                        └──────────────no connection is left──────────────────┘     stop: from each of them
 //! ```
-//! An engine that leaves still accepts, but each response ends its connection, so that clients go elsewhere.
-//! Draining stops the listeners and answers what has arrived with `connection: close`. Idle connections stay open for a
-//! moment, in which a request on its way may still arrive. Listeners that end with the engine are shut down, because processes that the
-//! app has forked have copies. An engine that retires answers without that, and hands its
-//! connections to other workers (`migration/connections.rs`). Both end when it has no connection any more.
+//! An engine that leaves still accepts connections, but each response ends its connection, so that clients connect to
+//! other workers.
 //!
-//! Nothing of this happens in a process that the app has forked: it has the same poll set and sockets.
+//! Draining closes the listeners and responds to all requests that have arrived, with `connection: close`. Idle
+//! connections stay open for a moment, because a request may still be on its way. Listeners that end with the engine
+//! are shut down, because processes that the app has forked have copies of them. An engine that retires does not send
+//! `connection: close`; it migrates its connections to other workers (`migration/connections.rs`). Either engine ends when it
+//! has no connections left.
+//!
+//! A process that the app has forked does none of this: it shares the poll set and the sockets of its parent.
 
 use super::migration::Admission;
 use crate::sync::{Condvar, Mutex};
@@ -40,8 +43,8 @@ impl Drain {
         }
     }
 
-    /// True if the engine drains, and nothing is left to answer here, nor in the waiting room if no other worker serves it.
-    /// To be asked after each step that may have ended a connection: one load in the usual case.
+    /// True if the engine drains and has no response left to send. Requests in the waiting room count if no other
+    /// worker serves it. Called after each step that may have ended a connection; usually costs one load.
     pub(super) fn is_over(&self) -> bool {
         let worker = &self.worker;
         if !worker.is_draining() || worker.counters().connections.load(Relaxed) > 0 {
@@ -51,23 +54,23 @@ impl Drain {
             return false;
         }
         if self.admission.awaits_connections() {
-            // The poller takes them over. If this is its thread, it looks before the next poll.
+            // The poller takes over these requests. If this is its thread, it checks before the next poll.
             if !Dispatching::is_here() {
                 worker.poller.wake();
             }
             return false;
         }
-        // The listeners have been emptied only if idle connections have got their deadline.
+        // Idle connections get their deadline only after the listeners have been emptied.
         worker.drain_deadline().is_some() || worker.is_stopped()
     }
 
-    /// The engine has ended.
+    /// Notes that the engine has ended.
     pub(super) fn finish(&self) {
         *self.is_finished.lock() = true;
         self.finished.notify_all();
     }
 
-    /// Waits for the end of the engine, for at most `timeout`. False if it has not come.
+    /// Waits at most `timeout` for the end of the engine. Returns false if the engine has not ended.
     pub(super) fn wait(&self, timeout: Option<Duration>) -> bool {
         let until = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
         let mut is_finished = self.is_finished.lock();
@@ -102,7 +105,7 @@ mod tests {
     #[test]
     fn a_drain_is_over_when_the_listeners_are_empty_and_no_connection_is_left() {
         let (worker, drain) = drain();
-        assert!(!drain.is_over(), "it serves");
+        assert!(!drain.is_over(), "the engine serves");
         worker.begin_drain(false);
         assert!(!drain.is_over(), "connections may wait at the listeners");
         worker.set_drain_deadline(Millis::now());

@@ -1,6 +1,7 @@
 //! The ends of connections, and the step that follows a response.
 //!
-//! A connection ends when it is dropped: its place gives back what it occupies, and closes, resets or leaves the socket as noted here.
+//! A connection ends when it is dropped: its place releases its resources, and closes, resets or keeps the socket as
+//! noted here.
 
 use crate::connection::{Connection, Then};
 use crate::worker::Worker;
@@ -10,12 +11,12 @@ pub(super) fn cut(mut connection: Box<Connection>) {
     connection.place().cut();
 }
 
-/// Aborts a connection to relieve others: resets it, and what the kernel still holds is not sent.
+/// Aborts a connection to free resources for others: resets it, so unsent bytes in the kernel are discarded.
 pub(super) fn abort(mut connection: Box<Connection>) {
     connection.place().reset();
 }
 
-/// Forgets a connection that has given its socket to another owner.
+/// Releases a connection that has given its socket to another owner.
 pub(super) fn let_go(mut connection: Box<Connection>) {
     connection.place().give_away();
 }

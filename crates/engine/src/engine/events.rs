@@ -1,4 +1,5 @@
-//! Handles what the reactor sees: events and time-outs of connections, sessions and clients, and new connections.
+//! Handles events from the reactor: readiness and timeouts of connections, HTTP/2 connections and clients, and new
+//! connections.
 
 use super::http2::Streams;
 use super::moves::Moves;
@@ -17,7 +18,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Most paused clients that are read again in one turn, before other events are handled.
+/// Most paused clients that are read in one turn, before other events are handled.
 const READ_ON: usize = 16;
 
 /// See the head of this file.
@@ -34,7 +35,7 @@ impl Events {
         }
     }
 
-    /// Reads some of the clients that had to wait until the app has taken what they had sent.
+    /// Reads some of the clients that were paused until the app had taken their earlier messages.
     fn read_on_clients(&self, scratch: &mut [u8], now: Millis) {
         let realtime = &self.parts.services.realtime;
         if !realtime.intake().is_due() {
@@ -75,7 +76,7 @@ impl Handler for Events {
             return Err("max_connections are open");
         }
         let permit = self.parts.worker.config.descriptors.for_connection();
-        permit.ok_or("the application's share of descriptors is left")
+        permit.ok_or("out of file descriptors: the rest is reserved for the application")
     }
 
     fn admit(&self, accepted: Accepted<'_>, now: Millis) -> Result<(), (Link, Errno)> {

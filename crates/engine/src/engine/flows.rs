@@ -1,4 +1,4 @@
-//! Whom a request counts for (`fair_by`), and whether it goes ahead of the others (`priority_paths`).
+//! Flow of a request (`fair_by`), and its priority over other requests (`priority_paths`).
 
 use crate::cluster::ledger::Ledger;
 use crate::config::fair_by::{self, FairBy, Flow, Mark, Secret};
@@ -9,14 +9,14 @@ use crate::scheduler::Order;
 /// Gives requests their flow and their priority.
 pub(super) struct Flows(Option<Rules>);
 
-/// The settings, if not every request has the same standing.
+/// Settings, unless all requests have the same flow and priority.
 struct Rules {
     fair_by: FairBy,
     secret: Secret,
     priority_paths: Vec<Box<[u8]>>,
 }
 
-/// The order of the ready queue. `ledger`: that of all workers, if there are any.
+/// Order of the ready queue. `ledger`: the ledger of all workers, if there are any.
 pub(super) fn order(config: &Config, ledger: Option<&'static Ledger>) -> Order {
     match config.fair_by {
         FairBy::Connection => Order::Arrival,
@@ -37,7 +37,7 @@ impl Flows {
         }))
     }
 
-    /// Notes the standing of a request that is about to enter the ready queue.
+    /// Stores the flow and the priority of a request that is about to enter the ready queue.
     pub(super) fn rank(&self, connection: &mut Connection) {
         if let Some(rules) = &self.0 {
             connection.stream.flow = rules.flow(connection);
@@ -45,7 +45,7 @@ impl Flows {
         }
     }
 
-    /// True if turns go by flow.
+    /// True if threads are shared by flow.
     pub(super) fn take_turns(&self) -> bool {
         let is_by_flow = |rules: &Rules| rules.fair_by != FairBy::Connection;
         self.0.as_ref().is_some_and(is_by_flow)
@@ -53,7 +53,7 @@ impl Flows {
 }
 
 impl Rules {
-    /// Whom the request of a connection counts for.
+    /// Flow of a connection's request.
     fn flow(&self, connection: &Connection) -> Option<Flow> {
         let stream = &connection.stream;
         let by_field = match &self.fair_by {

@@ -1,5 +1,5 @@
-//! The sessions of HTTP/2: drives them when the reactor sees something of them. Their requests become connections for one
-//! request each, and go the way of all others.
+//! HTTP/2 connections: drives them on events from the reactor. Each of their requests becomes a connection for one
+//! request, and is served like any other.
 
 use super::giving_way::GivingWay;
 use super::sink::{Move, Sink};
@@ -16,9 +16,9 @@ use crate::worker::Worker;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Weak};
 
-/// Takes the connections that a session has begun, and the events of its streams.
+/// Takes the connections that an HTTP/2 connection has begun, and the events of its streams.
 pub(super) trait Streams: Sink + Sized {
-    /// Something has happened to a stream. `scratch` is space to read into.
+    /// Handles an event of a stream. `scratch` is space to read into.
     fn happened(&self, key: Key, happened: Happened, scratch: &mut [u8], now: Millis);
 }
 
@@ -30,14 +30,14 @@ pub(super) struct Http2Driver {
     http2_connections: Arc<Http2Connections>,
     giving_way: Arc<GivingWay>,
     uploads: Arc<Uploads>,
-    /// Requests that wait behind others of their session.
+    /// Requests that wait behind others of their HTTP/2 connection.
     queued_streams: Arc<AtomicUsize>,
     taker: Weak<dyn StreamTurns>,
 }
 
 impl Http2Driver {
-    /// `queued_streams`: counts the requests that wait behind others of their session. `taker`: lets the next one of them wait for
-    /// a thread.
+    /// `queued_streams`: counts the requests that wait behind others of their HTTP/2 connection. `taker`: puts the next one of
+    /// them into the ready queue.
     pub(super) fn new(
         (worker, connections): (&Arc<Worker>, &Arc<Connections>),
         (budgets, http2_connections): (&Arc<Budgets>, &Arc<Http2Connections>),
@@ -57,12 +57,12 @@ impl Http2Driver {
         }
     }
 
-    /// Requests that wait behind others of their session.
+    /// Requests that wait behind others of their HTTP/2 connection.
     pub(super) fn queued_streams(&self) -> usize {
         self.queued_streams.load(Relaxed)
     }
 
-    /// Sends what waits for other responses.
+    /// Sends the output that waits for other responses.
     pub(super) fn send_delayed(&self) {
         self.http2_connections.shared().delayed.send();
     }
@@ -72,7 +72,7 @@ impl Http2Driver {
         self.http2_connections.is_any_due()
     }
 
-    /// The client of a connection speaks HTTP/2: a session takes its place.
+    /// Replaces a connection by an HTTP/2 connection, because its client speaks HTTP/2.
     pub(super) fn begin(&self, connection: Connection, streams: &impl Streams) {
         let now = Millis::now();
         let (place, mut stream) = connection.into_http2();
@@ -99,7 +99,7 @@ impl Http2Driver {
         self.advance(&http2, &mut [0; 1024], now, streams);
     }
 
-    /// The socket of a session is ready.
+    /// The socket of an HTTP/2 connection is ready.
     pub(super) fn step(&self, key: Key, scratch: &mut [u8], now: Millis, streams: &impl Streams) {
         let Some(http2) = self.http2_connections.get(key) else {
             return;
@@ -114,7 +114,7 @@ impl Http2Driver {
         }
     }
 
-    /// Receives and sends what is possible, and goes on with the streams.
+    /// Receives and sends as much as possible, and continues the streams.
     fn advance(&self, http2: &Arc<Http2Connection>, scratch: &mut [u8], now: Millis, streams: &impl Streams) {
         let arrivals = http2.pull(scratch, now);
         if http2.take_has_reset() {
@@ -129,7 +129,7 @@ impl Http2Driver {
         self.forget_if_over(http2);
     }
 
-    /// Takes in a request.
+    /// Begins a request.
     fn begin_stream(&self, http2: &Arc<Http2Connection>, arrival: Arrival, now: Millis, sink: &dyn Sink) {
         let config = &self.worker.config;
         let opened = http2.open_stream(arrival, |bytes| self.giving_way.admits_stream(http2, bytes));
@@ -150,7 +150,7 @@ impl Http2Driver {
         sink.put(Move::Settle(Box::new(connection), next));
     }
 
-    /// Goes on with streams for which no event of a socket comes.
+    /// Continues the streams that get no event from a socket.
     pub(super) fn look_at_streams(&self, scratch: &mut [u8], now: Millis, streams: &impl Streams) {
         for http2 in self.http2_connections.to_look_at() {
             for arrival in http2.take_arrivals() {
@@ -160,12 +160,12 @@ impl Http2Driver {
             http2.queue.resume();
             self.uploads.resume_of(&http2, now, streams);
             self.forget_if_over(&http2);
-            // If it has given way, and that was not enough.
+            // In case the closing of an HTTP/2 connection has not freed enough memory.
             self.giving_way.keep_to_response_memory();
         }
     }
 
-    /// Ends the sessions that have lasted too long; returns when to look again.
+    /// Ends the HTTP/2 connections that have lasted too long; returns the time of the next check.
     pub(super) fn expire(&self, now: Millis) -> Millis {
         let (expired, next) = self.http2_connections.expired(now);
         for http2 in expired {
@@ -175,7 +175,7 @@ impl Http2Driver {
         next
     }
 
-    /// This worker is about to end: clients are told to send further requests elsewhere.
+    /// This worker is about to end: tells clients to send further requests elsewhere.
     pub(super) fn leave(&self) {
         for http2 in self.http2_connections.all() {
             http2.leave();
@@ -183,7 +183,7 @@ impl Http2Driver {
         }
     }
 
-    /// Ends all sessions.
+    /// Ends all HTTP/2 connections.
     pub(super) fn stop(&self) {
         for http2 in self.http2_connections.all() {
             http2.end_now(End::Usual);
@@ -196,14 +196,14 @@ impl Http2Driver {
     }
 }
 
-/// Goes on with the streams to which something has happened.
+/// Continues the streams that have events.
 fn step_streams(http2: &Http2Connection, scratch: &mut [u8], now: Millis, streams: &impl Streams) {
     let due = http2.due();
     for (key, happened) in &due {
         streams.happened(*key, *happened, scratch, now);
     }
     if !due.is_empty() {
-        // As with the poller, what is still possible is told again.
+        // As with the poller, events that still hold are reported again.
         http2.look_later();
         http2.push_if_due();
     }

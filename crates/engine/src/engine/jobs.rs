@@ -1,5 +1,5 @@
-//! Runs what the threads of the app have to do: requests, events of clients, messages for subscriptions of the process, and
-//! tasks.
+//! Runs the jobs for the threads of the app: requests, events of clients, messages for subscriptions of the process,
+//! and tasks.
 
 use super::events::Events;
 use super::job::Job;
@@ -31,7 +31,7 @@ pub(super) struct Jobs {
     parts: Arc<Parts>,
     moves: Arc<Moves>,
     events: Events,
-    /// Locked by the one thread that polls.
+    /// Locked by the thread that polls.
     reactor: TryLock<Reactor>,
 }
 
@@ -45,7 +45,7 @@ impl Jobs {
         })
     }
 
-    /// Closes the listeners, unless a thread polls: that closes them itself once the engine has stopped.
+    /// Closes the listeners, unless a thread polls: that thread closes them once the engine has stopped.
     pub(super) fn close_listeners(&self) {
         if let Some(mut reactor) = self.reactor.try_lock() {
             reactor.close_listeners(&self.events);
@@ -87,7 +87,7 @@ impl Jobs {
         let mut exchange = Exchange::new(&mut connection.stream, &self.parts.services, workspace);
         if catch_unwind(AssertUnwindSafe(|| app.call(&mut exchange))).is_err() {
             let log = &self.parts.worker.log;
-            log.error(format_args!("[BUG] the server panicked while it ran a request"));
+            log.error(format_args!("[BUG] the server panicked during a request"));
             if !exchange.has_started() || exchange.take_back() {
                 exchange.respond_plainly(500);
             } else {
@@ -145,7 +145,7 @@ impl Workplace for Jobs {
             Job::Client(client) => self.run_event(client, app),
             Job::Subscription(subscription) => self.run_published(subscription, app),
             Job::Task => self.run_task(app),
-            Job::Leisure => _ = self.parts.worker.guard("the leisure of the app", || app.leisure()),
+            Job::Leisure => _ = self.parts.worker.guard("idle work of the app", || app.leisure()),
         }
     }
 

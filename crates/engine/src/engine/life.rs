@@ -1,4 +1,4 @@
-//! The start and the end of an engine, see `drain.rs`.
+//! Start and end of an engine, see `drain.rs`.
 
 use super::Engine;
 use crate::app::Lock;
@@ -15,29 +15,30 @@ impl Engine {
         start_monitor(&self.jobs, lock)
     }
 
-    /// Ends each connection with its next response, and goes on accepting. Called before [`Engine::drain`], if at all.
+    /// Ends each connection with its next response, but still accepts new ones. If called, call it before
+    /// [`Engine::drain`].
     pub fn leave(&self) {
         if self.is_at_home() {
             self.parts.worker.begin_leave();
         }
     }
 
-    /// Names the listeners, by their inodes, that end with this engine: nobody is to accept there any more. They are shut down when they
-    /// have been emptied, or the engine is stopped, so that processes that the app has forked do not keep them open. Called before [`Engine::drain`]
-    /// or [`Engine::stop`], if at all.
+    /// Names the listeners, by their inodes, that end with this engine: no other process is to accept connections there
+    /// any more. They are shut down when they have been emptied, or when the engine is stopped, so that processes that
+    /// the app has forked do not keep them open. If called, call it before [`Engine::drain`] or [`Engine::stop`].
     pub fn end_listeners(&self, inodes: &[u64]) {
         if self.is_at_home() {
             self.parts.worker.end_listeners(inodes);
         }
     }
 
-    /// Stops accepting, and ends when all requests that have arrived are answered. Returns at once.
+    /// Stops accepting, and ends after the responses to all requests that have arrived. Returns at once.
     pub fn drain(&self) {
         self.moves.begin_drain(false);
     }
 
-    /// As [`Engine::drain`], in a worker that ends while others go on: these get its connections, as far as they have
-    /// places for them.
+    /// As [`Engine::drain`], in a worker that ends while other workers continue: its connections migrate to the others,
+    /// as far as these have free slots.
     pub fn drain_and_migrate(&self) {
         self.moves.begin_drain(true);
     }
@@ -49,18 +50,18 @@ impl Engine {
             return;
         }
         self.moves.stop();
-        // A thread that polls is woken below and closes the listeners itself.
+        // If a thread polls, it is woken below and closes the listeners itself.
         self.jobs.close_listeners();
         self.moves.finish();
     }
 
-    /// Waits until every connection is closed, for at most `timeout`. False if some are left.
+    /// Waits at most `timeout` until every connection is closed. Returns false if some are left.
     pub fn wait(&self, timeout: Option<Duration>) -> bool {
         self.moves.wait(timeout)
     }
 
-    /// Waits until all earlier log lines are written, but for a limited time; later lines are lost. True if nothing uses
-    /// the descriptors of the logs any more.
+    /// Waits for a limited time until all earlier log lines are written; later lines are lost. Returns true if the
+    /// descriptors of the logs are no longer in use.
     pub fn close_logs(&self) -> bool {
         self.parts.worker.log.close()
     }

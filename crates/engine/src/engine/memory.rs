@@ -9,10 +9,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-/// Estimated memory of a connection, in addition to what is counted for its request.
+/// Estimated memory of a connection, without the memory counted for its request.
 const CONNECTION_BYTES: u64 = 16 * 1024;
 
-/// Requests may still run when a burst ends. They may finish first, within `STEPS` steps.
+/// Requests may still run when a burst ends. They get `STEPS` steps to finish first.
 const STEP: Duration = Duration::from_millis(250);
 const STEPS: u32 = 20;
 
@@ -60,7 +60,7 @@ impl Memory {
         }
     }
 
-    /// On a thread that ends afterwards: trimming is rare and takes milliseconds.
+    /// Trims on a separate thread that ends afterwards: trimming is rare and takes milliseconds.
     fn trim_soon(self: &Arc<Self>) {
         if self.is_trimming.swap(true, Relaxed) {
             return;
@@ -79,7 +79,7 @@ impl Memory {
     }
 }
 
-/// Does not keep the engine alive while it waits.
+/// Does not keep the engine alive during the wait.
 fn wait_and_trim(memory: &Weak<Memory>) {
     for _ in 0..STEPS {
         std::thread::sleep(STEP);
@@ -94,7 +94,7 @@ fn wait_and_trim(memory: &Weak<Memory>) {
 }
 
 impl Bursts {
-    /// True if a burst is over, with `now` bytes in use; once per burst.
+    /// True if a burst is over and `now` bytes are in use; returns true once per burst.
     fn has_receded(&self, now: u64) -> bool {
         let peak = self.peak.load(Relaxed);
         let has_receded = burst::is_over(peak, now);

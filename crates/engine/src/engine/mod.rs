@@ -1,4 +1,4 @@
-//! One worker's server, as the embedding program sees it. [`Engine`] starts and stops it; its parts do the work.
+//! Server of one worker, as the embedding program uses it. [`Engine`] starts and stops it; its parts do the work.
 //!
 //! ```text
 //!                    Engine (mod.rs, life.rs)
@@ -13,19 +13,19 @@
 //!                  │                            └─────┬───────┘
 //!             without_app/                       giving_way/
 //! ```
-//! * `jobs.rs` runs what the threads of the app have to do; `events.rs` handles what the reactor sees.
-//! * `moves/` gives a connection to its next owner, and asks `drain.rs` after each step if the engine is over.
-//! * `migration/`: requests and connections that come from other workers and go to them.
-//! * `native/`: connections that native threads work on. `uploads.rs`: requests whose bodies are stored.
+//! * `jobs.rs` runs the jobs for the threads of the app; `events.rs` handles events from the reactor.
+//! * `moves/` gives a connection to its next owner, and checks with `drain.rs` after each step if the engine is over.
+//! * `migration/`: requests and connections that migrate from and to other workers.
+//! * `native/`: connections that native threads work on. `uploads.rs`: requests with stored bodies.
 //! * `without_app/`: requests that never reach the app. `clients.rs`: connections that become clients.
-//! * `http2.rs`: the sessions of HTTP/2, whose streams are connections for one request each.
+//! * `http2.rs`: HTTP/2 connections. Each of their streams is a connection for one request.
 //! * `giving_way/`: the client that gives way when a total is used up.
-//! * `flows.rs`: the flow and the priority of a request. `ends.rs`: the ends of connections. `memory.rs`: returns memory.
+//! * `flows.rs`: flow and priority of a request. `ends.rs`: the ends of connections. `memory.rs`: returns memory.
 //!   `record.rs`: logs requests. `statistics.rs`: statistics.
 //!
-//! Arrows point down: a part knows neither the parts above it nor the engine. A part that has had a connection returns its
-//! next move; from a thread of its own, or with several connections, it puts the moves into the sink, which is `moves/`.
-//! `parts.rs` makes the parts.
+//! Arrows point down: a part knows neither the parts above it nor the engine. A part returns the next move of the
+//! connection that it has worked on. If it runs on its own thread, or works on several connections, it puts the moves
+//! into the sink, which is `moves/`. `parts.rs` makes the parts.
 
 mod clients;
 mod drain;
@@ -65,7 +65,7 @@ use moves::Moves;
 use parts::{Foundation, Parts};
 use std::sync::Arc;
 
-/// One worker's server. Made after the fork. Starts no thread before [`Engine::start`].
+/// Server of one worker. Made after the fork. Starts no thread before [`Engine::start`].
 pub struct Engine {
     parts: Arc<Parts>,
     moves: Arc<Moves>,
@@ -73,11 +73,11 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// An engine for `listeners`. `membership`: its place in its server; `None` if no other process knows of it. `hub` has the
-    /// subscriptions of its clients; all engines of a process share it.
+    /// Makes an engine for `listeners`. `membership`: its slot in its server; `None` if no other process knows of it.
+    /// `hub` has the subscriptions of its clients; all engines of a process share it.
     ///
     /// # Errors
-    /// If the poller cannot be made, or a folder that is served cannot be opened.
+    /// If the poller cannot be made, or a served folder cannot be opened.
     pub fn new(
         config: Config,
         listeners: Vec<Listener>,
@@ -103,38 +103,38 @@ impl Engine {
         Ok(Arc::new(engine))
     }
 
-    /// The counters that this worker publishes for the others.
+    /// Counters that this worker publishes for the others.
     pub fn counters(&self) -> &Slot {
         self.parts.worker.counters()
     }
 
-    /// The current statistics.
+    /// Current statistics.
     pub fn stats(&self) -> Stats {
         self.parts.statistics.now()
     }
 
-    /// True in the process that serves, and false in one that the app has forked ([`note_fork`](crate::note_fork)).
+    /// True in the process that serves; false in a process that the app has forked ([`note_fork`](crate::note_fork)).
     pub fn is_at_home(&self) -> bool {
         self.parts.worker.is_at_home()
     }
 
-    /// True if response fields may name files (sendfile), so that the app can be told.
+    /// True if response fields may name files (sendfile), so that the embedding program can tell the app.
     pub fn sends_named_files(&self) -> bool {
         self.parts.services.files.has_roots()
     }
 
-    /// A new subscription of the process, for [`Hub::subscribe`]. Its events run in this engine.
+    /// Returns a new subscription of the process, for [`Hub::subscribe`]. Its events run in this engine.
     pub fn new_subscription(&self) -> Arc<ProcessSubscription> {
         ProcessSubscription::new(&self.parts.services.realtime)
     }
 
-    /// Makes the events of a subscription run in this engine, after its former engine has ended.
+    /// Makes the events of a subscription run in this engine, after its previous engine has ended.
     pub fn take_over(&self, subscription: &ProcessSubscription) {
         subscription.move_to(&self.parts.services.realtime);
     }
 
-    /// Serves on this thread until the engine has drained or stopped, the app says that the thread is interrupted, or
-    /// it has forked and this is the child. Returns at once if `max_threads` threads serve already.
+    /// Serves on this thread until the engine has drained or stopped, the app reports an interrupt of the thread, or
+    /// the thread is in a forked child. Returns at once if `max_threads` threads serve already.
     pub fn serve(&self, app: &impl App) {
         self.parts.scheduler.serve(&*self.jobs, app);
     }
@@ -144,40 +144,41 @@ impl Engine {
         self.parts.scheduler.schedule(Job::Task);
     }
 
-    /// Counts the threads to start at first as starting, and returns how many they are: at least one that serves and
-    /// one to hand over to. Each of them must call [`Engine::serve`], or be given up with [`Engine::cancel_thread`].
+    /// Counts the initial threads as starting, and returns their number: at least one to serve and one to wake next.
+    /// Each of them must call [`Engine::serve`]; otherwise call [`Engine::cancel_thread`] for it.
     pub fn initial_threads(&self) -> usize {
         let threads = self.parts.scheduler.threads();
         let wanted = self.parts.worker.config.min_threads.max(2).min(threads.most());
         (0..wanted).take_while(|_| threads.reserve()).count()
     }
 
-    /// Counts one more thread as starting. False if there are `max_threads`, or the remaining threads are enough.
+    /// Counts one more thread as starting. Returns false if there are `max_threads`, or if the other threads are
+    /// enough.
     pub fn replace_thread(&self) -> bool {
         self.parts.scheduler.threads().reserve()
     }
 
-    /// Gives up a thread that was counted as starting.
+    /// Cancels a thread that was counted as starting.
     pub fn cancel_thread(&self) {
         self.parts.scheduler.threads().cancel_start();
     }
 
-    /// Wakes one waiting thread if it has something to do: a request to run, or to poll because no thread polls. May be
-    /// called on any thread; takes no lock if there is nothing to do.
+    /// Wakes one waiting thread if there is work for it: a request, or the poll if no thread polls. May be called on
+    /// any thread; takes no lock if there is no work.
     pub fn wake_next(&self) {
         if self.is_at_home() {
             self.give_way(Scheduler::wake_next);
         }
     }
 
-    /// The app on this thread, inside a call of [`App`], has released the lock of the language: wakes another thread if
-    /// that has something to do. The same thread must call [`Engine::resume`] before the call ends.
+    /// The app on this thread, inside a call of [`App`], has released the lock of the language. Wakes another thread if
+    /// there is work for it. The same thread must call [`Engine::resume`] before the call ends.
     pub fn suspend(&self) {
         self.give_way(Scheduler::suspend);
     }
 
-    /// Sends what waits for other responses, as this thread may be away for long, and then wakes another one. A panic goes
-    /// no further: the hook of the language that calls this cannot unwind.
+    /// Sends the output that waits for other responses, because this thread may block for long, and then wakes another
+    /// thread. Stops a panic here: the caller, a hook of the language, cannot unwind.
     fn give_way(&self, wake: impl FnOnce(&Scheduler<Job>)) {
         let parts = &self.parts;
         parts.worker.guard("a thread that gives way", || {
@@ -188,7 +189,7 @@ impl Engine {
         parts.worker.guard("a thread that wakes another one", wake);
     }
 
-    /// The app on this thread wants the lock of the language back.
+    /// The app on this thread wants the lock of the language again.
     pub fn resume(&self) {
         self.parts.scheduler.threads().resume();
     }
@@ -203,14 +204,14 @@ impl Engine {
         &self.parts.worker.faults
     }
 
-    /// Takes in a connection that no listener accepted.
+    /// Adds a connection that no listener accepted.
     #[cfg(test)]
     pub(crate) fn attach(&self, transport: crate::transport::Link) {
         let (interest, endpoint) = (crate::transport::poller::Interest::Read, &self.parts.endpoints[0]);
         let peer = Some(([127, 0, 0, 1], 1).into());
         let (connections, now) = (&self.parts.connections, crate::clock::Millis::now());
         let connection = connections.open(&transport, Some(interest), endpoint, peer, now);
-        let connection = Box::new(connection.expect("it can be watched"));
+        let connection = Box::new(connection.expect("the poller watches the transport"));
         assert!(connections.park(connection, interest).is_ok());
     }
 }

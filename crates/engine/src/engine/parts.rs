@@ -1,5 +1,5 @@
-//! The parts of an engine. Each has what stands above it here, as far as it needs that, and knows neither what stands below
-//! nor the engine.
+//! Parts of an engine. Each part refers to the parts that it needs among the parts above it; it knows neither the parts
+//! below it nor the engine.
 
 use super::clients::NewClients;
 use super::flows::{self, Flows};
@@ -32,9 +32,9 @@ use std::sync::{Arc, Weak};
 /// See the head of this file.
 pub(super) struct Parts {
     pub(super) worker: Arc<Worker>,
-    /// The endpoints of the listeners, in the order that all workers share. The reactor has the sockets.
+    /// Endpoints of the listeners, in the order that all workers share. The reactor has the sockets.
     pub(super) endpoints: Arc<[Arc<Endpoint>]>,
-    /// The budgets of all clients.
+    /// Budgets of all clients.
     pub(super) budgets: Arc<Budgets>,
     pub(super) services: Arc<Services>,
     pub(super) connections: Arc<Connections>,
@@ -56,18 +56,18 @@ pub(super) struct Parts {
     pub(super) http2: Http2Driver,
 }
 
-/// The foundation of all parts.
+/// Foundation of all parts.
 pub(super) struct Foundation {
     pub(super) worker: Arc<Worker>,
     pub(super) endpoints: Arc<[Arc<Endpoint>]>,
     pub(super) files: Files,
-    /// The subscriptions of its clients.
+    /// Subscriptions of the clients.
     pub(super) hub: Arc<Hub>,
-    /// The memory that all workers share; `None` for a single process.
+    /// Memory that all workers share; `None` for a single process.
     pub(super) room: Option<Arc<WaitingRoom>>,
 }
 
-/// The references from the parts to the type that moves connections.
+/// References from the parts to the type that moves connections.
 pub(super) struct Upward {
     pub(super) sink: Weak<dyn Sink>,
     pub(super) taker: Weak<dyn StreamTurns>,

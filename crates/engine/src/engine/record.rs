@@ -1,4 +1,4 @@
-//! Logs requests, and clients that are closed because they are slow.
+//! Logs requests and slow clients that are closed.
 
 use crate::clock::Nanos;
 use crate::connection::Connection;
@@ -10,8 +10,7 @@ use crate::worker::Worker;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-/// Logs a response, and the application's fault in it, if any. `lock_wait` as in
-/// [`App::lock_wait`](crate::App::lock_wait).
+/// Logs a response, and the app's error in it, if any. `lock_wait` as in [`App::lock_wait`](crate::App::lock_wait).
 pub(super) fn response(worker: &Worker, connection: &Connection, ended: &Ended, lock_wait: Option<Duration>) {
     let stream = &connection.stream;
     if let Some(fault) = ended.faulty {
@@ -48,7 +47,7 @@ pub(super) fn slow_client(worker: &Worker) {
     worker.log.about_peer(
         About::SlowReader,
         None,
-        format_args!("closed a client that did not take its response within {seconds} s"),
+        format_args!("closed a connection: the client did not take its response within {seconds} s"),
     );
 }
 

@@ -1,5 +1,5 @@
-//! The statistics of an engine that it measures on request, and the times for which requests have waited. All others are
-//! counted where they happen.
+//! Statistics of an engine that are measured on request, and the waiting times of requests. All other statistics are
+//! counted where they occur.
 
 use super::job::Job;
 use crate::cluster::statistics::Stats;
@@ -16,7 +16,7 @@ pub(super) struct Statistics {
     worker: Arc<Worker>,
     services: Arc<Services>,
     scheduler: Arc<Scheduler<Job>>,
-    /// Requests that wait behind others of their session.
+    /// Requests that wait behind others of their HTTP/2 connection.
     queued_streams: Arc<AtomicUsize>,
 }
 
@@ -34,7 +34,7 @@ impl Statistics {
         }
     }
 
-    /// The current statistics.
+    /// Current statistics.
     pub(super) fn now(&self) -> Stats {
         if self.worker.is_at_home() {
             self.write_gauges();
@@ -43,7 +43,7 @@ impl Statistics {
         self.worker.counters().stats(hub.counters())
     }
 
-    /// Counts the time for which a request has waited: until the app ran it, and for the lock of the language.
+    /// Counts the waiting times of a request: until the app ran it, and for the lock of the language.
     pub(super) fn count_waits(&self, waits: Waits, lock_wait: Option<Duration>) {
         let counters = self.worker.counters();
         counters.queue_time.count(waits.queue);
@@ -55,7 +55,8 @@ impl Statistics {
         }
     }
 
-    /// Stores the number of threads. A process that the app has forked would write to the slot of its parent.
+    /// Stores the number of threads. A process that the app has forked must not: it would write to the slot of its
+    /// parent.
     pub(super) fn write_threads(&self) {
         if self.worker.is_at_home() {
             let begun = self.scheduler.now().begun();
@@ -63,7 +64,7 @@ impl Statistics {
         }
     }
 
-    /// Stores the gauges that are not updated as they change.
+    /// Stores the gauges that are not updated on each change.
     pub(super) fn write_gauges(&self) {
         let (counters, threads) = (self.worker.counters(), self.scheduler.now());
         let queued = self.scheduler.ready().len() + self.queued_streams.load(Relaxed);

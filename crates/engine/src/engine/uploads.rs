@@ -1,9 +1,9 @@
-//! Uploads whose bodies have outgrown memory: the spooler stores them. If no descriptor is free, because as many files
-//! are open as allowed, a connection waits for one in order of arrival. It is not read meanwhile, so the wait costs no
-//! thread. A connection that gets none within `body_timeout` is refused with 503.
+//! Uploads with bodies that have outgrown memory: the spooler stores them. If no descriptor is free, because the limit
+//! of open files is reached, a connection waits for one in order of arrival. It is not read meanwhile, so the wait
+//! costs no thread. A connection that gets none within `body_timeout` is refused with 503.
 //!
-//! The streams of a session that has its share of files already wait apart, for those of the same session. If others have
-//! waited for a while, the session with the most files gives way.
+//! If an HTTP/2 connection has its share of files already, its streams wait in a separate queue for other streams of
+//! the same connection. If others have waited for a while, the HTTP/2 connection with the most files gives way.
 
 use super::giving_way::GivingWay;
 use super::sink::{Move, Sink};
@@ -22,10 +22,11 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-/// Pause between two looks of the poller for free descriptors while a connection waits, in case it is not woken for one.
+/// Pause between two checks of the poller for free descriptors while a connection waits, in case it is not woken for
+/// one.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// After an upload has waited this long for a descriptor, the session with the most files gives way.
+/// After an upload has waited this long for a descriptor, the HTTP/2 connection with the most files gives way.
 const PATIENCE: Duration = Duration::from_millis(1_000);
 
 /// See the head of this file.
@@ -34,14 +35,14 @@ pub(super) struct Uploads {
     connections: Arc<Connections>,
     http2_connections: Arc<Http2Connections>,
     giving_way: Arc<GivingWay>,
-    /// In order of arrival. A key whose connection has ended or was refused is skipped when its turn comes.
+    /// In order of arrival. The key of a connection that has ended or was refused is skipped when its turn comes.
     queue: Mutex<VecDeque<(Key, Waiting)>>,
-    /// Streams that wait for other streams of their session, by its key.
+    /// Streams that wait for other streams of their HTTP/2 connection, by its key.
     of_http2: Mutex<HashMap<Key, VecDeque<Key>>>,
     sink: Weak<dyn Sink>,
 }
 
-/// A connection whose body the spooler stores.
+/// A connection with a body that the spooler stores.
 #[derive(Debug)]
 struct StoredBody {
     worker: Weak<Worker>,
@@ -77,7 +78,7 @@ impl Uploads {
         })
     }
 
-    /// Hands a connection with a large body to the spooler. If that has ended, the connection ends.
+    /// Gives a connection with a large body to the spooler. If the spooler has ended, the connection ends.
     pub(super) fn store(&self, connection: Box<Connection>) {
         let stored = StoredBody {
             worker: Arc::downgrade(&self.services.worker),
@@ -106,7 +107,7 @@ impl Uploads {
         let mut waiting = self.of_http2.lock();
         waiting.entry(http2).or_default().push_back(key);
         drop(waiting);
-        // There may be room since the connection was told that there is none.
+        // There may be room by now: the connection was refused a file a moment ago.
         if let Some(http2) = self.http2_connections.get(http2) {
             if !http2.budget().is_used_up(Kind::Bodies) {
                 http2.look_later();
@@ -114,18 +115,19 @@ impl Uploads {
         }
     }
 
-    /// Leaves a connection to the reactor; one that cannot be parked ends.
+    /// Leaves a connection to the reactor. A connection that cannot be parked ends.
     fn park(&self, connection: Box<Connection>) {
         drop(self.connections.park(connection, Interest::Nothing));
     }
 
-    /// Takes the connection with that key if it waits for a descriptor.
+    /// Takes the connection with that key, if it waits for a descriptor.
     fn take(&self, key: Key) -> Option<Box<Connection>> {
         let waits = |connection: &Connection| connection.waits_for_descriptor();
         self.connections.parked().take_if(key, waits)
     }
 
-    /// Continues the streams of a session that wait for its other streams, as far as there is room; called by the poller.
+    /// Continues the streams of an HTTP/2 connection that wait for its other streams, as far as there is room; called
+    /// by the poller.
     pub(super) fn resume_of(&self, http2: &Http2Connection, now: Millis, sink: &dyn Sink) {
         while !http2.budget().is_used_up(Kind::Bodies) {
             let mut waiting = self.of_http2.lock();
@@ -151,7 +153,7 @@ impl Uploads {
         }
     }
 
-    /// Continues connections for which there is a descriptor; called by the poller.
+    /// Continues the connections for which there is a descriptor; called by the poller.
     pub(super) fn resume(&self, now: Millis, sink: &dyn Sink) {
         let worker = &self.services.worker;
         if !worker.config.request_totals.has_waiting() {
@@ -189,7 +191,7 @@ impl Uploads {
     }
 }
 
-/// The key of the session of a stream, if that has all the files that it may have.
+/// Key of the HTTP/2 connection of a stream, if it has used up its share of files.
 fn http2_with_its_share(connection: &Connection) -> Option<Key> {
     let budget = connection.stream.transport().budget()?;
     budget.is_used_up(Kind::Bodies).then(|| budget.key())

@@ -31,7 +31,7 @@ pub(super) enum ResponsePhase {
 ///
 /// ```text
 ///   Held ── flush ──▶ Sent ◀── waited ──┐
-///     └──────────────── lend ──▶ Lent ──┘
+///     └─────────── begin_wait ─▶ InWait ─┘
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum OutputState {

@@ -13,19 +13,19 @@ use std::time::Duration;
 
 /// Set in the keys of HTTP/2 connections, and in no other key of a connection or a client: the second highest bit of an
 /// index.
-const SESSION: u64 = 1 << 30;
+const HTTP2: u64 = 1 << 30;
 
 /// Minimum time between two checks of all HTTP/2 connections.
 const STEP: Duration = Duration::from_millis(250);
 
 /// Returns true if a poller token, which does not belong to a client, belongs to an HTTP/2 connection.
 pub(crate) fn is_http2(token: u64) -> bool {
-    token & SESSION != 0
+    token & HTTP2 != 0
 }
 
 /// The key of HTTP/2 over the connection with this key.
 pub(crate) fn http2_key(connection: Key) -> Key {
-    connection | SESSION
+    connection | HTTP2
 }
 
 /// See the head of this file.

@@ -2,7 +2,7 @@
 //! reactor drives it.
 //!
 //! ```text
-//!                 ┌───────────── Session: one per connection ────────────┐
+//!                 ┌────────────── Http2Connection: one per peer ─────────┐
 //!   socket ◀────▶ pipe ◀─────▶ h2 ◀────▶ stream socket ◀── Connection: one request
 //!   (or TLS)      counts       frames,   a transport   ◀── Connection
 //!                 frames       windows                 ◀── Client: a WebSocket, an event stream

@@ -1,5 +1,5 @@
 //! A stream as a transport for one response. Received: the body of the request. Sent: the head of the response in
-//! HTTP/1, possibly interim responses before it, and its body without framing. [`Transport::give_back`] says that the
+//! HTTP/1, possibly interim responses before it, and its body without framing. [`ConnectionOwner::give_back`] says that the
 //! response is complete; a stream that ends without it is reset, so that the client notices the missing rest.
 
 use super::connection::Http2Connection;
@@ -9,7 +9,7 @@ use crate::limits::budget::Budget;
 use crate::sync::Mutex;
 use crate::tls::Session as TlsSession;
 use crate::transport::poller::{Dispatching, Happened, Key};
-use crate::transport::{AfterResponse, OwnEvents, Shutdown, Transport};
+use crate::transport::{AfterResponse, ByteStream, ConnectionOwner, OwnEvents, Shutdown, Transport};
 use h2::Reason;
 use rustix::event::{eventfd, EventfdFlags, PollFlags};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -171,7 +171,7 @@ impl AsFd for StreamSocket {
     }
 }
 
-impl Transport for StreamSocket {
+impl ByteStream for StreamSocket {
     fn receive(&self, space: &mut [u8]) -> io::Result<usize> {
         let received = self.receiving.lock().take_into(space);
         self.connection.push_if_due();
@@ -272,30 +272,11 @@ impl Transport for StreamSocket {
     fn reset(&self) {
         self.reset_with(Reason::CANCEL);
     }
+}
 
+impl Transport for StreamSocket {
     fn as_plain(&self) -> Option<&OwnedFd> {
         None
-    }
-
-    fn is_for_one_response(&self) -> bool {
-        true
-    }
-
-    fn give_back(&self, next: AfterResponse) {
-        match next {
-            AfterResponse::GivenAway => self.sending.lock().is_given_away = true,
-            AfterResponse::NextRequest | AfterResponse::Close => self.end(),
-        }
-    }
-
-    fn hijacked(&self) {
-        if !self.is_hijacked.swap(true, SeqCst) {
-            self.connection.hijacked();
-        }
-    }
-
-    fn budget(&self) -> Option<&Arc<Budget>> {
-        Some(self.connection.budget())
     }
 
     fn can_move(&self) -> bool {
@@ -329,6 +310,29 @@ impl Transport for StreamSocket {
         // The event may have happened before it was watched.
         let _ = self.due();
         (signal.as_fd(), PollFlags::IN)
+    }
+
+    fn owner(&self) -> Option<&dyn ConnectionOwner> {
+        Some(self)
+    }
+}
+
+impl ConnectionOwner for StreamSocket {
+    fn give_back(&self, next: AfterResponse) {
+        match next {
+            AfterResponse::GivenAway => self.sending.lock().is_given_away = true,
+            AfterResponse::NextRequest | AfterResponse::Close => self.end(),
+        }
+    }
+
+    fn hijacked(&self) {
+        if !self.is_hijacked.swap(true, SeqCst) {
+            self.connection.hijacked();
+        }
+    }
+
+    fn budget(&self) -> Option<&Arc<Budget>> {
+        Some(self.connection.budget())
     }
 }
 

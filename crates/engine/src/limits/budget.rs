@@ -1,11 +1,11 @@
-//! The part of each connection in the totals of an engine. A session of HTTP/2 has many requests at a time, so a limit of
-//! each request does not limit the session. It has a [`Budget`], a part of each total. A session above its budget gets no
-//! turns, and its new streams are refused.
+//! Share of each connection in the totals of an engine. An HTTP/2 connection has many requests at a time, so a limit
+//! per request does not limit the connection. It has a [`Budget`], a part of each total. An HTTP/2 connection above its
+//! budget gets no turns, and its new streams are refused.
 //!
-//! Many clients within their budgets may still fill a total. Then the address whose connections have most together gives way, and
-//! of these the one with the largest share (`holders.rs`). Shares are ranked by powers of two: a rank changes seldom, and nobody
-//! has to look at all clients to find the largest. In a rank the share that has been there for longest is first: a client that
-//! takes what it is sent leaves its rank soon.
+//! Many clients within their budgets may still fill a total. Then the address with the largest total of its connections
+//! gives way, with its largest share (`holders.rs`). Shares are ranked by powers of two: a rank changes seldom, and the
+//! largest share is found without a scan of all clients. Within a rank the oldest share is first: a client that reads
+//! its response leaves the rank soon.
 
 use super::holders::{Candidate, Holders, Owner, MUCH};
 use crate::clock::{Millis, Nanos};
@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
-/// The totals that are divided.
+/// Totals that are divided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// Bytes of requests in memory.
@@ -24,26 +24,27 @@ pub(crate) enum Kind {
     Responses,
     /// Files with bodies of requests.
     Bodies,
-    /// Files with responses, or what is sent of them.
+    /// Files of responses: served files, or temporary ones.
     Files,
-    /// Bytes of incomplete messages of WebSockets. The first is the one that has had most memory for longest, of the address
-    /// that has: neither those that are held for minutes, nor a flood of large ones, displace a message that is being sent.
+    /// Bytes of incomplete WebSocket messages. The message with the most memory for the longest time gives way first,
+    /// from the address with the largest sum: neither messages held for minutes nor a flood of large ones displace a
+    /// message that is being sent.
     Messages,
 }
 
 const KINDS: usize = 5;
 
-/// A session gets this part (1/n) of each total.
+/// An HTTP/2 connection gets this part (1/n) of each total.
 const PARTS: [u64; KINDS] = [16, 8, 8, 8, 1];
 
-/// But at least so much.
+/// Minimum of that part.
 const LEAST: [u64; KINDS] = [128 * 1024, 512 * 1024, 2, 2, 2];
 
-/// A session with so few requests may begin another one, whatever waits for its client: one large response must not keep a
-/// browser from the rest of a site.
+/// An HTTP/2 connection with so few requests may begin another one, whatever output waits for its client: one large
+/// response must not keep a browser from the rest of a site.
 const FEW: usize = 4;
 
-/// A burst of refusals is over when there was none for this long.
+/// A burst of refusals is over when no request was refused for this long.
 const QUIET: Duration = Duration::from_millis(1_000);
 
 /// Smaller shares are not ranked: they never give way.
@@ -52,14 +53,14 @@ const RANKED: [u64; KINDS] = [256 * 1024, 4 * 1024, 1, 1, 1];
 /// Largest shares that are considered at a time.
 pub(crate) const CANDIDATES: usize = 8;
 
-/// The budgets of an engine.
+/// Budgets of an engine.
 #[derive(Debug)]
 pub(crate) struct Budgets {
     most: [u64; KINDS],
     ranked: [Mutex<Holders>; KINDS],
 }
 
-/// A place in a ranking, with the key of its budget. The first one to give way is the greatest.
+/// Place in a ranking, with the key of its budget. The greatest place gives way first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Place<K> {
     pub(super) rank: u8,
@@ -68,14 +69,14 @@ pub(super) struct Place<K> {
     pub(super) key: K,
 }
 
-/// Hears that a budget has become smaller than its limit.
+/// Is told when a budget has become smaller than its limit.
 pub(crate) trait Eased: Send + Sync {
-    /// Any thread may call this, with any lock; so the rest has to follow later.
+    /// May be called on any thread, with any lock held; so the work has to follow later.
     fn eased(&self);
 }
 
-/// The amounts that one session has taken. An HTTP/1 connection has a budget, too, while its response waits for the client:
-/// for its rank.
+/// Amounts that one HTTP/2 connection has taken. An HTTP/1 connection has a budget, too, while its response waits for
+/// the client: for its rank.
 pub(crate) struct Budget {
     key: u64,
     owner: Owner,
@@ -83,16 +84,16 @@ pub(crate) struct Budget {
     used: [AtomicU64; KINDS],
     /// Rank (the lowest eight bits) and time of the place in each ranking.
     places: [AtomicU64; KINDS],
-    /// Its connection has ended, and cannot give way.
+    /// True once its connection has ended, and so cannot give way.
     is_retired: AtomicBool,
-    /// When a request was last refused.
+    /// Time at which a request was last refused.
     refused: Mutex<Option<Millis>>,
     /// Requests that have begun and not ended.
     requests: AtomicUsize,
     eased: OnceLock<Weak<dyn Eased>>,
 }
 
-/// Part of a budget; given back when dropped.
+/// Part of a budget; released when dropped.
 #[derive(Debug)]
 pub(crate) struct Share {
     budget: Arc<Budget>,
@@ -101,7 +102,7 @@ pub(crate) struct Share {
 }
 
 impl Budgets {
-    /// For these totals, in the order of [`Kind`].
+    /// Makes budgets for these totals, in the order of [`Kind`].
     pub(crate) fn new(totals: [u64; KINDS]) -> Arc<Budgets> {
         let most = |kind: usize| (totals[kind] / PARTS[kind]).max(LEAST[kind]);
         Arc::new(Budgets {
@@ -110,13 +111,13 @@ impl Budgets {
         })
     }
 
-    /// A budget for the connection with that key, which counts for itself.
+    /// Makes a budget for the connection with that key, which is its own owner.
     #[cfg(test)]
     pub(crate) fn budget(self: &Arc<Self>, key: u64) -> Arc<Budget> {
         self.budget_of(Owner::Key(key), key)
     }
 
-    /// A budget for the connection with that key, one of those that `owner` may have.
+    /// Makes a budget for the connection with that key, one of the connections of `owner`.
     pub(crate) fn budget_of(self: &Arc<Self>, owner: Owner, key: u64) -> Arc<Budget> {
         Arc::new(Budget {
             key,
@@ -131,34 +132,36 @@ impl Budgets {
         })
     }
 
-    /// The largest shares of the owners that have most, in this order. The next call returns those behind them, so that some
-    /// which cannot give way protect no others, at a bounded cost of each call. Fewer than [`CANDIDATES`]: there are no more.
+    /// Returns the largest shares of the owners with the largest sums, in this order. The next call returns the
+    /// following shares, so that shares that cannot give way protect no others, and each call has a bounded cost. Fewer
+    /// than [`CANDIDATES`]: there are no more.
     pub(crate) fn candidates(&self, kind: Kind) -> Vec<Candidate> {
         self.ranked[kind as usize].lock().next_largest(CANDIDATES)
     }
 
-    /// What the owner has that has most.
+    /// Largest sum of an owner.
     pub(crate) fn largest_sum(&self, kind: Kind) -> u64 {
         self.ranked[kind as usize].lock().largest_sum()
     }
 
-    /// The keys of incomplete messages, in the order in which they give way.
+    /// Keys of incomplete messages, in the order in which they give way.
     pub(crate) fn longest_held_messages(&self) -> Vec<u64> {
         self.ranked[Kind::Messages as usize].lock().longest_held(now())
     }
 
-    /// True if the message of the client with this key is the first one to give way.
+    /// True if the message of the client with this key gives way first.
     pub(crate) fn is_first_message(&self, key: u64) -> bool {
         self.longest_held_messages().first() == Some(&key)
     }
 
-    /// One of the candidates has given way: the next call of [`Budgets::candidates`] begins with the largest share again.
+    /// One of the candidates has given way: the next call of [`Budgets::candidates`] begins with the largest share
+    /// again.
     pub(crate) fn begin_again(&self, kind: Kind) {
         self.ranked[kind as usize].lock().begin_again();
     }
 
-    /// True if `budget` may give way to `asker`, which is about to have `wanted`: its owner has more, or as much with a larger
-    /// share.
+    /// True if `budget` may give way to `asker`, which is about to have `wanted`: its owner has more, or as much with a
+    /// larger share.
     pub(crate) fn gives_way_to(&self, kind: Kind, budget: &Budget, asker: &Budget, wanted: u64) -> bool {
         let ranked = self.ranked[kind as usize].lock();
         match ranked.sum(budget.owner).cmp(&ranked.sum(asker.owner)) {
@@ -169,8 +172,8 @@ impl Budgets {
     }
 }
 
-/// An owner with less than this never gives way. HTTP/1 connections take memory and files for their bodies, too, and have no rank:
-/// the owner that has most of what is ranked may have little.
+/// An owner with less than this never gives way. HTTP/1 connections take memory and files for their bodies, too, and
+/// have no rank: so even the owner with the largest ranked sum may have little.
 fn least_of_owner(kind: usize, most: u64) -> u64 {
     let is_ranked_for_all = kind == Kind::Responses as usize || kind == Kind::Messages as usize;
     if is_ranked_for_all {
@@ -180,12 +183,12 @@ fn least_of_owner(kind: usize, most: u64) -> u64 {
     }
 }
 
-/// How many bits a number has: its rank.
+/// Number of bits of a number: its rank.
 fn bits(number: u64) -> u8 {
     (u64::BITS - number.leading_zeros()) as u8
 }
 
-/// A moment in units of 16 ns: 56 bits are enough for thirty years.
+/// Current time in units of 16 ns: 56 bits are enough for thirty years.
 fn now() -> u64 {
     Nanos::now().to_number() / 16
 }
@@ -195,7 +198,7 @@ impl Budget {
         self.key
     }
 
-    /// From now on `eased` hears when there is room again.
+    /// Tells `eased` from now on when there is room again.
     pub(crate) fn tell(&self, eased: Weak<dyn Eased>) {
         let _ = self.eased.set(eased);
     }
@@ -204,29 +207,29 @@ impl Budget {
         self.used[kind as usize].load(SeqCst)
     }
 
-    /// Since when it has had about as much as now, if that is ranked.
+    /// Time since when it has had about as much as now, if this is ranked.
     pub(crate) fn held_since(&self, kind: Kind) -> Option<Millis> {
         let place = self.places[kind as usize].load(SeqCst);
         (place as u8 > 0).then(|| Nanos::from_number((place >> 8) * 16).rounded_up())
     }
 
-    /// True if nothing more should be begun that takes some of this.
+    /// True if nothing more should be begun that uses this total.
     pub(crate) fn is_used_up(&self, kind: Kind) -> bool {
         self.used(kind) >= self.budgets.most[kind as usize]
     }
 
-    /// True if it has so much of this that others gain by its end, whatever else its owner has.
+    /// True if it uses so much of this total that others gain by its end, whatever else its owner has.
     fn has_much(&self, kind: Kind) -> bool {
         let least = least_of_owner(kind as usize, self.budgets.most[kind as usize]);
         least > 0 && self.used(kind) >= least
     }
 
-    /// A request begins.
+    /// Notes that a request begins.
     pub(crate) fn begin_request(&self) {
         self.requests.fetch_add(1, SeqCst);
     }
 
-    /// A request has ended.
+    /// Notes that a request has ended.
     pub(crate) fn end_request(&self) {
         let had_many = self.requests.fetch_sub(1, SeqCst) == FEW + 1;
         if had_many
@@ -238,25 +241,25 @@ impl Budget {
         }
     }
 
-    /// A request is refused. True for the first one after a while without any.
+    /// Notes that a request is refused. Returns true for the first one after a while without any.
     pub(crate) fn begins_refusals(&self, now: Millis) -> bool {
         let last = self.refused.lock().replace(now);
         last.is_none_or(|last| now - last >= QUIET)
     }
 
-    /// The budget that is used up by responses that wait for the client. `None` if another request may begin.
+    /// Total that is used up by responses that wait for the client. `None` if another request may begin.
     pub(crate) fn waits_for_client(&self) -> Option<Kind> {
         let mut kinds = [Kind::Responses, Kind::Files].into_iter();
         let used_up = kinds.find(|kind| self.is_used_up(*kind));
         used_up.filter(|_| self.requests.load(SeqCst) > FEW)
     }
 
-    /// True if there is room for so much more.
+    /// True if there is room for `more`.
     pub(crate) fn has_room(&self, kind: Kind, more: u64) -> bool {
         self.used(kind) + more <= self.budgets.most[kind as usize]
     }
 
-    /// Takes some, even if that is too much.
+    /// Takes an amount, even if it exceeds the limit.
     pub(crate) fn count(self: &Arc<Self>, kind: Kind, amount: u64) -> Share {
         self.used[kind as usize].fetch_add(amount, SeqCst);
         self.rank(kind);
@@ -267,7 +270,7 @@ impl Budget {
         }
     }
 
-    /// Takes some, if there is room for it.
+    /// Takes an amount, if there is room for it.
     pub(crate) fn take(self: &Arc<Self>, kind: Kind, amount: u64) -> Option<Share> {
         let most = self.budgets.most[kind as usize];
         let more = |used: u64| Some(used + amount).filter(|used| *used <= most);
@@ -295,7 +298,7 @@ impl Budget {
         }
     }
 
-    /// The connection has ended. What it still has, because requests of it run, does not come back by its end.
+    /// Notes that the connection has ended. Its end does not release amounts that its running requests still have.
     pub(crate) fn close(&self) {
         self.is_retired.store(true, SeqCst);
         for kind in [
@@ -318,14 +321,14 @@ impl Budget {
         }
     }
 
-    /// Keeps the rank up to date.
+    /// Updates the rank.
     fn rank(&self, kind: Kind) {
         let own = &self.places[kind as usize];
         if self.rank_of(kind) == own.load(SeqCst) as u8 {
             return;
         }
         let mut ranking = self.budgets.ranked[kind as usize].lock();
-        // Another thread may have changed it meanwhile; the last one to come here sees all changes.
+        // Another thread may have changed it meanwhile; the last thread to arrive here sees all changes.
         let (rank, before) = (self.rank_of(kind), own.load(SeqCst));
         if rank == before as u8 {
             return;
@@ -356,7 +359,7 @@ impl Share {
         self.amount
     }
 
-    /// Changes how much it is, even if that is too much.
+    /// Changes the amount, even if it exceeds the limit.
     pub(crate) fn set(&mut self, amount: u64) {
         if amount >= self.amount {
             self.budget.used[self.kind as usize].fetch_add(amount - self.amount, SeqCst);
@@ -412,7 +415,7 @@ mod tests {
         let told = |budget: &Budget, milliseconds| budget.begins_refusals(begin + Duration::from_millis(milliseconds));
         assert!(told(&one, 0));
         assert!((1..20).all(|count| !told(&one, count * 900)));
-        assert!(told(&other, 17_200), "it is another session");
+        assert!(told(&other, 17_200), "another HTTP/2 connection");
         assert!(told(&one, 19 * 900 + 1_000));
     }
 
@@ -454,7 +457,11 @@ mod tests {
             .collect();
         assert_eq!(largest(&budgets, Kind::Responses), [9, 5, 7]);
         shares[0].set(100_000);
-        assert_eq!(largest(&budgets, Kind::Responses), [9, 5, 7], "it is of the same rank");
+        assert_eq!(
+            largest(&budgets, Kind::Responses),
+            [9, 5, 7],
+            "the new share has the same rank"
+        );
         // Its client has taken most of it, and is sent more.
         shares[0].set(1);
         shares[0].set(70_000);
@@ -508,7 +515,7 @@ mod tests {
 
     #[test]
     fn shares_that_never_give_way_are_no_candidates() {
-        // Of requests a session may have 24 MiB, and gives way from 12 MiB on, which is no power of two.
+        // Of requests an HTTP/2 connection may have 24 MiB, and gives way from 12 MiB on, which is no power of two.
         let budgets = Budgets::new([384 << 20, 0, 0, 0, 0]);
         let small: Vec<Arc<Budget>> = (10..30).map(|key| budgets.budget(key)).collect();
         let _small: Vec<Share> = small

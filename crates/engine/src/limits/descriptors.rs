@@ -1,11 +1,11 @@
-//! The budget of descriptors: how many the engines of a process may have open for clients at a time, so that the
-//! application can always open files and sockets of its own.
+//! Budget of descriptors: the number that the engines of a process may have open for clients at a time, so that the
+//! application can always open its own files and sockets.
 //!
 //! ```text
-//!   what the process may open (RLIMIT_NOFILE)
-//!   ├── what is open when the first engine starts, and what engines need for themselves
-//!   ├── the application's: a quarter of the limit, at most 1,024
-//!   └── the server's
+//!   limit of open descriptors (RLIMIT_NOFILE)
+//!   ├── open when the first engine starts, and needed by the engines themselves
+//!   ├── for the application: a quarter of the limit, at most 1,024
+//!   └── for the server
 //!        ├── connections: `max_connections`, or three quarters
 //!        └── files: bodies of requests, responses that wait on disk, files that are sent, relays;
 //!            the last quarter of them not for bodies, which can wait without a thread
@@ -20,20 +20,20 @@ use std::ops::Deref;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::Arc;
 
-/// The application gets this fraction (1/n) of the limit, but at most so many.
+/// The application gets this fraction (1/n) of the limit, up to a maximum.
 const APPLICATION_PART: usize = 4;
 const APPLICATION_MOST: usize = 1024;
 
 /// Descriptors that an engine opens at its start, and that its threads have open for a moment.
 const ENGINE: usize = 16;
 
-/// Assumed to be open at the start if the system does not tell.
+/// Assumed number of open descriptors at the start if the system does not report it.
 const OPEN_SOMEWHERE: usize = 64;
 
 /// Stands for no limit.
 const ENDLESS: usize = 1 << 30;
 
-/// How many may be open, and how many are.
+/// Maximum number of open descriptors, and their current number.
 #[derive(Debug)]
 struct Share {
     most: usize,
@@ -55,7 +55,7 @@ impl Share {
     }
 }
 
-/// The budget of a process; all its engines share it.
+/// Budget of a process; all its engines share it.
 #[derive(Debug)]
 pub struct Descriptors {
     connections: Share,
@@ -69,7 +69,7 @@ enum PermitKind {
 }
 
 impl Descriptors {
-    /// The budget of this process, from now on. `max_connections`: 0 for as many as there are descriptors for.
+    /// Makes the budget of this process. `max_connections`: 0 for as many as there are descriptors for.
     pub fn of_process(max_connections: usize) -> Arc<Descriptors> {
         let limit = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
         let limit = usize::try_from(limit).unwrap_or(ENDLESS).min(ENDLESS);
@@ -80,7 +80,7 @@ impl Descriptors {
         Descriptors::of(server_part(limit, open), max_connections)
     }
 
-    /// `total` descriptors, of which connections get `max_connections`, or three quarters if that is 0. At least an
+    /// Divides `total` descriptors: connections get `max_connections`, or three quarters if that is 0. At least an
     /// eighth is kept for files.
     pub fn of(total: usize, max_connections: usize) -> Arc<Descriptors> {
         let connections = match max_connections {
@@ -90,7 +90,7 @@ impl Descriptors {
         Descriptors::with(connections, total - connections)
     }
 
-    /// A fixed number for connections, and one for files.
+    /// Makes a budget with fixed numbers for connections and for files.
     pub fn with(connections: usize, files: usize) -> Arc<Descriptors> {
         Arc::new(Descriptors {
             connections: Share::new(connections),
@@ -98,22 +98,22 @@ impl Descriptors {
         })
     }
 
-    /// How many connections there are descriptors for.
+    /// Most connections for which there are descriptors.
     pub fn most_connections(&self) -> usize {
         self.connections.most
     }
 
-    /// Whether there is a descriptor for another connection.
+    /// True if there is a descriptor for another connection.
     pub(crate) fn has_place(&self) -> bool {
         self.connections.used.load(SeqCst) < self.connections.most
     }
 
-    /// How many are in use: for connections, and for files.
+    /// Descriptors in use: for connections, and for files.
     pub fn used(&self) -> (usize, usize) {
         (self.connections.used.load(SeqCst), self.files.used.load(SeqCst))
     }
 
-    /// A permit for a connection.
+    /// Returns a permit for a connection.
     pub(crate) fn for_connection(self: &Arc<Self>) -> Option<Permit> {
         let share = &self.connections;
         share
@@ -121,7 +121,7 @@ impl Descriptors {
             .then(|| self.permit(PermitKind::Connection))
     }
 
-    /// A permit for a file that is sent, a response that waits on disk, or one end of a relay.
+    /// Returns a permit for a file that is sent, a response that waits on disk, or one end of a relay.
     pub(crate) fn for_file(self: &Arc<Self>) -> Option<Permit> {
         self.files
             .take_below(self.files.most)
@@ -138,22 +138,22 @@ impl Descriptors {
         (self.files.most - self.files.most / 4).max(1)
     }
 
-    /// A permit for the body of a request.
+    /// Returns a permit for the body of a request.
     pub(crate) fn for_body(self: &Arc<Self>) -> Option<Permit> {
         self.files
             .take_below(self.most_bodies())
             .then(|| self.permit(PermitKind::File))
     }
 
-    /// A permit for a connection from the waiting room, whose descriptor is open already. Each thread exceeds the share
-    /// by at most one.
+    /// Returns a permit for a connection from the waiting room, with a descriptor that is open already. Each thread
+    /// exceeds the share by at most one.
     pub(crate) fn for_transfer(self: &Arc<Self>) -> Permit {
         self.connections.used.fetch_add(1, SeqCst);
         self.permit(PermitKind::Connection)
     }
 
-    /// A permit for the body of such a request, which another worker has stored. Each thread exceeds the share by at
-    /// most one.
+    /// Returns a permit for the body of such a request, which another worker has stored. Each thread exceeds the share
+    /// by at most one.
     pub(crate) fn for_body_of_transfer(self: &Arc<Self>) -> Permit {
         self.files.used.fetch_add(1, SeqCst);
         self.permit(PermitKind::File)
@@ -175,17 +175,17 @@ fn server_part(limit: usize, open: usize) -> usize {
     left - application
 }
 
-/// Permission to have one descriptor open, as long as it is kept.
+/// Permission to have one descriptor open, as long as the permit exists.
 #[derive(Debug)]
 pub(crate) struct Permit {
     descriptors: Arc<Descriptors>,
     kind: PermitKind,
-    /// The same for its session.
+    /// The same for its HTTP/2 connection.
     _share: Option<budget::Share>,
 }
 
 impl Permit {
-    /// For a file that is sent to a client of a session with this budget.
+    /// Counts the permit for a file that is sent to a client of an HTTP/2 connection with this budget.
     pub(crate) fn with_budget(mut self, budget: Option<&Arc<Budget>>) -> Permit {
         self._share = budget.map(|budget| budget.count(Kind::Files, 1));
         self
@@ -202,10 +202,10 @@ impl Drop for Permit {
     }
 }
 
-/// An open file or socket together with its permit, which is given back once it is closed.
+/// An open file or socket together with its permit, which is released after the close.
 #[derive(Debug)]
 pub(crate) struct Counted<T> {
-    // The order of the fields matters: first closed, then given back.
+    // The order of the fields matters: the close comes first, then the release.
     open: T,
     _permit: Permit,
 }

@@ -1,9 +1,10 @@
-//! Who holds most of a total, if one client may have any number of connections: each [`Owner`] with the sum of its shares. An
-//! owner counts as one share of that sum, as old as its shares are on average. So many small shares of one address protect each
-//! other no better than a large one does. Of messages the product of size and age counts: many addresses with little that is held
-//! for minutes do not displace a client that is sending.
+//! Finds the largest holder of a total, although one client may have any number of connections: each [`Owner`] with the
+//! sum of its shares. An owner counts as one share of that sum, as old as its shares are on average. So many small
+//! shares of one address protect each other no better than a large one does. For messages the product of size and age
+//! counts: many addresses that hold a little for minutes do not displace a client that is sending.
 //!
-//! A share counts with its rank, a power of two: the sums change as seldom as ranks do, and no operation looks at all owners.
+//! A share counts with its rank, a power of two: the sums change as seldom as the ranks, and no operation visits all
+//! owners.
 
 use super::budget::Place;
 use std::cmp::Reverse;
@@ -14,23 +15,23 @@ use std::ops::Bound::{self, Excluded, Unbounded};
 /// Added to the rank of a share that may give way whatever else its owner has.
 pub(super) const MUCH: u8 = 64;
 
-/// Whose shares count together.
+/// Owner of shares that count together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Owner {
-    /// The clients of one network: of an address, mostly.
+    /// Clients of one network: usually of an address.
     Network(u64),
-    /// A connection or session without an address.
+    /// A connection without an address.
     Key(u64),
 }
 
-/// The owners of shares of a kind.
+/// Owners of shares of a kind.
 #[derive(Debug, Default)]
 pub(super) struct Holders {
     of: HashMap<Owner, Holder>,
     ranked: BTreeSet<Place<Owner>>,
     /// An owner with less never gives way, unless a share of it has [`MUCH`].
     least: u64,
-    /// The last share that was considered, with its owner, if none of those so far could give way.
+    /// Last share that was considered, with its owner, if no share so far could give way.
     seen: Option<(Place<Owner>, Place<u64>)>,
 }
 
@@ -39,20 +40,20 @@ pub(super) struct Holders {
 pub(crate) struct Candidate {
     pub(crate) key: u64,
     pub(crate) owner: Owner,
-    /// What the owner has, at most; at least half of it.
+    /// Upper bound of the owner's sum; the sum is at least half of it.
     pub(crate) sum: u64,
-    /// Whether no other owner has more.
+    /// True if no other owner has more.
     pub(crate) is_of_first: bool,
 }
 
-/// The shares of one owner.
+/// Shares of one owner.
 #[derive(Debug, Default)]
 struct Holder {
     shares: BTreeSet<Place<u64>>,
     sum: u64,
-    /// How many of them have [`MUCH`].
+    /// Number of its shares with [`MUCH`].
     much: usize,
-    /// The times since which it has had them, each as often as its size says: with the sum it makes their average.
+    /// Sum of the start times of the shares, weighted by size: divided by `sum` it is their average.
     times: u128,
 }
 
@@ -66,7 +67,7 @@ impl Holder {
         })
     }
 
-    /// True if others gain by its end. What the shares have is between half of the sum and the sum.
+    /// True if others gain by its end. The real sum of the shares is between half of `sum` and `sum`.
     fn is_large(&self, least: u64) -> bool {
         self.much > 0 || self.sum / 2 >= least
     }
@@ -87,7 +88,7 @@ impl Holder {
     }
 }
 
-/// More than the shares of a rank have, and at most twice as much.
+/// Upper bound of the shares of a rank, and at most twice as large as any of them.
 fn size(rank: u8) -> u64 {
     1 << (rank & !MUCH).min(48)
 }
@@ -100,7 +101,7 @@ impl Holders {
         }
     }
 
-    /// A share of the owner has another place now. One of rank 0 is none.
+    /// Moves a share of the owner to another place. Rank 0 means no share.
     pub(super) fn change(&mut self, owner: Owner, before: Place<u64>, now: Place<u64>) {
         let holder = self.of.entry(owner).or_default();
         let former = holder.place(owner);
@@ -119,18 +120,18 @@ impl Holders {
         }
     }
 
-    /// How much an owner has, at most; at least half of it.
+    /// Upper bound of an owner's sum; the sum is at least half of it.
     pub(super) fn sum(&self, owner: Owner) -> u64 {
         self.of.get(&owner).map_or(0, |holder| holder.sum)
     }
 
-    /// That of the first one.
+    /// Sum of the first owner.
     pub(super) fn largest_sum(&self) -> u64 {
         self.ranked.last().map_or(0, |first| self.sum(first.key))
     }
 
-    /// Shares, the first one to give way first: those of the owner that has most, the largest first, and so on. Each call goes on
-    /// behind the one before.
+    /// Returns shares in the order in which they give way: the shares of the owner with the largest sum, the largest
+    /// first, and so on. Each call continues after the previous one.
     pub(super) fn next_largest(&mut self, most: usize) -> Vec<Candidate> {
         let (first, behind) = match self.seen {
             Some((owner, share)) => (Some(owner), Excluded(share)),
@@ -151,18 +152,19 @@ impl Holders {
         found.iter().map(candidate).collect()
     }
 
-    /// The largest first.
+    /// Returns the largest first.
     fn shares_of(&self, owner: Place<Owner>, behind: Bound<Place<u64>>) -> impl Iterator<Item = Place<u64>> + '_ {
         let holder = self.of.get(&owner.key).into_iter();
         holder.flat_map(move |holder| holder.shares.range((Unbounded, behind)).rev().copied())
     }
 
-    /// The next call of [`Holders::next_largest`] begins with the largest share again.
+    /// Makes the next call of [`Holders::next_largest`] begin with the largest share again.
     pub(super) fn begin_again(&mut self) {
         self.seen = None;
     }
 
-    /// Keys of shares, the first one to give way first: owners and the shares of each in the order of size times age.
+    /// Keys of shares in the order in which they give way: owners, and the shares of each, in the order of size times
+    /// age.
     pub(super) fn longest_held(&self, now: u64) -> Vec<u64> {
         let owners = longest_held(&self.ranked, now).into_iter();
         let shares = owners.filter_map(|owner| Some(longest_held(&self.of.get(&owner)?.shares, now)));
@@ -209,7 +211,7 @@ mod tests {
         for key in 0..100 {
             holders.change(crowd, NONE, place(16, 2_000 + key, key));
         }
-        // The large one is the older one, too; the sum of the others is six times as large.
+        // The large share is older, too; the sum of the others is six times as large.
         assert_eq!(holders.longest_held(10_000), [0, 999]);
         for key in 0..98 {
             holders.change(crowd, place(16, 2_000 + key, key), NONE);
@@ -234,7 +236,11 @@ mod tests {
         for key in 2..50 {
             holders.change(Owner::Network(key), NONE, place(16, 1_000, key));
         }
-        assert_eq!(holders.longest_held(9_100)[1], 1, "it has more, but not for long");
+        assert_eq!(
+            holders.longest_held(9_100)[1],
+            1,
+            "the owner has more, but not for long"
+        );
     }
 
     #[test]

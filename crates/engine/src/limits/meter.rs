@@ -1,36 +1,36 @@
-//! Measures whether a peer keeps its minimum rate, by a rule that earlier speed cannot bypass.
+//! Measures if a peer keeps its minimum rate, by a rule that earlier speed cannot bypass.
 //!
-//! Each byte pays for some time: as many bytes as the rate pay for one second. Time is paid in order, and never ahead
-//! of the present, so having been fast earlier pays for nothing now. A peer that has not paid for the last `grace` is
-//! late. Hence over any stretch of time the rate holds, but for one grace; and a peer that makes no progress for a
-//! grace is late at any rate.
+//! Each byte pays for some time: one second costs as many bytes as the rate. Time is paid in order, and never ahead of
+//! the present, so earlier speed does not pay for the present. A peer that has not paid for the last `grace` is late.
+//! Hence the rate holds over any period, except for one grace; and a peer that makes no progress for a grace is late at
+//! any rate.
 
 use crate::clock::{Millis, Nanos};
 use std::time::Duration;
 
-/// The minimum rate of a peer.
+/// Minimum rate of a peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Rate {
-    /// How far it may fall behind.
+    /// Longest time by which it may fall behind.
     pub(crate) grace: Duration,
     /// Bytes per second; 0: one byte in each grace is enough.
     pub(crate) bytes: u64,
 }
 
-/// How far a peer has paid.
+/// Progress of a peer's payment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Meter {
-    /// Until when time is paid; in nanoseconds, since a few bytes may pay for less than a millisecond.
+    /// Time that is paid up to; in nanoseconds, because a few bytes may pay for less than a millisecond.
     paid: Nanos,
 }
 
 impl Meter {
-    /// Starts now, with nothing overdue.
+    /// Begins now, with nothing overdue.
     pub(crate) fn begin(now: Millis) -> Meter {
         Meter { paid: now.into() }
     }
 
-    /// `bytes` have moved by now.
+    /// Counts `bytes` that have moved by now.
     pub(crate) fn moved(&mut self, bytes: u64, now: Millis, rate: Rate) {
         let worth = match bytes {
             0 => 0,
@@ -43,17 +43,17 @@ impl Meter {
         self.paid = paid.min(now.into()).max(self.paid);
     }
 
-    /// Excuses `time`, during which it was not the peer's fault.
+    /// Excuses `time` that the peer did not cause.
     pub(crate) fn forgive(&mut self, time: Duration) {
         self.paid = self.paid + time;
     }
 
-    /// Excuses the time until then.
+    /// Excuses the time until `then`.
     pub(crate) fn excuse_until(&mut self, then: Millis) {
         self.paid = self.paid.max(then.into());
     }
 
-    /// When the peer is late, if nothing moves until then.
+    /// Time at which the peer is late, if no bytes move until then.
     pub(crate) fn deadline(&self, rate: Rate) -> Millis {
         (self.paid + rate.grace).rounded_up()
     }
@@ -71,7 +71,7 @@ mod tests {
         bytes: 500_000,
     };
 
-    /// That many milliseconds after the start of a test.
+    /// Time so many milliseconds after the start of a test.
     fn at(milliseconds: u64) -> Millis {
         Millis::START + Duration::from_millis(milliseconds)
     }
@@ -81,8 +81,8 @@ mod tests {
         (meter.deadline(rate) - at(0)).as_millis() as u64
     }
 
-    /// Milliseconds until the peer is late if `bytes` move every `period` milliseconds; `None` if it is not within an
-    /// hour.
+    /// Milliseconds until the peer is late if `bytes` move every `period` milliseconds; `None` if it is not late within
+    /// an hour.
     fn late(mut meter: Meter, rate: Rate, start: u64, bytes: u64, period: u64) -> Option<u64> {
         let mut now = start;
         while now - start < 3_600_000 {
@@ -121,7 +121,7 @@ mod tests {
             let bytes = RATE.bytes * period / 1_000;
             assert_eq!(late(begin(), RATE, 0, bytes, period), None, "every {period} ms");
             assert_eq!(late(begin(), RATE, 0, bytes * 2, period), None, "every {period} ms");
-            let half = late(begin(), RATE, 0, bytes / 2, period).expect("it is half as fast");
+            let half = late(begin(), RATE, 0, bytes / 2, period).expect("a late peer at half the rate");
             assert!((10_000..=20_100).contains(&half), "{half} at {period} ms");
         }
     }

@@ -1,4 +1,4 @@
-//! The limits of all clients of a process together (descriptors, memory, disk), and the minimum rate of each.
+//! Limits of all clients of a process together (descriptors, memory, disk), and the minimum rate of each.
 
 pub(crate) mod budget;
 pub(crate) mod burst;

@@ -1,31 +1,31 @@
-//! The memory and disk that all requests of an engine together may take while they arrive, wait or run, and incomplete
-//! WebSocket messages. A limit per request alone would be multiplied by the number of clients. Messages may take half of the
-//! memory: clients decide how long they leave them incomplete. A quarter is for them alone, and a part for large heads: bodies,
-//! which may go to the disk instead, take neither.
+//! Memory and disk space that all requests of an engine together may use while they arrive, wait or run, and incomplete
+//! WebSocket messages. A limit per request alone would be multiplied by the number of clients. Messages may use half of
+//! the memory: clients decide how long they leave them incomplete. A quarter is reserved for messages, and a part for
+//! large heads: bodies, which may go to the disk instead, use neither.
 //!
-//! A small amount of memory per connection is not counted, so that small requests cost nothing here and are served
-//! whatever others do. If a connection has many requests at a time, that is for one of them.
+//! A small amount of memory per connection is not counted, so that small requests cost nothing here and are always
+//! served. If a connection has many requests at a time, this amount is for one of them.
 
 use super::budget::{Budget, Kind, Share};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed, Ordering::SeqCst};
 use std::sync::Arc;
 
-/// Memory that a request may take without being counted.
+/// Memory that a request may use without being counted.
 const FREE_BYTES: usize = 32 * 1024;
 
-/// Incomplete messages may take this part (1/n) of the memory.
+/// Part (1/n) of the memory that incomplete messages may use.
 const MESSAGES_PART: u64 = 2;
 
-/// This part (1/n) of the memory is for incomplete messages alone.
+/// Part (1/n) of the memory that is reserved for incomplete messages.
 const MESSAGES_OWN_PART: u64 = 4;
 
-/// This part (1/n) is for heads alone.
+/// Part (1/n) of the memory that is reserved for heads.
 const HEADS_OWN_PART: u64 = 16;
 
-/// What a request takes apart from its bytes, about.
+/// Approximate memory of a request without its bytes.
 const REQUEST_BYTES: usize = 2 * 1024;
 
-/// How many bytes may be taken, and how many are.
+/// Limit in bytes, and the bytes in use.
 #[derive(Debug)]
 struct Total {
     most: u64,
@@ -40,12 +40,12 @@ impl Total {
         }
     }
 
-    /// Changes what one holder has from `had` to `wanted` bytes, if there are enough.
+    /// Changes the bytes of one holder from `had` to `wanted`, if there are enough.
     fn change(&self, had: u64, wanted: u64) -> bool {
         self.change_within(had, wanted, self.most)
     }
 
-    /// The same, if all together have no more than `most` afterwards.
+    /// The same, if all holders together use at most `most` afterwards.
     fn change_within(&self, had: u64, wanted: u64, most: u64) -> bool {
         if wanted <= had {
             self.used.fetch_sub(had - wanted, SeqCst);
@@ -56,7 +56,7 @@ impl Total {
     }
 }
 
-/// Which memory something takes.
+/// Part of the memory that an amount is taken from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Part {
     #[default]
@@ -65,21 +65,21 @@ enum Part {
     Message,
 }
 
-/// The totals of an engine.
+/// Totals of an engine.
 #[derive(Debug)]
 pub struct RequestTotals {
     memory: Total,
-    /// The part of `memory` that incomplete messages may take.
+    /// Part of `memory` that incomplete messages may use.
     messages: Total,
-    /// Bytes of `memory` that heads have.
+    /// Bytes of `memory` that heads use.
     heads: AtomicU64,
     disk: Total,
-    /// Requests that are not read because memory, disk or descriptors are short.
+    /// Requests that are not read because memory, disk space or descriptors are short.
     waiting: AtomicUsize,
 }
 
 impl RequestTotals {
-    /// Limits in bytes: in memory, and in temporary files.
+    /// Makes totals with limits in bytes: in memory, and in temporary files.
     pub fn new(memory_bytes: u64, disk_bytes: u64) -> Arc<RequestTotals> {
         Arc::new(RequestTotals {
             memory: Total::new(memory_bytes),
@@ -90,17 +90,17 @@ impl RequestTotals {
         })
     }
 
-    /// Most memory that may be taken.
+    /// Most memory that may be used.
     pub(crate) fn most_memory(&self) -> u64 {
         self.memory.most
     }
 
-    /// True if there is memory for a request with so many bytes.
+    /// True if there is memory for a request of `bytes`.
     pub(crate) fn has_memory(&self, bytes: usize) -> bool {
         self.memory.used.load(SeqCst) + (bytes + REQUEST_BYTES) as u64 <= self.most_with(Part::Head)
     }
 
-    /// Most memory that may be in use when some is taken for this.
+    /// Most memory that may be in use after an amount is taken for `part`.
     fn most_with(&self, part: Part) -> u64 {
         let all = self.memory.most;
         let of_messages = || (all / MESSAGES_OWN_PART).saturating_sub(self.messages.used.load(SeqCst));
@@ -112,12 +112,12 @@ impl RequestTotals {
         }
     }
 
-    /// How many bytes are taken: of memory, and on disk.
+    /// Bytes in use: of memory, and on disk.
     pub fn used(&self) -> (u64, u64) {
         (self.memory.used.load(SeqCst), self.disk.used.load(SeqCst))
     }
 
-    /// How many requests wait.
+    /// Number of waiting requests.
     pub fn waiting(&self) -> usize {
         self.waiting.load(SeqCst)
     }
@@ -133,7 +133,7 @@ impl RequestTotals {
     }
 }
 
-/// A request counts as waiting for as long as this is kept.
+/// A request counts as waiting as long as this value exists.
 #[derive(Debug)]
 pub(crate) struct Waiting(Arc<RequestTotals>);
 
@@ -143,52 +143,52 @@ impl Drop for Waiting {
     }
 }
 
-/// What one request, or one client, has taken; given back when dropped.
+/// Amounts that one request, or one client, has taken; released when dropped.
 #[derive(Debug, Default)]
 pub(crate) struct Taken {
     /// `None` until something is counted.
     totals: Option<Arc<RequestTotals>>,
-    /// Budget of the session, and the share of this request in it.
+    /// Budget of the HTTP/2 connection, and the share of this request in it.
     budget: Option<Arc<Budget>>,
     share: Option<Share>,
     memory: u64,
     disk: u64,
-    /// Whether even a little is counted, and what the request takes apart from its bytes.
+    /// True if even small amounts are counted, and the approximate memory of the request itself.
     counts_all: bool,
-    /// A request is a head until it takes memory for its body.
+    /// A request counts as a head until it uses memory for its body.
     part: Part,
 }
 
 impl Taken {
-    /// For a request beside others of its connection.
+    /// For one of several requests of a connection.
     pub(crate) fn of_one_of_many(budget: Option<Arc<Budget>>) -> Taken {
         let mut taken = Taken::with_budget(budget);
         taken.counts_all = true;
         taken
     }
 
-    /// For a request of a session that has this budget.
+    /// For a request of an HTTP/2 connection with this budget.
     pub(crate) fn with_budget(budget: Option<Arc<Budget>>) -> Taken {
         let mut taken = Taken::default();
         taken.budget = budget;
         taken
     }
 
-    /// For the incomplete message of a WebSocket, and of a session that has this budget.
+    /// For the incomplete message of a WebSocket, on an HTTP/2 connection with this budget if there is one.
     pub(crate) fn of_message(budget: Option<Arc<Budget>>) -> Taken {
         let mut taken = Taken::with_budget(budget);
         taken.part = Part::Message;
         taken
     }
 
-    /// True if the session has no room for so many bytes in total, whatever others have.
+    /// True if the HTTP/2 connection has no room for `bytes` in total, whatever others use.
     pub(crate) fn is_beyond_budget(&self, bytes: usize) -> bool {
         let more = self.weight(bytes).saturating_sub(self.memory);
         let is_too_much = |budget: &Arc<Budget>| !budget.has_room(Kind::Requests, more);
         more > 0 && self.budget.as_ref().is_some_and(is_too_much)
     }
 
-    /// True if something is counted in memory.
+    /// True if memory is counted.
     pub(crate) fn has_memory(&self) -> bool {
         self.memory > 0
     }
@@ -201,9 +201,9 @@ impl Taken {
         }
     }
 
-    /// Changes the memory to `bytes` in total. False, with nothing changed, if there is not enough.
+    /// Changes the memory to `bytes` in total. Returns false, and changes nothing, if there is not enough.
     pub(crate) fn memory(&mut self, totals: &Arc<RequestTotals>, bytes: usize) -> bool {
-        // A body of which nothing is left was the last request's.
+        // A body without memory belongs to the previous request.
         let is_next = self.part == Part::Body && self.memory == 0;
         let part = if is_next { Part::Head } else { self.part };
         self.memory_of(part, totals, bytes)
@@ -232,7 +232,7 @@ impl Taken {
         is_there
     }
 
-    /// Its memory is about to be `memory` of this part.
+    /// Called before its memory changes to `memory` of this part.
     fn count_head(&mut self, totals: &RequestTotals, part: Part, memory: u64) {
         if part == Part::Head {
             totals.heads.fetch_add(memory, SeqCst);
@@ -264,7 +264,7 @@ impl Taken {
         }
     }
 
-    /// Gives back all but this much.
+    /// Releases all but these amounts.
     pub(crate) fn keep(&mut self, memory: usize, disk: u64) {
         let Some(totals) = self.totals.clone() else { return };
         self.memory(&totals, memory);
@@ -301,7 +301,7 @@ mod tests {
 
     #[test]
     fn what_is_taken_is_given_back() {
-        // A quarter is for messages alone.
+        // A quarter is reserved for messages.
         let totals = RequestTotals::new(133_333, 1_000);
         let (mut one, mut other) = (Taken::default(), Taken::default());
         assert!(one.memory(&totals, 60_000) && one.disk(&totals, 600));
@@ -334,7 +334,7 @@ mod tests {
         assert!(request.memory(&totals, 140_000));
         assert!(!other.memory(&totals, 40_000), "nothing is left");
         drop(request);
-        assert!(other.memory(&totals, 40_000), "what was not there is not counted");
+        assert!(other.memory(&totals, 40_000), "memory that was refused is not counted");
         drop((one, other));
         assert_eq!(totals.used().0, 0);
         assert!(Taken::of_message(None).memory(&totals, 100_000));
@@ -349,7 +349,7 @@ mod tests {
         assert!(message.memory(&totals, 400_000));
         assert!(!message.memory(&totals, 400_001), "nothing is left");
         drop(head);
-        assert!(!message.memory(&totals, 400_001), "that is for heads");
+        assert!(!message.memory(&totals, 400_001), "the rest is reserved for heads");
         drop(body);
         assert!(message.memory(&totals, 800_000));
         assert!(Taken::default().memory_for_body(&totals, 700_000));

@@ -1,4 +1,4 @@
-//! Accepting connections: watches the listeners, and refuses connections for which there is no place.
+//! Accepts connections: watches the listeners, and refuses connections for which there is no slot.
 
 use super::accept_order::AcceptOrder;
 use super::{Accepted, Handler};
@@ -15,15 +15,15 @@ use std::time::Duration;
 /// Connections accepted before other events get their turn, in a process without other workers.
 const ACCEPTS_ALONE: usize = 32;
 
-/// How long the listeners rest after the machine had no descriptor left even for a refusal, a listener could not be
-/// watched, or a turn of the reactor panicked.
+/// Time for which the listeners rest after the machine had no descriptor left even for a refusal, a listener could not
+/// be watched, or a turn of the reactor panicked.
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// Minimum pause between two log lines.
 const QUIET: Duration = Duration::from_secs(1);
 
 pub(super) struct Accepting {
-    /// Empty once draining has begun. `None` for one that was shut down elsewhere.
+    /// Empty once draining has begun. `None` for a listener that was shut down elsewhere.
     listeners: Vec<Option<Listener>>,
     /// Indices of the listeners that are not in the poll set.
     resting: Vec<usize>,
@@ -48,7 +48,7 @@ impl Accepting {
         }
     }
 
-    /// Puts the resting listeners back into the poll set, or returns how long they still rest. Called before each poll.
+    /// Puts the resting listeners back into the poll set, or returns their remaining rest. Called before each poll.
     pub(super) fn end_rest(&mut self, handler: &impl Handler) -> Option<Duration> {
         self.reserve.hold();
         if self.resting.is_empty() {
@@ -91,7 +91,7 @@ impl Accepting {
                 self.log(
                     handler,
                     now,
-                    format_args!("cannot watch a listener ({error}); it is tried again"),
+                    format_args!("cannot watch a listener ({error}); trying again"),
                 );
             }
         }
@@ -113,7 +113,7 @@ impl Accepting {
         self.listeners.get(index)?.as_ref()
     }
 
-    /// Accepts connections, at most so many. True if no more are waiting.
+    /// Accepts at most `most` connections. Returns true if no more are waiting.
     fn accept_some(&mut self, handler: &impl Handler, index: usize, most: usize, now: Millis) -> bool {
         for _ in 0..most {
             let Some(listener) = self.listeners.get(index).and_then(Option::as_ref) else {
@@ -139,14 +139,14 @@ impl Accepting {
         false
     }
 
-    /// Closes a listener that was shut down elsewhere: it would be reported as readable for ever.
+    /// Closes a listener that was shut down elsewhere: the poller would always report it as readable.
     fn forget(&mut self, handler: &impl Handler, index: usize) {
         if let Some(listener) = self.listeners.get_mut(index).and_then(Option::take) {
             handler.worker().poller.remove(listener.socket());
         }
     }
 
-    /// Removes a listener from the poll set, so that this worker loses its place among those that wait for it.
+    /// Removes a listener from the poll set, so that this worker moves to the end of the kernel's queue for it.
     fn step_out(&mut self, handler: &impl Handler, index: usize) {
         let Some(listener) = self.listener(index) else {
             return;
@@ -168,7 +168,7 @@ impl Accepting {
         );
     }
 
-    /// At most one line a second: a client that takes all descriptors must not fill the disk as well.
+    /// Logs at most one line a second: a client that takes all descriptors must not fill the disk as well.
     fn log(&mut self, handler: &impl Handler, now: Millis, line: std::fmt::Arguments<'_>) {
         if now >= self.quiet_until {
             self.quiet_until = now + QUIET;
@@ -185,7 +185,7 @@ impl Accepting {
     }
 
     /// Accepts all connections in the backlog, because the kernel has already accepted them. Then closes the listeners,
-    /// so that the kernel refuses further ones. False if that was done before.
+    /// so that the kernel refuses further ones. Returns false if they were closed before.
     pub(super) fn drain(&mut self, handler: &impl Handler, now: Millis) -> bool {
         if self.listeners.is_empty() {
             return false;
@@ -197,8 +197,8 @@ impl Accepting {
         true
     }
 
-    /// Accepts all connections in the backlog of a listener. One that ends with this worker is shut down. If connections are left in it, that
-    /// is up to those that can accept them.
+    /// Accepts all connections in the backlog of a listener. Shuts down a listener that ends with this worker. If
+    /// connections are left in the backlog, the workers that can accept them do so.
     fn empty(&mut self, handler: &impl Handler, index: usize, now: Millis) {
         let Some(listener) = self.listener(index) else {
             return;
@@ -215,8 +215,8 @@ impl Accepting {
         }
     }
 
-    /// Closes this worker's copies of the listening sockets; other workers continue with theirs. In an engine that was stopped, those
-    /// that end with it are shut down.
+    /// Closes this worker's copies of the listening sockets; other workers continue with theirs. A stopped engine also
+    /// shuts down the listeners that end with it.
     pub(super) fn close(&mut self, handler: &impl Handler) {
         self.resting.clear();
         self.paused_until = None;
@@ -229,7 +229,7 @@ impl Accepting {
     }
 }
 
-/// Takes over a connection that has just been accepted, or refuses it. The error: why.
+/// Takes over a connection that has just been accepted, or refuses it and returns the reason.
 fn welcome(
     handler: &impl Handler,
     listener: &Listener,

@@ -1,23 +1,23 @@
-//! Which worker accepts the next connection, if several wait at the same listeners.
+//! Decides which worker accepts the next connection, if several wait at the same listeners.
 //!
-//! The kernel wakes the first worker in line, and always the same one if the line never moves. So a worker that has
-//! accepted leaves the line, and joins its end before it waits again. The rules:
+//! The kernel wakes the first worker in its queue, and always the same one if the queue never changes. So a worker that
+//! has accepted leaves the queue, and joins its end before it waits again. The rules:
 //!
-//! 1. A worker that is *ahead* (another one has fewer connections) rests outside the line for a millisecond: a worker
-//!    that is running already would take a whole burst before sleeping ones are awake. It rejoins at once when it is no
-//!    longer ahead.
+//! 1. A worker that is *ahead* (another one has fewer connections) rests outside the queue for a millisecond: otherwise
+//!   a worker that is already running would take a whole burst before sleeping ones are awake. It rejoins at once when
+//!   it is no longer ahead.
 //! 2. If the millisecond passes, the worker is still ahead, and a connection is there *at once* after it has rejoined,
-//!    then the rest was *in vain*: that connection has waited for it, and the other worker may hang. So the next
-//!    connection is accepted without such a rest; after another rest in vain the next two, then four, up to 64.
+//!   then the rest was *in vain*: that connection has waited for this worker, and the other worker may hang. So the
+//!   next connection is accepted without such a rest; after another rest in vain the next two, then four, up to 64.
 //! 3. A rest that was not in vain, because the others have caught up, resets the count to one.
 
 use crate::clock::Nanos;
 use std::time::Duration;
 
-/// How long a worker leaves the next connection to one that has fewer.
+/// Time for which a worker leaves the next connection to a worker that has fewer.
 const REST: Duration = Duration::from_millis(1);
 
-/// A connection that arrives this soon after a rest is taken to have waited during it.
+/// A connection that arrives this soon after a rest is assumed to have waited during it.
 const AT_ONCE: Duration = Duration::from_micros(50);
 
 /// Most connections that are accepted without a rest after a rest in vain.
@@ -26,7 +26,7 @@ const MOST_HURRIED: u32 = 64;
 #[derive(Debug, Default)]
 pub(crate) struct AcceptOrder {
     state: AcceptState,
-    /// Connections still to be accepted without a rest, and how many they were the last time.
+    /// Connections still to be accepted without a rest, and their number the last time.
     hurried: u32,
     last_hurried: u32,
 }
@@ -35,14 +35,14 @@ pub(crate) struct AcceptOrder {
 enum AcceptState {
     #[default]
     InLine,
-    /// Out of the line.
+    /// Not in the queue.
     Resting { until: Nanos },
-    /// Back in line. A connection before `until` shows that the rest was in vain.
+    /// In the queue again. A connection before `until` shows that the rest was in vain.
     JustBack { until: Nanos },
 }
 
 impl AcceptOrder {
-    /// A connection was accepted at `now`.
+    /// Notes that a connection was accepted at `now`.
     pub(crate) fn accepted(&mut self, now: Nanos, is_ahead: impl FnOnce() -> bool) {
         let was_in_vain = matches!(self.state, AcceptState::JustBack { until } if now < until);
         self.state = AcceptState::InLine;
@@ -57,7 +57,7 @@ impl AcceptOrder {
         }
     }
 
-    /// How long the worker still stays out of the line; `None` if it joins the line now.
+    /// Remaining time outside the queue; `None` if the worker joins the queue now.
     pub(crate) fn rest(&mut self, now: impl FnOnce() -> Nanos, is_ahead: impl FnOnce() -> bool) -> Option<Duration> {
         let AcceptState::Resting { until } = self.state else {
             return None;
@@ -112,7 +112,7 @@ mod tests {
         assert_eq!(accept_order.rest(|| START, EVEN), None);
     }
 
-    /// How many connections are accepted without a rest after the next one.
+    /// Number of connections that are accepted without a rest after the next one.
     fn hurried(accept_order: &mut AcceptOrder, now: &mut Nanos) -> usize {
         let mut count = 0;
         loop {

@@ -1,5 +1,5 @@
-//! When this worker looks at connections that other workers hand off. They go to the workers in the same order as new
-//! ones: a worker that has more connections than another one leaves them to that for a moment.
+//! Decides when this worker takes over connections that other workers migrate. They go to the workers in the same order
+//! as new connections: a worker with more connections than another one leaves them to it for a moment.
 
 use super::accept_order::AcceptOrder;
 use super::Handler;
@@ -9,25 +9,25 @@ use std::time::Duration;
 /// Connections taken over before other events get their turn.
 const TURN: usize = 16;
 
-/// How long it rests after the queue could not be watched.
+/// Rest after the queue could not be watched.
 const REST: Duration = Duration::from_millis(100);
 
 #[derive(Default)]
 pub(super) struct Migrations {
-    /// Whether the queue is in the poll set.
+    /// True if the queue is in the poll set.
     is_watched: bool,
     order: AcceptOrder,
 }
 
 impl Migrations {
-    /// Puts the queue into the poll set, or returns how long this worker still leaves it to others. Called before each
-    /// poll.
+    /// Puts the queue into the poll set, or returns the time for which this worker still leaves it to others. Called
+    /// before each poll.
     pub(super) fn end_rest(&mut self, handler: &impl Handler) -> Option<Duration> {
         if self.is_watched {
             return None;
         }
         let room = handler.room()?;
-        // The poller is woken when there is a place again.
+        // The poller is woken when there is a slot again.
         if !handler.admits_connections() {
             return None;
         }
@@ -38,7 +38,7 @@ impl Migrations {
         (!self.is_watched).then_some(REST)
     }
 
-    /// There is something in the queue: takes over as much as is this worker's.
+    /// Takes over this worker's share of the connections in the queue.
     pub(super) fn arrived(&mut self, handler: &impl Handler, now: Millis) {
         for _ in 0..TURN {
             if !handler.admits_connections() {

@@ -1,6 +1,6 @@
-//! The reactor: polls, accepts, and passes events and time-outs to a [`Handler`]. The thread that locks it is the
-//! poller. It knows nothing of the app, so a thread without the lock of the language can run it. What connections and
-//! clients are is not known here.
+//! Reactor: polls, accepts, and passes events and timeouts to a [`Handler`]. The thread that locks it is the poller. It
+//! does not depend on the app, so a thread without the lock of the language can run it. Connections and clients are
+//! defined elsewhere.
 
 mod accept;
 mod accept_order;
@@ -22,11 +22,11 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Minimum time between two checks for time-outs.
+/// Minimum time between two checks for timeouts.
 const EXPIRY_STEP: Duration = Duration::from_millis(50);
 
-/// A check for time-outs that is later than this shows that the process was stopped: by SIGSTOP, `docker pause` or a frozen
-/// machine. All peers then get `GRACE`, in which the reactor reads what they have sent meanwhile.
+/// If a check for timeouts is later than this, the process was stopped: by SIGSTOP, `docker pause` or a frozen machine.
+/// All peers then get `GRACE`, in which the reactor reads their input from the pause.
 const STOPPED: Duration = Duration::from_millis(300);
 const GRACE: Duration = Duration::from_millis(1_000);
 
@@ -34,64 +34,65 @@ pub(crate) struct Reactor {
     accepting: Accepting,
     migrations: Migrations,
     scratch: Vec<u8>,
-    /// Nobody is late before this moment.
+    /// No timeout applies before this time.
     excused_until: Millis,
-    /// Time-outs were checked since then. Without a check between two graces nobody would ever be late.
+    /// True if timeouts were checked since then. Two grace periods without a check in between would suspend timeouts
+    /// for ever.
     is_excusable: bool,
-    /// Whether the waiting room is in the poll set.
+    /// True if the waiting room is in the poll set.
     watches_room: bool,
 }
 
-/// Handles what the reactor sees.
+/// Handles the events of the reactor.
 pub(crate) trait Handler {
     fn worker(&self) -> &Worker;
 
-    /// Whether other workers wait for the same listeners.
+    /// True if other workers wait for the same listeners.
     fn has_siblings(&self) -> bool;
 
-    /// Whether another worker has fewer connections than this one.
+    /// True if another worker has fewer connections than this one.
     fn is_ahead(&self) -> bool;
 
-    /// A permit for one more connection that is accepted, or why there is none.
+    /// Returns a permit for one more accepted connection, or the reason why there is none.
     fn permit(&self) -> Result<Permit, &'static str>;
 
-    /// Takes in a connection that was just accepted. If it cannot be watched, returns it with the error.
+    /// Adds a connection that was just accepted. If it cannot be watched, returns it with the error.
     fn admit(&self, accepted: Accepted<'_>, now: Millis) -> Result<(), (Link, Errno)>;
 
-    /// An event of a connection or a client. `scratch` is space to read into.
+    /// Handles an event of a connection or a client. `scratch` is space to read into.
     fn happened(&self, key: Key, happened: Happened, scratch: &mut [u8], now: Millis);
 
-    /// A request may be in the waiting room. `signalled`: another worker leaves it to others.
+    /// Called when a request may be in the waiting room. `signalled`: another worker leaves it to others.
     fn request_waits(&self, signalled: bool);
 
-    /// What all workers share; `None` for a single process.
+    /// Memory that all workers share; `None` for a single process.
     fn room(&self) -> Option<&WaitingRoom>;
 
-    /// Whether this worker takes over connections that others hand off.
+    /// True if this worker takes over migrated connections.
     fn admits_connections(&self) -> bool;
 
-    /// Takes over one of them. False if there is none, or it cannot be taken now.
+    /// Takes over a migrated connection. Returns false if there is none, or it cannot be taken now.
     fn take_migrated(&self, now: Millis) -> bool;
 
-    /// How long a poll may last at most, while the worker drains and has connections to hand off.
+    /// Longest time of a poll, while the worker drains and has connections to migrate.
     fn drain_pause(&self) -> Option<Duration>;
 
-    /// Whether there is data to read for which no event will come.
+    /// True if there is data to read for which no event will come.
     fn has_more_to_read(&self) -> bool;
 
-    /// Reads some of that data.
+    /// Reads a part of that data.
     fn read_on(&self, scratch: &mut [u8], now: Millis);
 
-    /// Handles what is overdue; returns when to call it again.
+    /// Handles expired deadlines; returns the time of the next call.
     fn expire(&self, now: Millis) -> Millis;
 
-    /// The listeners have been emptied and closed, because the worker drains.
+    /// Called after the listeners have been emptied and closed, because the worker drains.
     fn listeners_closed(&self, now: Millis);
 
-    /// All events of the poll were handled: continues what waits for a resource.
+    /// Called after all events of the poll: continues connections that wait for a resource.
     fn end_of_turn(&self, now: Millis);
 
-    /// The poll is over: the jobs that it has added may run.
+    /// Called after the poll: the jobs that it has added may run.
     fn polled(&self);
 }
 
@@ -115,7 +116,7 @@ impl Reactor {
         }
     }
 
-    /// One turn: waits for events, for at most `timeout` (`None`: until a time-out is due), and handles them.
+    /// One turn: waits for events, for at most `timeout` (`None`: until a timeout is due), and handles them.
     pub(crate) fn poll(&mut self, handler: &impl Handler, timeout: Option<Duration>) {
         let worker = handler.worker();
         let rest = shorter(self.accepting.end_rest(handler), self.migrations.end_rest(handler));
@@ -163,8 +164,8 @@ impl Reactor {
         handler.polled();
     }
 
-    /// Runs one step of a turn. After a panic nothing is forgotten: time-outs are checked again, and the listeners
-    /// pause, so that new connections do not fill the log.
+    /// Runs one step of a turn. After a panic nothing is lost: timeouts are checked again, and the listeners pause, so
+    /// that new connections do not fill the log.
     fn guard<H: Handler>(&mut self, handler: &H, now: Millis, code: impl FnOnce(&mut Reactor)) {
         if handler.worker().guard("a turn of the reactor", || code(self)).is_none() {
             handler.worker().expect(now + EXPIRY_STEP);
@@ -229,7 +230,7 @@ impl Reactor {
     }
 }
 
-/// The shorter of two limits; `None` is no limit.
+/// Returns the shorter of two limits; `None` is no limit.
 fn shorter(one: Option<Duration>, other: Option<Duration>) -> Option<Duration> {
     match (one, other) {
         (Some(one), Some(other)) => Some(one.min(other)),

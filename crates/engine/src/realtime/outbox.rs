@@ -28,7 +28,7 @@ pub(super) struct Outbox {
     /// The events that the poller watches the socket for.
     pub(super) reads: bool,
     pub(super) writes: bool,
-    /// Something was written since the app last got [`Event::Drained`].
+    /// Something was written since the app last got [`Event::Drained`](super::inbox::Event::Drained).
     pub(super) owes_drained: bool,
     /// The rest of a response.
     pub(super) remainder: Remainder,

@@ -1,10 +1,10 @@
-//! Counters by which the threads decide from job to job. No thread relies on them for correctness.
+//! Counters on which the threads base decisions between jobs. Correctness does not depend on them.
 
 use crate::clock::Nanos;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
 
-/// After the monitor had to rescue a waiting request: how many requests wake the next thread before they run.
+/// Requests that wake the next thread before they run, after the monitor had to rescue a waiting request.
 const EAGER_REQUESTS: usize = 64;
 
 /// A request that took this long is assumed to have waited for something.
@@ -12,14 +12,14 @@ const LONG: Duration = Duration::from_nanos(500_000);
 
 #[derive(Default)]
 pub(super) struct Cadence {
-    /// Requests that still hand over before the app is called.
+    /// Requests that still wake the next thread before the app is called.
     eager: AtomicUsize,
-    /// Jobs that may run before the next poll, so that no pipeline keeps others out.
+    /// Jobs that may run before the next poll, so that a pipeline cannot block other connections.
     until_poll: AtomicUsize,
 }
 
 impl Cadence {
-    /// Makes the next requests hand over before they run, because a request was found waiting.
+    /// Makes the next requests wake a thread before they run, because a request was found waiting.
     pub(super) fn become_eager(&self) {
         self.eager.store(EAGER_REQUESTS, Relaxed);
     }
@@ -29,7 +29,7 @@ impl Cadence {
         self.until_poll.store(ready, Relaxed);
     }
 
-    /// Whether another job may run before the next poll.
+    /// Returns true if another job may run before the next poll.
     pub(super) fn may_go_on(&self) -> bool {
         let left = self.until_poll.load(Relaxed);
         if left > 0 {
@@ -38,7 +38,7 @@ impl Cadence {
         left > 0
     }
 
-    /// Hands over before a job if a request was found waiting recently. The result is for [`Cadence::end`].
+    /// Wakes the next thread before a job if a request was found waiting recently. The result is for [`Cadence::end`].
     pub(super) fn begin(&self, wake_next: impl FnOnce()) -> Option<(usize, Nanos)> {
         let eager = self.eager.load(Relaxed);
         (eager > 0).then(|| {

@@ -1,6 +1,5 @@
-//! Decides which thread runs what, and when: the ready queue, the loop of a thread that serves, the states of all
-//! threads, and the monitor that helps when all of them are busy. What a job is, and how events are polled, is not
-//! known here: see [`Workplace`].
+//! Decides which thread runs which job, and when: the ready queue, the loop of a thread that serves, the states of all
+//! threads, and the monitor that helps when all of them are busy. The [`Workplace`] defines jobs and polling.
 
 mod cadence;
 mod monitor;
@@ -23,7 +22,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The threads of one worker, and the jobs that they run.
+/// Threads of one worker, and the jobs that they run.
 pub(crate) struct Scheduler<J> {
     worker: Arc<Worker>,
     ready: ReadyQueue<J>,
@@ -32,11 +31,11 @@ pub(crate) struct Scheduler<J> {
     monitor: Monitor,
 }
 
-/// What the threads of a scheduler work on.
+/// Work for the threads of a scheduler.
 pub(crate) trait Workplace: Site {
     type Job: Queued + Send;
 
-    /// What a thread keeps from job to job.
+    /// State that a thread keeps from job to job.
     type Workspace: Default;
 
     fn scheduler(&self) -> &Scheduler<Self::Job>;
@@ -46,32 +45,32 @@ pub(crate) trait Workplace: Site {
     /// Runs a job on a thread of the app.
     fn run(&self, job: Self::Job, app: &impl App, workspace: &mut Self::Workspace);
 
-    /// Takes a job from the waiting room, if this worker should, and no job in the ready queue has waited for longer.
+    /// Takes a job from the waiting room, if this worker should, and no job in the ready queue has waited longer.
     fn take_transfer(&self) -> Option<Self::Job>;
 
-    /// A job for a thread that has found nothing else to do, if the app wants it.
+    /// Returns a job for a thread that has found no other, if the app wants it.
     fn leisure(&self, app: &impl App) -> Option<Self::Job>;
 
     /// Polls without waiting, unless another thread has the reactor.
     fn poll_now(&self);
 
-    /// Polls in place of the threads, for up to `time`. False if another thread has the reactor. `polls` is true
-    /// meanwhile.
+    /// Polls in place of the threads, for up to `time`. Returns false if another thread has the reactor. `polls` is
+    /// true meanwhile.
     fn poll_for_all(&self, time: Duration, polls: &AtomicBool) -> bool;
 
-    /// The number of threads has changed.
+    /// Publishes the number of threads, which has changed.
     fn publish_threads(&self);
 
-    /// Stores the gauges, so that the other workers see how much there is to do.
+    /// Publishes the gauges, so that the other workers see the load of this one.
     fn publish_gauges(&self);
 
     /// Sends jobs that have waited for `time` to the waiting room, because no thread here can run them.
     fn shed(&self, time: Duration);
 
-    /// Whether something must be checked every millisecond although nothing runs.
+    /// True if something must be checked every millisecond although no job runs.
     fn needs_ticks(&self) -> bool;
 
-    /// Called every millisecond while something runs.
+    /// Called every millisecond while a job runs.
     fn tick(&self);
 }
 
@@ -99,49 +98,49 @@ impl<J: Queued> Scheduler<J> {
         &self.threads
     }
 
-    /// The states of all threads.
+    /// States of all threads.
     pub(crate) fn now(&self) -> Snapshot {
         self.threads.now()
     }
 
-    /// Adds a job to the ready queue and makes sure that a thread looks at it, see [`Scheduler::notify`].
+    /// Adds a job to the ready queue and makes sure that a thread sees it, see [`Scheduler::notify`].
     pub(crate) fn schedule(&self, job: J) {
         self.ready.push(job);
         self.notify();
     }
 
-    /// The ready queue has a new job: makes sure that a thread looks at it, unless this thread is handling events and
-    /// will look itself.
+    /// Makes sure that a thread sees a new job in the ready queue, unless this thread is handling events and checks the
+    /// queue itself afterwards.
     pub(crate) fn notify(&self) {
         if !Dispatching::is_here() {
             self.threads.announce(self);
         }
     }
 
-    /// Wakes a waiting thread if it has something to do; see [`Threads::wake_next`].
+    /// Wakes a waiting thread if there is work for it; see [`Threads::wake_next`].
     pub(crate) fn wake_next(&self) {
         self.threads.wake_next(self);
     }
 
-    /// The app on this thread, which runs it, has released the lock; see [`Threads::suspend`].
+    /// The app on this thread has released the lock during a job; see [`Threads::suspend`].
     pub(crate) fn suspend(&self) {
         self.threads.suspend(self);
     }
 
-    /// Ends every wait of a thread, unless this is a process that the app has forked. A panic goes no further.
+    /// Ends every wait of a thread, unless this is a process that the app has forked. Stops a panic here.
     pub(crate) fn interrupt(&self) {
         if self.worker.is_at_home() {
             self.worker.guard("an interrupt", || self.threads.interrupt(self));
         }
     }
 
-    /// Wakes the monitor if it is parked. One load in the usual case.
+    /// Wakes the monitor if it is parked. Usually costs one load.
     pub(crate) fn wake_monitor(&self) {
         self.monitor.look();
     }
 
-    /// A poll is over: what is in the ready queue may run before the next one, and `others`, which come into it as these
-    /// begin.
+    /// Called after a poll. The jobs in the ready queue may run before the next poll, and so may `others`, which enter
+    /// the queue when these begin.
     pub(crate) fn polled(&self, others: usize) {
         self.cadence.polled(self.ready.len() + others);
     }

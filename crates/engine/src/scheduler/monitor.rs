@@ -1,10 +1,11 @@
-//! The monitor: one native thread that wakes every millisecond while something runs, and parks when nothing does.
+//! Monitor: one native thread that wakes every millisecond while a job runs, and parks otherwise.
 //!
 //! * If no job has ended during a tick, it wakes a thread, or polls in place of all of them, so that a long request
-//!   never stops reads, time-outs, files and refusals (`states/help.rs`).
-//! * If a thread keeps the lock of the language for longer than a time slice while others want it, it asks for the lock
-//!   (`slice.rs`).
-//! * If no thread has begun to serve for a second, it says so, and polls in place of them (`states/vacancy.rs`).
+//!   never stops reads, timeouts, files and refusals (`states/help.rs`).
+//! * If a thread keeps the lock of the language for longer than a time slice while other threads want it, the monitor
+//!   asks for the lock (`slice.rs`).
+//! * If no thread has begun to serve for a second, it logs this, and polls in place of the threads
+//!   (`states/vacancy.rs`).
 //! * It sends jobs that have waited too long, because no thread here can run them, to the waiting room.
 
 use super::slice::Slice;
@@ -20,7 +21,7 @@ use std::time::Duration;
 
 const TICK: Duration = Duration::from_millis(1);
 
-/// Pause after a tick that panicked, so that one that always does cannot fill the log.
+/// Pause after a tick that panicked, so that a tick that always panics cannot fill the log.
 const PANIC_PAUSE: Duration = Duration::from_millis(100);
 
 /// Ticks without a job after which the monitor parks.
@@ -32,21 +33,21 @@ const VACANT_TICKS: u32 = 1000;
 /// Ticks without the end of a job after which a thread is woken to wait for the lock, although another one uses it.
 const PATIENT_TICKS: u32 = 5;
 
-/// How long a request waits in a worker where no thread can run it, before it goes to the waiting room.
+/// Time for which a request waits in a worker where no thread can run it, before it goes to the waiting room.
 pub(crate) const PATIENCE: Duration = Duration::from_nanos(1_000_000);
 
-/// The same while jobs do end, but too slowly for those that wait.
+/// The same while jobs end, but too slowly for the waiting ones.
 const LONG_PATIENCE: Duration = Duration::from_nanos(20_000_000);
 
 #[derive(Default)]
 pub(super) struct Monitor {
     parking: Parking,
-    /// Whether the monitor has the reactor.
+    /// True while the monitor has the reactor.
     polls: AtomicBool,
 }
 
 impl Monitor {
-    /// Something runs: wakes the monitor if it is parked. One load in the usual case.
+    /// Wakes the monitor if it is parked, because a job runs. Usually costs one load.
     pub(super) fn look(&self) {
         self.parking.end();
     }
@@ -59,7 +60,7 @@ impl Monitor {
     }
 }
 
-/// Starts the thread, which does not keep the engine alive. `lock` is that of the language.
+/// Starts the thread, which does not keep the engine alive. `lock`: the lock of the language.
 pub(crate) fn start<W>(workplace: &Arc<W>, lock: Box<dyn Lock>) -> std::io::Result<()>
 where
     W: Workplace + Send + Sync + 'static,
@@ -85,7 +86,7 @@ fn watch<W: Workplace>(workplace: &Weak<W>, watch: &mut Watch) {
     }
 }
 
-/// What the monitor remembers from tick to tick.
+/// State that the monitor keeps from tick to tick.
 struct Watch {
     lock: Box<dyn Lock>,
     slice: Slice,
@@ -93,15 +94,16 @@ struct Watch {
     ended: u64,
     /// Processor time that the process had used at the last tick.
     used: Duration,
-    /// Processor time that it used during the last tick. Only known if the language does not hand over.
+    /// Processor time that the process used during the last tick. Known only if the language does not report released
+    /// locks.
     used_now: Duration,
-    /// The mean of some ticks.
+    /// Moving average of `used_now`.
     used_on_average: Duration,
-    /// Ticks since something ran.
+    /// Ticks since a job ran.
     quiet: u32,
-    /// Ticks since a job ended, while something ran.
+    /// Ticks since a job ended, while one ran.
     stuck: u32,
-    /// Whether no thread serves.
+    /// State while no thread serves.
     vacancy: Vacancy,
 }
 
@@ -180,7 +182,7 @@ impl Watch {
         std::thread::sleep(TICK);
     }
 
-    /// Says so if no thread has begun to serve for too long.
+    /// Logs it if no thread has begun to serve for too long.
     fn watch_vacancy(&mut self, now: Snapshot, worker: &Worker) {
         if self.vacancy.tick(now, VACANT_TICKS) {
             let starting = now.count(Doing::Starting);
@@ -201,8 +203,8 @@ impl Watch {
         let is_wanted = if self.lock.tells_waits() {
             seen.is_wanted
         } else {
-            // A thread that runs the app may also wait for something else, so the lock is wanted only if somebody computes, on
-            // a processor that others may use as well.
+            // A thread that runs the app may also wait for something else, so the lock is wanted only if some thread
+            // computes, on a processor that other processes may use as well.
             self.used_on_average >= TICK / 8 && (seen.is_wanted || now.any(Doing::Wanting))
         };
         if self.slice.is_over(seen.switches, is_wanted, Nanos::now()) {
@@ -211,8 +213,8 @@ impl Watch {
         }
     }
 
-    /// Whether a thread has the lock of the language and uses it. If the language tells when a thread releases it, the
-    /// states of the threads say so. Otherwise it is a guess from the processor time that the process has used.
+    /// True if a thread has the lock of the language and uses it. If the language reports that a thread releases it,
+    /// the states of the threads show this. Otherwise the answer is a guess from the processor time of the process.
     fn lock_is_taken(&self, now: Snapshot) -> bool {
         now.any(Doing::Running) && (self.lock.tells_waits() || self.used_now >= TICK / 2)
     }

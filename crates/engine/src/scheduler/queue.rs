@@ -1,5 +1,5 @@
-//! The ready queue: the jobs that a thread of the app can run, and which is next. First come, first served, or turns by
-//! flow (`fair.rs`); urgent jobs go ahead of both (`urgent.rs`).
+//! Ready queue: jobs that a thread of the app can run, and their order. Order of arrival, or turns by flow (`fair.rs`);
+//! urgent jobs go ahead of both (`urgent.rs`).
 
 mod absent;
 mod fair;
@@ -15,43 +15,43 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use urgent::Urgent;
 
-/// What a thread runs in one turn.
+/// Job that a thread runs in one turn.
 pub(crate) trait Queued {
-    /// When it arrived, if another worker could run it as well.
+    /// Time of arrival, if another worker could run the job as well.
     fn arrived(&self) -> Option<Nanos>;
 
-    /// Since when it has waited for its turn, if that began before it came into this queue.
+    /// Time since when the job has waited for its turn, if that was before it entered this queue.
     fn waits_since(&self) -> Option<Nanos> {
         self.arrived()
     }
 
-    /// Whose turn it takes; `None` for what belongs to nobody. Counts only if turns go by flow.
+    /// Flow that the job counts for, if any. Used only if turns go by flow.
     fn flow(&self) -> Option<Flow>;
 
-    /// Whether it may go ahead of the others.
+    /// True if the job may go ahead of the others.
     fn is_urgent(&self) -> bool;
 }
 
-/// Which job is next.
+/// Order of the jobs.
 pub(crate) enum Order {
-    /// The one that has waited longest.
+    /// The oldest job is next.
     Arrival,
-    /// That of the flow whose turn it is; with what the flows use in other workers, if there are any.
+    /// By flow; with the usage of the flows in other workers, if there are any.
     Flow(Option<&'static Ledger>),
 }
 
-/// Capacity that is kept when a burst is over.
+/// Capacity that is kept after a burst.
 const USUAL_PLACES: usize = 64;
 
 pub(crate) struct ReadyQueue<J> {
     queues: Mutex<Queues<J>>,
-    /// The length, readable without the lock; written only while the lock is held.
+    /// Length, readable without the lock; written only while the lock is held.
     length: AtomicUsize,
-    /// How many of them are urgent, in the same way.
+    /// Number of urgent jobs, in the same way.
     urgent: AtomicUsize,
-    /// How many flows have jobs among the rest, in the same way.
+    /// Number of flows with other jobs, in the same way.
     flows: AtomicUsize,
-    /// Whether all that wait leave the free threads to others, who are expected.
+    /// True if all waiting jobs leave the free threads to flows that are expected back soon.
     is_held_back: AtomicBool,
 }
 
@@ -71,23 +71,23 @@ struct Waiting<J> {
     since: Nanos,
 }
 
-/// A job that was taken out of the queue, to be run. Its end must be told with [`ReadyQueue::end`].
+/// A job that was taken out of the queue to be run. [`ReadyQueue::end`] must be called at its end.
 pub(crate) struct Taken<J> {
     pub(crate) job: J,
-    /// `None` in the usual case.
+    /// Usually `None`.
     pub(super) due: Option<Box<Due>>,
 }
 
-/// What the end of a job settles.
+/// Updates to make at the end of a job.
 #[derive(Debug)]
 pub(super) struct Due {
-    /// Whether it has gone ahead of others.
+    /// True if the job has gone ahead of others.
     pub(super) has_overtaken: bool,
     charge: Option<Charge>,
 }
 
 impl<J> From<J> for Taken<J> {
-    /// A job that was never in the queue.
+    /// Wraps a job that was never in the queue.
     fn from(job: J) -> Taken<J> {
         Taken { job, due: None }
     }
@@ -129,7 +129,7 @@ impl<J: Queued> ReadyQueue<J> {
         self.count(&queues);
     }
 
-    /// Puts a job that could not leave back to its place.
+    /// Puts a job that could not leave back in its position.
     pub(crate) fn put_back(&self, job: J) {
         let mut queues = self.queues.lock();
         if job.is_urgent() {
@@ -162,7 +162,7 @@ impl<J: Queued> ReadyQueue<J> {
         self.pop_in_turn(&mut queues)
     }
 
-    /// As [`ReadyQueue::pop`], where there is more to it than the order of arrival.
+    /// As [`ReadyQueue::pop`], if the order is not simply the order of arrival.
     #[inline(never)]
     fn pop_in_turn(&self, queues: &mut MutexGuard<'_, Queues<J>>) -> Option<Taken<J>> {
         let turn = queues.pop();
@@ -173,7 +173,8 @@ impl<J: Queued> ReadyQueue<J> {
         turn
     }
 
-    /// An urgent job that goes ahead of the rest, and of what comes from elsewhere, unless it is their turn.
+    /// Takes an urgent job that goes ahead of the rest and of requests in the waiting room, unless it is the turn of
+    /// another job.
     pub(super) fn pop_urgent(&self) -> Option<Taken<J>> {
         if !self.has_urgent() {
             return None;
@@ -184,14 +185,14 @@ impl<J: Queued> ReadyQueue<J> {
         turn
     }
 
-    /// A job from elsewhere has its turn.
+    /// Gives a job from the waiting room its turn.
     pub(super) fn give_way(&self) {
         if self.has_urgent() {
             self.queues.lock().urgent.give_way();
         }
     }
 
-    /// Since when the job that is next has waited; `None` if there is none, or turns go by flow.
+    /// Time since when the next job has waited; `None` if there is none, or if turns go by flow.
     pub(crate) fn first_waits_since(&self) -> Option<Nanos> {
         if self.is_empty() {
             return None;
@@ -214,7 +215,7 @@ impl<J: Queued> ReadyQueue<J> {
         jobs
     }
 
-    /// The job of a turn has run.
+    /// Settles the turn of a job that has run.
     pub(super) fn end(&self, due: &Due) {
         let mut queues = self.queues.lock();
         if due.has_overtaken {
@@ -226,7 +227,7 @@ impl<J: Queued> ReadyQueue<J> {
         }
     }
 
-    /// Looks again at jobs that are held back. True if one may run now.
+    /// Checks again if jobs that are held back may run. Returns true if one may run now.
     pub(super) fn release(&self) -> bool {
         if !self.is_held_back() {
             return false;
@@ -240,8 +241,8 @@ impl<J: Queued> ReadyQueue<J> {
         is_free
     }
 
-    /// Takes the job that can leave and would be next, after skipping `skipped` of them, if it has waited since before
-    /// `time`. Urgent jobs stay.
+    /// Takes the next job that can leave, after skipping `skipped` of them, if it has waited since before `time`.
+    /// Urgent jobs stay.
     pub(crate) fn pop_older_than(&self, time: Nanos, skipped: usize) -> Option<J> {
         if self.is_empty() {
             return None;
@@ -266,7 +267,7 @@ impl<J: Queued> ReadyQueue<J> {
         job
     }
 
-    /// Returns the capacity that a burst has left.
+    /// Releases the capacity that a burst has left.
     pub(crate) fn shrink(&self) {
         let mut queues = self.queues.lock();
         queues.urgent.shrink();
@@ -284,22 +285,22 @@ impl<J: Queued> ReadyQueue<J> {
         self.len() == 0
     }
 
-    /// Whether a thread that is free should take a job.
+    /// True if a free thread should take a job.
     pub(crate) fn has_turns(&self) -> bool {
         !self.is_empty() && !self.is_held_back()
     }
 
-    /// Whether jobs wait, but leave the free threads to others.
+    /// True if jobs wait, but leave the free threads to others.
     pub(crate) fn is_held_back(&self) -> bool {
         self.is_held_back.load(SeqCst)
     }
 
-    /// Whether an urgent job waits.
+    /// True if an urgent job waits.
     pub(crate) fn has_urgent(&self) -> bool {
         self.urgent.load(SeqCst) > 0
     }
 
-    /// How many flows have jobs that wait; 0 if turns do not go by flow.
+    /// Number of flows with waiting jobs; 0 if turns do not go by flow.
     pub(crate) fn waiting_flows(&self) -> usize {
         self.flows.load(SeqCst)
     }
@@ -335,7 +336,7 @@ impl<J: Queued> Queues<J> {
         Some(self.begin_urgent(job, false))
     }
 
-    /// An urgent job that goes ahead of the rest.
+    /// Takes an urgent job that goes ahead of the rest.
     fn overtake(&mut self) -> Option<Taken<J>> {
         let job = self.urgent.overtake()?;
         Some(self.begin_urgent(job, true))

@@ -1,8 +1,8 @@
-//! The loop of one thread: takes a job and runs it to completion; polls if there is none.
+//! Loop of one thread: takes a job and runs it to completion; polls if there is none.
 //!
-//! At most one thread polls. No other thread is woken while requests finish quickly. A waiting thread is woken exactly
-//! when the one that runs the app releases the lock of the language ([`Engine::suspend`](crate::Engine::suspend)). The
-//! rules are in `states/`.
+//! At most one thread polls. No other thread is woken while requests finish quickly. A waiting thread is woken only
+//! when the thread that runs the app releases the lock of the language ([`Engine::suspend`](crate::Engine::suspend)).
+//! The rules are in `states/`.
 
 use super::queue::{Due, ReadyQueue};
 use super::states::{Doing, Seat};
@@ -11,10 +11,10 @@ use crate::app::App;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-/// Pause after a turn that panicked, so that one that always does cannot fill the log.
+/// Pause after a turn that panicked, so that a turn that always panics cannot fill the log.
 const PANIC_PAUSE: Duration = Duration::from_millis(10);
 
-/// Settles what a job has cost, also if it panics.
+/// Charges the cost of a job, even if it panics.
 struct Bill<'a, J: Queued> {
     queue: &'a ReadyQueue<J>,
     due: Box<Due>,
@@ -27,8 +27,8 @@ impl<J: Queued> Drop for Bill<'_, J> {
 }
 
 impl<J: Queued> Scheduler<J> {
-    /// Serves on this thread until the engine has drained or stopped, the app says that the thread is interrupted, or
-    /// it has forked and this is the child. Returns at once if `max_threads` threads serve already.
+    /// Serves on this thread until the engine has drained or stopped, the app reports an interrupt of the thread, or
+    /// the thread is in a forked child. Returns at once if `max_threads` threads serve already.
     pub(crate) fn serve<W: Workplace<Job = J>>(&self, workplace: &W, app: &impl App) {
         let Some(seat) = self.threads.enter() else { return };
         workplace.publish_threads();
@@ -46,7 +46,7 @@ impl<J: Queued> Scheduler<J> {
         }
         drop(seat);
         workplace.publish_threads();
-        // A process that the app has forked has no other threads, but perhaps the locks that they held.
+        // A process that the app has forked has no other threads, but may have the locks that they held.
         if worker.is_at_home() {
             self.threads.wake_next(self);
         }
@@ -64,7 +64,7 @@ impl<J: Queued> Scheduler<J> {
         match self.next_job(workplace, app) {
             Some(turn) => self.run(workplace, seat, turn, app, workspace),
             None => {
-                // Read before the lock of the language is released: interrupts from here on end the wait.
+                // Read before the lock of the language is released: an interrupt from here on ends the wait.
                 let interrupts = self.threads.interrupts();
                 let mut has_waited = false;
                 app.block(&mut || {
@@ -90,7 +90,7 @@ impl<J: Queued> Scheduler<J> {
             .or_else(|| workplace.leisure(app).map(Taken::from))
     }
 
-    /// The next one of the jobs here and of the requests in the waiting room.
+    /// Takes the next job from the ready queue or from the waiting room.
     fn next_in_turn<W: Workplace<Job = J>>(&self, workplace: &W) -> Option<Taken<J>> {
         if let Some(turn) = self.ready.pop_urgent() {
             return Some(turn);

@@ -1,16 +1,16 @@
-//! When a thread has had the lock of the language for long enough.
+//! Decides that a thread has had the lock of the language for long enough.
 
 use crate::clock::Nanos;
 use std::time::Duration;
 
-/// The time since the lock was last taken from a thread, as the monitor sees it from tick to tick.
+/// Time since the lock was last taken from a thread, as the monitor sees it from tick to tick.
 #[derive(Debug)]
 pub(super) struct Slice {
-    /// The least time between two such moments; zero: the lock is never taken.
+    /// Shortest time between two such moments; zero: the lock is never taken.
     length: Duration,
-    /// When that was.
+    /// Time at which the lock was last taken.
     began: Nanos,
-    /// How often the lock had changed hands at the last tick.
+    /// Number of times that the lock had changed hands at the last tick.
     switches: u64,
 }
 
@@ -23,18 +23,20 @@ impl Slice {
         }
     }
 
-    /// Whether there is a limit at all.
+    /// True if there is a limit at all.
     pub(super) fn is_limited(&self) -> bool {
         !self.length.is_zero()
     }
 
-    /// Whether the thread that has the lock at `now` must pass it on: another one wants it, a slice is over, and this
-    /// thread has had it since the last tick at least. `switches`: how often the lock has changed hands. Once it was
-    /// true, another slice begins, because that thread may be where it cannot be interrupted.
+    /// True if the thread that has the lock at `now` must release it: another thread wants it, a slice is over, and
+    /// this thread has had it at least since the last tick. `switches`: number of times that the lock has changed
+    /// hands. After a result of true another slice begins, because that thread may be in code that cannot be
+    /// interrupted.
     ///
-    /// Slices go by the clock and not by the thread: when threads that wait for something take the lock in between, each
-    /// for less than a tick, whoever computes has had it several times in a slice. It does not get a new one each time.
-    /// Time in which nobody wanted the lock counts too: whoever comes after that waits for a tick only.
+    /// Slices are measured by the clock and not per thread: when threads that wait for something take the lock in
+    /// between, each for less than a tick, a computing thread gets it several times in a slice, but does not get a new
+    /// slice each time. Time in which no thread wanted the lock counts, too: a thread that wants it afterwards waits
+    /// only for a tick.
     pub(super) fn is_over(&mut self, switches: u64, is_wanted: bool, now: Nanos) -> bool {
         let has_changed_hands = std::mem::replace(&mut self.switches, switches) != switches;
         let is_over = is_wanted && !has_changed_hands && now - self.began >= self.length;
@@ -51,7 +53,7 @@ mod tests {
 
     const LENGTH: u64 = 5;
 
-    /// What a slice of 5 ms says at each tick, given how often the lock has changed hands and whether it is wanted.
+    /// Ticks at which a slice of 5 ms is over, for the given numbers of switches and wanted locks.
     fn ticks(seen: impl IntoIterator<Item = (u64, bool)>) -> Vec<u64> {
         let mut slice = Slice::new(Duration::from_millis(LENGTH));
         slice.began = Nanos::START;

@@ -1,5 +1,5 @@
-//! What proxies say of the way of a request, in header fields: whom it comes from, and how and where the client has sent
-//! it. Only for requests of peers that are trusted; see [`fairlead_wire::forwarded`] for how far they are.
+//! Header fields in which proxies describe the path of a request: its client, and the scheme, host and port that the
+//! client used. Only for requests of trusted peers; see [`fairlead_wire::forwarded`] for the limits of this trust.
 
 use crate::config::{Config, ForwardedFields, RemoteAddress, Scheme};
 use crate::http::request::Request;
@@ -7,23 +7,23 @@ use fairlead_wire::forwarded::{member_of_hop, members_from_last, read_elements, 
 use fairlead_wire::{host_and_port, Error};
 use std::net::SocketAddr;
 
-/// See the head of this file. `None`: nothing is said.
+/// See the head of this file. `None`: no field says so.
 #[derive(Debug, Default)]
 pub(super) struct Forwarded {
-    /// The client; its port is 0 if it is not told.
+    /// Client; its port is 0 if it is unknown.
     pub(super) client: Option<SocketAddr>,
     pub(super) scheme: Option<Scheme>,
-    /// The authority that the client has asked for: a host, and perhaps a port.
+    /// Authority that the client has asked for: a host, and perhaps a port.
     pub(super) host: Option<Box<[u8]>>,
     pub(super) port: Option<u16>,
 }
 
 impl Forwarded {
-    /// What the fields of a request say whose peer is trusted.
+    /// Reads the fields of a request from a trusted peer.
     ///
     /// # Errors
-    /// If a field is malformed, or two of them contradict each other: then one comes from the client, and nobody knows
-    /// which one. To believe neither would not do, because the request would seem to come from the proxy itself.
+    /// If a field is malformed, or two of them contradict each other: then the client has sent one of them, and it is
+    /// unknown which one. Ignoring both is no solution, because the request would seem to come from the proxy itself.
     pub(super) fn read(request: &Request, config: &Config) -> Result<Forwarded, Error> {
         let lines = Lines::of(request, config);
         let mut elements = Vec::new();
@@ -64,17 +64,17 @@ impl Forwarded {
     }
 }
 
-/// The first address of a field value, whoever may have written it; a port may follow it.
+/// First address of a field value, whatever its source; a port may follow it.
 pub(super) fn first_address(value: &[u8]) -> Option<SocketAddr> {
     let word = value.split(|byte| matches!(byte, b',' | b' ' | b'\t')).next()?;
     let address = Node::parse(word).address()?;
     Some((address, 0).into())
 }
 
-/// The values of the fields, in the order of their lines.
+/// Values of the fields, in the order of their lines.
 #[derive(Default)]
 struct Lines<'a> {
-    /// Who asked: X-Forwarded-For, or the field that the settings name.
+    /// Clients: X-Forwarded-For, or the field that the settings name.
     addresses: Vec<&'a [u8]>,
     has_own_field: bool,
     protocols: Vec<&'a [u8]>,
@@ -109,7 +109,7 @@ impl<'a> Lines<'a> {
         lines
     }
 
-    /// Where the value of a field belongs, if it counts.
+    /// Returns the list for the values of a field, if the field counts.
     fn named(&mut self, name: &[u8], has_list: bool, has_forwarded: bool) -> Option<&mut Vec<&'a [u8]>> {
         let is = |own: &[u8]| name.eq_ignore_ascii_case(own);
         match name.len() {
@@ -125,8 +125,8 @@ impl<'a> Lines<'a> {
         }
     }
 
-    /// What the three fields about the scheme say: the first one that is there counts, as many proxies are told to set one of
-    /// the others to a constant.
+    /// Scheme from three fields: the first one that is present counts, because many proxies are configured to set one
+    /// of the others to a constant.
     fn scheme(&self, hops: usize) -> Option<Scheme> {
         let of = |lines: &[&[u8]]| member_of_hop(lines, hops).and_then(scheme);
         let switched = || match member_of_hop(&self.switches, hops)? {
@@ -151,7 +151,7 @@ fn trace_elements(elements: &[Element<'_>], config: &Config) -> Option<Trace> {
     trace(nodes, |node| config.trusted_proxies.include_node(node))
 }
 
-/// What is said, if all who say something say the same.
+/// Returns the common value, or the only one.
 fn agreed<T: Copy>(said: [Option<T>; 2], is_same: impl Fn(&T, &T) -> bool) -> Result<Option<T>, Error> {
     match said {
         [Some(one), Some(other)] if !is_same(&one, &other) => Err(Error::ContradictoryForwarded),
@@ -167,7 +167,7 @@ fn is_same_host(one: &&[u8], other: &&[u8]) -> bool {
     }
 }
 
-/// A proxy may also speak of the scheme of a WebSocket.
+/// A proxy may also send the scheme of a WebSocket.
 fn scheme(text: &[u8]) -> Option<Scheme> {
     match text.to_ascii_lowercase().as_slice() {
         b"https" | b"wss" => Some(Scheme::Https),

@@ -1,4 +1,4 @@
-//! A stream: one request after another, and their responses, over a transport. An HTTP/1 connection has exactly one
+//! Stream: one request after another, and their responses, over a transport. An HTTP/1 connection has exactly one
 //! stream.
 
 mod forwarded;
@@ -29,18 +29,18 @@ pub(crate) struct Stream {
     transport: Link,
     endpoint: Arc<Endpoint>,
     pub(crate) peers: Peers,
-    /// Whom the request counts for, if turns go by flow.
+    /// Flow of the request, if turns go by flow.
     pub(crate) flow: Option<Flow>,
-    /// Whether the request may go ahead of the others.
+    /// True if the request may go ahead of the others.
     pub(crate) is_urgent: bool,
-    /// Bytes that have arrived and belong to no request yet. If the transport changes its owner, they go with it.
+    /// Bytes that have arrived and belong to no request yet. If the transport gets another owner, they go with it.
     pub(crate) input: Vec<u8>,
     pub(crate) request: Request,
     pub(crate) output: Output,
 }
 
 impl Stream {
-    /// `peer`: that of the socket.
+    /// `peer`: the peer of the socket.
     pub(crate) fn new(transport: Link, endpoint: Arc<Endpoint>, peer: Option<SocketAddr>, config: &Config) -> Stream {
         Stream {
             transport,
@@ -54,7 +54,7 @@ impl Stream {
         }
     }
 
-    /// What is known of the other end, for the requests of a session.
+    /// Addresses of the other end, for the requests of an HTTP/2 connection.
     pub(crate) fn into_peers(self) -> (Arc<Endpoint>, Peers) {
         (self.endpoint, self.peers)
     }
@@ -71,25 +71,25 @@ impl Stream {
         &self.endpoint.origin
     }
 
-    /// The client's address: that of the peer when the connection was accepted, unless proxies or the settings say
-    /// otherwise. `None` for a Unix socket.
+    /// Address of the client: the address of the peer when the connection was accepted, unless proxies or the settings
+    /// give another one. `None` for a Unix socket.
     pub(crate) fn peer(&self) -> Option<SocketAddr> {
         self.peers.client()
     }
 
-    /// What TLS has agreed on with the client: in our own handshake, or in front of a proxy that speaks for it. A header
-    /// that anybody may have sent never stands for what a handshake has proved.
+    /// Result of the TLS handshake with the client: in our own handshake, or in the handshake of a proxy that reports
+    /// it. A PROXY header that any peer may have sent never replaces our own handshake.
     pub(crate) fn session(&self) -> Option<&Arc<Session>> {
         self.transport.session().or_else(|| self.peers.session())
     }
 
-    /// What a trusted proxy says that it has agreed on, beside our own handshake with the proxy.
+    /// Handshake result that a trusted proxy reports, in addition to our own handshake with the proxy.
     pub(crate) fn claimed_session(&self) -> Option<&Arc<Session>> {
         self.transport.session()?;
         self.peers.session().filter(|_| self.peers.is_vouched())
     }
 
-    /// Whether the client has used https, as far as is known.
+    /// True if the client has used https, as far as is known.
     pub(crate) fn is_secure(&self, config: &Config) -> bool {
         match config.rack_url_scheme.or(self.peers.scheme()) {
             Some(scheme) => scheme == Scheme::Https,
@@ -97,8 +97,9 @@ impl Stream {
         }
     }
 
-    /// Whether the client is to send the request again with TLS. Certificate authorities ask without TLS whether a host
-    /// is ours, because it may not have any yet (RFC 8555 §8.3); load balancers ask without it for paths with priority.
+    /// True if the client should repeat the request with TLS. Certificate authorities check without TLS if a host is
+    /// ours, because it may have no certificate yet (RFC 8555 §8.3); load balancers request paths with priority without
+    /// TLS.
     pub(crate) fn lacks_tls(&self, config: &Config) -> bool {
         let path = self.request.path();
         config.redirect_to_https != HttpsRedirect::Never
@@ -107,7 +108,7 @@ impl Stream {
             && !config.priority_paths.iter().any(|own| own.as_bytes() == path)
     }
 
-    /// The host that the client has asked for, and perhaps a port: what trusted proxies say, or the request.
+    /// Host that the client has asked for, and perhaps a port: from trusted proxies, or from the request.
     pub(crate) fn authority(&self) -> Option<&[u8]> {
         self.peers.host().or_else(|| self.request.host())
     }
@@ -115,7 +116,7 @@ impl Stream {
     /// Moves the head at the start of the input to the request.
     ///
     /// # Errors
-    /// If nobody can tell what proxies say in it.
+    /// If the fields of proxies in it are ambiguous.
     pub(crate) fn take_head(&mut self, config: &Config) -> Result<(), Error> {
         self.request.take_head(&mut self.input);
         self.peers.read(&self.request, config)
@@ -140,12 +141,12 @@ impl Stream {
         self.output.push(&*self.transport, bytes, spill, FileParts::Leave)
     }
 
-    /// Nothing will be added to the output for a while; see [`Output::settle`].
+    /// Called when nothing will be added to the output for a while; see [`Output::settle`].
     pub(crate) fn settle_output(&mut self, spool: &Arc<Spool>, own: impl FnOnce(&Peers) -> Arc<Budget>) {
         self.output.settle(spool, &*self.transport, || own(&self.peers));
     }
 
-    /// Counts the bytes that the kernel has taken, since the output was last empty or before. Only differences count.
+    /// Bytes that the kernel has taken, since the output was last empty or before. Only differences count.
     pub(crate) fn progress(&self) -> u64 {
         self.transport.carried().unwrap_or(self.output.progress())
     }

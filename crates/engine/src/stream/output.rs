@@ -1,9 +1,8 @@
-//! The bytes of a response that the socket has not taken yet: in memory, in a temporary file, or in a file that is
-//! served.
+//! Bytes of a response that the socket has not taken yet: in memory, in a temporary file, or in a served file.
 //!
 //! The owner of the connection flushes, and no flush blocks. A thread of the app writes once and leaves the rest to the
-//! reactor, so a slow reader never holds such a thread. What a buffer cannot hold is spooled (`spool/`). What is
-//! spooled, and files that are served, may be on a slow disk, so only the file sender sends them
+//! reactor, so a slow reader never blocks such a thread. Bytes that the buffer cannot hold are spooled (`spool/`).
+//! Spooled bytes and served files may be on a slow disk, so only the file sender sends them
 //! (`engine/native/file_sender.rs`), or a thread that may wait.
 
 use crate::clock::Millis;
@@ -17,16 +16,16 @@ use std::collections::VecDeque;
 use std::fs::File;
 use std::sync::Arc;
 
-/// Most bytes of a file that one connection sends before others get their turn.
+/// Most bytes of a file that one connection sends in one turn.
 const FILE_SLICE: u64 = 512 * 1024;
 
 /// From this size on, a copy to the buffer costs more than a separate write, and a buffer is worth spooling.
 const WRITE_THROUGH: usize = 64 * 1024;
 
-/// The capacity up to which an empty buffer is kept.
+/// Capacity up to which an empty buffer is kept.
 pub(crate) const KEPT_CAPACITY: usize = 32 * 1024;
 
-/// Where a response goes if its connection's buffer cannot hold it.
+/// Destination of a response that exceeds its connection's buffer.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Spill<'a> {
     pub(crate) memory_bytes: usize,
@@ -52,18 +51,18 @@ impl<'a> Spill<'a> {
 /// Fewer bytes than this (such as the framing of a chunk) are not worth spooling by themselves.
 const SMALL: usize = 64;
 
-/// How a flush ended.
+/// Result of a flush.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Flush {
     /// The kernel has everything.
     Done,
     /// The socket is full.
     Pending,
-    /// The socket may take more, but it is the turn of others, or of the file sender.
+    /// The socket may take more, but the turn is over, or the file sender has to continue.
     Turn,
 }
 
-/// Whether a flush sends files that are served and what is spooled, or leaves both to others.
+/// Decides if a flush sends served files and spooled bytes, or leaves both to others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FileParts {
     Send,
@@ -72,10 +71,10 @@ pub(crate) enum FileParts {
 
 #[derive(Debug)]
 enum Segment {
-    /// The bytes from `offset` to `end` of a file that is served.
+    /// Bytes from `offset` to `end` of a served file.
     File {
         file: Arc<Counted<File>>,
-        /// The number of the device that it is on.
+        /// Number of the device with the file.
         device: u64,
         offset: u64,
         end: u64,
@@ -96,11 +95,12 @@ pub(crate) struct Output {
     /// Bytes that the kernel has taken since the output was last empty.
     progress: u64,
     read_rate: ReadRate,
-    /// The place of the thread that writes here in the line for memory.
+    /// Slot of the writing thread in the queue for memory.
     claim: Option<Claim>,
-    /// Counts what the buffer holds while the client takes its time.
+    /// Counts the bytes in the buffer while they wait for the client.
     counted: Option<Charge>,
-    /// Memory of the whole output, for the rank of an HTTP/1 connection. A session has a budget for all its streams.
+    /// Memory of the whole output, for the rank of an HTTP/1 connection. An HTTP/2 connection has a budget for all its
+    /// streams.
     held: Option<Share>,
 }
 
@@ -109,7 +109,7 @@ impl Output {
         self.sent == self.buffer.len() && self.segments.is_empty()
     }
 
-    /// Whether nothing was sent and everything is in the buffer, so that its end can be removed.
+    /// True if nothing was sent and everything is in the buffer, so that its end can be removed.
     pub(crate) fn is_unsent(&self) -> bool {
         self.sent == 0 && self.segments.is_empty() && self.progress == 0
     }
@@ -119,8 +119,7 @@ impl Output {
         self.progress
     }
 
-    /// Whether the next bytes are for the file sender: a file that is served, with the bytes right before it, or what
-    /// is spooled.
+    /// True if the next bytes are for the file sender: a served file, with the bytes right before it, or spooled bytes.
     pub(crate) fn is_at_file(&self) -> bool {
         match self.segments.front() {
             Some(Segment::File { .. }) => true,
@@ -129,7 +128,7 @@ impl Output {
         }
     }
 
-    /// The device of the file that is sent next, if it is one that is served.
+    /// Device of the next file, if that is a served one.
     pub(crate) fn disk(&self) -> Option<u64> {
         match self.segments.front() {
             Some(Segment::File { device, .. }) => Some(*device),
@@ -147,29 +146,29 @@ impl Output {
         (self.buffer.len() - self.sent) as u64 + segments.sum::<u64>()
     }
 
-    /// Whether bytes that are added now are spooled.
+    /// True if bytes that are added now are spooled.
     pub(crate) fn is_spooling(&self) -> bool {
         matches!(self.segments.back(), Some(Segment::Spooled(_)))
     }
 
-    /// The writer's place in the line for memory, if the last [`Output::push`] was short because there was none.
+    /// Slot of the writer in the queue for memory, if the last [`Output::push`] was short for lack of memory.
     pub(crate) fn claim(&self) -> Option<&Claim> {
         self.claim.as_ref()
     }
 
-    /// How slow the client is; `None` if it takes everything at once.
+    /// Slowness of the client; `None` if it takes everything at once.
     pub(crate) fn slowness(&self, now: Millis) -> Option<Slowness> {
         self.read_rate.slowness(now, self.progress, self.pending())
     }
 
-    /// Whether this holds memory that others could use.
+    /// True if this holds memory that others could use.
     pub(crate) fn holds_memory(&self) -> bool {
         let holds = |segment: &Segment| matches!(segment, Segment::Spooled(spooled) if spooled.holds_memory());
         self.counted.is_some() || self.segments.iter().any(holds)
     }
 
-    /// Nothing will be added until the client has taken more: counts what waits, and moves it to the disk if memory is
-    /// scarce. `own`: a budget for a connection that is not one of a session.
+    /// Called when nothing will be added until the client has taken more: counts the waiting bytes, and moves them to
+    /// the disk if memory is scarce. `own`: a budget for an HTTP/1 connection.
     pub(crate) fn settle(&mut self, spool: &Arc<Spool>, transport: &dyn Transport, own: impl FnOnce() -> Arc<Budget>) {
         let session = transport.budget();
         let unsent = self.buffer.len() - self.sent;
@@ -205,7 +204,7 @@ impl Output {
         self.counted.as_ref().map_or(0, Charge::bytes) + spooled.sum::<u64>()
     }
 
-    /// The buffer to which the head of a response is written.
+    /// Buffer for the head of a response.
     pub(crate) fn buffer(&mut self) -> &mut Vec<u8> {
         if let Some(Segment::File { .. } | Segment::Spooled(_)) = self.segments.back() {
             self.segments.push_back(Segment::Bytes {
@@ -227,7 +226,7 @@ impl Output {
         }
     }
 
-    /// Takes the buffer; only if there is nothing in it.
+    /// Takes the buffer; only if it is empty.
     pub(crate) fn take_buffer(&mut self) -> Vec<u8> {
         self.sent = 0;
         std::mem::take(&mut self.buffer)
@@ -247,8 +246,8 @@ impl Output {
         }
     }
 
-    /// Adds body bytes. Large ones go directly to the socket, as far as it takes them. Returns how many were taken:
-    /// fewer than all if neither the socket nor the spool has room.
+    /// Adds body bytes. Large ones go directly to the socket, as far as it takes them. Returns the number of bytes
+    /// taken: fewer than all if neither the socket nor the spool has room.
     pub(crate) fn push(
         &mut self,
         transport: &dyn Transport,
@@ -257,7 +256,7 @@ impl Output {
         files: FileParts,
     ) -> io::Result<usize> {
         if self.segments.is_empty() && bytes.len() < WRITE_THROUGH {
-            // The usual response: little, behind a head that is still in the buffer.
+            // The usual response: few bytes, after a head that is still in the buffer.
             if self.buffer.len() - self.sent + bytes.len() <= spill.memory_bytes {
                 self.buffer.extend_from_slice(bytes);
                 self.claim = None;
@@ -280,7 +279,7 @@ impl Output {
         Ok(taken)
     }
 
-    /// Adds a file, which is on that device, to be sent from `offset` to `end` without being copied to user space.
+    /// Adds a file on `device`, to be sent from `offset` to `end` without being copied to user space.
     pub(crate) fn push_file(&mut self, file: Arc<Counted<File>>, device: u64, offset: u64, end: u64) {
         if offset < end {
             self.segments.push_back(Segment::File {
@@ -292,7 +291,7 @@ impl Output {
         }
     }
 
-    /// Keeps as many bytes as there is room for; returns how many.
+    /// Keeps as many bytes as there is room for; returns their number.
     fn keep(&mut self, bytes: &[u8], spill: Spill<'_>, session: Option<&Arc<Budget>>) -> usize {
         let pending = self.pending();
         let room = spill.bytes().saturating_sub(pending);
@@ -332,7 +331,7 @@ impl Output {
         }
     }
 
-    /// Flushes until the socket is full or everything is sent, without letting others have their turn.
+    /// Flushes until the socket is full or everything is sent, in a single turn.
     pub(crate) fn flush_whole(&mut self, transport: &dyn Transport, files: FileParts) -> io::Result<Flush> {
         loop {
             let flushed = self.flush(transport, files)?;
@@ -342,8 +341,8 @@ impl Output {
         }
     }
 
-    /// Gives the kernel what it takes without blocking; at most one slice of a file. If files are left alone, so are
-    /// the bytes right before one: the head of a response and its file are sent together.
+    /// Gives the kernel as much as it takes without blocking; at most one slice of a file. If files are left to others,
+    /// so are the bytes right before one: the head of a response and its file are sent together.
     pub(crate) fn flush(&mut self, transport: &dyn Transport, files: FileParts) -> io::Result<Flush> {
         if files == FileParts::Leave && self.is_at_file() {
             return Ok(Flush::Turn);
@@ -400,7 +399,7 @@ impl Output {
 }
 
 impl Segment {
-    /// Sends at most `most` bytes; returns how many, and whether the socket took fewer than it was offered.
+    /// Sends at most `most` bytes; returns their number, and true if the socket took fewer than it was offered.
     fn send(&mut self, transport: &dyn Transport, most: u64) -> io::Result<(u64, bool)> {
         match self {
             Segment::Bytes { bytes, sent } => {

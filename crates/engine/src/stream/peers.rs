@@ -1,12 +1,12 @@
-//! Who is at the other end: the peer of the socket, whoever it speaks for by the PROXY protocol, and the client that a
-//! request names.
+//! Addresses of the other end: the peer of the socket, the client in its PROXY header, and the client in the fields of
+//! a request.
 //!
 //! ```text
 //!   client ── proxy ── proxy ── proxy ──── socket
 //!     ▲                 ▲         ▲
 //!     │                 │         └ the peer
-//!     │                 └ the speaker: whom the header of the PROXY protocol names; whoever sends the requests
-//!     └ fields of a request, as far as the speaker and those before it are trusted
+//!     │                 └ the speaker: the address in the PROXY header; it sends the requests
+//!     └ fields of a request, as far as the speaker and the proxies before it are trusted
 //! ```
 
 use super::forwarded::{first_address, Forwarded};
@@ -24,19 +24,19 @@ use std::sync::Arc;
 #[derive(Debug, Default)]
 pub(crate) struct Peers {
     socket: Option<SocketAddr>,
-    /// The client, if no request says otherwise.
+    /// Client, unless a request names another one.
     speaker: Option<SocketAddr>,
-    /// Whether fields of the speaker count.
+    /// True if fields of the speaker count.
     is_trusted: bool,
-    /// Whether the settings name the peer of the socket as a proxy.
+    /// True if the settings name the peer of the socket as a proxy.
     is_vouched: bool,
-    /// Whether the speaker's address says nothing about the client: it is a proxy, or all clients have the same one.
+    /// True if the speaker's address does not identify the client: it is a proxy, or all clients have the same one.
     is_anybody: bool,
-    /// The client of the last request, if its fields have named it: its response may still wait.
+    /// Client of the last request, if its fields have named it: its response may still wait.
     last: Option<SocketAddr>,
-    /// The header of the PROXY protocol, if it says anything that counts. It goes with the connection to other workers.
+    /// PROXY header, if it has information that counts. It migrates with the connection to other workers.
     proxy_header: Vec<u8>,
-    /// What TLS has agreed on in front of the proxy.
+    /// Result of the TLS handshake in front of the proxy.
     session: Option<Arc<Session>>,
     forwarded: Forwarded,
 }
@@ -57,7 +57,7 @@ impl Peers {
         }
     }
 
-    /// The same for one of many requests, without what fields of another one have said.
+    /// The same for one of many requests, without the values from another request's fields.
     pub(crate) fn for_stream(&self) -> Peers {
         Peers {
             proxy_header: self.proxy_header.clone(),
@@ -68,13 +68,13 @@ impl Peers {
         }
     }
 
-    /// The client's address.
+    /// Address of the client.
     pub(crate) fn client(&self) -> Option<SocketAddr> {
         self.forwarded.client.or(self.speaker)
     }
 
-    /// Whose shares of the totals count together: those of the client's network. Many clients may be behind a proxy that does
-    /// not name them, or a Unix socket; then the connection or session with that key counts for itself.
+    /// Owner of the client's shares of the totals: its network. Many clients may be behind a proxy that does not name
+    /// them, or a Unix socket; then the connection with that key is the owner.
     pub(crate) fn owner(&self, key: u64) -> Owner {
         let speaker = self.speaker.filter(|_| !self.is_anybody);
         match self.forwarded.client.or(self.last).or(speaker) {
@@ -83,7 +83,7 @@ impl Peers {
         }
     }
 
-    /// The address of the peer of the socket.
+    /// Address of the peer of the socket.
     pub(crate) fn socket(&self) -> Option<SocketAddr> {
         self.socket
     }
@@ -93,41 +93,41 @@ impl Peers {
         &self.proxy_header
     }
 
-    /// Whether the client is known to be behind a proxy, or may be.
+    /// True if the client is known to be behind a proxy, or may be.
     pub(crate) fn is_proxied(&self) -> bool {
         self.is_trusted || !self.proxy_header.is_empty()
     }
 
-    /// What the proxy in front has agreed on with the client.
+    /// Result of the TLS handshake between the client and the proxy in front.
     pub(crate) fn session(&self) -> Option<&Arc<Session>> {
         self.session.as_ref()
     }
 
-    /// Whether the settings name the peer of the socket as a proxy.
+    /// True if the settings name the peer of the socket as a proxy.
     pub(super) fn is_vouched(&self) -> bool {
         self.is_vouched
     }
 
-    /// The scheme that the client has used, if proxies tell it.
+    /// Scheme that the client has used, if proxies report it.
     pub(crate) fn scheme(&self) -> Option<Scheme> {
         self.forwarded.scheme
     }
 
-    /// The authority that the client has asked for, if proxies tell it.
+    /// Authority that the client has asked for, if proxies report it.
     pub(crate) fn host(&self) -> Option<&[u8]> {
         self.forwarded.host.as_deref()
     }
 
-    /// The port that the client has asked, if proxies tell it by itself.
+    /// Port that the client has asked for, if proxies report it separately.
     pub(crate) fn port(&self) -> Option<u16> {
         self.forwarded.port
     }
 
-    /// Reads the header of the PROXY protocol at the start of `input`, which comes before everything else, also before a
-    /// TLS handshake. Returns its length, or `None` if it is not complete.
+    /// Reads the PROXY header at the start of `input`, before everything else, also before a TLS handshake. Returns its
+    /// length, or `None` if it is incomplete.
     ///
     /// # Errors
-    /// As soon as it cannot become one: the connection must be refused.
+    /// As soon as it cannot become a valid header: the connection must be refused.
     pub(crate) fn introduce(
         &mut self,
         input: &[u8],
@@ -142,7 +142,7 @@ impl Peers {
         if counts && (header.client.is_some() || header.tls.is_some()) {
             self.proxy_header = input[..len].to_vec();
             if let Some(client) = header.client {
-                // Whoever forwards bytes forwards the fields of its client, too.
+                // A proxy that forwards bytes also forwards the fields of its client.
                 self.is_trusted = config.trusted_proxies.include(Some(client));
                 self.is_anybody = self.is_trusted || config.remote_address != RemoteAddress::Socket;
                 if !matches!(config.remote_address, RemoteAddress::Fixed(_)) {
@@ -154,10 +154,10 @@ impl Peers {
         Ok(Some(len))
     }
 
-    /// Reads what the fields of a request say, as far as they count.
+    /// Reads the fields of a request, as far as they count.
     ///
     /// # Errors
-    /// If nobody can tell what they say.
+    /// If the fields are ambiguous.
     pub(super) fn read(&mut self, request: &Request, config: &Config) -> Result<(), Error> {
         if self.is_anybody {
             self.last = None;
@@ -175,7 +175,7 @@ impl Peers {
         Ok(())
     }
 
-    /// Forgets what the fields of a request have said.
+    /// Discards the values from the fields of a request.
     pub(super) fn forget_request(&mut self) {
         if self.is_anybody {
             self.last = self.forwarded.client;
@@ -184,19 +184,19 @@ impl Peers {
     }
 }
 
-/// For the log: the client, and the peer of the socket if that is another one.
+/// For the log: the client, and the peer of the socket if that is a different one.
 impl fmt::Display for Peers {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write_address(self.client(), out)?;
         if self.client() != self.socket {
-            out.write_str(" by way of ")?;
+            out.write_str(" via ")?;
             write_address(self.socket, out)?;
         }
         Ok(())
     }
 }
 
-/// Port 0 is none.
+/// Port 0 means that there is none.
 fn write_address(address: Option<SocketAddr>, out: &mut fmt::Formatter<'_>) -> fmt::Result {
     match address {
         None => out.write_str("a local client"),

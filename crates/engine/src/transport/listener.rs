@@ -1,4 +1,4 @@
-//! A listening socket, and what the app is told about it; accepting, and what to do when descriptors run out.
+//! A listening socket, and the app's view of its address; accepts connections, and handles a lack of descriptors.
 
 use super::{Link, Socket, TlsSocket};
 use crate::limits::descriptors::Counted;
@@ -11,14 +11,14 @@ use std::fs::File;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-/// Sent to a client for which there is no place.
+/// Sent to a client for which there is no slot.
 pub(crate) const NO_PLACE: &[u8] =
     b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 1\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
 
-/// The same before a handshake: the fatal alert `internal_error` (RFC 8446 §6.2); there is none that says more.
+/// The same before a handshake: the fatal alert `internal_error` (RFC 8446 §6.2); no alert is more specific.
 const INTERNAL_ERROR: [u8; 7] = [21, 3, 3, 0, 2, 2, 80];
 
-/// What the app is told about the address at which a connection was accepted.
+/// Address at which a connection was accepted, as the app sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Origin {
     /// `http` or `https`.
@@ -27,12 +27,12 @@ pub struct Origin {
     pub host: String,
     /// Port; 0 for a Unix socket.
     pub port: u16,
-    /// Whether it is a Unix socket, whose peers have no address.
+    /// True for a Unix socket; its peers have no address.
     pub unix: bool,
 }
 
 impl Origin {
-    /// A number by which workers that have loaded different configurations find the same address among theirs (FNV-1a).
+    /// Number by which workers with different configurations recognize the same address (FNV-1a).
     pub(crate) fn fingerprint(&self) -> u32 {
         let texts = [self.scheme.as_bytes(), b"\0", self.host.as_bytes(), b"\0"]
             .into_iter()
@@ -54,18 +54,18 @@ pub struct Listener {
     endpoint: Arc<Endpoint>,
 }
 
-/// What the connections of a listener have in common.
+/// Properties that the connections of a listener have in common.
 #[derive(Clone, Debug)]
 pub(crate) struct Endpoint {
     pub(crate) origin: Origin,
     /// `None` without TLS.
     pub(crate) tls: Option<Arc<Tls>>,
-    /// The header of the PROXY protocol with which they begin; `None` without one.
+    /// Expected versions of the PROXY header; `None` without one.
     pub(crate) proxy_protocol: Option<ProxyVersions>,
 }
 
 impl Endpoint {
-    /// The transport of a connection that has just been accepted on `socket`.
+    /// Transport of a connection that has just been accepted on `socket`.
     pub(crate) fn transport(&self, socket: Counted<OwnedFd>) -> Link {
         let socket = Socket::new(socket);
         match &self.tls {
@@ -75,13 +75,13 @@ impl Endpoint {
     }
 }
 
-/// The result of an attempt to accept.
+/// Result of an attempt to accept.
 #[derive(Debug)]
 pub(crate) enum Incoming {
     /// A connection and its peer's address: `None` only for a Unix socket. The address is taken now, because the kernel
     /// no longer has it once the peer is gone.
     Connection(OwnedFd, Option<SocketAddr>),
-    /// No connection is waiting (any more).
+    /// No connection is waiting any more.
     Nobody,
     /// This process or the machine is out of descriptors or memory.
     OutOfResources(Errno),
@@ -104,21 +104,21 @@ impl Listener {
         })
     }
 
-    /// Its connections begin with a TLS handshake.
+    /// Makes its connections begin with a TLS handshake.
     #[must_use]
     pub fn with_tls(mut self, tls: Arc<Tls>) -> Listener {
         Arc::make_mut(&mut self.endpoint).tls = Some(tls);
         self
     }
 
-    /// Its connections begin with a header of the PROXY protocol, before all else; without one they are refused.
+    /// Makes its connections begin with a PROXY header; connections without one are refused.
     #[must_use]
     pub fn with_proxy_protocol(mut self, versions: ProxyVersions) -> Listener {
         Arc::make_mut(&mut self.endpoint).proxy_protocol = Some(versions);
         self
     }
 
-    /// Where it listens; `None` for a Unix socket.
+    /// Address of the socket; `None` for a Unix socket.
     pub fn address(&self) -> Option<SocketAddr> {
         net::getsockname(&self.socket).ok()?.try_into().ok()
     }
@@ -131,12 +131,13 @@ impl Listener {
         &self.socket
     }
 
-    /// The number by which all processes know the socket.
+    /// Number that identifies the socket in all processes.
     pub(crate) fn inode(&self) -> Option<u64> {
         rustix::fs::fstat(&self.socket).ok().map(|stat| stat.st_ino)
     }
 
-    /// Whether connections in the backlog can still be accepted after the socket has been shut down. Those of TCP get a reset.
+    /// True if connections in the backlog can still be accepted after the socket has been shut down. With TCP they get
+    /// a reset.
     pub(crate) fn keeps_backlog(&self) -> bool {
         self.endpoint.origin.unix
     }
@@ -146,7 +147,7 @@ impl Listener {
         let _ = net::shutdown(&self.socket, net::Shutdown::Both);
     }
 
-    /// The same, and ends the connections in the backlog.
+    /// Stops listening as above, and ends the connections in the backlog.
     pub(crate) fn abort(&self) {
         self.shut_down();
         if self.keeps_backlog() {
@@ -154,7 +155,7 @@ impl Listener {
         }
     }
 
-    /// What a connection is sent for which there is no place.
+    /// Response to a connection for which there is no slot.
     pub(crate) fn refusal(&self) -> &'static [u8] {
         match self.endpoint.tls {
             Some(_) => &INTERNAL_ERROR,
@@ -182,8 +183,8 @@ impl Listener {
     }
 }
 
-/// A descriptor held in reserve. It is closed for a moment when no other one is free, so that a connection can be
-/// accepted and refused with a response instead of left waiting.
+/// Spare descriptor. It is closed for a moment when no other one is free, so that a connection can be accepted and
+/// refused with a response instead of left waiting.
 #[derive(Default)]
 pub(crate) struct Reserve(Option<OwnedFd>);
 
@@ -194,7 +195,7 @@ impl Reserve {
         }
     }
 
-    /// Refuses one waiting connection. False if there was no reserve, or no connection was waiting.
+    /// Refuses one waiting connection. Returns false if there was no spare descriptor, or no connection was waiting.
     pub(crate) fn refuse_one(&mut self, listener: &Listener) -> bool {
         if self.0.take().is_none() {
             return false;
@@ -243,11 +244,11 @@ mod tests {
         let listener = listener(copy.try_clone().expect("a descriptor").into(), false);
         let address = listener.address().expect("an address");
         assert!(matches!(listener.accept(), Incoming::Nobody));
-        let _client = TcpStream::connect(address).expect("it listens");
+        let _client = TcpStream::connect(address).expect("the socket listens");
         assert!(matches!(listener.accept(), Incoming::Connection(_, Some(_))));
         listener.abort();
         assert!(matches!(listener.accept(), Incoming::Nobody));
-        TcpStream::connect(address).expect_err("it does not listen any more");
+        TcpStream::connect(address).expect_err("the socket does not listen any more");
     }
 
     #[test]
@@ -256,14 +257,14 @@ mod tests {
         let path = folder.path().join("socket");
         let copy = UnixListener::bind(&path).expect("a socket");
         let listener = listener(copy.try_clone().expect("a descriptor").into(), true);
-        let [_accepted, mut aborted] = [(); 2].map(|()| UnixStream::connect(&path).expect("it listens"));
+        let [_accepted, mut aborted] = [(); 2].map(|()| UnixStream::connect(&path).expect("the socket listens"));
         listener.shut_down();
-        UnixStream::connect(&path).expect_err("it does not listen any more");
+        UnixStream::connect(&path).expect_err("the socket does not listen any more");
         assert!(matches!(listener.accept(), Incoming::Connection(..)));
         listener.abort();
         assert!(
             matches!(aborted.read(&mut [0]), Ok(0) | Err(_)),
-            "it is not left waiting"
+            "the connection is not left waiting"
         );
     }
 }

@@ -1,7 +1,7 @@
-//! A transport in memory, for tests. It transfers as few bytes at a time as it is told, and fails where it is told to.
+//! Transport in memory, for tests. It carries at most a given number of bytes at a time, and fails at a given point.
 //! Its descriptor is readable while there is something to receive, and always writable.
 
-use super::{Shutdown, Transport};
+use super::{ByteStream, Shutdown, Transport};
 use crate::sync::{Condvar, Mutex};
 use rustix::event::{eventfd, EventfdFlags};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -13,12 +13,12 @@ use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The limits of a transport in memory.
+/// Limits of a transport in memory.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Manners {
     /// Most bytes that are received at a time.
     pub(crate) receives: usize,
-    /// Most bytes that are sent at a time. Then it is full, until the next attempt.
+    /// Most bytes that are sent at a time. Then it is full until the next attempt.
     pub(crate) sends: usize,
     /// Bytes that are received before it fails.
     pub(crate) receives_in_all: usize,
@@ -37,14 +37,14 @@ impl Default for Manners {
     }
 }
 
-/// The engine's end.
+/// End of the engine.
 #[derive(Debug)]
 pub(crate) struct MemoryTransport {
     manners: Manners,
     shared: Arc<Wire>,
 }
 
-/// The client's end. Dropping it ends what the engine receives.
+/// End of the client. Dropping it ends the engine's input.
 #[derive(Debug)]
 pub(crate) struct Peer {
     shared: Arc<Wire>,
@@ -63,17 +63,17 @@ struct Wire {
 struct MemoryState {
     to_engine: VecDeque<u8>,
     to_peer: VecDeque<u8>,
-    /// Whether the peer, and the engine, send no more.
+    /// True if the peer, or the engine, sends no more.
     peer_has_ended: bool,
     engine_has_ended: bool,
     was_reset: bool,
     received: usize,
     sent: usize,
-    /// Whether the next attempt to send fails because it is full.
+    /// True if the next attempt to send fails because the transport is full.
     is_full: bool,
 }
 
-/// Both ends. The client's end waits at most for `patience`.
+/// Both ends. The client's end waits at most `patience`.
 pub(crate) fn pair(manners: Manners, patience: Duration) -> (MemoryTransport, Peer) {
     let readable = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).expect("a descriptor");
     let shared = Arc::new(Wire {
@@ -100,7 +100,7 @@ impl AsFd for MemoryTransport {
     }
 }
 
-impl Transport for MemoryTransport {
+impl ByteStream for MemoryTransport {
     fn receive(&self, space: &mut [u8]) -> io::Result<usize> {
         let mut state = self.shared.state.lock();
         if state.was_reset || state.received >= self.manners.receives_in_all {
@@ -177,7 +177,9 @@ impl Transport for MemoryTransport {
         state.was_reset = true;
         self.shared.changed.notify_all();
     }
+}
 
+impl Transport for MemoryTransport {
     fn as_plain(&self) -> Option<&OwnedFd> {
         None
     }
@@ -190,7 +192,7 @@ impl Drop for MemoryTransport {
 }
 
 impl Peer {
-    /// Ends what the engine receives.
+    /// Ends the engine's input.
     pub(crate) fn shut_down(&self) {
         self.shared.state.lock().peer_has_ended = true;
         self.shared.set_readable();

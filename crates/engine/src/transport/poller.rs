@@ -1,8 +1,8 @@
-//! The operating system's poller: epoll, level-triggered, and an eventfd that interrupts a wait.
+//! Poller of the operating system: epoll, level-triggered, and an eventfd that interrupts a wait.
 //!
 //! A connection keeps its interest while a thread runs its request, so that a usual request costs no system call for
 //! it. An event that arrives meanwhile silences the connection (`connection/parked.rs`). Any thread may change an
-//! interest; only the thread that has the reactor waits. This is the only file that a port to kqueue has to replace.
+//! interest; only the thread that has the reactor waits. A port to kqueue has to replace only this file.
 
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::event::{eventfd, EventfdFlags, Timespec};
@@ -16,8 +16,8 @@ thread_local! {
     static DISPATCHES: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Marks this thread as the one that handles the events of a poll. Afterwards it looks at everything that it has
-/// queued, so no other thread has to be woken for that.
+/// Marks this thread as the one that handles the events of a poll. Afterwards it checks everything that it has queued,
+/// so no other thread has to be woken for that.
 pub(crate) struct Dispatching;
 
 impl Dispatching {
@@ -26,7 +26,7 @@ impl Dispatching {
         Dispatching
     }
 
-    /// Whether this thread is handling events.
+    /// True if this thread is handling events.
     pub(crate) fn is_here() -> bool {
         DISPATCHES.get()
     }
@@ -38,22 +38,22 @@ impl Drop for Dispatching {
     }
 }
 
-/// The key of a connection or a client, which is also its token: the version is in the high half, and an index below
-/// 2³¹ in the low half.
+/// Key of a connection or a client, which is also its token: the version is in the high half, and an index below 2³¹ in
+/// the low half.
 pub(crate) type Key = u64;
 
-/// Identifies what an event belongs to: the 64 bits that epoll keeps with a descriptor.
+/// Identifies the owner of an event: the 64 bits that epoll keeps with a descriptor.
 pub(crate) mod token {
     pub(crate) const WAKE: u64 = u64::MAX;
     pub(crate) const ROOM: u64 = u64::MAX - 1;
     pub(crate) const SIGNAL: u64 = u64::MAX - 2;
     pub(crate) const MIGRATION: u64 = u64::MAX - 3;
-    /// The tokens of listeners count down from here.
+    /// Tokens of listeners count down from here.
     pub(crate) const LISTENER: u64 = u64::MAX - 16;
     pub(crate) const LAST_LISTENER: u64 = LISTENER - 1024;
 }
 
-/// The events of a client.
+/// Events of a client.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Happened {
     pub(crate) readable: bool,
@@ -73,11 +73,11 @@ impl From<EventFlags> for Happened {
     }
 }
 
-/// What a parked connection waits for.
+/// Events that a parked connection waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Interest {
     Read,
-    /// As `Read`, and the transport holds something: the socket can be written to, so the next poll ends at once.
+    /// As `Read`, but the transport holds input: watches for room to write, so the next poll ends at once.
     ReadHeld,
     Write,
     /// Only for a hang-up, which is reported once.
@@ -111,13 +111,13 @@ pub(crate) struct Poller {
     waker: OwnedFd,
 }
 
-/// The buffer for the events of one wait.
+/// Buffer for the events of one wait.
 pub(crate) type EventBuffer = [MaybeUninit<epoll::Event>; BATCH];
 
 /// Most events taken in one wait.
 const BATCH: usize = 128;
 
-/// An empty buffer.
+/// Returns an empty buffer.
 pub(crate) const fn events() -> EventBuffer {
     [const { MaybeUninit::uninit() }; BATCH]
 }
@@ -162,7 +162,7 @@ impl Poller {
         epoll::modify(&self.epoll, fd, EventData::new_u64(token), interest.flags())
     }
 
-    /// Changes the interest in a client. Without any, a hang-up is still reported once.
+    /// Changes the interest in a client. Without interest, a hang-up is still reported once.
     pub(crate) fn change_client(&self, fd: impl AsFd, token: u64, reads: bool, writes: bool) -> io::Result<()> {
         let flags = match (reads, writes) {
             (true, true) => EventFlags::IN | EventFlags::OUT,

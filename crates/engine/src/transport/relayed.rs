@@ -1,39 +1,42 @@
-//! The two ends of a connection of which another worker has the TLS: that worker keeps the connection, and lends one end
-//! of a socket pair to whoever runs the request. What is sent there, it relays to the peer. Beside the bytes there is a
-//! word at the end: what comes after the response.
+//! Relay between two workers: the worker with the TLS connection keeps it, and passes one end of a socket pair to the
+//! worker that runs the request. It relays all bytes from the pair to the peer. Beside the bytes there is a message at
+//! the end: the step after the response.
 //!
 //! ```text
 //!   peer ══TLS══ worker that has the connection ──socket pair── worker that runs its request
 //!                              ▲ after the response: [`AfterResponse`], through an eventfd ──┘
 //! ```
-//! A worker that dies says nothing, and so the peer is not told that the response is complete.
+//! A worker that dies sends no message, so the peer is not told that the response is complete.
 
-use super::socket::{Shutdown, Socket, Transport};
+use super::byte_stream::ByteStream;
+use super::link::Transport;
+use super::owner::ConnectionOwner;
+use super::socket::Socket;
 use crate::limits::descriptors::{Counted, Permit};
 use crate::tls::Session;
 use rustix::event::{eventfd, EventfdFlags};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io;
-use rustix::net::{socketpair, AddressFamily, SocketFlags, SocketType};
+use rustix::net::{socketpair, AddressFamily, Shutdown, SocketFlags, SocketType};
 use std::fs::File;
 use std::io::IoSlice;
 use std::sync::Arc;
 
-/// What comes after a response that is relayed.
+/// The step after a relayed response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum AfterResponse {
-    /// The peer's next request.
+    /// Next request of the peer.
     NextRequest = 1,
-    /// The end of the connection.
+    /// End of the connection.
     Close = 2,
-    /// There is no end: bytes go in both directions until one side closes, and were given away to somebody.
+    /// No end: bytes are forwarded in both directions until one side closes; the app has taken the socket.
     GivenAway = 3,
 }
 
-/// What is said when the request begins to run, if that is of interest. Words that are not heard at once add up.
+/// Message that the request begins to run, if the worker with the connection needs it. Unread messages add up.
 const BEGUN: u64 = 16;
 
-/// What was said.
+/// Messages received.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Heard {
     /// The request has begun to run.
@@ -55,14 +58,14 @@ impl Heard {
     }
 }
 
-/// The end of the worker that has the connection.
+/// End of the worker that has the connection.
 #[derive(Debug)]
 pub(crate) struct RelayOwner {
     pub(crate) socket: Arc<Socket>,
     back_channel: Counted<OwnedFd>,
 }
 
-/// What is lent: the other end of the socket pair, and the eventfd.
+/// End for the other worker: the second socket of the pair, and the eventfd.
 #[derive(Debug)]
 pub(crate) struct RelayRunner {
     pub(crate) socket: OwnedFd,
@@ -70,7 +73,7 @@ pub(crate) struct RelayRunner {
 }
 
 impl RelayOwner {
-    /// Both ends. `permits`: for what this worker keeps.
+    /// Makes both ends. `permits`: for the descriptors that this worker keeps.
     ///
     /// # Errors
     /// If the system has no descriptors left.
@@ -90,7 +93,7 @@ impl RelayOwner {
         Ok((owner, runner))
     }
 
-    /// What was said since the last time.
+    /// Messages since the last call.
     pub(crate) fn heard(&self) -> Heard {
         let mut number = [0; 8];
         match io::read(&self.back_channel, &mut number) {
@@ -99,19 +102,19 @@ impl RelayOwner {
         }
     }
 
-    /// For the poller.
+    /// Descriptor for the poller.
     pub(crate) fn back_channel(&self) -> BorrowedFd<'_> {
         self.back_channel.as_fd()
     }
 }
 
-/// The end of the worker that runs the request: a transport for one response.
+/// End of the worker that runs the request: a transport for one response.
 #[derive(Debug)]
 pub(crate) struct RelayedSocket {
     socket: Socket,
     back_channel: OwnedFd,
     session: Option<Arc<Session>>,
-    /// Whether the worker that has the connection waits for the request to begin.
+    /// True if the worker that has the connection waits for the request to begin.
     tells_begin: bool,
 }
 
@@ -125,7 +128,7 @@ impl RelayedSocket {
         }
     }
 
-    /// The request takes turns with others of its connection, so that it matters when it begins.
+    /// Marks a request that takes turns with others of its connection, so that its beginning must be reported.
     pub(crate) fn in_turn(self, tells_begin: bool) -> RelayedSocket {
         RelayedSocket { tells_begin, ..self }
     }
@@ -137,7 +140,7 @@ impl AsFd for RelayedSocket {
     }
 }
 
-impl Transport for RelayedSocket {
+impl ByteStream for RelayedSocket {
     fn receive(&self, space: &mut [u8]) -> io::Result<usize> {
         self.socket.receive(space)
     }
@@ -165,7 +168,9 @@ impl Transport for RelayedSocket {
     fn reset(&self) {
         self.socket.reset();
     }
+}
 
+impl Transport for RelayedSocket {
     fn as_plain(&self) -> Option<&OwnedFd> {
         self.socket.as_plain()
     }
@@ -174,6 +179,12 @@ impl Transport for RelayedSocket {
         self.session.as_ref()
     }
 
+    fn owner(&self) -> Option<&dyn ConnectionOwner> {
+        Some(self)
+    }
+}
+
+impl ConnectionOwner for RelayedSocket {
     fn back_channel(&self) -> Option<&OwnedFd> {
         Some(&self.back_channel)
     }
@@ -185,7 +196,7 @@ impl Transport for RelayedSocket {
     }
 
     fn give_back(&self, next: AfterResponse) {
-        // An eventfd that is written once has room for it.
+        // An eventfd that is written once has room for this value.
         let _ = io::write(&self.back_channel, &(next as u64).to_ne_bytes());
     }
 }

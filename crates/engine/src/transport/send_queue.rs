@@ -1,20 +1,20 @@
-//! The send queue of a socket: bytes that the kernel has taken and the peer has not acknowledged. To ask for its length takes
+//! Send queue of a socket: bytes that the kernel has taken and the peer has not acknowledged. Reading its length takes
 //! a system call without a safe form, so the program that uses the engine provides it.
 
 use rustix::fd::BorrowedFd;
 use std::sync::OnceLock;
 
-/// Asks the kernel for the length of a socket's send queue, in bytes; 0 if there is none.
+/// Reads the length of a socket's send queue from the kernel, in bytes; 0 if there is none.
 pub type SendQueue = fn(BorrowedFd<'_>) -> usize;
 
 static LENGTH: OnceLock<SendQueue> = OnceLock::new();
 
-/// Has the engine ask by `length` from now on. Without it every send queue counts as empty.
+/// Makes the engine use `length` from now on. Without it every send queue counts as empty.
 pub fn measure_send_queues(length: SendQueue) {
     LENGTH.get_or_init(|| length);
 }
 
-/// The length of a socket's send queue.
+/// Length of a socket's send queue.
 pub(super) fn length(socket: BorrowedFd<'_>) -> usize {
     LENGTH.get().map_or(0, |length| length(socket))
 }

@@ -1,4 +1,4 @@
-//! When the next time-out is due. Threads that park connections write it, the poller reads it.
+//! Time of the next timeout. Threads that park connections write it, the poller reads it.
 
 use super::poller::Poller;
 use crate::clock::{AtomicMillis, Millis};
@@ -6,9 +6,9 @@ use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::time::Duration;
 
 pub(crate) struct Timer {
-    /// A lower bound of all deadlines.
+    /// Lower bound of all deadlines.
     earliest: AtomicMillis,
-    /// When the waiting poller will check; long ago if none waits.
+    /// Time at which the waiting poller will check; long ago if none waits.
     looks_at: AtomicMillis,
 }
 
@@ -22,10 +22,11 @@ impl Default for Timer {
 }
 
 impl Timer {
-    /// Makes sure that the poller checks at `deadline`. The usual case, a deadline later than others, is one load.
+    /// Makes sure that the poller checks at `deadline`. In the usual case, a deadline later than others, this is one
+    /// load.
     ///
-    /// A deadline of the past counts from now on: [`Timer::lateness`] tells of the poller, and not of a connection that
-    /// has been parked too late.
+    /// A deadline in the past is counted from now: [`Timer::lateness`] measures the poller, and not a connection that
+    /// was parked too late.
     pub(crate) fn expect(&self, deadline: Millis, poller: &Poller) {
         if deadline < self.earliest.load(Relaxed) {
             let deadline = deadline.max(Millis::now());
@@ -36,17 +37,17 @@ impl Timer {
         }
     }
 
-    /// Whether a time-out may be due.
+    /// True if a timeout may be due.
     pub(crate) fn is_due(&self, now: Millis) -> bool {
         self.earliest.load(Relaxed) <= now
     }
 
-    /// Time since the first deadline, if that is over.
+    /// Time since the first deadline, if that is in the past.
     pub(crate) fn lateness(&self, now: Millis) -> Duration {
         now - self.earliest.load(Relaxed)
     }
 
-    /// Called before the deadlines are checked. Those that are set from here on are kept, so none is forgotten.
+    /// Called before the deadlines are checked. Deadlines set from here on are kept, so none is lost.
     pub(crate) fn restart(&self) {
         self.earliest.store(Millis::NEVER, SeqCst);
     }
@@ -56,7 +57,7 @@ impl Timer {
         self.earliest.fetch_min(deadline, SeqCst);
     }
 
-    /// How long a wait may last; to be ended by [`Timer::awake`].
+    /// Longest time of a wait; end the wait with [`Timer::awake`].
     pub(crate) fn sleep(&self, most: Option<Duration>) -> Option<Duration> {
         let now = Millis::now();
         let mut until = self.earliest.load(SeqCst);
@@ -70,7 +71,7 @@ impl Timer {
         }
     }
 
-    /// The wait is over.
+    /// Ends the wait.
     pub(crate) fn awake(&self) {
         self.looks_at.store(Millis::LONG_AGO, SeqCst);
     }

@@ -1,15 +1,19 @@
-//! TLS on a socket. What is received is decrypted at once, and what is sent is encrypted at once; so the rest of the
+//! TLS on a socket. Received bytes are decrypted at once, and sent bytes are encrypted at once; so the rest of the
 //! engine sees a transport like any other. Two things differ, and the trait has a method for each: there may be
-//! something to receive although the socket has nothing ([`Transport::holds_received`]), and what was taken may not be
-//! with the kernel yet ([`Transport::send_rest`]).
+//! something to receive although the socket has nothing ([`ByteStream::holds_received`]), and taken bytes may not be in
+//! the kernel yet ([`ByteStream::send_rest`]).
 
+use super::byte_stream::ByteStream;
+use super::handshake::{Handshake, HandshakeError};
+use super::link::Transport;
 use super::poller::Interest;
-use super::socket::{Handshake, HandshakeError, Shutdown, Socket, Transport};
+use super::socket::Socket;
 use super::READ_TURN;
 use crate::sync::Mutex;
 use crate::tls::{Session, Tls, CHALLENGE_PROTOCOL};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::{self, Errno};
+use rustix::net::Shutdown;
 use rustls::server::{Accepted, AcceptedAlert, Acceptor};
 use rustls::ServerConnection;
 use std::cell::RefCell;
@@ -19,23 +23,23 @@ use std::os::unix::fs::FileExt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
 
-/// Most bytes that are encrypted before the socket is offered them: as many may wait for it, of each connection.
+/// Most bytes that are encrypted before the socket is offered them: each connection may hold this many.
 const BATCH_BYTES: usize = 64 * 1024;
 
-/// Bytes that are received at a time: two records of the greatest length, and something.
+/// Bytes received at a time: two records of the greatest length, and a little more.
 const CIPHERTEXT_BYTES: usize = 40 * 1024;
 
-/// How often the socket is read for a handshake before others have their turn.
+/// Most reads of the socket for a handshake in one turn.
 const HANDSHAKE_READS: usize = 16;
 
-/// A fatal alert (RFC 8446 §6.2): the first message is none that a handshake begins with.
+/// A fatal alert (RFC 8446 §6.2): a handshake does not begin with the first message.
 const UNEXPECTED_MESSAGE: [u8; 7] = [21, 3, 3, 0, 2, 2, 10];
 
-/// What a handshake begins with (RFC 8446 §5.1).
+/// First byte of a handshake (RFC 8446 §5.1).
 const HANDSHAKE_RECORD: u8 = 22;
 
 thread_local! {
-    /// Space for what is received, or read of a file.
+    /// Space for received bytes, or bytes read from a file.
     static SCRATCH: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
@@ -45,11 +49,11 @@ pub(crate) struct TlsSocket {
     tls: Arc<Tls>,
     session: OnceLock<Arc<Session>>,
     channel: Mutex<Channel>,
-    /// Whether anything was received.
+    /// True if anything was received.
     has_begun: AtomicBool,
-    /// See [`Transport::holds_received`].
+    /// See [`ByteStream::holds_received`].
     holds_received: AtomicBool,
-    /// See [`Transport::carried`].
+    /// See [`ByteStream::carried`].
     carried: AtomicU64,
 }
 
@@ -57,23 +61,23 @@ struct Channel {
     stage: Stage,
     /// Received, and not decrypted yet, because the receiver had no space left.
     ahead: Vec<u8>,
-    /// Whether the peer was told that nothing follows.
+    /// True if the peer was sent close_notify.
     is_closed: bool,
 }
 
 enum Stage {
-    /// The peer's first message is awaited: what is offered to it depends on it.
+    /// Waits for the peer's first message, which decides the offer to it.
     Hello(Box<Acceptor>),
-    /// The handshake goes on, or is over.
+    /// The handshake continues, or is over.
     Open(Box<ServerConnection>),
-    /// There was no handshake, or the peer has violated the protocol later.
+    /// The handshake failed, or the peer has violated the protocol later.
     Failed,
 }
 
 /// The socket, for rustls.
 struct Wire<'a> {
     socket: &'a Socket,
-    /// Whether further bytes follow at once.
+    /// True if further bytes follow at once.
     more: bool,
 }
 
@@ -100,13 +104,13 @@ impl Write for Wire<'_> {
     }
 }
 
-/// The number of an error; of those of rustls, which have none, that of a violated protocol.
+/// Returns the number of an error. Errors of rustls have none and get the number of a violated protocol.
 fn errno(error: &std::io::Error) -> Errno {
     Errno::from_io_error(error).unwrap_or(Errno::PROTO)
 }
 
 impl TlsSocket {
-    /// A socket whose peer is to begin a handshake.
+    /// Makes a socket and expects the peer to begin a handshake.
     pub(crate) fn new(socket: Socket, tls: Arc<Tls>) -> TlsSocket {
         TlsSocket {
             socket,
@@ -123,7 +127,7 @@ impl TlsSocket {
         }
     }
 
-    /// What the peer begins with must look like TLS.
+    /// Checks that the peer's first byte looks like TLS.
     fn look_at_first_byte(&self) -> Result<(), HandshakeError> {
         match self.socket.peek()? {
             None => Err(HandshakeError::Gone),
@@ -170,7 +174,7 @@ impl TlsSocket {
         }
     }
 
-    /// Tells the peer why there is no handshake: rustls has no alert where it knows nothing of the peer yet.
+    /// Tells the peer why there is no handshake. rustls has no alert as long as it knows nothing of the peer.
     fn refuse_hello(&self, error: rustls::Error, mut alert: AcceptedAlert) -> HandshakeError {
         let mut bytes = Vec::new();
         if alert.write_all(&mut bytes).is_err() || bytes.is_empty() {
@@ -182,7 +186,7 @@ impl TlsSocket {
 
     fn shake_hands(&self, connection: &mut ServerConnection) -> Result<Handshake, HandshakeError> {
         for _ in 0..HANDSHAKE_READS {
-            // The first time, this is what has come together with the first message.
+            // The first time, these packets have come together with the first message.
             if let Err(error) = connection.process_new_packets() {
                 let _ = self.send_ciphertext(connection, false);
                 return Err(error.into());
@@ -214,7 +218,7 @@ impl TlsSocket {
         }
     }
 
-    /// Gives the kernel what is encrypted; fails with [`Errno::AGAIN`] if it does not take all of it.
+    /// Gives the encrypted bytes to the kernel; fails with [`Errno::AGAIN`] if it does not take all of them.
     fn send_ciphertext(&self, connection: &mut ServerConnection, more: bool) -> io::Result<()> {
         let mut wire = Wire {
             socket: &self.socket,
@@ -230,7 +234,7 @@ impl TlsSocket {
         Ok(())
     }
 
-    /// Decrypts `bytes` into `space`, from `filled` on, as far as it has room; returns how many are left.
+    /// Decrypts `bytes` into `space`, from `filled` on, as far as it has room; returns the number of bytes left.
     fn decrypt(
         &self,
         connection: &mut ServerConnection,
@@ -240,11 +244,11 @@ impl TlsSocket {
     ) -> io::Result<usize> {
         while !bytes.is_empty() && *filled < space.len() {
             if connection.read_tls(&mut bytes).map_err(|error| errno(&error))? == 0 {
-                // What follows the peer's close_notify is ignored (RFC 8446 §6.1).
+                // Bytes after the peer's close_notify are ignored (RFC 8446 §6.1).
                 return Ok(0);
             }
             if connection.process_new_packets().is_err() {
-                // The peer is told what was wrong.
+                // Sends the peer the alert.
                 let _ = self.send_ciphertext(connection, false);
                 return Err(Errno::PROTO);
             }
@@ -291,8 +295,7 @@ impl TlsSocket {
         })
     }
 
-    /// Receives what a peer still sends that was told of an error, so that no reset overtakes that. Nothing of it gets any
-    /// further.
+    /// Discards further input of a peer that was sent an alert, so that no reset overtakes the alert.
     fn discard(&self, space: &mut [u8]) -> io::Result<usize> {
         for _ in 0..READ_TURN / space.len().max(1) {
             if self.socket.receive(space)? == 0 {
@@ -302,7 +305,7 @@ impl TlsSocket {
         Err(Errno::AGAIN)
     }
 
-    /// Encrypts what `write` gives, as long as the kernel takes it; returns how many bytes were taken.
+    /// Encrypts the bytes from `write`, as long as the kernel takes them; returns the number of taken bytes.
     fn send_with(
         &self,
         more: bool,
@@ -321,12 +324,12 @@ impl TlsSocket {
     }
 }
 
-/// Whether the peer has said that nothing follows, and everything before that was taken.
+/// True if the peer has sent close_notify, and everything before it was taken.
 fn has_ended(connection: &mut ServerConnection) -> bool {
     connection.reader().fill_buf().is_ok_and(<[u8]>::is_empty)
 }
 
-/// Moves what is decrypted to `space`; returns how many bytes.
+/// Moves decrypted bytes to `space`; returns their number.
 fn take_plaintext(connection: &mut ServerConnection, space: &mut [u8]) -> usize {
     let mut filled = 0;
     while filled < space.len() {
@@ -354,56 +357,7 @@ impl AsFd for TlsSocket {
     }
 }
 
-impl Transport for TlsSocket {
-    fn awaits_handshake(&self) -> bool {
-        self.session.get().is_none()
-    }
-
-    fn handshake(&self) -> Result<Handshake, HandshakeError> {
-        let mut channel = self.channel.lock();
-        if !self.has_begun.load(Relaxed) {
-            match self.look_at_first_byte() {
-                Ok(()) => {}
-                Err(HandshakeError::Socket(Errno::AGAIN)) => return Ok(Handshake::AwaitsHello),
-                Err(error) => {
-                    channel.stage = Stage::Failed;
-                    return Err(error);
-                }
-            }
-        }
-        if let Stage::Hello(acceptor) = &mut channel.stage {
-            match self.hear_hello(acceptor) {
-                Ok(None) => return Ok(Handshake::AwaitsHello),
-                Ok(Some(connection)) => channel.stage = Stage::Open(connection),
-                Err(error) => {
-                    channel.stage = Stage::Failed;
-                    return Err(error);
-                }
-            }
-        }
-        let Stage::Open(connection) = &mut channel.stage else {
-            return Err(HandshakeError::Gone);
-        };
-        match self.shake_hands(connection) {
-            // The authority has seen what it wanted to, and nothing follows (RFC 8737 §3).
-            Ok(Handshake::Done) if connection.alpn_protocol() == Some(CHALLENGE_PROTOCOL) => {
-                connection.send_close_notify();
-                let _ = self.send_ciphertext(connection, false);
-                channel.stage = Stage::Failed;
-                Err(HandshakeError::Gone)
-            }
-            Ok(Handshake::Done) => {
-                self.session.get_or_init(|| Arc::new(Session::of(connection)));
-                Ok(Handshake::Done)
-            }
-            Ok(waits) => Ok(waits),
-            Err(error) => {
-                channel.stage = Stage::Failed;
-                Err(error)
-            }
-        }
-    }
-
+impl ByteStream for TlsSocket {
     fn receive(&self, space: &mut [u8]) -> io::Result<usize> {
         let mut channel = self.channel.lock();
         let Channel { stage, ahead, .. } = &mut *channel;
@@ -418,7 +372,7 @@ impl Transport for TlsSocket {
             self.holds_received.store(false, Relaxed);
             return received;
         }
-        // A response to what was received (RFC 8446 §4.6.3), or the rest of what was sent.
+        // A response to received bytes (RFC 8446 §4.6.3), or the rest of the sent bytes.
         let _ = self.send_ciphertext(connection, false);
         self.note_rest(connection, !ahead.is_empty());
         received
@@ -497,7 +451,7 @@ impl Transport for TlsSocket {
             Shutdown::Write | Shutdown::Both,
         ) = (&mut *channel, how)
         {
-            // Behind what was cut off there is no proper end.
+            // A truncated response gets no clean end.
             if !std::mem::replace(is_closed, true) && !connection.wants_write() {
                 connection.send_close_notify();
                 let _ = self.send_ciphertext(connection, false);
@@ -512,6 +466,57 @@ impl Transport for TlsSocket {
 
     fn reset(&self) {
         self.socket.reset();
+    }
+}
+
+impl Transport for TlsSocket {
+    fn awaits_handshake(&self) -> bool {
+        self.session.get().is_none()
+    }
+
+    fn handshake(&self) -> Result<Handshake, HandshakeError> {
+        let mut channel = self.channel.lock();
+        if !self.has_begun.load(Relaxed) {
+            match self.look_at_first_byte() {
+                Ok(()) => {}
+                Err(HandshakeError::Socket(Errno::AGAIN)) => return Ok(Handshake::AwaitsHello),
+                Err(error) => {
+                    channel.stage = Stage::Failed;
+                    return Err(error);
+                }
+            }
+        }
+        if let Stage::Hello(acceptor) = &mut channel.stage {
+            match self.hear_hello(acceptor) {
+                Ok(None) => return Ok(Handshake::AwaitsHello),
+                Ok(Some(connection)) => channel.stage = Stage::Open(connection),
+                Err(error) => {
+                    channel.stage = Stage::Failed;
+                    return Err(error);
+                }
+            }
+        }
+        let Stage::Open(connection) = &mut channel.stage else {
+            return Err(HandshakeError::Gone);
+        };
+        match self.shake_hands(connection) {
+            // The authority has checked the certificate, and nothing follows (RFC 8737 §3).
+            Ok(Handshake::Done) if connection.alpn_protocol() == Some(CHALLENGE_PROTOCOL) => {
+                connection.send_close_notify();
+                let _ = self.send_ciphertext(connection, false);
+                channel.stage = Stage::Failed;
+                Err(HandshakeError::Gone)
+            }
+            Ok(Handshake::Done) => {
+                self.session.get_or_init(|| Arc::new(Session::of(connection)));
+                Ok(Handshake::Done)
+            }
+            Ok(waits) => Ok(waits),
+            Err(error) => {
+                channel.stage = Stage::Failed;
+                Err(error)
+            }
+        }
     }
 
     fn as_plain(&self) -> Option<&OwnedFd> {

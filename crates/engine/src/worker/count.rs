@@ -1,12 +1,12 @@
-//! Counts of what an engine has at the moment, such as connections. Each thing that is counted owns a [`Count`], so it
-//! cannot be counted down twice, nor be forgotten.
+//! Counts of an engine's current objects, such as connections. Each counted object owns a [`Count`], so it cannot be
+//! counted down twice, nor be forgotten.
 
 use super::Worker;
 use std::sync::atomic::Ordering::SeqCst;
 use std::sync::Arc;
 
-/// One in a gauge of the worker; given back when dropped. A process that the app has forked shares the gauge and
-/// leaves it alone.
+/// One unit in a gauge of the worker; released when dropped. A process that the app has forked shares the gauge and
+/// does not change it.
 pub(crate) struct Count {
     worker: Arc<Worker>,
     gauge: Gauge,
@@ -19,12 +19,12 @@ enum Gauge {
 }
 
 impl Count {
-    /// One more connection.
+    /// Counts one more connection.
     pub(crate) fn connection(worker: &Arc<Worker>) -> Count {
         Count::of(worker, Gauge::Connections)
     }
 
-    /// One more client.
+    /// Counts one more client.
     pub(crate) fn client(worker: &Arc<Worker>) -> Count {
         Count::of(worker, Gauge::Clients)
     }

@@ -1,4 +1,4 @@
-//! How many are in a queue of the waiting room: a count beside the queue in the kernel, so that it can be read without a
+//! Attendance of a queue of the waiting room: a count beside the queue in the kernel, so that it can be read without a
 //! system call. Processes may be killed at any point, so the count must never stay too low, and a count that is too
 //! high must be noticed and corrected.
 //!
@@ -7,16 +7,15 @@
 //!   take out: enter ── receive ── count down ── leave
 //! ```
 //! So the count is too high while a thread is inside, or after a worker was killed there, and never too low. Each slot
-//! of the scoreboard says how many threads of its worker are inside, at whichever queue; the supervisor clears it when the
-//! worker is dead.
-//! A thread that is alone inside, finds the room empty and is still alone corrects the count, unless the count has
-//! changed since.
+//! of the scoreboard has the number of its worker's threads inside, in any queue; the supervisor clears the number when
+//! the worker is dead. A thread that is alone inside, finds the room empty and is still alone corrects the count,
+//! unless the count has changed since.
 
 use crate::cluster::scoreboard::Scoreboard;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
-/// The count is the low half. The high half is how often the count was raised, so that a count that rose and fell back
-/// to the same value is recognised as changed (ABA).
+/// The low half is the count. The high half is the number of times that the count was raised, so that a count that rose
+/// and fell back to the same value is recognised as changed (ABA).
 #[derive(Debug, Default)]
 pub(crate) struct Attendance(AtomicU64);
 
@@ -56,11 +55,11 @@ impl Visit<'_> {
         let _ = self.attendance.0.fetch_update(SeqCst, SeqCst, less);
     }
 
-    /// Sets the count to zero if the queue is empty. `look` finds that out by taking one out; returns what it took.
+    /// Sets the count to zero if the queue is empty. `look` checks this by taking an item out; returns that item.
     pub(super) fn verify<T>(&self, look: impl FnOnce() -> Option<T>) -> Option<T> {
         let before = self.attendance.0.load(SeqCst);
-        // Alone now: all requests counted in `before` have been sent. Alone afterwards: all that were taken have been
-        // counted down.
+        // Alone now: all requests counted in `before` have been sent. Alone afterwards: all requests that were taken
+        // have been counted down.
         if before & COUNT == 0 || !self.is_alone() {
             return None;
         }
@@ -105,7 +104,7 @@ mod tests {
         std::mem::forget(dead);
         let living = enter(&scoreboard, 0);
         living.verify(nothing);
-        assert_eq!(scoreboard.waiting(), 1, "it may still send");
+        assert_eq!(scoreboard.waiting(), 1, "the visitor may still send");
         scoreboard.slot(1).reset();
         living.verify(nothing);
         assert_eq!(scoreboard.waiting(), 0);

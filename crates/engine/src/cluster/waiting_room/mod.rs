@@ -1,12 +1,14 @@
-//! The waiting room: what workers hand to each other, in two queues that the kernel keeps for all of them.
+//! Waiting room: requests and connections on their way between workers, in two queues that the kernel keeps for all of
+//! them.
 //!
-//! A request that has waited in a worker whose threads are all busy is sent into a socket pair that every worker
-//! inherited (`queue.rs`, `message.rs`). A worker with a free thread receives it. The kernel keeps the order and the
-//! messages, so nothing is lost when a worker dies. The number of requests is counted beside it (`attendance.rs`). The
-//! engine decides which requests go in and which worker takes them out (`engine/migration/requests.rs`).
+//! A request that has waited in a worker with all threads busy is sent into a socket pair that every worker inherited
+//! (`queue.rs`, `message.rs`). A worker with a free thread receives it. The kernel keeps the order and the messages, so
+//! nothing is lost when a worker dies. The number of requests is counted beside the queue (`attendance.rs`). The engine
+//! decides which requests go in and which worker takes them out (`engine/migration/requests.rs`).
 //!
-//! A second queue of the same kind is for connections without a request: those that a worker hands off when it drains
-//! (`engine/migration/connections.rs`). Taking one over needs no thread of the app, so none of them may stand before a request.
+//! A second queue of the same kind is for connections without a request: a worker migrates them when it drains
+//! (`engine/migration/connections.rs`). Taking one over needs no thread of the app, so they must not queue in front of
+//! requests.
 
 mod attendance;
 mod message;
@@ -29,19 +31,19 @@ pub struct WaitingRoom {
     scoreboard: &'static Scoreboard,
     requests: Queue,
     migrations: Queue,
-    /// An eventfd. The kernel wakes one worker for each request; a worker that leaves it to others wakes another one
-    /// with this.
+    /// An eventfd. The kernel wakes one worker for each request; a worker that leaves the request to others wakes
+    /// another worker with it.
     signal: OwnedFd,
 }
 
 impl WaitingRoom {
-    /// How many descriptors a room has.
+    /// Number of descriptors of a room.
     pub const DESCRIPTORS: usize = 5;
 
     /// Processes can share a room only if this number is the same for all.
     pub const FORMAT: u32 = message::FORMAT;
 
-    /// Opens the room; to be called before the first fork.
+    /// Opens the room; called before the first fork.
     ///
     /// # Errors
     /// If the socket pairs cannot be made.
@@ -54,7 +56,7 @@ impl WaitingRoom {
         })
     }
 
-    /// The room of another process, from the descriptors that [`WaitingRoom::descriptors`] gave there.
+    /// Opens the room of another process, from the descriptors that [`WaitingRoom::descriptors`] returned there.
     pub fn adopt(scoreboard: &'static Scoreboard, descriptors: [OwnedFd; WaitingRoom::DESCRIPTORS]) -> WaitingRoom {
         let [requests_in, requests_out, migrations_in, migrations_out, signal] = descriptors;
         WaitingRoom {
@@ -65,7 +67,7 @@ impl WaitingRoom {
         }
     }
 
-    /// What a process needs to [`WaitingRoom::adopt`] this room.
+    /// Descriptors that a process needs to [`WaitingRoom::adopt`] this room.
     pub fn descriptors(&self) -> [BorrowedFd<'_>; WaitingRoom::DESCRIPTORS] {
         let ([requests_in, requests_out], [migrations_in, migrations_out]) =
             (self.requests.ends(), self.migrations.ends());
@@ -78,12 +80,12 @@ impl WaitingRoom {
         ]
     }
 
-    /// The scoreboard that counts what is in the room.
+    /// Scoreboard with the counts of the room.
     pub fn scoreboard(&self) -> &'static Scoreboard {
         self.scoreboard
     }
 
-    /// The queue of connections without a request.
+    /// Queue of connections without a request.
     pub(crate) fn migrations(&self) -> &Queue {
         &self.migrations
     }
@@ -103,8 +105,8 @@ impl WaitingRoom {
         poller.remove(&self.signal);
     }
 
-    /// Registers the queue of connections with `poller`. Each of them wakes all workers that watch: those that leave it
-    /// to others need not tell them.
+    /// Registers the queue of connections with `poller`. Each connection wakes all workers that watch: a worker that
+    /// leaves it to others need not tell them.
     pub(crate) fn watch_migrations(&self, poller: &Poller) -> rustix::io::Result<()> {
         poller.add(self.migrations.receiver(), token::MIGRATION, Interest::Read)
     }
@@ -113,7 +115,7 @@ impl WaitingRoom {
         poller.remove(self.migrations.receiver());
     }
 
-    /// Wakes another worker that watches, if a request may be waiting. If none watches now, wakes the next one that
+    /// Wakes another worker that watches, if a request may be waiting. If none watches now, wakes the next worker that
     /// does.
     pub fn signal(&self) {
         if self.is_occupied() {
@@ -126,12 +128,12 @@ impl WaitingRoom {
         let _ = read(&self.signal, &mut [0; 8]);
     }
 
-    /// Whether a request may be waiting: one atomic load.
+    /// True if a request may be waiting: one atomic load.
     pub(crate) fn is_occupied(&self) -> bool {
         self.requests.is_occupied()
     }
 
-    /// Puts a request into the room, from the worker in `slot`. The caller still has it, too.
+    /// Puts a request into the room, from the worker in `slot`. The caller keeps it, too.
     pub(crate) fn send(&self, request: &OutgoingMigration<'_>, slot: usize) -> Sent {
         let sent = self.requests.send(request, slot);
         match sent {
@@ -142,12 +144,12 @@ impl WaitingRoom {
         sent
     }
 
-    /// Since when the request that is first in the room has waited for its turn.
+    /// Time since when the first request in the room has waited for its turn.
     pub(crate) fn first_waits_since(&self) -> Option<Nanos> {
         self.requests.first_waits_since()
     }
 
-    /// Takes out the request that has waited longest, for the worker in `slot`.
+    /// Takes out the oldest request, for the worker in `slot`.
     pub(crate) fn receive(&self, slot: usize) -> Received {
         self.requests.receive(slot)
     }

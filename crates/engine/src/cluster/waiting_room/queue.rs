@@ -1,5 +1,5 @@
-//! A queue of the waiting room: a socket pair that carries connections from worker to worker, and the count of those in
-//! it. Any worker puts in and takes out.
+//! Queue of the waiting room: a socket pair that carries connections from worker to worker, and the count of the
+//! connections in it. Any worker puts connections in and takes them out.
 
 use super::attendance::{Attendance, Visit};
 use super::message::{
@@ -25,7 +25,7 @@ pub(crate) struct Queue {
     receiver: OwnedFd,
 }
 
-/// The result of an attempt to put something in.
+/// Result of an attempt to put a connection in.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Sent {
     Done,
@@ -35,19 +35,19 @@ pub(crate) enum Sent {
     TooLong,
 }
 
-/// The result of an attempt to take something out.
+/// Result of an attempt to take a connection out.
 #[derive(Debug)]
 pub(crate) enum Received {
     Migration(IncomingMigration),
     Nobody,
     /// Nothing was taken, because this process has too few descriptors left.
     Short,
-    /// Incomplete: descriptors ran out while it was received. With its socket, if that has arrived.
+    /// Incomplete: the process ran out of descriptors during the receive. Has the socket, if that has arrived.
     Spoiled(Option<OwnedFd>),
 }
 
 impl Queue {
-    /// A new one, counted in `attendance`.
+    /// Makes a queue that is counted in `attendance`.
     pub(super) fn new(scoreboard: &'static Scoreboard, attendance: &'static Attendance) -> std::io::Result<Queue> {
         let (sender, receiver) = datagrams::queue()?;
         Ok(Queue::of(scoreboard, attendance, sender, receiver))
@@ -67,7 +67,7 @@ impl Queue {
         }
     }
 
-    /// For senders, and for receivers.
+    /// Ends for senders and for receivers.
     pub(super) fn ends(&self) -> [BorrowedFd<'_>; 2] {
         [self.sender.as_fd(), self.receiver.as_fd()]
     }
@@ -76,17 +76,17 @@ impl Queue {
         self.receiver.as_fd()
     }
 
-    /// Whether something may be in it: one atomic load.
+    /// True if the queue may have a connection: one atomic load.
     pub(crate) fn is_occupied(&self) -> bool {
         self.len() > 0
     }
 
-    /// How many are in it. May be too high for a moment, but is never too low.
+    /// Number of connections in the queue. May be too high for a moment, but is never too low.
     pub(crate) fn len(&self) -> u64 {
         self.attendance.count()
     }
 
-    /// Puts a connection in, from the worker in `slot`. The caller still has it, too.
+    /// Puts a connection in, from the worker in `slot`. The caller keeps it, too.
     pub(crate) fn send(&self, outgoing: &OutgoingMigration<'_>, slot: usize) -> Sent {
         let mut message = Message::new(outgoing);
         if !message.is_short() && message.lengthen().is_err() {
@@ -115,10 +115,10 @@ impl Queue {
         retry_on_intr(|| sendmsg(&self.sender, &message.datagram(), &mut control, flags))
     }
 
-    /// Takes out the connection that has waited longest, for the worker in `slot`.
+    /// Takes out the oldest connection, for the worker in `slot`.
     ///
-    /// The kernel drops descriptors for which the receiver has no place, and with them the connection. So this is
-    /// checked before.
+    /// The kernel drops descriptors for which the receiver has no room, and with them the connection. So the number of
+    /// free descriptors is checked first.
     pub(crate) fn receive(&self, slot: usize) -> Received {
         let visit = Visit::enter(self.scoreboard, self.attendance, slot);
         let take = || match self.has_descriptors() {
@@ -132,8 +132,8 @@ impl Queue {
         received.unwrap_or(Received::Nobody)
     }
 
-    /// Since when the first one has waited, without taking it out; `None` if there is none. Another worker may take it
-    /// at any time.
+    /// Time since when the first connection has waited, without taking it out; `None` if there is none. Another worker
+    /// may take it at any time.
     pub(super) fn first_waits_since(&self) -> Option<Nanos> {
         let mut beginning = [0; BEGINNING];
         let flags = RecvFlags::PEEK | RecvFlags::DONTWAIT;

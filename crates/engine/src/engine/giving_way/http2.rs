@@ -1,4 +1,4 @@
-//! Memory and files of requests, which the sessions of HTTP/2 divide up.
+//! Memory and files for requests, which the HTTP/2 connections share.
 
 use super::{option, GivingWay};
 use crate::clock::Millis;
@@ -7,12 +7,13 @@ use crate::limits::budget::{Budget, Kind};
 use crate::observe::excess::About;
 use std::sync::Arc;
 
-/// A session that has taken no more than this always gets a request in.
+/// An HTTP/2 connection that uses no more than this may always begin a request.
 const SMALL_BYTES: u64 = 32 * 1024;
 
 impl GivingWay {
-    /// Makes the largest session of the address with most give way. Whether there is room now, or soon. `asker`: a session that
-    /// is about to have so much itself; others give way to it only if their addresses have more.
+    /// Makes the largest HTTP/2 connection of the address that uses most give way. Returns true if there is room now or
+    /// soon. `asker`: an HTTP/2 connection that is about to use this amount itself; others give way to it only if their
+    /// addresses use more.
     pub(in crate::engine) fn make_http2_give_way(&self, kind: Kind, asker: Option<(&Budget, u64)>) -> bool {
         let now = Millis::now();
         if self.state.lock().is_leaving(kind, now) {
@@ -56,7 +57,7 @@ impl GivingWay {
         self.http2_connections.forget_if_over(http2, &self.services.worker);
     }
 
-    /// True if a session may begin a request with a head of so many bytes.
+    /// True if an HTTP/2 connection may begin a request with a head of `head_bytes`.
     pub(in crate::engine) fn admits_stream(&self, http2: &Http2Connection, head_bytes: usize) -> bool {
         let budget = http2.budget();
         let mut arriving = [Kind::Requests, Kind::Bodies].into_iter();
@@ -77,7 +78,7 @@ impl GivingWay {
         is_admitted
     }
 
-    /// One line about each session, until it has had no stream refused for a while.
+    /// Logs one line for each HTTP/2 connection, until no stream of it was refused for a while.
     fn tell_of_refusal(&self, http2: &Http2Connection, kind: Kind) {
         if http2.budget().begins_refusals(Millis::now()) {
             let (peers, option) = (&http2.peers, option(kind));

@@ -1,11 +1,11 @@
-//! Chooses the client that gives way when a total of all clients is used up: the largest share of the address that has most
-//! (`limits/budget.rs`). A session of HTTP/2 ends; an HTTP/1 connection with a waiting response is aborted, and so is a
-//! WebSocket or an event stream. Peers that would soon have taken their responses are spared as long as there is another
-//! candidate. Of incomplete messages, the message with the largest product of size and age gives way, from the address with
-//! the largest sum of these products.
+//! Chooses the client to end when a total of all clients is used up: the client with the largest share, from the
+//! address that uses most (`limits/budget.rs`). The client gives way: an HTTP/2 connection is closed; an HTTP/1
+//! connection with a waiting response is aborted, and so is a WebSocket or an event stream. Peers that would soon have
+//! taken their responses are spared as long as there is another candidate. Among incomplete messages, the message with
+//! the largest product of size and age gives way, from the address with the largest sum of these products.
 //!
-//! `responses.rs`: memory for responses; `http2.rs`: memory and files of the requests of sessions; `relief.rs`: the slowest
-//! reader, if threads wait for memory.
+//! `responses.rs`: memory for responses; `http2.rs`: memory and files for the requests of HTTP/2 connections;
+//! `relief.rs`: the slowest reader, if threads wait for memory.
 
 mod http2;
 mod relief;
@@ -20,8 +20,8 @@ use crate::sync::Mutex;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-/// The streams of a session that was ended learn of it in the next turn of the poller. Until then nobody else has to give
-/// way, but not for longer than this.
+/// The streams of a closed HTTP/2 connection release their memory in the next turn of the poller. No other client has
+/// to give way in this time, but the wait lasts no longer than this.
 const LEAVING: Duration = Duration::from_millis(100);
 
 /// See the head of this file.
@@ -36,11 +36,11 @@ pub(super) struct GivingWay {
 
 #[derive(Default)]
 struct GivingWayState {
-    /// The session that gives way at present, and the time at which it began.
+    /// The HTTP/2 connection that is giving way, and the time at which it began.
     leaving: Option<(Weak<Budget>, Millis)>,
-    /// Bytes or files that this session gives back, less the promises to others.
+    /// Bytes or files that this HTTP/2 connection releases, less the amounts promised to others.
     left: u64,
-    /// Sessions that have given way for their responses, and when: their memory comes back soon.
+    /// HTTP/2 connections that gave way for their responses, and the time: their memory is released soon.
     gone: Vec<(Weak<Budget>, Millis)>,
 }
 
@@ -52,7 +52,7 @@ impl GivingWayState {
         now - *since < LEAVING && budget.upgrade().is_some_and(|budget| budget.used(kind) > 0)
     }
 
-    /// Memory for responses that comes back soon.
+    /// Returns the memory for responses that will be released soon.
     fn comes_back(&mut self, now: Millis) -> u64 {
         self.gone
             .retain(|(budget, since)| now - *since < LEAVING && budget.strong_count() > 0);
@@ -60,7 +60,8 @@ impl GivingWayState {
         budgets.map(|budget| budget.used(Kind::Responses)).sum()
     }
 
-    /// Promises some of what the leaving session gives back; false if there is not so much left.
+    /// Promises a part of the amount that the closing HTTP/2 connection releases. Returns false if the amount left is
+    /// too small.
     fn promise(&mut self, amount: u64) -> bool {
         let left = self.left.checked_sub(amount);
         self.left = left.unwrap_or(self.left);
@@ -68,7 +69,7 @@ impl GivingWayState {
     }
 }
 
-/// The option that limits it.
+/// The option that sets the limit.
 fn option(kind: Kind) -> &'static str {
     match kind {
         Kind::Requests => "request_memory_total_bytes",
@@ -95,7 +96,7 @@ impl GivingWay {
         })
     }
 
-    /// Makes the client give way that is the first one to go; false if there is none.
+    /// Makes the first candidate give way; false if there is none.
     pub(super) fn make_room(&self, kind: Kind) -> bool {
         match kind {
             Kind::Responses => self.keep_to_response_memory(),
@@ -104,7 +105,7 @@ impl GivingWay {
         }
     }
 
-    /// Makes the incomplete message give way that is the first one to go.
+    /// Makes the first incomplete message give way; false if there is none.
     fn make_room_for_messages(&self) -> bool {
         let clients = self.services.realtime.clients();
         let gives_way = |key: &u64| clients.get(*key).is_some_and(|client| client.give_message_up());

@@ -7,7 +7,7 @@ use crate::engine::ends;
 use crate::spool::{Decision, GivesWay, Slowness};
 
 impl GivingWay {
-    /// Aborts the slowest reader. `own`: the slowness of the client of the caller. `is_starving`: requests wait while all
+    /// Aborts the slowest reader. `own`: the slowness of the caller's client. `is_starving`: requests wait while all
     /// threads are busy.
     pub(in crate::engine) fn relieve(&self, own: Option<Slowness>, is_starving: bool) -> Decision {
         let (spool, worker) = (&self.services.spool, &self.services.worker);

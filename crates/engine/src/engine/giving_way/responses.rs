@@ -1,4 +1,4 @@
-//! Memory for responses that their clients have not taken.
+//! Memory for responses that clients have not taken yet.
 
 use super::{option, GivingWay};
 use crate::clock::Millis;
@@ -12,15 +12,16 @@ use crate::spool::{GivesWay, Slowness, GRACE};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Clients that give way in one go. Each may have little.
+/// Most clients that give way at once. Each may use little memory.
 const MOST_AT_A_TIME: usize = 32;
 
-/// Candidates that are looked at, by [`CANDIDATES`] at a time, before one that takes what it is sent has to give way.
+/// Most candidates to examine, [`CANDIDATES`] at a time, before a client that reads its response has to give way.
 const MOST_LOOKS: usize = 128;
 
 impl GivingWay {
-    /// Called after unsent bytes were counted: they were there already. Returns true if a client has given way. If too many
-    /// would have to at once, the next turn of the poller goes on: perhaps nothing else happens that leads here.
+    /// Called after unsent bytes were counted; the bytes exist already. Returns true if a client has given way. If too
+    /// many clients would have to give way at once, the next turn of the poller continues, because no other event may
+    /// lead here.
     pub(in crate::engine) fn keep_to_response_memory(&self) -> bool {
         let mut have_given_way = 0;
         while have_given_way < MOST_AT_A_TIME && self.services.spool.is_memory_exceeded(self.comes_back()) {
@@ -42,8 +43,9 @@ impl GivingWay {
         }
     }
 
-    /// Makes the largest of those give way that would not have taken their responses within `write_timeout`. If nobody is slow, or
-    /// nobody has been for long enough to tell, that is looked at again soon, unless too much is at stake.
+    /// Makes the largest client give way among the clients that would not have taken their responses within
+    /// `write_timeout`. If none is slow, or none has waited long enough to tell, a later turn checks again soon, unless
+    /// the memory in use is far above the limit.
     fn make_room_for_responses(&self, now: Millis) -> bool {
         let is_late = self.services.spool.is_memory_far_exceeded(self.comes_back());
         if is_late {
@@ -71,8 +73,9 @@ impl GivingWay {
         false
     }
 
-    /// Ends the first one that is slow. As long as one address has a large part, others give way only when it is late. If some of an
-    /// address with a large part may still turn out to be slow by then, the slowest of these gives way.
+    /// Ends the first slow client. While one address has a large part, clients of other addresses give way only if
+    /// `is_late`. If `is_late`, and some clients of an address with a large part may still turn out to be slow, the
+    /// slowest of them gives way.
     fn end_first_response(&self, candidates: &[Candidate], is_late: bool, now: Millis) -> bool {
         let limit = Some(self.services.worker.write_timeout());
         let is_large = |candidate: &Candidate| self.services.spool.is_large_part(candidate.sum);
@@ -88,7 +91,7 @@ impl GivingWay {
             }
             match self.end_response(candidate.key, limit, now) {
                 GivesWay::Yes => return true,
-                // It is known soon. Until then no smaller one gives way.
+                // The result will be known soon. Until then no smaller client gives way.
                 GivesWay::Perhaps(_) if !is_late => {
                     self.budgets.begin_again(Kind::Responses);
                 }
@@ -106,7 +109,7 @@ impl GivingWay {
         unknown.is_some_and(|(_, unknown)| self.end_response(unknown.key, None, now) == GivesWay::Yes)
     }
 
-    /// True if the address that has most has a large part of the memory for unsent responses.
+    /// True if the address that uses most has a large part of the memory for unsent responses.
     fn has_first_large_part(&self) -> bool {
         self.services
             .spool
@@ -122,7 +125,8 @@ impl GivingWay {
         ended.any(|ended| ended == GivesWay::Yes)
     }
 
-    /// Ends a connection, a session or a client unless it would have taken what waits for it within `limit`.
+    /// Ends an HTTP/1 or HTTP/2 connection or a client unless its peer would have taken the waiting bytes within
+    /// `limit`.
     fn end_response(&self, key: u64, limit: Option<Duration>, now: Millis) -> GivesWay {
         if is_client(key) {
             let client = self.services.realtime.clients().get(key);
@@ -151,7 +155,7 @@ impl GivingWay {
         GivesWay::Yes
     }
 
-    /// A thread may have it; then another one gives way.
+    /// Aborts an HTTP/1 connection. If a thread has it at present, another client has to give way.
     fn abort_connection(&self, key: u64, limit: Option<Duration>, now: Millis) -> GivesWay {
         let taken = self.connections.parked().take_to_give_way(key, limit, now);
         let connection = match taken {

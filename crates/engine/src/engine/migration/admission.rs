@@ -1,9 +1,9 @@
-//! Decides what comes to this worker: requests from the waiting room, connections that other workers hand off, and new
+//! Decides if this worker takes requests from the waiting room, connections that other workers migrate, and new
 //! connections.
 //!
 //! A worker leaves the waiting room to others while it drains, while `max_connections` are open, and for a moment after
-//! it has found too few descriptors for one more. New connections leave the last free places to requests in the waiting
-//! room, so that there is always a worker with a place.
+//! it has found too few descriptors for one more connection. New connections leave the last free slots to requests in
+//! the waiting room, so that there is always a worker with a slot.
 
 use crate::clock::{AtomicMillis, Millis};
 use crate::cluster::waiting_room::WaitingRoom;
@@ -16,11 +16,11 @@ use std::time::Duration;
 /// Time for which the waiting room is left to workers that have more descriptors.
 const SHORTAGE: Duration = Duration::from_millis(100);
 
-/// Time for which the count of the waiting room is ignored after the room was found empty although its count was above zero:
-/// another worker is just taking the request out, or was killed while it did.
+/// Time for which the count of the waiting room is ignored, after the room was found empty although its count was above
+/// zero: another worker is removing the request at this moment, or was killed while it did.
 const RECHECK: Duration = Duration::from_millis(2);
 
-/// Minimum pause between two log lines about transfers.
+/// Minimum pause between two log lines about migrated requests and connections.
 const QUIET: Duration = Duration::from_millis(1_000);
 
 /// No time is set.
@@ -29,15 +29,15 @@ pub(super) const NONE: Millis = Millis::LONG_AGO;
 /// See the head of this file.
 pub(in crate::engine) struct Admission {
     worker: Arc<Worker>,
-    /// The memory that all workers share; `None` for a single process.
+    /// Memory that all workers share; `None` for a single process.
     room: Option<Arc<WaitingRoom>>,
-    /// The same, if requests may move.
+    /// The same, if requests may migrate.
     waiting_room: Option<Arc<WaitingRoom>>,
-    /// Until then this worker is short of descriptors.
+    /// This worker is short of descriptors until this time.
     short_until: AtomicMillis,
-    /// Until then the count of the waiting room is ignored.
+    /// The count of the waiting room is ignored until this time.
     recheck_at: AtomicMillis,
-    /// Until then nothing is logged.
+    /// Nothing is logged until this time.
     quiet_until: AtomicMillis,
 }
 
@@ -54,12 +54,12 @@ impl Admission {
         })
     }
 
-    /// The memory that all workers share; `None` for a single process.
+    /// Memory that all workers share; `None` for a single process.
     pub(in crate::engine) fn room(&self) -> Option<&WaitingRoom> {
         self.room.as_deref()
     }
 
-    /// The same, if requests may move.
+    /// The same, if requests may migrate.
     pub(in crate::engine) fn waiting_room(&self) -> Option<&WaitingRoom> {
         self.waiting_room.as_deref()
     }
@@ -70,13 +70,12 @@ impl Admission {
     }
 
     /// True if the waiting room has a request that depends on this worker. A worker that drains leaves requests to the
-    /// others if one of them does not drain: otherwise it would never end while there is more to do than the others
-    /// can.
+    /// others if one of them does not drain: otherwise it would not end as long as the others have too much work.
     pub(in crate::engine) fn awaits_requests(&self) -> bool {
         self.is_room_occupied() && !self.leaves_to_others()
     }
 
-    /// True if connections have been handed off that depend on this worker, because no other one goes on.
+    /// True if migrated connections depend on this worker, because no other worker continues.
     pub(in crate::engine) fn awaits_connections(&self) -> bool {
         self.are_connections_migrating() && !self.leaves_to_others()
     }
@@ -91,7 +90,7 @@ impl Admission {
         self.room.is_some() && !self.worker.is_stopped() && self.admits_migration()
     }
 
-    /// True if this worker takes connections from others.
+    /// True if this worker takes requests or connections from others.
     fn admits_migration(&self) -> bool {
         !self.leaves_to_others() && is_over(&self.short_until) && self.has_place_for_migration()
     }
@@ -105,7 +104,7 @@ impl Admission {
         self.has_place() && (!self.is_anybody_waiting() || leaves_others_theirs())
     }
 
-    /// Returns when the poller has to look again, if transfers are not admitted until then.
+    /// Returns the time at which the poller has to check again, if nothing is taken from others until then.
     pub(in crate::engine) fn opens_at(&self, now: Millis) -> Millis {
         let times = [&self.short_until, &self.recheck_at].map(|time| time.load(Relaxed));
         times
@@ -127,7 +126,7 @@ impl Admission {
         self.recheck_at.store(NONE, Relaxed);
     }
 
-    /// True if connections that migrate wait for a worker.
+    /// True if migrated connections wait for a worker.
     pub(super) fn are_connections_migrating(&self) -> bool {
         self.room.as_ref().is_some_and(|room| room.migrations().is_occupied())
     }
@@ -136,15 +135,15 @@ impl Admission {
         self.waiting_room.as_ref().is_some_and(|room| room.is_occupied())
     }
 
-    /// Ignores the count of the waiting room for a moment: the room was empty.
+    /// Ignores the count of the waiting room for a moment, because the room was empty.
     pub(super) fn recheck_soon(&self) {
         self.pause(&self.recheck_at, RECHECK);
     }
 
-    /// Leaves what comes from others to workers that have more descriptors, for a moment. `what`: for the log.
+    /// Leaves requests and connections to workers that have more descriptors, for a moment. `what`: for the log.
     pub(super) fn lack_descriptors(&self, what: &str) {
         self.pause(&self.short_until, SHORTAGE);
-        self.log(&format!("{what} are left to others: too few descriptors"));
+        self.log(&format!("left {what} to other workers: too few descriptors"));
     }
 
     /// Logs at most one line a second.
@@ -164,7 +163,7 @@ impl Admission {
         self.worker.is_draining() && others_serve()
     }
 
-    /// True if connections of other workers wait for a place.
+    /// True if requests or connections of other workers wait for a slot.
     fn is_anybody_waiting(&self) -> bool {
         self.is_room_occupied() || self.are_connections_migrating()
     }
@@ -174,7 +173,7 @@ impl Admission {
         is_below && self.worker.config.descriptors.has_place()
     }
 
-    /// True if one more connection may come from the waiting room.
+    /// True if one more connection may come from another worker.
     fn has_place_for_migration(&self) -> bool {
         self.has_place() || {
             self.worker.want_place();
@@ -183,7 +182,7 @@ impl Admission {
         }
     }
 
-    /// For `time`, after which the poller looks again.
+    /// Sets `until` to `time` from now, when the poller checks again.
     fn pause(&self, until: &AtomicMillis, time: Duration) {
         let deadline = Millis::now() + time;
         until.store(deadline, Relaxed);

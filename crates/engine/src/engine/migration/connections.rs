@@ -1,14 +1,15 @@
-//! Handoff: a worker that drains hands its connections to the workers that go on, instead of closing them. Both sides.
+//! Migration in a drain: a worker that drains migrates its connections to the workers that continue, instead of closing
+//! them. Both sides.
 //!
 //! ```text
-//!   worker that drains                       queue in the kernel          one that goes on
-//!     idle, or part of a head ──────────────▶ bytes, age, socket ───────▶ parked, as if it had been here all the time
+//!   worker that drains                       queue in the kernel          worker that continues
+//!     idle, or part of a head ──────────────▶ bytes, age, socket ───────▶ parked, as before
 //!     request here, or runs ──response──▶ idle      (at most UNDER_WAY)
 //! ```
-//! A connection moves when it is between two requests; a request that has arrived is answered first. The bytes of an
-//! incomplete head go with it, and so do the bytes of the next request. No thread of the app is needed: the poller hands
-//! off and takes over. A connection for which nobody has a place stays parked, and is served, until nothing has
-//! moved for a while; then it is closed, as it is in a worker that has nobody to hand it to.
+//! A connection migrates between two requests; a request that has arrived gets its response first. The bytes of an
+//! incomplete head, or of the next request, migrate with the connection. No thread of the app is needed: the poller
+//! sends and takes over connections. A connection for which no worker has a slot stays parked, and is served, until no
+//! connection has migrated for a while; then it is closed, as in a worker without another worker to migrate to.
 
 use super::outgoing::outgoing;
 use super::{Admission, IncomingConnections};
@@ -29,19 +30,19 @@ use std::time::Duration;
 /// Time for which an idle connection stays open after draining has begun, if no other worker can take it.
 const DRAIN_IDLE: Duration = Duration::from_millis(250);
 
-/// Time for which an idle connection that waits for a handoff stays open after the last handoff.
+/// Time for which an idle connection that waits to migrate stays open after the last migration.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Most connections that have been handed off and not yet been taken over, so that none of them waits for long.
+/// Most connections that are under way to another worker, so that none of them waits long.
 const UNDER_WAY: u64 = 128;
 
-/// Most parked connections that are handed off in one turn of the reactor, before other events are handled.
+/// Most parked connections that migrate in one turn of the reactor, before other events are handled.
 const TURN: usize = 64;
 
-/// Pause before the next attempt, while connections move.
+/// Pause before the next attempt, while connections migrate.
 const PAUSE: Duration = Duration::from_millis(1);
 
-/// The same while nobody has a place for more.
+/// The same while no worker has a free slot.
 const LONG_PAUSE: Duration = Duration::from_millis(20);
 
 /// See the head of this file.
@@ -51,7 +52,7 @@ pub(in crate::engine) struct ConnectionMigration {
     admission: Arc<Admission>,
     arrivals: Arc<IncomingConnections>,
     handshakes: Arc<Handshakes>,
-    /// True if connections may be parked that have not been handed off.
+    /// True if parked connections may still have to migrate.
     is_due: AtomicBool,
 }
 
@@ -72,15 +73,15 @@ impl ConnectionMigration {
         }
     }
 
-    /// Leaves a connection to the reactor; one that cannot be parked ends.
+    /// Leaves a connection to the reactor. A connection that cannot be parked ends.
     fn park(&self, connection: Box<Connection>) {
         drop(self.connections.park(connection, Interest::Read));
     }
 }
 
-/// The sending side.
+/// Sending side.
 impl ConnectionMigration {
-    /// The listeners are closed: idle connections get a deadline, or are handed off from now on.
+    /// The listeners are closed. Idle connections get a deadline, or migrate from now on.
     pub(in crate::engine) fn begin(&self, now: Millis) {
         let migrates = self.worker.migrates();
         self.connections
@@ -98,7 +99,7 @@ impl ConnectionMigration {
                 self.worker.put_off_drain_deadline(Millis::now() + DRAIN_IDLE);
             }
             self.park(connection);
-            // Behind the connection, so that the poller finds it.
+            // After the connection was parked, so that the poller finds it.
             self.is_due.store(true, SeqCst);
             if !Dispatching::is_here() {
                 self.worker.poller.wake();
@@ -106,7 +107,7 @@ impl ConnectionMigration {
         }
     }
 
-    /// Hands a connection to another worker, or gives it back with what went wrong.
+    /// Migrates a connection to another worker, or returns it with the reason why not.
     pub(in crate::engine) fn migrate(&self, connection: Box<Connection>) -> Result<(), (Box<Connection>, Sent)> {
         let heir = self.admission.room().zip(self.worker.shared());
         let Some((room, (_, slot))) = heir.filter(|_| self.worker.migrates()) else {
@@ -126,7 +127,7 @@ impl ConnectionMigration {
         Ok(())
     }
 
-    /// Longest wait of the poller while the drain goes on.
+    /// Longest wait of the poller during the drain.
     pub(in crate::engine) fn drain_pause(&self) -> Option<Duration> {
         let is_over = self.worker.is_stopped() || self.worker.drain_deadline().is_none();
         if is_over || !self.is_due.load(SeqCst) && !self.admission.awaits_connections() {
@@ -136,8 +137,8 @@ impl ConnectionMigration {
         Some(if is_moving { PAUSE } else { LONG_PAUSE })
     }
 
-    /// Hands off parked connections, and takes over what nobody else would. Called by the poller, when all events of a
-    /// poll were handled.
+    /// Sends parked connections, and takes over connections that no other worker would take. Called by the poller,
+    /// after all events of a poll were handled.
     pub(in crate::engine) fn go_on(&self, now: Millis, sink: &dyn Sink) {
         if self.worker.is_stopped() || self.worker.drain_deadline().is_none() {
             return;
@@ -148,7 +149,7 @@ impl ConnectionMigration {
         while self.admission.awaits_connections() && self.take_over(now, sink) {}
     }
 
-    /// There is nobody to hand connections to, or nobody any more: idle ones need not wait for that.
+    /// Called when no worker can take connections, or none is left: idle connections need not wait for one.
     fn hurry(&self, deadline: Millis) {
         if self.worker.drain_deadline().is_some_and(|set| set > deadline) {
             self.connections.hurry_idle(deadline);
@@ -179,9 +180,9 @@ impl ConnectionMigration {
     }
 }
 
-/// The receiving side.
+/// Receiving side.
 impl ConnectionMigration {
-    /// Takes over one connection. False if there is none, or it cannot be taken now.
+    /// Takes over one connection. Returns false if there is none, or it cannot be taken now.
     pub(in crate::engine) fn take_over(&self, now: Millis, sink: &dyn Sink) -> bool {
         let Some((room, (_, slot))) = self.admission.room().zip(self.worker.shared()) else {
             return false;
@@ -190,12 +191,12 @@ impl ConnectionMigration {
             Received::Migration(incoming) => self.go_on_with(incoming, now, sink),
             Received::Nobody => return false,
             Received::Short => {
-                self.admission.lack_descriptors("connections that migrate");
+                self.admission.lack_descriptors("migrated connections");
                 return false;
             }
             Received::Spoiled(_) => self
                 .admission
-                .log("closed a connection that another worker had sent: descriptors ran out"),
+                .log("closed a migrated connection: out of file descriptors"),
         }
         true
     }
@@ -211,7 +212,7 @@ impl ConnectionMigration {
         let mut connection = match connection {
             Ok(connection) => Box::new(connection),
             Err((_, reason)) => {
-                let line = format!("closed a connection that another worker had sent: {reason}");
+                let line = format!("closed a migrated connection: {reason}");
                 return self.admission.log(&line);
             }
         };

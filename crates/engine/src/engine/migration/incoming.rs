@@ -1,4 +1,4 @@
-//! Makes connections of the sockets that come from other workers.
+//! Makes connections from the sockets that come from other workers.
 
 use crate::clock::Millis;
 use crate::connection::connections::Connections;
@@ -16,7 +16,7 @@ use std::sync::Arc;
 pub(in crate::engine) struct IncomingConnections {
     worker: Arc<Worker>,
     connections: Arc<Connections>,
-    /// The endpoints of the listeners, in the order that all workers share.
+    /// Endpoints of the listeners, in the order that all workers share.
     endpoints: Arc<[Arc<Endpoint>]>,
 }
 
@@ -33,8 +33,8 @@ impl IncomingConnections {
         })
     }
 
-    /// A connection that another worker had: its socket, the fingerprint of its origin, and its peer. Or the socket, and
-    /// what is wrong with it.
+    /// Makes a connection that another worker had, from its socket, the fingerprint of its origin, and its peer. If
+    /// this fails, returns the socket and the reason.
     pub(super) fn connection_of(
         &self,
         (socket, origin, peer): (OwnedFd, u32, Option<SocketAddr>),

@@ -1,4 +1,4 @@
-//! Departures: all that another worker needs to go on with a connection.
+//! Departures: everything that another worker needs to continue a connection.
 
 use crate::clock::Nanos;
 use crate::cluster::waiting_room::OutgoingMigration;
@@ -6,13 +6,13 @@ use crate::connection::Connection;
 use fairlead_wire::Version;
 use std::os::fd::{AsFd, OwnedFd};
 
-/// The departure of a connection with its own socket. `None` if another worker cannot take over the transport, or not at
+/// Departure of a connection with its own socket. `None` if another worker cannot take over the transport, or not at
 /// this stage.
 pub(super) fn outgoing(connection: &Connection) -> Option<OutgoingMigration<'_>> {
     let transport = connection.stream.transport();
     let outgoing = outgoing_with(connection, transport.as_plain()?)?;
     Some(OutgoingMigration {
-        // What another worker has lent goes on as it came.
+        // A relayed request of another worker is passed on unchanged.
         back_channel: transport.back_channel(),
         session: transport.session().map(|session| &**session),
         is_last: transport.is_relayed() && !connection.stream.request.head.keep_alive,
@@ -20,7 +20,7 @@ pub(super) fn outgoing(connection: &Connection) -> Option<OutgoingMigration<'_>>
     })
 }
 
-/// The same with another socket.
+/// Departure with another socket.
 pub(super) fn outgoing_with<'a>(connection: &'a Connection, socket: &'a OwnedFd) -> Option<OutgoingMigration<'a>> {
     let stream = &connection.stream;
     let (proxy_header, awaited) = connection.proxy_header();

@@ -1,14 +1,14 @@
-//! One queue for the requests of all workers, with TLS and HTTP/2, too. Such a connection cannot change its process, but its
-//! requests can: the worker that has the connection lends one end of a socket pair to the worker that runs the request, and relays
-//! the response. To the other worker it is a connection for one response.
+//! One queue for the requests of all workers, with TLS and HTTP/2, too. Such a connection cannot change its process,
+//! but its requests can: the worker with the connection passes one end of a socket pair to the worker that runs the
+//! request, and relays the response. To the other worker it is a connection for one response.
 //!
 //! ```text
 //!   worker A (has the state)            waiting room            worker B (has a free thread)
 //!     request waits ──▶ its bytes, one end of a socket pair ──▶ runs it, sends the response there
 //!     encrypts it for the peer ◀──────────────────────────────────────┘
 //! ```
-//! WebSockets and event streams begin where their connections are: they may stay for days, and one that is relayed would
-//! end with either worker.
+//! WebSockets and event streams begin in the worker that has their connections: they may stay for days, and a relayed
+//! one would end with either worker.
 
 use super::outgoing::outgoing_with;
 use crate::clock::Millis;
@@ -38,8 +38,8 @@ impl Relays {
         })
     }
 
-    /// Sends the request of a connection that has to stay to the waiting room, from the worker with that number. If that is
-    /// not possible, returns the connection, and what went wrong.
+    /// Sends the request of a connection that has to stay to the waiting room, from the worker in `slot`. If that is
+    /// not possible, returns the connection and the reason.
     pub(super) fn relay(
         &self,
         mut connection: Box<Connection>,
@@ -78,8 +78,8 @@ impl Relays {
         RelayOwner::new(permits).ok()
     }
 
-    /// Parks a connection whose answer comes from another worker. `reads`: until there is more of it; otherwise until the
-    /// peer takes more.
+    /// Parks a connection with a response that comes from another worker. `reads`: until more of the response arrives;
+    /// otherwise until the peer takes more.
     pub(in crate::engine) fn park_for_answer(&self, mut connection: Box<Connection>, reads: bool) {
         let interest = if reads { Interest::Nothing } else { Interest::Write };
         match connection.watch_answer(reads) {
@@ -88,7 +88,7 @@ impl Relays {
         }
     }
 
-    /// The app in the other worker has taken its end of the socket pair: from now on bytes go both ways, and a native
+    /// The app in the other worker has taken its end of the socket pair. From now on bytes flow both ways, and a native
     /// thread carries them.
     pub(in crate::engine) fn relay_both_ways(&self, mut connection: Box<Connection>) {
         let ahead = std::mem::take(&mut connection.stream.input);
@@ -128,7 +128,7 @@ mod tests {
     use crate::http::body::Body;
     use crate::support::http2::{get, Http2Client};
     use crate::support::*;
-    use crate::transport::{AfterResponse, Link, RelayedSocket, Socket, Transport};
+    use crate::transport::{AfterResponse, ByteStream, ConnectionOwner, Link, RelayedSocket, Socket};
     use crate::Exchange;
     use std::io::Read as _;
     use std::sync::{mpsc, Mutex};
@@ -146,8 +146,9 @@ mod tests {
         let busy = Server::with_tls(&listen(), config(), shared(0), Arc::new(wait));
         let mut first = tls::connect(&busy);
         first.send("GET /first HTTP/1.1\r\nHost: test\r\n\r\n");
-        eventually("it is busy", || busy.engine.stats().busy_threads == 1);
-        // Fills all that is between it and a client that reads nothing. The word that it is given away comes behind that.
+        eventually("the worker is busy", || busy.engine.stats().busy_threads == 1);
+        // Fills all buffers up to a client that reads nothing. The message that the socket is given away comes after
+        // these bytes.
         let (give, _given) = mpsc::channel();
         let fill = move |exchange: &mut Exchange<'_>| {
             if path(exchange) != "/full" {
@@ -169,24 +170,29 @@ mod tests {
         let free = Server::with_tls(&listen(), config(), shared(1), Arc::new(fill));
         let (mut full, mut other) = (tls::connect(&busy), tls::connect(&busy));
         full.send("GET /full HTTP/1.1\r\nHost: test\r\n\r\n");
-        full.stream.read_exact(&mut [0; 9]).expect("it begins");
-        eventually("the other worker has given it away", || {
+        full.stream
+            .read_exact(&mut [0; 9])
+            .expect("the beginning of the response");
+        eventually("the other worker has given the socket away", || {
             free.engine.stats().connections == 0
         });
         (0..1_000).for_each(|_| busy.engine.faults().plan("step", Fault::Failure));
         (0..20).for_each(|_| assert_eq!(other.get("/short").text(), "short"));
-        assert!(!busy.engine.faults().are_over(), "it was looked at again and again");
-        release.send(()).expect("it waits");
+        assert!(
+            !busy.engine.faults().are_over(),
+            "the poller reported the connection again and again"
+        );
+        release.send(()).expect("the thread waits");
     }
 
-    /// Takes a request out of the room, in the name of a worker that is about to die.
+    /// Takes a request out of the room, as a worker that is about to die.
     fn take(room: &WaitingRoom) -> IncomingMigration {
         let mut found = None;
         eventually("a request is relayed", || match room.receive(1) {
             Received::Migration(incoming) => found.replace(incoming).is_none(),
             _ => false,
         });
-        found.expect("it is there")
+        found.expect("a request")
     }
 
     #[test]
@@ -201,13 +207,13 @@ mod tests {
         let server = Server::with_tls(&listen(), config(), Some((Arc::clone(&room), 0)), Arc::new(wait));
         let mut held = tls::connect(&server);
         held.send("GET /first HTTP/1.1\r\nHost: test\r\n\r\n");
-        eventually("it is busy", || server.engine.stats().busy_threads == 1);
+        eventually("the worker is busy", || server.engine.stats().busy_threads == 1);
         let mut client = tls::connect(&server);
         client.send("GET /lost HTTP/1.1\r\nHost: test\r\n\r\n");
         drop(take(&room));
         assert_eq!(client.response().status, 502);
         assert!(client.is_closed());
-        release.send(()).expect("it waits");
+        release.send(()).expect("the thread waits");
     }
 
     #[test]
@@ -223,18 +229,18 @@ mod tests {
         let mut client = Http2Client::connect(server.address);
         client.wait_for_settings();
         let first = client.ask(get("/first"), false);
-        eventually("it is busy", || server.engine.stats().busy_threads == 1);
+        eventually("the worker is busy", || server.engine.stats().busy_threads == 1);
         let lost = client.ask(get("/lost"), false);
         drop(take(&room));
         assert_eq!(client.response(lost).expect("a response").status, 502);
         let begun = client.ask(get("/begun"), false);
         let there = take(&room);
         let head = b"HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\nsome";
-        rustix::io::write(&there.socket, head).expect("it is open");
+        rustix::io::write(&there.socket, head).expect("an open socket");
         drop(there);
         let reason = client.response(begun).expect_err("the rest is missing").reason();
         assert_eq!(reason, Some(h2::Reason::INTERNAL_ERROR));
-        release.send(()).expect("it waits");
+        release.send(()).expect("the thread waits");
         assert_eq!(client.response(first).expect("a response").text(), "busy");
     }
 
@@ -262,18 +268,20 @@ mod tests {
             arrived: Nanos::now(),
             waits_since: Nanos::now(),
         };
-        let adopted = opened.expect("it can be watched").adopted(request, 0, &config());
+        let adopted = opened
+            .expect("the poller watches the transport")
+            .adopted(request, 0, &config());
         let mut connection = adopted.expect("a request");
         let (room, _) = room();
-        let outgoing = outgoing(&connection).expect("it can move");
+        let outgoing = outgoing(&connection).expect("a departure");
         assert_eq!(room.send(&outgoing, 0), Sent::Done);
         connection.place().give_away();
         drop((connection, link));
         let Received::Migration(incoming) = room.receive(1) else {
-            panic!("it is there");
+            panic!("no transfer");
         };
         let socket = Socket::uncounted(incoming.socket);
-        let there = RelayedSocket::new(socket, incoming.back_channel.expect("it is relayed"), None);
+        let there = RelayedSocket::new(socket, incoming.back_channel.expect("a relayed request"), None);
         assert_eq!(there.send(b"answer", false), Ok(6));
         there.give_back(AfterResponse::NextRequest);
         assert_eq!(owner.socket.receive(&mut [0; 10]), Ok(6));

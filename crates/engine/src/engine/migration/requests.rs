@@ -1,7 +1,7 @@
-//! Transfers: requests that this worker takes from the waiting room, and requests that it sends there.
+//! Migration of requests: takes requests from the waiting room, and sends requests there.
 //!
-//! The kernel wakes one worker for each request, so a worker that leaves one to others wakes another one. A request that
-//! was taken out and cannot be served is refused or logged, never lost silently.
+//! The kernel wakes one worker for each request, so a worker that leaves a request to others wakes another worker. A
+//! request that was taken out and cannot be served is refused or logged, never lost silently.
 
 use super::admission::NONE;
 use super::outgoing::outgoing;
@@ -23,17 +23,17 @@ use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Time for a worker that was woken for a request. Then another worker is woken: the thread may wait for the
-/// lock of the language.
+/// Time for a worker that was woken for a request. Then another worker is woken, because the thread may be waiting for
+/// the lock of the language.
 const PROMISE: Duration = Duration::from_millis(2);
 
-/// If turns go by flow: most requests in the waiting room.
+/// If threads are shared by flow: most requests in the waiting room.
 const MOST_OFFERED: u64 = 4;
 
-/// If turns go by flow: the wait of a request for its turn before it is offered to other workers.
+/// If threads are shared by flow: time for which a request waits for its turn before it is offered to other workers.
 const OFFER_PATIENCE: Duration = Duration::from_nanos(1_000_000);
 
-/// If turns go by flow: pause between two offers of requests that leave the free threads to others.
+/// If threads are shared by flow: pause between two offers of requests that leave free threads to others.
 const HELD_BACK: Duration = Duration::from_millis(20);
 
 /// See the head of this file.
@@ -43,9 +43,9 @@ pub(in crate::engine) struct RequestMigration {
     admission: Arc<Admission>,
     arrivals: Arc<IncomingConnections>,
     relays: Arc<Relays>,
-    /// Since then this worker has been about to take a request: the kernel has woken no other worker for it.
+    /// Time since when this worker has been about to take a request: the kernel has woken no other worker for it.
     promised_since: AtomicMillis,
-    /// From then on a request may be offered that leaves the free threads here to others.
+    /// Time from which on a request that leaves the free threads here to others may be offered.
     next_offer: AtomicMillis,
 }
 
@@ -68,9 +68,9 @@ impl RequestMigration {
     }
 }
 
-/// The signals between workers.
+/// Signals between workers.
 impl RequestMigration {
-    /// The poller was woken by a worker that leaves a request to others.
+    /// Clears the signal of a worker that left a request to others. It has woken the poller.
     pub(in crate::engine) fn clear_signal(&self) {
         self.admission
             .waiting_room()
@@ -78,8 +78,8 @@ impl RequestMigration {
             .for_each(WaitingRoom::clear_signal);
     }
 
-    /// The poll that watched the waiting room has ended. It may have been woken for a request there, and then no other
-    /// worker was: this one takes the request soon, or wakes another worker.
+    /// Called when the poll that watched the waiting room has ended. It may have been woken for a request there; then
+    /// no other worker was. This worker takes the request soon, or wakes another worker.
     pub(in crate::engine) fn promise(&self) {
         if !self.admission.is_room_occupied() {
             return;
@@ -97,7 +97,7 @@ impl RequestMigration {
         self.promised_since.load(SeqCst) != NONE
     }
 
-    /// Wakes another worker if that thread is late. To be called every millisecond while it is expected.
+    /// Wakes another worker if that thread is late. Called every millisecond while it is expected.
     pub(in crate::engine) fn check_promise(&self) {
         let promised_since = self.promised_since.load(SeqCst);
         if promised_since != NONE && Millis::now() >= promised_since + PROMISE {
@@ -111,12 +111,12 @@ impl RequestMigration {
     }
 }
 
-/// To other workers.
+/// Requests to other workers.
 impl RequestMigration {
     /// Sends requests that have waited for `patience` to the waiting room, because no thread here can run them.
-    /// `by_flow`: turns go by flow.
+    /// `by_flow`: threads are shared by flow.
     pub(in crate::engine) fn shed(&self, patience: Duration, by_flow: bool, sink: &dyn Sink) {
-        // A worker that ends with all others answers what it has.
+        // A worker that ends together with all others responds to all its requests itself.
         let keeps_all = self.worker.is_draining() && !self.worker.migrates();
         let has_room = self.admission.waiting_room().is_some();
         if !has_room || self.scheduler.ready().is_empty() || keeps_all {
@@ -129,11 +129,11 @@ impl RequestMigration {
         while self.move_out(time, sink) {}
     }
 
-    /// As [`RequestMigration::shed`], if turns go by flow: keeps few requests in the waiting room, so that those in it are the
-    /// next ones of some worker, and all others wait where turns are kept.
+    /// As [`RequestMigration::shed`], if threads are shared by flow: keeps few requests in the waiting room, so that each of
+    /// them is the next request of some worker. All others wait in the queues of their workers, which are fair.
     fn offer(&self, patience: Duration, sink: &dyn Sink) {
         if self.scheduler.ready().is_held_back() {
-            // Threads are free here, and the others may be in the same position.
+            // Threads are free here, and perhaps in the other workers, too.
             let now = Millis::now();
             if now < self.next_offer.load(Relaxed) {
                 return;
@@ -141,7 +141,7 @@ impl RequestMigration {
             self.next_offer.store(now + HELD_BACK, Relaxed);
         }
         let (patience, mut most) = match patience > OFFER_PATIENCE {
-            // Jobs do end, and each of them takes in what another worker offers.
+            // Jobs end sooner or later, and then take a request that another worker offers.
             true => (OFFER_PATIENCE, 1),
             false => (patience, MOST_OFFERED),
         };
@@ -155,8 +155,8 @@ impl RequestMigration {
         }
     }
 
-    /// The request that should leave next, if it has waited since before `time`. An urgent one leaves only if nothing
-    /// is ahead of it there; here it is next.
+    /// Returns the request that should leave next, if it has waited since before `time`. An urgent request leaves only
+    /// if the waiting room is empty; here it is next.
     fn next_to_leave(&self, time: Nanos, skipped: usize) -> Option<Job> {
         let ready = self.scheduler.ready();
         let urgent = (skipped == 0 && ready.has_urgent() && !self.admission.is_room_occupied())
@@ -165,8 +165,8 @@ impl RequestMigration {
         urgent.or_else(|| ready.pop_older_than(time, skipped))
     }
 
-    /// Sends the request that should leave next to the waiting room, if it can travel and has waited since before
-    /// `time`. False if there is no such request, or the room is full.
+    /// Sends the next request that should leave to the waiting room, if it can migrate and has waited since before
+    /// `time`. Returns false if there is no such request, or the room is full.
     fn move_out(&self, time: Nanos, sink: &dyn Sink) -> bool {
         let (Some(room), Some((_, slot))) = (self.admission.waiting_room(), self.worker.shared()) else {
             return false;
@@ -189,7 +189,7 @@ impl RequestMigration {
         false
     }
 
-    /// Sends a connection with its request, or the request alone, if the connection has to stay.
+    /// Sends a connection with its request, or only the request, if the connection has to stay.
     fn send_out(
         &self,
         connection: Box<Connection>,
@@ -209,20 +209,20 @@ impl RequestMigration {
     }
 }
 
-/// From other workers.
+/// Requests from other workers.
 impl RequestMigration {
-    /// True if this worker should take a request out of the waiting room now: it has one, and the next job here has not
-    /// waited for longer.
+    /// True if this worker should take a request out of the waiting room now: the room has one, and the next job here
+    /// has not waited longer.
     pub(in crate::engine) fn are_due(&self) -> bool {
         self.admission.has_requests() && !self.is_own_job_first()
     }
 
-    /// True if the next job of this worker has waited for longer than the first request in the waiting room.
+    /// True if the next job of this worker has waited longer than the first request in the waiting room.
     fn is_own_job_first(&self) -> bool {
         let Some(since) = self.scheduler.ready().first_waits_since() else {
             return false;
         };
-        // Every request in the room has waited for this long at least.
+        // Every request in the room has waited at least this long.
         if Nanos::now() < since + PATIENCE {
             return false;
         }
@@ -230,7 +230,7 @@ impl RequestMigration {
         first.is_some_and(|first| since < first)
     }
 
-    /// Takes the request that has waited longest out of the waiting room.
+    /// Takes the oldest request out of the waiting room.
     pub(in crate::engine) fn move_in(&self) -> Option<Box<Connection>> {
         let (Some(room), Some((_, slot))) = (self.admission.waiting_room(), self.worker.shared()) else {
             return None;
@@ -244,7 +244,7 @@ impl RequestMigration {
                 self.admission.lack_descriptors("requests in the waiting room");
                 self.leave_to_others();
             }
-            Received::Spoiled(socket) => self.refuse(socket, "descriptors ran out while it was received"),
+            Received::Spoiled(socket) => self.refuse(socket, "out of file descriptors"),
         }
         None
     }
@@ -288,7 +288,7 @@ impl RequestMigration {
             waits_since: incoming.waits_since,
         };
         let Some(mut connection) = connection.adopted(request, incoming.served, config) else {
-            self.refuse(None::<OwnedFd>, "it cannot be read");
+            self.refuse(None::<OwnedFd>, "its data is invalid");
             return None;
         };
         connection.stream.request.head.keep_alive &= !incoming.is_last;
@@ -307,6 +307,6 @@ impl RequestMigration {
         }
         self.worker.counters().refused_connections.fetch_add(1, Relaxed);
         self.admission
-            .log(&format!("{outcome} a request of the waiting room ({reason})"));
+            .log(&format!("{outcome} a request from the waiting room ({reason})"));
     }
 }

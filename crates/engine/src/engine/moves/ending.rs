@@ -1,11 +1,11 @@
-//! The end of the engine: begins a drain, and ends what is left when that is over, or at once.
+//! End of the engine: begins a drain, and closes the remaining connections after the drain, or at once.
 
 use super::Moves;
 use crate::engine::ends;
 use std::time::Duration;
 
 impl Moves {
-    /// Stops accepting. `retires`: other workers go on, and get the connections.
+    /// Stops accepting. `retires`: other workers continue, and get the connections.
     pub(in crate::engine) fn begin_drain(&self, migrates_connections: bool) {
         let worker = &self.parts.worker;
         if !worker.is_at_home() {
@@ -17,8 +17,8 @@ impl Moves {
         self.parts.scheduler.wake_monitor();
     }
 
-    /// Retires if the supervisor has given this worker up: a thread that keeps the lock of the language, and that the app
-    /// needs in order to hear of it, does not keep native threads from handing over the connections.
+    /// Retires if the supervisor has given up this worker. The app may not be able to report this, if one of its
+    /// threads keeps the lock of the language. Native threads migrate the connections nevertheless.
     pub(in crate::engine) fn check_if_given_up(&self) {
         let worker = &self.parts.worker;
         if worker.counters().is_given_up() && !worker.is_draining() && worker.is_at_home() {
@@ -26,7 +26,7 @@ impl Moves {
         }
     }
 
-    /// Ends the engine if it has drained. To be called after each step that may have ended a connection.
+    /// Ends the engine if it has drained. Called after each step that may have ended a connection.
     pub(in crate::engine) fn end_if_drained(&self) {
         if self.drain.is_over() {
             self.parts.worker.stop();
@@ -38,7 +38,7 @@ impl Moves {
     pub(in crate::engine) fn stop(&self) {
         let parts = &self.parts;
         parts.worker.stop();
-        // Before the sessions: their last frames may go over one.
+        // Before the HTTP/2 connections: the last frames of clients may go over them.
         parts.services.realtime.end_clients();
         let held = parts.connections.parked().take_all();
         for connection in held {
@@ -52,7 +52,7 @@ impl Moves {
         self.empty_queue();
     }
 
-    /// Ends the native threads, the waits of the threads of the app, and [`Moves::wait`].
+    /// Ends the native threads, the waits of the app's threads, and [`Moves::wait`].
     pub(in crate::engine) fn finish(&self) {
         self.stop_native_threads();
         self.parts.statistics.write_gauges();
@@ -61,7 +61,7 @@ impl Moves {
         self.parts.scheduler.wake_monitor();
     }
 
-    /// Waits until every connection is closed, for at most `timeout`. False if some are left.
+    /// Waits at most `timeout` until every connection is closed. Returns false if some are left.
     pub(in crate::engine) fn wait(&self, timeout: Option<Duration>) -> bool {
         self.drain.wait(timeout)
     }

@@ -1,8 +1,8 @@
-//! The moves of a connection between its owners: the reactor, the ready queue, the native threads; and its end. Nothing
-//! else moves connections: the parts put a move into the sink, or return it.
+//! Moves a connection between its owners (the reactor, the ready queue, the native threads) and ends it. No other code
+//! moves connections: the parts put a move into the sink, or return it.
 //!
-//! `steps.rs`: steps of connections and clients. `ending.rs`: the end of the engine. `traits.rs`: the traits that the parts
-//! know.
+//! `steps.rs`: steps of connections and clients. `ending.rs`: the end of the engine. `traits.rs`: the traits that the
+//! parts use.
 
 mod ending;
 mod steps;
@@ -48,12 +48,12 @@ impl Moves {
         &self.parts
     }
 
-    /// Moves a connection to where it has to go next.
+    /// Moves a connection to its next owner.
     pub(super) fn settle(&self, connection: Box<Connection>, next: Next) {
         self.go(Move::Settle(connection, next));
     }
 
-    /// Makes the move that a part has returned, if there is one.
+    /// Makes the move that a part has returned, if any.
     pub(super) fn go_on(&self, next: Option<Move>) {
         if let Some(next) = next {
             self.go(next);
@@ -85,7 +85,7 @@ impl Moves {
         if let Next::Refuse(refusal) = next {
             next = parts.without_app.refuse(&mut connection, refusal);
         }
-        // What is relayed is little, and the worker that has made it has counted it.
+        // A relayed response is small, and the worker that made it has counted it.
         let waits_for_client = matches!(next, Next::Send | Next::Wait(Interest::Write)) && !connection.is_relayed();
         if waits_for_client {
             let key = connection.key();
@@ -119,14 +119,15 @@ impl Moves {
         None
     }
 
-    /// Hands a connection to another worker, with what has arrived of its next request; or returns how to go on with that.
+    /// Migrates a connection to another worker, with the bytes that have arrived of its next request. If this fails,
+    /// returns the connection's next move here.
     fn migrate(&self, connection: Box<Connection>) -> Option<Move> {
         let (mut connection, _) = self.parts.connection_migration.migrate(connection).err()?;
         let next = connection.parse_head(&self.parts.worker.config, Millis::now());
         Some(Move::Settle(connection, next))
     }
 
-    /// The request is none for a file.
+    /// Gives the request to the app: it is not for a file.
     fn leave_to_app(&self, connection: Box<Connection>) {
         self.enqueue(connection);
         self.tell_of_work();
@@ -145,7 +146,7 @@ impl Moves {
         }
     }
 
-    /// Makes a thread look at the ready queue.
+    /// Makes a thread check the ready queue.
     fn tell_of_work(&self) {
         if !self.parts.scheduler.ready().is_empty() {
             self.parts.scheduler.notify();
@@ -175,8 +176,8 @@ impl Moves {
         self.end_if_drained();
     }
 
-    /// A thread is about to run a request: the next one of the same session may wait among those of others. This thread
-    /// finds it afterwards, or wakes another one for it when the app blocks.
+    /// Called when a thread is about to run a request. The next request of the same HTTP/2 connection may wait in the
+    /// ready queue. This thread finds it afterwards, or wakes another thread for it when the app blocks.
     pub(super) fn end_turn(&self, connection: &mut Connection) {
         let here = Dispatching::enter();
         connection.end_turn();
@@ -186,8 +187,8 @@ impl Moves {
         }
     }
 
-    /// Lets other workers take what waits here for longer than usual, if no thread here can: in its line it was not seen
-    /// by them.
+    /// Offers requests that have waited longer than usual to other workers, if no thread here can run them. Other
+    /// workers did not see a request while it waited in the queue of its HTTP/2 connection.
     fn pass_on(&self) {
         if !self.parts.scheduler.ready().is_empty() && self.are_all_busy() {
             self.shed(PATIENCE);

@@ -1,4 +1,4 @@
-//! Steps of connections and clients, after an event or a time-out.
+//! Steps of connections and clients, after an event or a timeout.
 
 use super::Moves;
 use crate::clock::Millis;
@@ -54,7 +54,7 @@ impl Moves {
         }
     }
 
-    /// The deadline of a connection has come.
+    /// Handles the deadline of a connection.
     pub(in crate::engine) fn expire(&self, mut connection: Box<Connection>, now: Millis) {
         let (worker, connections) = (&self.parts.worker, &self.parts.connections);
         // The drain may have got a later end since the connection was parked.

@@ -1,4 +1,4 @@
-//! The traits through which the parts reach the moves.
+//! Traits through which the parts use the moves.
 
 use super::Moves;
 use crate::connection::stream_queue::StreamTurns;

@@ -1,8 +1,8 @@
-//! The file sender: native threads of a worker that send files, a slice of each in turn. One of them works at a time; the
-//! others are there for when a disk does not answer.
+//! File sender: native threads of a worker that send files, one slice of each in turn. One thread works at a time; the
+//! others replace it while a disk does not respond.
 //!
-//! A read from a slow disk blocks its thread, and a large file takes long to copy. Requests must not wait for either,
-//! so no other thread sends files. A connection whose socket is full goes back to the reactor until it is writable.
+//! A read from a slow disk blocks its thread, and a large file takes long to copy. Requests must wait for neither, so
+//! no other thread sends files. A connection with a full socket goes back to the reactor until it is writable.
 
 use super::send_queue::{SendQueue, THREADS};
 use crate::clock::Millis;
@@ -47,13 +47,13 @@ impl FileSender {
         Ok(())
     }
 
-    /// Ends the threads; returns the connections that are left.
+    /// Ends the threads; returns the remaining connections.
     #[expect(clippy::vec_box, reason = "a connection moves as its box")]
     pub(in crate::engine) fn stop(&self) -> Vec<Box<Connection>> {
         self.queue.stop()
     }
 
-    /// Leaves a connection with a file to the threads. If they have ended, the connection ends.
+    /// Queues a connection with a file for the threads. If they have ended, the connection ends.
     pub(in crate::engine) fn push(&self, connection: Box<Connection>) {
         let disk = connection.stream.output.disk();
         drop(self.queue.push(disk, connection));
@@ -73,8 +73,8 @@ impl FileSender {
 }
 
 fn run(queue: &Queue, file_sender: &Weak<FileSender>) {
-    // On Linux this applies to the calling thread only. Elsewhere, or without permission, the priority stays the
-    // same.
+    // On Linux this applies to the calling thread only. On other systems, or without permission, the priority does not
+    // change.
     #[cfg(target_os = "linux")]
     let _ = rustix::process::nice(NICENESS);
     loop {
@@ -86,7 +86,7 @@ fn run(queue: &Queue, file_sender: &Weak<FileSender>) {
         match next {
             Item::Next((disk, connection)) => {
                 file_sender.send_slice(connection, &*sink);
-                // Not earlier: if the connection is back in the queue, this thread goes on with it.
+                // Not earlier: if the connection is back in the queue, this thread continues with it.
                 queue.ended(disk);
             }
             Item::Idle => {}

@@ -1,8 +1,8 @@
 //! TLS handshakes: one native thread of each worker computes them, one step of each connection in turn, so that neither
 //! the app nor other connections wait for it.
 //!
-//! Networks take turns, so that one that begins thousands of handshakes delays its own. Of `max_handshakes` and one more,
-//! one is given up: see [`Seats`].
+//! Networks take turns, so a network that begins thousands of handshakes delays only its own. When `max_handshakes` are
+//! in progress and one more begins, one handshake is dropped: see [`Seats`].
 
 use crate::clock::Millis;
 use crate::config::fair_by::network;
@@ -19,11 +19,11 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Weak};
 
-/// The response to HTTP without TLS.
+/// Response to HTTP without TLS.
 const PLAIN_HTTP: &[u8] = b"HTTP/1.1 400 Bad Request\r\ncontent-type: text/plain\r\ncontent-length: 71\r\n\
     connection: close\r\n\r\nThis port speaks HTTPS, and the request came without TLS. Use https://\n";
 
-/// Why a handshake is given up that has to give way.
+/// Reason for a handshake that has to give way.
 const TOO_MANY: &str = "there are too many at a time";
 
 /// See the head of this file.
@@ -38,11 +38,11 @@ pub(in crate::engine) struct Handshakes {
 
 type Queue = WorkQueue<Box<Connection>, Rounds>;
 
-/// One connection of each network in turn.
+/// Takes one connection of each network in turn.
 #[derive(Default)]
 struct Rounds {
     networks: HashMap<Option<u64>, VecDeque<Box<Connection>>>,
-    /// Networks with connections that wait.
+    /// Networks with waiting connections.
     turns: VecDeque<Option<u64>>,
 }
 
@@ -101,13 +101,13 @@ impl Handshakes {
         self.queue.stop()
     }
 
-    /// A new connection begins with a handshake, if it has TLS.
+    /// Begins the handshake of a new connection, if it uses TLS.
     pub(in crate::engine) fn await_handshake(&self, connection: &mut Connection, now: Millis) {
         if !connection.stream.transport().awaits_handshake() {
             return;
         }
         if let Some(key) = self.seats.displace(self.worker.config.max_handshakes, now) {
-            // If the thread for handshakes has it, that finds out.
+            // If the thread for handshakes has the connection, that thread ends it.
             let parked = self
                 .connections
                 .parked()
@@ -119,12 +119,12 @@ impl Handshakes {
         connection.await_handshake(&self.seats, now);
     }
 
-    /// Leaves a connection to the thread. If that has ended, the connection ends.
+    /// Queues a connection for the thread. If the thread has ended, the connection ends.
     pub(in crate::engine) fn push(&self, connection: Box<Connection>) {
         drop(self.queue.push(connection));
     }
 
-    /// Ends a connection in its handshake. `why`: for the log, if it is of interest.
+    /// Ends a connection during its handshake. `why`: reason for the log; empty if there is nothing to log.
     pub(in crate::engine) fn give_up(&self, connection: Box<Connection>, why: &str) {
         self.note_failure(&connection, why);
     }
@@ -153,7 +153,7 @@ impl Handshakes {
     fn count(&self, connection: &Connection) {
         let counters = self.worker.counters();
         counters.handshakes.fetch_add(1, Relaxed);
-        if connection.stream.session().is_some_and(|http2| http2.is_resumed) {
+        if connection.stream.session().is_some_and(|session| session.is_resumed) {
             counters.resumed_handshakes.fetch_add(1, Relaxed);
         }
     }
@@ -174,7 +174,7 @@ impl Handshakes {
         self.note_failure(connection, why);
         match is_over {
             true => Next::Close,
-            // The peer may still be sending, and has to hear what was wrong.
+            // The peer may still be sending, and has to receive the alert.
             false => connection.linger(Millis::now()),
         }
     }

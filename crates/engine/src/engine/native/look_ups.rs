@@ -1,9 +1,9 @@
-//! Look-ups in the public folder that may have to wait for a disk, or for a server of files that does not answer: a few
-//! native threads do them, while the connection is parked. Neither the app nor other clients wait for that.
+//! Lookups in the public folder that may have to wait for a disk or for an unresponsive file server. A few native
+//! threads do them, while the connection is parked. Neither the app nor other clients wait for them.
 //!
-//! A look-up that takes longer than 5 s, not counting pauses of the process, is in vain. If its name is known to be
-//! that of a file, or is in a folder that is known to be there, the response is 503; any other may be a path of the app,
-//! which gets the request.
+//! A lookup that takes longer than 5 s, not counting pauses of the process, is abandoned. If its path is known to be a
+//! file, or is in a folder that is known to exist, the response is 503; any other path may belong to the app, so the
+//! app gets the request.
 
 use crate::clock::Millis;
 use crate::connection::connections::Connections;
@@ -62,7 +62,7 @@ impl LookUpThreads {
         self.queue.stop();
     }
 
-    /// Leaves the connection's request to the threads. If they do not take it, returns the next move without the file.
+    /// Queues the connection's request for the threads. If they do not take it, returns the next move without the file.
     pub(in crate::engine) fn push(&self, mut connection: Box<Connection>) -> Option<Move> {
         let (request, key, now) = (&connection.stream.request, connection.key(), Millis::now());
         let address = connection.stream.peer().map(|peer| peer.ip());
@@ -81,7 +81,7 @@ impl LookUpThreads {
         self.go_on_without_file(connection)
     }
 
-    /// Answers a request without the result of its look-up.
+    /// Responds to a request without the result of its lookup.
     pub(in crate::engine) fn go_on_without_file(&self, mut connection: Box<Connection>) -> Option<Move> {
         let look_up = connection.end_look_up()?;
         let public = self.services.files.public();
@@ -108,11 +108,11 @@ impl LookUpThreads {
     }
 
     fn is_over(&self, look_up: &Arc<LookUp>, found: io::Result<Found>, sink: &dyn Sink) {
-        // The client may have gone, or have waited for too long.
+        // The client may have gone, or may have waited too long.
         let Some(mut connection) = self.take_awaiting(look_up) else {
             return;
         };
-        self.services.worker.guard("a look-up", || {
+        self.services.worker.guard("a lookup", || {
             connection.end_look_up();
             sink.put(match self.without_app.respond_with_found(&mut connection, found) {
                 Some(close) => {
@@ -135,12 +135,12 @@ fn run(queue: &LookUps, threads: &Weak<LookUpThreads>) {
     }
 }
 
-/// Does a look-up, on a thread of its own. It does not keep the engine alive meanwhile: it may take for ever.
+/// Does a lookup on this thread. Does not keep the engine alive meanwhile, because the lookup may never return.
 fn look(threads: &Weak<LookUpThreads>, look_up: &Arc<LookUp>) {
     let Some(here) = threads.upgrade() else { return };
     let (services, queue) = (Arc::clone(&here.services), Arc::clone(&here.queue));
     drop(here);
-    let found = services.worker.guard("a look-up", || {
+    let found = services.worker.guard("a lookup", || {
         services.worker.fault("look up");
         let reach = Reach::Disk(look_up.file_flag());
         let public = services.files.public();

@@ -1,7 +1,7 @@
-//! Connections that native threads work on, so that neither the app nor other clients wait for a disk or for mathematics.
-//! Each part has a queue, and puts a connection that it has worked on into the sink.
+//! Connections that native threads work on, so that neither the app nor other clients wait for a disk or for
+//! cryptography. Each part has a queue, and puts a connection that it has worked on into the sink.
 //!
-//! * `file_sender.rs` and `send_queue.rs`: sends files.
+//! * `file_sender.rs` and `send_queue.rs`: send files.
 //! * `look_ups.rs`: looks for files of the public folder.
 //! * `handshakes.rs`: computes TLS handshakes.
 

@@ -1,7 +1,7 @@
-//! The turns of the file sender: one connection at a time, in order, as long as the disk answers.
+//! Turns of the file sender: one connection at a time, in order, as long as the disk responds.
 //!
-//! A thread that has been with one slice for long waits for a disk. Then another thread goes on with the others, but one
-//! thread is left for files on other disks: a disk that does not answer does not stop the files of another disk.
+//! A thread that takes long for one slice waits for a disk. Then another thread continues with the other connections,
+//! but one thread is kept for files on other disks: an unresponsive disk does not stop the files of another disk.
 
 use crate::clock::Millis;
 use crate::sync::{Condvar, Mutex, MutexGuard};
@@ -12,47 +12,48 @@ use std::time::Duration;
 /// Native threads that send.
 pub(super) const THREADS: usize = 4;
 
-/// Most of them that wait for one disk.
+/// Most threads that wait for one disk.
 const MOST_OF_DISK: usize = THREADS - 1;
 
-/// A slice that takes longer waits for its disk.
+/// A slice that takes longer than this waits for its disk.
 const LONG: Duration = Duration::from_millis(100);
 
-/// The disk with the next bytes of a connection: the device, or `None` for the temporary folder.
+/// Disk with the next bytes of a connection: the device, or `None` for the temporary folder.
 pub(super) type Disk = Option<u64>;
 
 pub(super) struct SendQueue<T> {
     state: Mutex<SendQueueState<T>>,
-    /// Wakes the thread that is to work.
+    /// Wakes the thread that works next.
     work: Condvar,
     /// Wakes the watcher.
     watch: Condvar,
-    /// Wakes one of the others.
+    /// Wakes a resting thread.
     rest: Condvar,
 }
 
 struct SendQueueState<T> {
     disks: Vec<Line<T>>,
-    /// The number of the next item.
+    /// Number of the next item.
     next: u64,
-    /// With their starts.
+    /// Disks of the slices being sent, with the times at which they began.
     running: Vec<(Disk, Millis)>,
-    /// True if a thread waits for work, and has not been woken: at most one, so that the same one works, with warm caches.
+    /// True if a thread waits for work, and has not been woken: at most one, so that the same thread works, with warm
+    /// caches.
     is_ready: bool,
-    /// Threads that only take the place of others.
+    /// Threads that only replace others.
     resting: usize,
     watcher: Watcher,
     is_stopped: bool,
 }
 
-/// The idle thread that looks if the working thread waits for its disk. The others sleep on, so a slice costs one
-/// wake-up at most.
+/// State of the idle thread that checks if the working thread waits for its disk. The other threads stay asleep, so a
+/// slice costs at most one wake-up.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Watcher {
     None,
-    /// Nothing waits.
+    /// Nothing is queued.
     Resting,
-    /// Looks after [`LONG`].
+    /// Checks after [`LONG`].
     Looking,
 }
 
@@ -87,7 +88,7 @@ impl<T> SendQueueState<T> {
         self.running.iter().any(|(_, since)| now - *since < LONG)
     }
 
-    /// The item that has waited for longest among those that a thread may send now.
+    /// Takes the oldest item that a thread may send now.
     fn take(&mut self, now: Millis) -> Option<(Disk, T)> {
         if self.is_working(now) {
             return None;
@@ -124,7 +125,7 @@ impl<T> SendQueue<T> {
         Ok(())
     }
 
-    /// Wakes a thread for what waits, or to watch the one that is going to take it.
+    /// Wakes a thread for the queued items, or to watch the thread that takes the next one.
     fn wake(&self, state: &mut SendQueueState<T>) {
         let is_working = state.is_working(Millis::now());
         let needs_watcher = is_working && state.watcher == Watcher::None;
@@ -137,7 +138,7 @@ impl<T> SendQueue<T> {
         }
     }
 
-    /// The next item; waits for one. [`SendQueue::ended`] must follow.
+    /// Returns the next item; waits for one. [`SendQueue::ended`] must follow.
     pub(super) fn next(&self) -> Item<(Disk, T)> {
         let mut state = self.state.lock();
         let mut next = state.take(Millis::now());
@@ -162,7 +163,7 @@ impl<T> SendQueue<T> {
         if !state.is_ready && !needs_watcher {
             state.is_ready = true;
             self.work.wait_for(state, LOOK);
-            // Usually the thread that has woken it has set that already.
+            // Usually the thread that woke this one has set it already.
             state.is_ready = false;
         } else if state.watcher == Watcher::None {
             let (watcher, time) = match state.disks.is_empty() {
@@ -179,16 +180,16 @@ impl<T> SendQueue<T> {
         }
     }
 
-    /// A thread has sent a slice from that disk.
+    /// A thread has sent a slice from `disk`.
     pub(super) fn ended(&self, disk: Disk) {
         let mut state = self.state.lock();
-        // The threads of one disk need not be told apart: the entry that began last is removed.
+        // The threads of one disk need not be distinguished: the entry that began last is removed.
         if let Some(index) = state.running.iter().rposition(|(other, _)| *other == disk) {
             state.running.remove(index);
         }
     }
 
-    /// Ends the threads, as soon as what they have begun is over; returns the items that are left.
+    /// Ends the threads as soon as their current slices are over; returns the remaining items.
     pub(super) fn stop(&self) -> Vec<T> {
         let mut state = self.state.lock();
         state.is_stopped = true;
@@ -217,7 +218,7 @@ mod tests {
         queue
     }
 
-    /// Starts those that may run after `time`, each of which then waits for its disk.
+    /// Starts the items that may run after `time`, each of which then waits for its disk.
     fn start(queue: &SendQueue<u32>, turns: u32) -> Vec<u32> {
         let later = |turn| Millis::now() + LONG * (turn + 1);
         let mut state = queue.state.lock();
@@ -232,7 +233,7 @@ mod tests {
         let queue = queue(&[(HERE, 1), (THERE, 2), (HERE, 3)]);
         let now = Millis::now();
         for expected in [1, 2, 3] {
-            let (disk, item) = queue.state.lock().take(now).expect("it is its turn");
+            let (disk, item) = queue.state.lock().take(now).expect("an item");
             assert_eq!(item, expected);
             assert!(queue.state.lock().take(now).is_none(), "one at a time");
             queue.ended(disk);

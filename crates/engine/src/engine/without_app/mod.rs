@@ -1,8 +1,8 @@
-//! Requests that the engine answers itself, before the ready queue and without the app.
+//! Requests that the engine responds to itself, before the ready queue and without the app.
 //!
 //! * `public_files.rs`: files of the public folder.
 //! * `challenges.rs`: requests of certificate authorities.
-//! * `redirect.rs`: requests that have to come again with TLS.
+//! * `redirect.rs`: requests that have to be repeated with TLS.
 //! * `refusal.rs`: requests that are refused.
 //! * `responder.rs`: writes the responses, counts and logs them.
 
@@ -28,7 +28,7 @@ use rustix::io;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::sync::Arc;
 
-/// Most such requests of one connection that are served before others get their turn.
+/// Most such requests of one connection that are served in one turn.
 const TURN: usize = 16;
 
 /// See the head of this file.
@@ -38,16 +38,16 @@ pub(super) struct WithoutApp {
     redirect: Option<Redirect>,
 }
 
-/// The result for a request that is none for the app.
+/// Result for a request that is not for the app.
 enum Served {
     /// The response is written. `close`: the connection ends with it.
     Responded { close: bool },
-    /// It is for a file that another thread has to look for.
+    /// The request is for a file that another thread has to look up.
     LookUp,
 }
 
 impl WithoutApp {
-    /// `endpoints`: those of the listeners.
+    /// `endpoints`: the endpoints of the listeners.
     pub(super) fn new(services: &Arc<Services>, endpoints: &[Arc<Endpoint>]) -> WithoutApp {
         let config = &services.worker.config;
         WithoutApp {
@@ -59,8 +59,8 @@ impl WithoutApp {
         }
     }
 
-    /// Serves the request that is ready on `connection`, and those that follow it, as long as they are none for the app.
-    /// `Ready` for a request that is.
+    /// Serves the request that is ready on `connection`, and the requests behind it, as long as they are not for the
+    /// app. Returns `Ready` for a request to the app.
     pub(super) fn serve(&self, connection: &mut Connection) -> Next {
         let (responder, public) = (&self.responder, self.responder.services.files.public());
         if self.redirect.is_none() && self.challenges.is_none() && public.is_none() {
@@ -80,7 +80,7 @@ impl WithoutApp {
                 Ok(None) => break,
                 Err(_) => {
                     self.responder.services.worker.log.error(format_args!(
-                        "[BUG] the server panicked while it served a request without the application; the connection is closed"
+                        "[BUG] the server panicked during a request without the application; the connection is closed"
                     ));
                     return Next::Close;
                 }
@@ -93,7 +93,7 @@ impl WithoutApp {
         Next::Ready
     }
 
-    /// Sends the response that is written; `later`: in the connection's next turn. Returns what comes then.
+    /// Sends the written response; `later`: in the connection's next turn. Returns the next step.
     pub(super) fn go_on_after(&self, connection: &mut Connection, close: bool, later: bool) -> Next {
         let worker = &self.responder.services.worker;
         let then = match connection.has_unread_body() {
@@ -107,13 +107,13 @@ impl WithoutApp {
         }
     }
 
-    /// Writes the response to a request that a look-up has ended for, if it is for a file. Returns true if the connection
-    /// ends with it.
+    /// Writes the response to a request after its lookup, if it is for a file. Returns true if the connection ends with
+    /// it.
     pub(super) fn respond_with_found(&self, connection: &mut Connection, found: io::Result<Found>) -> Option<bool> {
         public_files::respond(&self.responder, connection, found)
     }
 
-    /// Responds to a request that is refused.
+    /// Responds to a refused request.
     pub(super) fn refuse(&self, connection: &mut Connection, refusal: Refusal) -> Next {
         refusal::refuse(&self.responder.services, connection, refusal)
     }

@@ -1,6 +1,7 @@
 //! Requests for files of the public folder.
 //!
-//! The thread that polls serves them: it takes only what the kernel has in memory, and leaves the rest to the look-ups.
+//! The thread that polls serves them: it reads only files that are in the kernel's memory, and leaves the others to the
+//! lookup threads.
 
 use super::responder::Responder;
 use super::Served;
@@ -12,7 +13,7 @@ use fairlead_wire::TargetForm;
 use rustix::io::{self, Errno};
 use std::sync::atomic::Ordering::Relaxed;
 
-/// Answers the request that is ready, if it is for a file.
+/// Responds to the request that is ready, if it is for a file.
 pub(super) fn serve(responder: &Responder, public: &Public, connection: &mut Connection) -> Option<Served> {
     let request = &connection.stream.request;
     let is_for_files = matches!(request.method(), b"GET" | b"HEAD")
@@ -53,7 +54,7 @@ pub(super) fn respond(responder: &Responder, connection: &mut Connection, found:
     }))
 }
 
-/// The path of a request, for [`Public::find`].
+/// Path of a request, for [`Public::find`].
 pub(in crate::engine) fn path_of(request: &Request) -> &[u8] {
     match request.path() {
         b"" => b"/",

@@ -1,4 +1,4 @@
-//! Requests that have come without TLS, where the settings want it: the client is told to come again with it.
+//! Requests without TLS that the settings require to use TLS: redirects the client to `https`.
 
 use super::responder::Responder;
 use crate::config::{Config, HttpsRedirect};
@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 const USUAL_PORT: u16 = 443;
 
-/// The target of redirects.
+/// Target of redirects.
 pub(super) enum Redirect {
     ToPort(u16),
     /// To the first listener with TLS, which has this port.
@@ -18,7 +18,7 @@ pub(super) enum Redirect {
 }
 
 impl Redirect {
-    /// `None` if no request is redirected. `endpoints`: those of the listeners.
+    /// `None` if no request is redirected. `endpoints`: the endpoints of the listeners.
     pub(super) fn new(config: &Config, endpoints: &[Arc<Endpoint>]) -> Option<Redirect> {
         match config.redirect_to_https {
             HttpsRedirect::Never => None,
@@ -31,26 +31,27 @@ impl Redirect {
         }
     }
 
-    /// Responds to the request that is ready, if it is to come again with TLS; returns true if the connection ends with it.
+    /// Responds to the request that is ready, if it has to be repeated with TLS; returns true if the connection ends
+    /// with the response.
     pub(super) fn answer(&self, responder: &Responder, connection: &mut Connection) -> Option<bool> {
         let stream = &connection.stream;
         if !stream.lacks_tls(&responder.services.worker.config) {
             return None;
         }
         let location = location(stream, self.port(stream));
-        // A browser would make a GET of any other request, and leave the body out (RFC 9110 §15.4.2).
+        // After a 301, a browser would repeat any other request as a GET without the body (RFC 9110 §15.4.2).
         let status = match stream.request.method() {
             b"GET" | b"HEAD" => 301,
             _ => 308,
         };
         Some(responder.respond(connection, |exchange| match location {
             Some(location) => exchange.respond_plainly_with(status, &[(b"location", &location)]),
-            // HTTP/1.0 has no Host, and nobody else knows what the client has asked for.
+            // A request of HTTP/1.0 has no Host, so the target is unknown.
             None => exchange.respond_plainly(400),
         }))
     }
 
-    /// The port to which the client comes again. A client behind a proxy does not see our listener.
+    /// Port for the repeated request. A client behind a proxy does not see our listener.
     fn port(&self, stream: &Stream) -> u16 {
         match *self {
             Redirect::ToListener(_) if stream.peers.is_proxied() => USUAL_PORT,
@@ -59,7 +60,7 @@ impl Redirect {
     }
 }
 
-/// The same target with `https`. The host comes from the request: it was checked, and only the client itself sets it.
+/// The same target with `https`. The host is from the request; it was checked, and only the client itself can set it.
 fn location(stream: &Stream, port: u16) -> Option<Vec<u8>> {
     let request = &stream.request;
     let (host, _) = host_and_port(stream.authority()?)?;

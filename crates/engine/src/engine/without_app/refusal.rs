@@ -1,4 +1,4 @@
-//! Requests that are refused: counts them, logs them, and writes the response.
+//! Refused requests: counts them, logs them, and writes the response.
 
 use crate::clock::{http_date, Millis};
 use crate::connection::{Connection, Next};

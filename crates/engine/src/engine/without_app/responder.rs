@@ -1,4 +1,4 @@
-//! Writes responses of the engine itself.
+//! Writes the engine's own responses.
 
 use crate::connection::Connection;
 use crate::engine::record;
@@ -17,8 +17,8 @@ pub(super) struct Responder {
 }
 
 impl Responder {
-    /// Counts the request that is ready, writes the response to it and logs it. Returns true if the connection ends with
-    /// the response.
+    /// Counts the request that is ready, writes the response and logs it. Returns true if the connection ends with the
+    /// response.
     pub(super) fn respond(&self, connection: &mut Connection, respond: impl FnOnce(&mut Exchange)) -> bool {
         let (ended, outcome) = WORKSPACE.with_borrow_mut(|workspace| {
             let mut exchange = Exchange::new(&mut connection.stream, &self.services, workspace);

@@ -215,7 +215,7 @@ impl Http2Connection {
 impl std::fmt::Debug for Http2Connection {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter
-            .debug_struct("Session")
+            .debug_struct("Http2Connection")
             .field("key", &self.carrier.key)
             .finish_non_exhaustive()
     }

@@ -1,37 +1,38 @@
-//! Who was here a moment ago and may be back in the next: many programs ask again as soon as they have an answer. Threads
-//! are kept free for them by those who are ahead of them.
+//! Flows that had a job a moment ago and may have another soon: many programs send the next request as soon as they
+//! have a response. Flows that have used more leave threads free for them.
 
 use crate::clock::Nanos;
 use crate::config::fair_by::Flow;
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// How long a thread is kept free for a flow that has left.
+/// Time for which a thread is kept free for a flow that has left.
 const ABSENCE: Duration = Duration::from_millis(20);
 
-/// How long at most one thread is kept free for all that have left; less if the job that would take it takes less.
+/// Longest time for which one thread is kept free for all flows that have left; less if the job that would take it
+/// usually takes less.
 const LONG_ABSENCE: Duration = Duration::from_secs(10);
 
-/// How many of those that have left are remembered.
+/// Most departures that are remembered.
 const MOST: usize = 64;
 
-/// Flows that had nothing more to run, with the moment; those who have come back too.
+/// Flows that had no more jobs, with the time; includes flows that have come back.
 #[derive(Debug, Default)]
 pub(super) struct Absent(VecDeque<(Nanos, Flow)>);
 
-/// How a flow stands to the one whose turn it would be.
+/// State of a flow, compared with the flow that would be next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Presence {
-    /// It is not behind that one.
+    /// It has not used less.
     Even,
-    /// It is behind, and has been back since it left.
+    /// It has used less, and has been back since it left.
     Back,
-    /// It is behind, and away.
+    /// It has used less, and is still away.
     Away,
 }
 
 impl Absent {
-    /// A flow has left.
+    /// Notes that a flow has left.
     pub(super) fn note(&mut self, flow: Flow, now: Nanos) {
         self.0.push_back((now, flow));
         if self.0.len() > MOST {
@@ -39,8 +40,9 @@ impl Absent {
         }
     }
 
-    /// Whether all of the `free` threads are kept free: one for each of those who left a moment ago, and one for all who
-    /// left within the time that a job takes (`usual`). `presence`: of a flow that left at that moment.
+    /// Returns true if all `free` threads are to be kept free: one for each flow that left a moment ago, and one for
+    /// all flows that left within the usual time of a job (`usual`). `presence`: state of a flow that left at that
+    /// time.
     pub(super) fn want(
         &self,
         free: usize,
@@ -92,7 +94,7 @@ mod tests {
         assert_eq!(wanted(5, Presence::Away), 3);
         assert_eq!(wanted(21, Presence::Away), 1);
         assert_eq!(wanted(22, Presence::Away), 0);
-        assert_eq!(wanted(5, Presence::Back), 1, "one for all who were here");
+        assert_eq!(wanted(5, Presence::Back), 1, "one thread for all of them");
         assert_eq!(wanted(5, Presence::Even), 0);
     }
 

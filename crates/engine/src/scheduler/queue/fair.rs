@@ -1,17 +1,17 @@
-//! Turns by flow: deficit round robin, where what a turn costs is known only afterwards.
+//! Turns by flow: deficit round robin, where the cost of a turn is known only afterwards.
 //!
-//! In each round a flow may use up [`QUANTUM`] of the time of threads; within the round flows alternate, one job at a
-//! time, in the order in which they came. Whoever has used more sits out as many rounds. So nothing is gained by many
-//! connections, by pipelining or by long requests: over any time, flows that always have something to run get the same
-//! time, up to a quantum and what runs at a moment. The next round begins when nobody is left in this one.
+//! In each round a flow may use [`QUANTUM`] of thread time; within the round flows alternate, one job at a time, in the
+//! order of arrival. A flow that has used more skips as many rounds. So a client gains nothing by many connections, by
+//! pipelining or by long requests: over any period, flows with a constant supply of jobs get the same time, up to a
+//! quantum and the jobs that run at the moment. The next round begins when no flow is left in this one.
 //!
-//! The rounds are numbered: a flow is in the round `used / QUANTUM`, and new ones come into that of the virtual time
-//! (`usage.rs`). Jobs without a flow (tasks, messages for the process) are in that round too, each for itself.
+//! The rounds are numbered: a flow is in round `used / QUANTUM`, and a new flow enters the round of the virtual time
+//! (`usage.rs`). Jobs without a flow (tasks, messages for the process) are in that round, too, each for itself.
 //!
-//! A job that has begun is not interrupted. So a flow that has used more than was due to it does not take every thread:
-//! it leaves one to each of those who were here a moment ago, and one to all who were here lately (`absent.rs`).
+//! A job that has begun is not interrupted. So a flow that has used more than its share does not take every thread: it
+//! leaves one thread to each flow that left a moment ago, and one to all flows that left lately (`absent.rs`).
 //!
-//! What is remembered: flows with something to run, and [`MOST_IDLE`] that have run something lately.
+//! The queue remembers flows with something to run, and [`MOST_IDLE`] flows that have run something lately.
 
 use super::absent::{Absent, Presence};
 use super::usage::{Begun, Usage, VirtualTime};
@@ -23,31 +23,31 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::ops::Bound::{Excluded, Unbounded};
 use std::time::Duration;
 
-/// What a flow may use in a round, in nanoseconds.
+/// Time that a flow may use in a round, in nanoseconds.
 const QUANTUM: u64 = 1_000_000;
 
-/// Flows with nothing to run that are remembered for what they have used.
+/// Flows with nothing to run that are remembered for their usage.
 const MOST_IDLE: usize = 4_096;
 
-/// How often debts fade, and flows without one are forgotten.
+/// Interval at which debts fade, and flows without a debt are forgotten.
 const SWEEP: Duration = Duration::from_secs(1);
 
-/// How many flows are looked at for a job that may leave.
+/// Most flows that are searched for a job that may leave.
 const DEPARTING: usize = 16;
 
-/// How many flows that leave their threads to others are passed over.
+/// Most flows that are skipped because they leave their threads to others.
 const MOST_HELD: usize = 16;
 
 /// See the head of this file.
 pub(super) struct FairQueue<J> {
     flows: HashMap<Flow, Member<J>>,
-    /// Whose turn it is when.
+    /// Order of the turns.
     turns: BTreeMap<Place, Next<J>>,
     virtual_time: VirtualTime,
     length: usize,
     /// Jobs without a flow.
     own: usize,
-    /// Numbers places in order; the middle of the numbers at first, so that some may be put before all others.
+    /// Numbers the places in order; begins in the middle, so that places before all others are possible.
     last: u64,
     first: u64,
     swept: Nanos,
@@ -57,7 +57,7 @@ pub(super) struct FairQueue<J> {
     ledger: Option<&'static Ledger>,
 }
 
-/// The round, and the number within it.
+/// Round, and the number within it.
 type Place = (u64, u64);
 
 enum Next<J> {
@@ -67,11 +67,11 @@ enum Next<J> {
 
 struct Member<J> {
     usage: Usage,
-    /// With the moment at which each came.
+    /// Jobs, with their times of arrival.
     waiting: VecDeque<(Nanos, J)>,
-    /// Its place among the turns, while something waits.
+    /// Place in the order of turns, while a job waits.
     place: Place,
-    /// When its last job ended, if nothing of it waits.
+    /// End of its last job, if no other job waits.
     left: Nanos,
 }
 
@@ -81,12 +81,12 @@ impl<J> Member<J> {
     }
 }
 
-/// A job that was taken out and runs: whose it is.
+/// A job that was taken out and runs, with its flow.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Charge(Option<(Flow, Begun)>);
 
 impl<J: Queued> FairQueue<J> {
-    /// `threads`: most jobs that run at a time. `ledger`: that of all workers, if there are any.
+    /// `threads`: most jobs that run at a time. `ledger`: the ledger of all workers, if there are any.
     pub(super) fn new(threads: usize, ledger: Option<&'static Ledger>) -> FairQueue<J> {
         FairQueue {
             flows: HashMap::new(),
@@ -130,14 +130,14 @@ impl<J: Queued> FairQueue<J> {
         }
     }
 
-    /// Puts a job back before all others of its flow, which has the first turn of its round again.
+    /// Puts a job back before all others of its flow, which gets the first turn of its round again.
     pub(super) fn put_back(&mut self, job: J, now: Nanos) {
         let Some(flow) = job.flow() else {
             return self.push(job, now);
         };
         self.length += 1;
         let member = self.join(flow);
-        // It has waited long enough to leave, and may try again.
+        // The job has waited long enough to leave, and may try again.
         member.waiting.push_front((Nanos::default(), job));
         let place = member.place;
         self.turns.remove(&place);
@@ -167,7 +167,7 @@ impl<J: Queued> FairQueue<J> {
         Some((job, Charge(Some((flow, begun)))))
     }
 
-    /// Whose turn it is; `None` if nothing waits but what leaves its thread to others.
+    /// Place of the next turn; `None` if all waiting jobs leave their threads to others.
     pub(super) fn next(&mut self, now: Nanos) -> Option<Place> {
         self.virtual_time.advance(now);
         if now - self.swept >= SWEEP {
@@ -184,7 +184,7 @@ impl<J: Queued> FairQueue<J> {
             self.charge_elsewhere(flow);
             let usage = &self.flows.get(&flow)?.usage;
             if usage.used(&self.virtual_time, now) / QUANTUM > place.0 {
-                // It has used more since it got its place.
+                // The flow has used more since it got its place.
                 self.turns.remove(&place);
                 let number = self.number();
                 self.enqueue(flow, number, now);
@@ -197,8 +197,8 @@ impl<J: Queued> FairQueue<J> {
         None
     }
 
-    /// Whether a flow leaves the free threads to others: those who are about to come back, and will still have used less
-    /// than this one when they have run their next job.
+    /// True if a flow leaves the free threads to others: flows that are expected back soon, and that will still have
+    /// used less than this flow after their next job.
     fn is_held_back(&self, flow: Flow, now: Nanos) -> bool {
         let free = self.threads.saturating_sub(self.virtual_time.running());
         let Some(member) = self.flows.get(&flow) else {
@@ -222,7 +222,7 @@ impl<J: Queued> FairQueue<J> {
         self.absent.want(free, member.usage.usual(), now, presence)
     }
 
-    /// A job that never was in this line runs.
+    /// Begins a job that never was in this queue.
     pub(super) fn begin(&mut self, job: &J, now: Nanos) -> Charge {
         self.virtual_time.advance(now);
         self.virtual_time.begin();
@@ -230,7 +230,7 @@ impl<J: Queued> FairQueue<J> {
         Charge(flow.map(|flow| (flow, self.join(flow).usage.begin(now))))
     }
 
-    /// The job has ended.
+    /// Ends a job.
     pub(super) fn end(&mut self, charge: Charge, now: Nanos) {
         self.virtual_time.advance(now);
         self.virtual_time.end();
@@ -248,13 +248,13 @@ impl<J: Queued> FairQueue<J> {
             }
         }
         if self.virtual_time.is_idle() {
-            // Nobody waits, so nobody owes anything.
+            // No job waits, so no debt matters.
             self.flows.clear();
         }
     }
 
     /// Takes the job that may leave, has waited since before `time`, and has the earliest turn, after skipping
-    /// `skipped` of them. Only the first job of each of the first flows is looked at.
+    /// `skipped` of them. Examines only the first job of each of the first flows.
     pub(super) fn pop_waiting_since(&mut self, time: Nanos, skipped: usize) -> Option<J> {
         let may_leave = |(place, next): (&Place, &Next<J>)| {
             let Next::Of(flow) = next else { return None };
@@ -296,7 +296,7 @@ impl<J: Queued> FairQueue<J> {
         jobs
     }
 
-    /// Returns the capacity that a burst has left.
+    /// Releases the capacity that a burst has left.
     pub(super) fn shrink(&mut self) {
         self.flows.shrink_to(MOST_IDLE);
     }
@@ -306,7 +306,7 @@ impl<J: Queued> FairQueue<J> {
         self.last
     }
 
-    /// The flow, which is about to have something to run.
+    /// Returns a flow that is about to have something to run.
     fn join(&mut self, flow: Flow) -> &mut Member<J> {
         self.charge_elsewhere(flow);
         self.make_room();
@@ -323,7 +323,7 @@ impl<J: Queued> FairQueue<J> {
         member
     }
 
-    /// Gives a flow its place in the round that it is in.
+    /// Gives a flow its place in the current round of the flow.
     fn enqueue(&mut self, flow: Flow, number: u64, now: Nanos) {
         let Some(member) = self.flows.get_mut(&flow) else {
             return;
@@ -332,7 +332,7 @@ impl<J: Queued> FairQueue<J> {
         self.turns.insert(member.place, Next::Of(flow));
     }
 
-    /// Charges a flow with what it has used in other workers.
+    /// Charges a flow for its usage in other workers.
     fn charge_elsewhere(&mut self, flow: Flow) {
         let (Some(ledger), Some(member)) = (self.ledger, self.flows.get_mut(&flow)) else {
             return;

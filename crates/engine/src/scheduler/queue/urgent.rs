@@ -1,5 +1,5 @@
 //! Urgent jobs: each goes ahead of the others, but only one at a time, and after each of them another job has its turn.
-//! So whoever sends urgent requests only, and many of them, gets one thread and every second turn at most.
+//! So a client that sends many urgent requests gets at most one thread and every second turn.
 
 use super::Queued;
 use crate::clock::Nanos;
@@ -8,9 +8,9 @@ use std::collections::VecDeque;
 /// See the head of this file.
 pub(super) struct Urgent<J> {
     waiting: VecDeque<J>,
-    /// Whether one runs that has overtaken others.
+    /// True while a job runs that has overtaken others.
     runs: bool,
-    /// Whether no other job has had a turn since.
+    /// True if no other job has had a turn since.
     others_are_next: bool,
 }
 
@@ -37,7 +37,8 @@ impl<J: Queued> Urgent<J> {
         self.waiting.push_front(job);
     }
 
-    /// The next one, which overtakes others, unless it is their turn. [`Urgent::end`] has to be called when it has ended.
+    /// Takes the next job, which overtakes others, unless it is their turn. [`Urgent::end`] must be called when the job
+    /// has ended.
     pub(super) fn overtake(&mut self) -> Option<J> {
         if self.runs || self.others_are_next {
             return None;
@@ -47,17 +48,17 @@ impl<J: Queued> Urgent<J> {
         Some(job)
     }
 
-    /// The next one, where no other job can run and so nobody is overtaken.
+    /// Takes the next job, if no other job can run, so that none is overtaken.
     pub(super) fn pop(&mut self) -> Option<J> {
         self.waiting.pop_front()
     }
 
-    /// Another job has its turn.
+    /// Notes that another job has its turn.
     pub(super) fn give_way(&mut self) {
         self.others_are_next = false;
     }
 
-    /// The one that has overtaken others has ended.
+    /// The job that had overtaken others has ended.
     pub(super) fn end(&mut self) {
         self.runs = false;
     }
@@ -115,7 +116,7 @@ mod tests {
         urgent.end();
         assert_eq!(urgent.overtake(), Some(2));
         urgent.end();
-        assert_eq!(urgent.overtake(), None, "it is the turn of the others");
+        assert_eq!(urgent.overtake(), None, "other jobs have their turn");
         urgent.give_way();
         assert_eq!(urgent.overtake(), Some(3));
         assert_eq!((urgent.pop(), urgent.len()), (None, 0));
@@ -132,7 +133,9 @@ mod tests {
     fn one_that_could_not_leave_is_first_again() {
         let mut urgent = urgent(&[5, 6]);
         assert_eq!(urgent.pop_older_than(Nanos::from_number(4)), None);
-        let first = urgent.pop_older_than(Nanos::from_number(5)).expect("it is old enough");
+        let first = urgent
+            .pop_older_than(Nanos::from_number(5))
+            .expect("a job that is old enough");
         urgent.put_back(first);
         assert_eq!(urgent.take_all(), [5, 6]);
     }

@@ -1,25 +1,26 @@
-//! What a flow has used, and what is due to each: two numbers on one scale, nanoseconds on a thread.
+//! Usage of a flow, and the share that is due to each flow: two numbers on one scale, in nanoseconds on a thread.
 //!
-//! * [`VirtualTime`]: what a flow that always had something to run would have got since the start of the scale: the time of
-//!   all running jobs, divided by the number of flows that have any. A flow that comes anew begins there.
-//! * [`Usage`]: what one flow has used. Beyond the virtual time it is a debt. A running job counts while it runs, and from the
-//!   first moment with as much as the flow's jobs usually take, so that many that begin at once count at once.
+//! * [`VirtualTime`]: virtual time, the share that a flow with a constant supply of jobs would have received since the start
+//!   of the scale: the time of all running jobs, divided by the number of active flows. A new flow begins here.
+//! * [`Usage`]: flow queue, the usage of one flow. Usage beyond the virtual time is a debt. A running job counts from
+//!   its first moment, with at least the usual time of the flow's jobs, so that many jobs that begin at once count at
+//!   once.
 
 use crate::clock::Nanos;
 use crate::cluster::ledger::Seen;
 use std::time::Duration;
 
-/// The highest debt, so that one endless request does not shut its flow out for as long as it took.
+/// Highest debt, so that one endless request does not block its flow for as long as it took.
 const MOST_DEBT: u64 = 10_000_000_000;
 
-/// By what part of itself a debt shrinks in each call of [`Usage::forgive`].
+/// Fraction (1/`FORGIVEN`) by which a debt shrinks in each call of [`Usage::forgive`].
 const FORGIVEN: u64 = 32;
 
 /// See the head of this file.
 #[derive(Debug, Default)]
 pub(super) struct VirtualTime {
     time: u64,
-    /// Until when the running jobs are counted.
+    /// Time up to which the running jobs are counted.
     counted: Nanos,
     running: u64,
     /// Flows with something to run.
@@ -37,7 +38,7 @@ impl VirtualTime {
         self.spend(time.saturating_mul(self.running));
     }
 
-    /// Threads have spent `time` together.
+    /// Threads have spent `time` in total.
     pub(super) fn spend(&mut self, time: u64) {
         self.time += time / self.active.max(1);
     }
@@ -73,16 +74,16 @@ impl VirtualTime {
 pub(super) struct Usage {
     used: u64,
     running: u64,
-    /// The sum of the moments at which the running jobs began. It may wrap; only differences count.
+    /// Sum of the times at which the running jobs began. It may wrap; only differences count.
     began: u64,
-    /// What the running jobs are expected to take together.
+    /// Expected total time of the running jobs.
     expected: u64,
-    /// What one job usually takes.
+    /// Usual time of one job.
     usual: u64,
     pub(super) seen: Seen,
 }
 
-/// A running job, to be handed to [`Usage::end`].
+/// A running job, to be passed to [`Usage::end`].
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Begun {
     pub(super) at: Nanos,
@@ -90,7 +91,7 @@ pub(super) struct Begun {
 }
 
 impl Usage {
-    /// `seen`: the sums of the ledger now, so that only what follows counts.
+    /// `seen`: current sums of the ledger, so that only later usage counts.
     pub(super) fn new(seen: Seen) -> Usage {
         Usage {
             seen,
@@ -98,26 +99,26 @@ impl Usage {
         }
     }
 
-    /// The flow has something to run again: it cannot have saved up what was due to it while it had nothing.
+    /// The flow has something to run again. It cannot have saved up its share from the time when it had nothing.
     pub(super) fn join(&mut self, virtual_time: &VirtualTime) {
         self.used = self.used.max(virtual_time.time());
     }
 
-    /// What it has used, with its running jobs.
+    /// Usage, including the running jobs.
     pub(super) fn used(&self, virtual_time: &VirtualTime, now: Nanos) -> u64 {
         let so_far = self.running.wrapping_mul(now.to_number()).wrapping_sub(self.began);
-        // A job may have begun a moment after the caller has read the clock.
+        // A job may have begun a moment after the caller read the clock.
         let so_far = if so_far > u64::MAX / 2 { 0 } else { so_far };
         let used = self.used.saturating_add(so_far.max(self.expected));
         used.min(virtual_time.time() + MOST_DEBT)
     }
 
-    /// What it will have used when it comes back and has run one more job.
+    /// Usage after the flow has come back and has run one more job.
     pub(super) fn after_next(&self, virtual_time: &VirtualTime) -> u64 {
         self.used.max(virtual_time.time()).saturating_add(self.usual)
     }
 
-    /// What one of its jobs takes.
+    /// Usual time of one of its jobs.
     pub(super) fn usual(&self) -> Duration {
         Duration::from_nanos(self.usual)
     }
@@ -136,7 +137,7 @@ impl Usage {
         }
     }
 
-    /// Returns how long the job has run.
+    /// Ends a job. Returns its running time.
     pub(super) fn end(&mut self, begun: Begun, virtual_time: &VirtualTime, now: Nanos) -> u64 {
         let time = (now - begun.at).as_nanos() as u64;
         self.running = self.running.saturating_sub(1);
@@ -155,7 +156,7 @@ impl Usage {
         self.used.saturating_sub(virtual_time.time())
     }
 
-    /// To be called once a second: debts fade, so that they are worth a minute or two of it at most.
+    /// Called once a second: debts fade, so that a debt lasts a minute or two at most.
     pub(super) fn forgive(&mut self, virtual_time: &VirtualTime) {
         self.used -= self.debt(virtual_time).div_ceil(FORGIVEN);
     }
@@ -210,7 +211,7 @@ mod tests {
         assert_eq!(
             usage.used(&virtual_time, at(21)),
             17_000_000,
-            "what it took, not what was expected"
+            "the real time, not the expected one"
         );
         assert_eq!(usage.expected, 0);
     }

@@ -1,11 +1,11 @@
-//! The number of threads in each state, in one word, so that a reader sees all of them at one moment.
+//! Number of threads in each state, in one integer, so that a reader sees all counts at one moment.
 
 use crate::sync::{AtomicU64, Ordering::SeqCst};
 
-/// The state of a thread. The head of this folder's `mod.rs` draws the transitions.
+/// State of a thread. The head of this folder's `mod.rs` draws the transitions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Doing {
-    /// It is about to be made, or is being made.
+    /// The thread is about to be made, or is being made.
     Starting,
     /// It has the lock, and is between two jobs.
     Looking,
@@ -15,10 +15,10 @@ pub(crate) enum Doing {
     Waiting,
     /// It is awake without the lock, and about to take it.
     Wanting,
-    /// It runs the app: has the lock, or wants it back.
+    /// It runs the app: it has the lock, or wants it again.
     Running,
-    /// It runs the app, which has released the lock. Known only if the language tells ([`Lock::tells_waits`]); otherwise
-    /// such a thread counts as running, and the monitor guesses.
+    /// It runs the app, which has released the lock. Known only if the language reports it ([`Lock::tells_waits`]);
+    /// otherwise such a thread counts as running, and the monitor guesses.
     ///
     /// [`Lock::tells_waits`]: crate::Lock::tells_waits
     Blocked,
@@ -40,7 +40,7 @@ impl Doing {
     }
 }
 
-/// The counts. Each thread updates them when its own state changes; a wake-up is counted by the thread that gives it.
+/// Counts of the threads. Each thread updates them when its own state changes; the waker counts a wake-up.
 #[derive(Default)]
 pub(crate) struct Census(AtomicU64);
 
@@ -58,13 +58,13 @@ impl Census {
         Snapshot(before.wrapping_add(step))
     }
 
-    /// Adds a thread, if `may` allows it for the counts at that moment.
+    /// Adds a thread, if `may` allows it for the current counts.
     pub(crate) fn add(&self, doing: Doing, may: impl Fn(Snapshot) -> bool) -> bool {
         let step = |word| (Snapshot(word).total() < MOST && may(Snapshot(word))).then(|| word + doing.one());
         self.0.fetch_update(SeqCst, SeqCst, step).is_ok()
     }
 
-    /// Removes a thread; false if none is in this state. Then the counts stay as they are.
+    /// Removes a thread. Returns false and changes nothing if none is in this state.
     pub(crate) fn remove(&self, doing: Doing) -> bool {
         let step = |word| Snapshot(word).any(doing).then(|| word - doing.one());
         self.0.fetch_update(SeqCst, SeqCst, step).is_ok()
@@ -80,7 +80,7 @@ impl Census {
     }
 }
 
-/// The counts at one moment.
+/// Counts at one moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Snapshot(u64);
 
@@ -90,12 +90,12 @@ impl Snapshot {
         (self.0 >> doing.shift()) as usize & MOST
     }
 
-    /// Whether any thread is in this state.
+    /// True if any thread is in this state.
     pub(crate) fn any(self, doing: Doing) -> bool {
         self.count(doing) > 0
     }
 
-    /// All threads, including those that start.
+    /// All threads, including the starting ones.
     pub(crate) fn total(self) -> usize {
         self.begun() + self.count(Doing::Starting)
     }
@@ -118,12 +118,12 @@ impl Snapshot {
             .sum()
     }
 
-    /// Whether a thread runs the app, or is about to look for a job.
+    /// True if a thread runs the app, or is about to look for a job.
     pub(crate) fn is_active(self) -> bool {
         self.busy() > 0 || self.any(Doing::Looking) || self.any(Doing::Wanting)
     }
 
-    /// Whether the monitor must not park: threads are active, or none has begun.
+    /// True if the monitor must not park: threads are active, or none has begun.
     pub(crate) fn needs_monitor(self) -> bool {
         self.is_active() || self.begun() == 0
     }

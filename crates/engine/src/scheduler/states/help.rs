@@ -1,26 +1,26 @@
-//! What the monitor does after a tick in which threads ran and no job ended.
+//! Decides the monitor's action after a tick in which threads ran and no job ended.
 
 use super::{Doing, Snapshot};
 
-/// What the monitor has seen at such a tick.
+/// Observations of the monitor at such a tick.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Tick {
     pub(crate) now: Snapshot,
-    /// Whether the ready queue has a job.
+    /// True if the ready queue has a job.
     pub(crate) has_jobs: bool,
-    /// Whether, as far as is known, a thread has the lock and keeps using it. Another thread could then only wait for
+    /// True if, as far as is known, a thread has the lock and keeps using it. Another thread could then only wait for
     /// it.
     pub(crate) lock_is_taken: bool,
-    /// Whether this has lasted so long that a thread should be woken to wait for the lock anyway.
+    /// True if this has lasted so long that a thread should be woken to wait for the lock anyway.
     pub(crate) is_patience_over: bool,
 }
 
-/// What the monitor should do.
+/// Action of the monitor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Help {
-    /// A thread polls, and no thread could run what waits.
+    /// A thread polls, and no thread could run the waiting jobs.
     Nothing,
-    /// Wake a thread: it will take the lock and run what waits.
+    /// Wake a thread: it will take the lock and run the waiting jobs.
     WakeToRun,
     /// Wake a thread: it will poll, for which it needs no lock.
     WakeToPoll,
@@ -28,7 +28,7 @@ pub(crate) enum Help {
     Poll,
 }
 
-/// What the monitor should do after `tick`.
+/// Returns the monitor's action after `tick`.
 pub(crate) fn help(tick: Tick) -> Help {
     let is_coming = tick.now.any(Doing::Wanting);
     let can_wake = tick.now.any(Doing::Waiting) && !is_coming;
@@ -39,15 +39,14 @@ pub(crate) fn help(tick: Tick) -> Help {
     } else if can_wake && !tick.has_jobs {
         Help::WakeToPoll
     } else {
-        // A thread that was woken to poll would see a job that is ready and wait for the lock instead, perhaps for
-        // long.
+        // A thread woken to poll would find the ready job and wait for the lock instead, perhaps for long.
         Help::Poll
     }
 }
 
-/// Whether jobs in the ready queue cannot be run here soon, so that another worker should have them. If threads are
-/// free and only the lock is not, that takes some patience: a garbage collection is no reason to move a request, since
-/// it does not come back.
+/// True if jobs in the ready queue cannot be run here soon, so that another worker should have them. If threads are
+/// free and only the lock is not, this takes some patience: a garbage collection is no reason to migrate a request,
+/// because the request does not come back.
 pub(crate) fn is_stuck(tick: Tick) -> bool {
     let wants_lock = tick.lock_is_taken || tick.now.any(Doing::Wanting);
     tick.now.free() == 0 || tick.is_patience_over && wants_lock

@@ -1,4 +1,4 @@
-//! The states of the threads that serve, and the rules by which one wakes another.
+//! States of the threads that serve, and the rules by which one wakes another.
 //!
 //! ```text
 //!                      ┌──────────────────────── a job is there ───────────────────────┐
@@ -17,23 +17,23 @@
 //!   Leaving: from any state; the count goes down and another thread is woken.
 //! ```
 //!
-//! When all threads are in `Starting` or there are none, nothing here would be run or polled: `vacancy.rs`.
+//! If all threads are in `Starting`, or there are none, no job would run and no thread would poll: see `vacancy.rs`.
 //!
-//! The lock is that of the language, of which a process has one. In `Starting`, `Polling`, `Waiting`, `Wanting` and
-//! `Blocked` a thread does not have it. A thread in `Wanting` is awake and certain to look at the ready queue before it
-//! sleeps again, so no other thread has to be woken for that; but it may have to wait for the lock for long.
+//! The lock is the lock of the language, of which a process has one. In `Starting`, `Polling`, `Waiting`, `Wanting` and
+//! `Blocked` a thread does not have it. A thread in `Wanting` is awake and certain to check the ready queue before it
+//! sleeps again, so no other thread has to be woken for that; but it may have to wait long for the lock.
 //!
 //! # Invariants
 //! * **No wake-up is lost.** A thread that adds work reads the states afterwards. A thread that goes to sleep changes
 //!   its state first and looks for work afterwards. Both are sequentially consistent, so one of the two sees the other.
-//! * **A thread polls whenever none would be woken.** One thread polls, or one is in a state that leads to a look at
-//!   the ready queue (`Looking`, `Wanting`, the end of `Running`). As that may take long (the lock is not free), the
-//!   monitor ticks while any thread is in such a state, and polls itself after a whole tick without progress
-//!   ([`help()`]). The same if no thread has begun for a second ([`Vacancy`]).
-//! * **There are never more threads than allowed.** A thread is counted (`Starting`) before it is made.
+//! * **A thread polls whenever no thread would be woken.** One thread polls, or one is in a state that leads to a check
+//!   of the ready queue (`Looking`, `Wanting`, the end of `Running`). This may take long if the lock is not free, so
+//!   the monitor ticks while any thread is in such a state, and polls itself after a whole tick without progress
+//!   ([`help()`]). The same holds if no thread has begun for a second ([`Vacancy`]).
+//! * **The number of threads never exceeds the limit.** A thread is counted (`Starting`) before it is made.
 //!
-//! The whole state is one word, [`Census`], so every reader sees all threads at one moment. `tests/schedule` checks the
-//! invariants with a model checker.
+//! The whole state is one integer, [`Census`], so every reader sees all threads at one moment. `tests/schedule` checks
+//! the invariants with a model checker.
 
 mod census;
 mod help;
@@ -47,31 +47,31 @@ pub(crate) use parking::Parking;
 pub(crate) use threads::{Seat, Threads};
 pub(crate) use vacancy::Vacancy;
 
-/// Work for the threads, and the ways to make a thread or the monitor look at it.
+/// Work for the threads, and the means to wake a thread or the monitor for it.
 pub(crate) trait Alarm {
     /// True if a thread with the lock would find something to run in the ready queue.
     fn has_jobs(&self) -> bool;
 
-    /// Ends the poll that is waiting; if none is, ends the next one.
+    /// Ends the current poll; if there is none, ends the next one.
     fn end_poll(&self);
 
     /// Ends the monitor's poll, if the monitor is polling.
     fn relieve_monitor(&self);
 
-    /// A thread has become active, or wants the lock: the monitor has to watch.
+    /// Tells the monitor to watch: a thread has become active, or wants the lock.
     fn notify_monitor(&self);
 }
 
-/// The place where threads wait: one of them polls.
+/// Place where threads wait: one of them polls.
 pub(crate) trait Site {
-    /// Whether there is another reason for a thread to take the lock: the engine has stopped, or the waiting room has a
+    /// True if a thread should take the lock for another reason: the engine has stopped, or the waiting room has a
     /// request.
     fn calls_back(&self) -> bool;
 
     /// Takes the reactor, unless another thread has it; then, if `begin` returns true, waits for events and handles
-    /// them. False if another thread has the reactor.
+    /// them. Returns false if another thread has the reactor.
     fn poll(&self, begin: &mut dyn FnMut() -> bool) -> bool;
 
-    /// Whether a thread has the reactor.
+    /// True if a thread has the reactor.
     fn is_polled(&self) -> bool;
 }

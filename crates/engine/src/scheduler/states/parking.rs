@@ -1,10 +1,10 @@
-//! Where the monitor sleeps while no thread is active.
+//! Puts the monitor to sleep while no thread is active.
 
 use super::Snapshot;
 use crate::sync::{AtomicBool, Condvar, Mutex, Ordering::SeqCst};
 use std::time::Duration;
 
-/// How often a parked monitor looks by itself, as a safety net.
+/// Interval at which a parked monitor checks by itself, as a safety net.
 const LOOK: Duration = Duration::from_secs(60);
 
 #[derive(Default)]
@@ -15,7 +15,7 @@ pub(crate) struct Parking {
 }
 
 impl Parking {
-    /// A thread has become active: wakes the monitor if it is parked. One load in the usual case.
+    /// Wakes the monitor if it is parked, because a thread has become active. Usually costs one load.
     pub(crate) fn end(&self) {
         if self.parked.load(SeqCst) {
             let _guard = self.guard.lock();

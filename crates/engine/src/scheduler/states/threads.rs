@@ -1,4 +1,4 @@
-//! The threads of one engine: how a thread enters, waits for work, is woken, and leaves.
+//! Threads of one engine: each enters, waits for work, is woken, and leaves.
 
 use super::{Alarm, Census, Doing, Site, Snapshot};
 use crate::sync::{AtomicUsize, Condvar, Mutex, Ordering::SeqCst};
@@ -7,15 +7,14 @@ use std::cell::Cell;
 pub(crate) struct Threads {
     most: usize,
     census: Census,
-    /// Wake-ups that were given and not yet taken. Whoever gives one changes the state of a waiting thread to
-    /// `Wanting`.
+    /// Wake-ups that were given and not yet taken. The waker changes the state of a waiting thread to `Wanting`.
     wakes: Mutex<usize>,
     wake: Condvar,
     /// Counts calls of [`Threads::interrupt`].
     interrupts: AtomicUsize,
 }
 
-/// A thread's entry in the census, for as long as it serves.
+/// Entry of a thread in the census, as long as it serves.
 pub(crate) struct Seat<'a> {
     threads: &'a Threads,
     doing: Cell<Doing>,
@@ -35,7 +34,7 @@ impl Drop for Seat<'_> {
 }
 
 impl Threads {
-    /// At most `most` threads at a time.
+    /// `most`: most threads at a time.
     pub(crate) fn new(most: usize) -> Threads {
         Threads {
             most: most.max(1),
@@ -46,7 +45,7 @@ impl Threads {
         }
     }
 
-    /// The states of all threads.
+    /// States of all threads.
     pub(crate) fn now(&self) -> Snapshot {
         self.census.now()
     }
@@ -62,7 +61,7 @@ impl Threads {
     }
 
     /// As [`Threads::reserve`], but only if no thread is free, and either none is starting, or fewer than the `jobs`
-    /// that wait.
+    /// waiting jobs.
     pub(crate) fn reserve_for(&self, jobs: usize) -> bool {
         self.census.add(Doing::Starting, |now| {
             let coming = now.count(Doing::Starting);
@@ -70,12 +69,12 @@ impl Threads {
         })
     }
 
-    /// A thread that was counted as starting will not serve.
+    /// Cancels a thread that was counted as starting and will not serve.
     pub(crate) fn cancel_start(&self) {
         self.census.remove(Doing::Starting);
     }
 
-    /// The calling thread begins to serve. `None` if it was not counted as starting and there are `most` threads.
+    /// Begins to serve on the calling thread. `None` if it was not counted as starting and there are `most` threads.
     pub(crate) fn enter(&self) -> Option<Seat<'_>> {
         let counts = self.census.begin() || self.census.add(Doing::Looking, |now| now.total() < self.most);
         counts.then(|| Seat {
@@ -84,24 +83,24 @@ impl Threads {
         })
     }
 
-    /// How often [`Threads::interrupt`] was called; for [`Threads::wait`].
+    /// Number of calls of [`Threads::interrupt`]; for [`Threads::wait`].
     pub(crate) fn interrupts(&self) -> usize {
         self.interrupts.load(SeqCst)
     }
 
-    /// The app on this thread, which runs it, has released the lock.
+    /// The app on this thread has released the lock during a job.
     pub(crate) fn suspend(&self, alarm: &impl Alarm) {
         self.census.change(Doing::Running, Doing::Blocked);
         self.wake_next(alarm);
     }
 
-    /// The app on this thread wants the lock back.
+    /// The app on this thread wants the lock again.
     pub(crate) fn resume(&self) {
         self.census.change(Doing::Blocked, Doing::Running);
     }
 
-    /// Wakes one waiting thread if it has something to do: a job to run, or to poll because no thread polls. None is
-    /// woken while another one is in `Wanting`, and so about to look. Takes no lock if there is nothing to do.
+    /// Wakes one waiting thread if there is work for it: a job to run, or the poll if no thread polls. No thread is
+    /// woken while another one is in `Wanting`, because it is about to check. Takes no lock if there is no work.
     pub(crate) fn wake_next(&self, alarm: &impl Alarm) {
         let now = self.now();
         let can_wake = now.any(Doing::Waiting) && !now.any(Doing::Wanting);
@@ -110,7 +109,7 @@ impl Threads {
         }
     }
 
-    /// A job was added to the ready queue by a thread that will not look at it itself.
+    /// Announces a job that was added to the ready queue by a thread that will not check the queue itself.
     pub(crate) fn announce(&self, alarm: &impl Alarm) {
         if self.now().any(Doing::Polling) {
             alarm.end_poll();
@@ -148,14 +147,14 @@ impl Threads {
     }
 
     /// Waits, without the lock of the language, until there is something to run or [`Threads::interrupt`] was called
-    /// more than `interrupts` times. The thread is then in `Wanting`.
+    /// more than `interrupts` times. The thread is in `Wanting` afterwards.
     pub(crate) fn wait(&self, seat: &Seat<'_>, alarm: &impl Alarm, site: &impl Site, interrupts: usize) {
         let is_over = || alarm.has_jobs() || site.calls_back() || self.interrupts() != interrupts;
         seat.becomes(Doing::Wanting);
         while !is_over() {
             let mut begin = || {
                 seat.becomes(Doing::Polling);
-                // A thread that adds work from now on sees that one polls, and ends that poll.
+                // A thread that adds work from now on sees that this one polls, and ends the poll.
                 !is_over()
             };
             if site.poll(&mut begin) {
@@ -172,8 +171,7 @@ impl Threads {
     fn sleep(&self, seat: &Seat<'_>, site: &impl Site, is_over: &dyn Fn() -> bool) {
         let mut wakes = self.wakes.lock();
         seat.becomes(Doing::Waiting);
-        // A thread that hands over reads the states after it has added work, so work that was added before is seen
-        // here.
+        // A waker reads the states after it has added work, so work that was added before is seen here.
         while *wakes == 0 && !is_over() && site.is_polled() {
             self.wake.wait(&mut wakes);
         }

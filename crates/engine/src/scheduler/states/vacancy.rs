@@ -1,13 +1,13 @@
-//! A time in which no thread serves, as the monitor sees it from tick to tick.
+//! Period in which no thread serves, as the monitor sees it from tick to tick.
 //!
 //! ```text
 //!   Occupied ──no thread has begun──▶ Short ──for a second──▶ Long
 //!       ▲───────────a thread begins─────┴──────────────────────┘
 //! ```
 //!
-//! Threads begin at once, and those that end are replaced. In `Long` something keeps them from it: a hook that does not
-//! return, or a system that has no room for another thread. The monitor then does what needs no thread of the app, and
-//! says so; otherwise it would park, and nothing would poll.
+//! Threads begin at once, and a thread that ends is replaced. In `Long` something prevents this: a hook that does not
+//! return, or a system without room for another thread. The monitor then does the work that needs no thread of the app,
+//! and logs a message; otherwise it would park, and no thread would poll.
 
 use super::Snapshot;
 
@@ -15,13 +15,13 @@ use super::Snapshot;
 pub(crate) enum Vacancy {
     #[default]
     Occupied,
-    /// For so many ticks.
+    /// Number of ticks so far.
     Short(u32),
     Long,
 }
 
 impl Vacancy {
-    /// The state after another tick; it becomes `Long` after `most` ticks. True if that happens now.
+    /// Advances the state by a tick; it becomes `Long` after `most` ticks. Returns true if that happens now.
     pub(crate) fn tick(&mut self, now: Snapshot, most: u32) -> bool {
         let before = *self;
         *self = match before {
@@ -33,7 +33,7 @@ impl Vacancy {
         *self == Vacancy::Long && before != Vacancy::Long
     }
 
-    /// Whether the monitor has to go on ticking.
+    /// True if the monitor has to keep ticking.
     pub(crate) fn is_watched(self) -> bool {
         self != Vacancy::Occupied
     }

@@ -1,8 +1,8 @@
-//! The format of a connection in the waiting room, with its request or without one: one datagram with its metadata and
-//! the bytes that were read, and the descriptor of its socket. A body in a temporary file travels as a second descriptor.
-//! If the connection stays where it is, the socket is one end of a pair, and there is one more descriptor for the end of
-//! the response. Long input travels in a file in memory (memfd), which is one more descriptor, because the kernel only takes short
-//! datagrams. `numbers.rs`: what it begins with; `reading.rs`: how it becomes a connection again.
+//! Format of a connection in the waiting room, with its request or without one: one datagram with metadata and the
+//! bytes that were read, and the descriptor of the socket. A body in a temporary file travels as a second descriptor.
+//! If the connection stays in its worker, the socket is one end of a pair, and one more descriptor is for the end of
+//! the response. Long input travels in a file in memory (memfd), with one more descriptor, because the kernel only
+//! takes short datagrams. `numbers.rs`: the numbers at the beginning; `reading.rs`: makes a connection of it again.
 
 mod numbers;
 mod reading;
@@ -29,13 +29,12 @@ pub(super) const DATAGRAM_BYTES: usize = 32 * 1024;
 /// Most descriptors of a message.
 pub(crate) const DESCRIPTORS: usize = 4;
 
-/// The number of this format. Whoever changes the format changes it, so that processes of two versions do not share a
-/// room.
+/// Number of this format. Change it with the format, so that processes of two versions do not share a room.
 pub(super) const FORMAT: u32 = 6;
 
-/// How many numbers it begins with: since when it is where it is ([`Stage`]), requests served, lengths of input and body,
-/// origin and kind, the peer (three numbers), how long the body was waited for, when it went into the room, since when it has waited
-/// for its turn, and the length of the session.
+/// Count of numbers at the beginning: time of the current stage ([`Stage`]), requests served, lengths of input and
+/// body, origin and kind, the peer (three numbers), time spent on waiting for the body, time of entering the room, time
+/// since when it has waited for its turn, and the length of the session.
 const NUMBERS: usize = 12;
 const HEADER: usize = 8 * NUMBERS;
 
@@ -45,36 +44,37 @@ pub(super) const BEGINNING: usize = 8 * 11;
 /// Offset of the byte that holds the kind.
 const KIND: usize = 32;
 
-/// What was received, before it becomes a connection again.
+/// Received message, before it becomes a connection again.
 #[derive(Debug)]
 pub(crate) struct IncomingMigration {
     pub(crate) socket: OwnedFd,
     /// See [`Origin::fingerprint`](crate::Origin::fingerprint).
     pub(crate) origin: u32,
-    /// The peer of the socket; `None` for a Unix socket.
+    /// Peer of the socket; `None` for a Unix socket.
     pub(crate) peer: Option<SocketAddr>,
-    /// The header of a proxy with which the input begins, or which is still to come.
+    /// PROXY header at the beginning of the input, or still expected.
     pub(crate) awaited: Option<ProxyVersions>,
     pub(crate) stage: Stage,
-    /// When it went into the room; as much earlier as it has been there before.
+    /// Time of entering the room, minus the time spent in the room before.
     pub(crate) entered: Nanos,
-    /// Since when it has waited for its turn, here and where it came from.
+    /// Time since when it has waited for its turn, here and in its previous worker.
     pub(crate) waits_since: Nanos,
     pub(crate) body_wait: Duration,
     pub(crate) served: u64,
     pub(crate) input: Vec<u8>,
     pub(crate) body: Body,
-    /// Whether the head stands for one of HTTP/2.
+    /// True if the head is from an HTTP/2 request.
     pub(crate) is_http2: bool,
-    /// What TLS has agreed on where the connection is.
+    /// Result of the TLS handshake in the worker that has the connection.
     pub(crate) session: Option<Arc<Session>>,
-    /// Where the worker that has the connection is told what comes after the response, if the socket was lent.
+    /// Descriptor that reports the step after the response to the worker that has the connection, if the request is
+    /// relayed.
     pub(crate) back_channel: Option<OwnedFd>,
-    /// Whether the response is to end the connection, because the worker that has it ends.
+    /// True if the response is to end the connection, because the worker that has it ends.
     pub(crate) is_last: bool,
 }
 
-/// What is about to be sent.
+/// Data to be sent.
 #[derive(Debug)]
 pub(crate) struct OutgoingMigration<'a> {
     pub(crate) socket: BorrowedFd<'a>,
@@ -82,30 +82,30 @@ pub(crate) struct OutgoingMigration<'a> {
     pub(crate) peer: Option<SocketAddr>,
     pub(crate) awaited: Option<ProxyVersions>,
     pub(crate) stage: Stage,
-    /// When it went into the room; as much earlier as it has been there before.
+    /// Time of entering the room, minus the time spent in the room before.
     pub(crate) entered: Nanos,
-    /// Since when it has waited for its turn.
+    /// Time since when it has waited for its turn.
     pub(crate) waits_since: Nanos,
     pub(crate) body_wait: Duration,
     pub(crate) served: u64,
-    /// The header of the proxy, the bytes of the head, and those that came after the request.
+    /// PROXY header, bytes of the head, and bytes after the request.
     pub(crate) input: [&'a [u8]; 3],
     pub(crate) body: &'a Body,
     pub(crate) is_http2: bool,
     pub(crate) session: Option<&'a Session>,
     pub(crate) back_channel: Option<&'a OwnedFd>,
-    /// Whether the response is to end the connection.
+    /// True if the response is to end the connection.
     pub(crate) is_last: bool,
 }
 
-/// A message to be sent.
+/// Message to be sent.
 pub(super) struct Message<'a> {
     header: [u8; HEADER],
     input: [&'a [u8]; 3],
     body: &'a [u8],
     session: Vec<u8>,
     socket: BorrowedFd<'a>,
-    /// The file with input, body and session, if they do not travel in the datagram.
+    /// File with input, body and session, if they do not travel in the datagram.
     long: Option<OwnedFd>,
     file: Option<BorrowedFd<'a>>,
     back_channel: Option<BorrowedFd<'a>>,
@@ -182,8 +182,8 @@ impl<'a> Message<'a> {
         [&self.header, proxy, head, ahead, body, session].map(IoSlice::new)
     }
 
-    /// In this order: the socket, the file in memory, the file with the body, and where the worker that has the
-    /// connection is told of the end.
+    /// In this order: the socket, the file in memory, the file with the body, and the descriptor that reports the end
+    /// to the worker that has the connection.
     pub(super) fn descriptors(&self) -> Vec<BorrowedFd<'_>> {
         let long = self.long.as_ref().map(AsFd::as_fd);
         let all = [Some(self.socket), long, self.file, self.back_channel];

@@ -1,46 +1,46 @@
-//! What the numbers at the beginning of a message mean.
+//! Meaning of the numbers at the beginning of a message.
 
 use crate::clock::{Millis, Nanos};
 use fairlead_wire::ProxyVersions;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr, SocketAddrV6};
 
-/// Where the body is, whether input and body travel in a file in memory, and how far the connection is.
+/// Place of the body, place of long input and body, and stage of the connection.
 pub(super) mod kind {
     pub(in crate::cluster::waiting_room::message) const MEMORY: u64 = 1;
     pub(in crate::cluster::waiting_room::message) const FILE: u64 = 2;
     pub(in crate::cluster::waiting_room::message) const BODY: u64 = 3;
     pub(in crate::cluster::waiting_room::message) const LONG: u64 = 4;
-    /// No byte of a request is here.
+    /// No byte of a request has arrived.
     pub(in crate::cluster::waiting_room::message) const IDLE: u64 = 16;
-    /// Not all of a head, or not known to be all of it.
+    /// The head is incomplete, or not known to be complete.
     pub(in crate::cluster::waiting_room::message) const HEAD: u64 = 32;
-    /// The connection stays where it is: see `transport/relayed.rs`.
+    /// The connection stays in its worker: see `transport/relayed.rs`.
     pub(in crate::cluster::waiting_room::message) const RELAYED: u64 = 128;
-    /// The input begins with the header of a proxy, or that is still to come: version 1, version 2, or either.
+    /// The input begins with a PROXY header, or one is still expected: version 1, version 2, or either.
     pub(in crate::cluster::waiting_room::message) const PROXY_V1: u64 = 8;
     pub(in crate::cluster::waiting_room::message) const PROXY_V2: u64 = 64;
     /// The response ends the connection. Above the origin.
     pub(in crate::cluster::waiting_room::message) const LAST: u64 = 1 << 40;
-    /// The head stands for one of HTTP/2. Above the origin.
+    /// The head is from an HTTP/2 request. Above the origin.
     pub(in crate::cluster::waiting_room::message) const HTTP2: u64 = 1 << 41;
 }
 
-/// How far a connection is with its next request.
+/// Stage of a connection's next request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stage {
     /// The request is complete.
     Request {
-        /// When it was.
+        /// Time of its completion.
         arrived: Nanos,
     },
-    /// Nothing of it has arrived.
+    /// No byte of it has arrived.
     Idle {
-        /// When the connection became idle.
+        /// Time at which the connection became idle.
         since: Millis,
     },
     /// Some bytes of its head have arrived.
     Head {
-        /// When the first one did.
+        /// Arrival of the first byte.
         since: Millis,
     },
 }

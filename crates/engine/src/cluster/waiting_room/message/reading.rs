@@ -26,7 +26,7 @@ pub(in crate::cluster::waiting_room) fn open(
     }
 }
 
-/// Since when a connection has waited, from the beginning of its message.
+/// Time since when a connection has waited, from the beginning of its message.
 pub(in crate::cluster::waiting_room) fn waits_since(beginning: &[u8; BEGINNING]) -> Nanos {
     let last = beginning.last_chunk().copied().unwrap_or_default();
     Nanos::from_number(u64::from_le_bytes(last))

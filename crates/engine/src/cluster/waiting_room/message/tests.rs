@@ -56,13 +56,13 @@ fn a_message_is_read_as_it_was_written() {
             message.lengthen().expect("a file in memory");
         }
         let (datagram, descriptors) = sent(&message);
-        let incoming = open(&datagram, descriptors).expect("whole");
+        let incoming = open(&datagram, descriptors).expect("a complete message");
         assert_eq!((incoming.origin, incoming.peer), (u32::MAX, outgoing.peer));
         assert!(incoming.is_last);
         assert_eq!((incoming.stage, incoming.served), (outgoing.stage, 2));
         assert_eq!(incoming.entered, outgoing.entered);
         assert_eq!(incoming.waits_since, outgoing.waits_since);
-        let beginning = datagram.first_chunk().expect("it is longer");
+        let beginning = datagram.first_chunk().expect("a longer message");
         assert_eq!(waits_since(beginning), outgoing.waits_since);
         assert!(incoming.is_http2);
         assert_eq!(
@@ -100,7 +100,7 @@ fn a_request_whose_connection_stays_takes_its_session_and_a_place_for_the_last_w
             message.lengthen().expect("a file in memory");
         }
         let (datagram, descriptors) = sent(&message);
-        let incoming = open(&datagram, descriptors).expect("whole");
+        let incoming = open(&datagram, descriptors).expect("a complete message");
         assert_eq!(incoming.session.as_deref(), Some(&session));
         assert_eq!((incoming.input, incoming.body.len()), (b"GET /".to_vec(), 4));
         let last_word = incoming.back_channel.expect("its descriptor");
@@ -132,7 +132,7 @@ fn a_connection_without_a_request_keeps_its_stage_and_its_age() {
             ..outgoing(&socket, [b"", b"", b"GET /"], &Body::Empty)
         };
         let (datagram, descriptors) = sent(&Message::new(&outgoing));
-        let incoming = open(&datagram, descriptors).expect("whole");
+        let incoming = open(&datagram, descriptors).expect("a complete message");
         assert_eq!((incoming.stage, incoming.awaited, incoming.served), (stage, awaited, 2));
         assert_eq!((&incoming.input[..], incoming.body.len()), (&b"GET /"[..], 0));
     }
@@ -163,7 +163,7 @@ fn an_incomplete_message_gives_back_its_socket() {
     for count in 0..message.descriptors().len() {
         let (datagram, mut descriptors) = sent(&message);
         descriptors.truncate(count);
-        let rest = open(&datagram, descriptors).expect_err("not whole");
+        let rest = open(&datagram, descriptors).expect_err("an incomplete message");
         assert_eq!(rest.is_some(), count > 0);
     }
     let short = Message::new(&outgoing);

@@ -1,4 +1,4 @@
-//! The line with threads that are simulated: who got how much time, whatever the jobs cost.
+//! Tests of the fair queue with simulated threads: the time that each flow gets, for jobs of any cost.
 
 use super::*;
 use crate::cluster::ledger::Ledger;
@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 const MILLISECOND: u64 = 1_000_000;
 
-/// A job of a flow; the number tells those of a flow apart.
+/// A job of a flow; the number distinguishes the jobs of one flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct TestJob {
     flow: Option<u64>,
@@ -52,17 +52,17 @@ impl Random {
     }
 }
 
-/// Threads that run what the line gives them.
+/// Threads that run the jobs from the queue.
 struct World {
     queue: FairQueue<TestJob>,
     now: u64,
     threads: usize,
-    /// By when each job ends; the second number tells those that end together apart.
+    /// Running jobs, by the time at which they end; the second number distinguishes jobs that end together.
     running: BTreeMap<(u64, u64), (TestJob, Charge)>,
-    /// Jobs on their way, by when they arrive.
+    /// Jobs under way, by their time of arrival.
     coming: BTreeMap<(u64, u64), TestJob>,
     begun: u64,
-    /// The time that each flow has got.
+    /// Time that each flow has got.
     used: BTreeMap<u64, u64>,
 }
 
@@ -97,7 +97,7 @@ impl World {
         }
     }
 
-    /// When something happens next; what is held back is looked at each millisecond.
+    /// Time of the next event; jobs that are held back are checked every millisecond.
     fn next_event(&self) -> Option<u64> {
         let is_held = self.queue.len() > 0 && self.running.len() < self.threads;
         let look = is_held.then_some(self.now + MILLISECOND);
@@ -105,7 +105,7 @@ impl World {
         times.into_iter().flatten().map(|(time, _)| *time).chain(look).min()
     }
 
-    /// Runs until the next job has ended, and returns it. The threads take what is there before and afterwards.
+    /// Runs until the next job has ended, and returns it. The threads take waiting jobs before and afterwards.
     fn step(&mut self) -> Option<TestJob> {
         loop {
             self.fill();
@@ -130,7 +130,7 @@ impl World {
         self.used.get(&flow).copied().unwrap_or(0)
     }
 
-    /// Runs for so many milliseconds; `again` says what follows a job.
+    /// Runs for `milliseconds`; `again` returns the job that follows a job.
     fn run(&mut self, milliseconds: u64, mut again: impl FnMut(TestJob) -> Option<TestJob>) {
         let until = self.now + milliseconds * MILLISECOND;
         while self.now < until {
@@ -147,9 +147,9 @@ fn flows_that_always_have_something_to_run_get_the_same_time_whatever_their_jobs
         let threads = 1 + random.below(8) as usize;
         let flows = 2 + random.below(12);
         let longest: Vec<u64> = (0..flows).map(|_| 1 + random.below(60 * MILLISECOND)).collect();
-        let most = longest.iter().max().copied().expect("parties");
+        let most = longest.iter().max().copied().expect("flows");
         let mut world = World::new(threads);
-        // More of each than the threads could run.
+        // More jobs of each flow than the threads could run.
         for flow in 0..flows {
             (0..threads + 1 + random.below(20) as usize).for_each(|_| world.push(job(flow, 1)));
         }
@@ -269,9 +269,9 @@ fn whoever_owes_the_most_still_gets_a_turn_however_many_strangers_come() {
     while world.used(0) == 60_000 * MILLISECOND {
         world.step();
         world.push(next().expect("a stranger"));
-        assert!(world.now - before < 150_000 * MILLISECOND, "it waits for ever");
+        assert!(world.now - before < 150_000 * MILLISECOND, "the flow waits for ever");
     }
-    assert!(world.now - before > 5_000 * MILLISECOND, "it owed something");
+    assert!(world.now - before > 5_000 * MILLISECOND, "the flow had a debt");
 }
 
 #[test]
@@ -350,7 +350,7 @@ fn an_endless_stream_of_jobs_of_nobody_starves_no_flow() {
 #[test]
 fn what_is_remembered_has_a_limit() {
     let mut world = World::new(2);
-    // So that the server is never idle.
+    // Keeps the server busy.
     (0..3).for_each(|_| world.push(job(0, MILLISECOND)));
     let mut most = 0;
     for stranger in 1..60_000 {
@@ -385,7 +385,7 @@ fn the_one_whose_turn_is_next_leaves_and_may_come_back() {
         },
         at(5),
     );
-    assert_eq!(queue.pop_waiting_since(at(9), 0), None, "nobody has waited that long");
+    assert_eq!(queue.pop_waiting_since(at(9), 0), None, "no job has waited that long");
     let first = queue.pop_waiting_since(at(30), 0).expect("one");
     assert_eq!((first.flow, first.number), (Some(1), 0));
     assert_eq!(queue.pop_waiting_since(at(30), 1).map(|job| job.flow), Some(Some(2)));
@@ -410,7 +410,7 @@ fn a_flow_has_one_share_of_all_workers_together() {
         (0..100).for_each(|_| world.push(job(7, 10 * MILLISECOND)));
         (0..5).for_each(|single| world.push(job(100 + 16 * (5 * number as u64 + single), 5 * MILLISECOND)));
     }
-    // Always the one that is behind.
+    // Always step the worker with the earliest time.
     loop {
         workers.iter_mut().for_each(World::fill);
         let [one, other] = &workers;
