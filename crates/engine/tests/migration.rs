@@ -3,7 +3,7 @@
 
 mod support;
 
-use fairlead_engine::{Config, Descriptors, Exchange, Scoreboard, WaitingRoom};
+use fairlead_engine::{Config, Descriptors, Exchange, Scoreboard, SharedQueues};
 use rustix::process::{getrlimit, setrlimit, Resource, Rlimit};
 use std::net::TcpStream;
 use std::sync::atomic::Ordering::SeqCst;
@@ -21,14 +21,14 @@ fn settled() -> Config {
 
 /// Workers of one server that say which of them responds.
 struct Workers {
-    room: Arc<WaitingRoom>,
+    queues: Arc<SharedQueues>,
     scoreboard: &'static Scoreboard,
 }
 
 impl Workers {
     fn new() -> Workers {
-        let (room, scoreboard) = room();
-        Workers { room, scoreboard }
+        let (queues, scoreboard) = shared_queues();
+        Workers { queues, scoreboard }
     }
 
     fn start(&self, slot: usize, config: Config) -> Server {
@@ -37,7 +37,12 @@ impl Workers {
     }
 
     fn run(&self, slot: usize, config: Config, call: impl Fn(&mut Exchange<'_>) + Send + Sync + 'static) -> Server {
-        Server::on(&listen(), config, Some((Arc::clone(&self.room), slot)), Arc::new(call))
+        Server::on(
+            &listen(),
+            config,
+            Some((Arc::clone(&self.queues), slot)),
+            Arc::new(call),
+        )
     }
 
     /// A worker that says when a request for `/hold` runs, and holds it until it is told to go on.

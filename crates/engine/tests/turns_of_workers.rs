@@ -2,7 +2,7 @@
 
 mod support;
 
-use fairlead_engine::{App, Client as Peer, Config, Event, Exchange, Protocol, Scoreboard, WaitingRoom};
+use fairlead_engine::{App, Client as Peer, Config, Event, Exchange, Protocol, Scoreboard, SharedQueues};
 use fairlead_wire::websocket::Opcode;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::{mpsc, Arc, Mutex};
@@ -62,27 +62,27 @@ struct Worker {
     server: Server,
     diary: Arc<Diary>,
     scoreboard: &'static Scoreboard,
-    room: Arc<WaitingRoom>,
+    queues: Arc<SharedQueues>,
     release: mpsc::Sender<()>,
     held: Client,
 }
 
 impl Worker {
     fn start(config: Config) -> Worker {
-        let (room, scoreboard) = room();
+        let (queues, scoreboard) = shared_queues();
         let (release, hold) = mpsc::channel();
         let diary = Arc::new(Diary {
             lines: Mutex::default(),
             hold: Mutex::new(hold),
         });
-        let shared = Some((Arc::clone(&room), 0));
+        let shared = Some((Arc::clone(&queues), 0));
         let server = Server::run(&listen(), config, shared, Arc::clone(&diary));
         let held = server.connect();
         Worker {
             server,
             diary,
             scoreboard,
-            room,
+            queues,
             release,
             held,
         }
@@ -171,7 +171,7 @@ fn events_are_seen_while_the_waiting_room_is_never_empty() {
     let mut config = config();
     (config.min_threads, config.max_threads) = (2, 2);
     let worker = Worker::start(config.clone());
-    let shared = Some((Arc::clone(&worker.room), 1));
+    let shared = Some((Arc::clone(&worker.queues), 1));
     let sibling = Server::run(&listen(), config, shared, Arc::clone(&worker.diary));
     let is_over = Arc::new(AtomicBool::new(false));
     let load: Vec<_> = (0..40)

@@ -2,7 +2,7 @@
 
 mod support;
 
-use fairlead_engine::{Config, Exchange, Scoreboard, WaitingRoom};
+use fairlead_engine::{Config, Exchange, Scoreboard, SharedQueues};
 use std::sync::atomic::{AtomicI64, Ordering::SeqCst};
 use std::sync::{mpsc, Arc, Mutex, OnceLock};
 use support::*;
@@ -11,28 +11,28 @@ use support::*;
 struct Busy {
     server: Server,
     scoreboard: &'static Scoreboard,
-    room: Arc<WaitingRoom>,
+    queues: Arc<SharedQueues>,
     _first: Client,
     release: mpsc::Sender<()>,
 }
 
 impl Busy {
     fn start(config: Config) -> Busy {
-        let (room, scoreboard) = room();
+        let (queues, scoreboard) = shared_queues();
         let (release, hold) = mpsc::channel::<()>();
         let hold = Mutex::new(hold);
         let call = move |exchange: &mut Exchange<'_>| {
             let _ = hold.lock().expect("no panic").recv_timeout(PATIENCE);
             reply(exchange, "busy");
         };
-        let server = Server::on(&listen(), config, Some((Arc::clone(&room), 0)), Arc::new(call));
+        let server = Server::on(&listen(), config, Some((Arc::clone(&queues), 0)), Arc::new(call));
         let mut first = server.connect();
         first.send("GET /first HTTP/1.1\r\nHost: test\r\n\r\n");
         eventually("it is busy", || server.engine.stats().busy_threads == 1);
         Busy {
             server,
             scoreboard,
-            room,
+            queues,
             _first: first,
             release,
         }
@@ -51,7 +51,7 @@ impl Busy {
             let length = exchange.take_body().len();
             reply(exchange, &format!("{} {length}", path(exchange)));
         };
-        Server::on(&listen(), config, Some((Arc::clone(&self.room), 1)), Arc::new(call))
+        Server::on(&listen(), config, Some((Arc::clone(&self.queues), 1)), Arc::new(call))
     }
 }
 
@@ -117,7 +117,7 @@ fn a_full_worker_leaves_transfers_until_a_connection_closes() {
         }
         reply(exchange, "full");
     };
-    let full = Server::on(&listen(), roomy(2), Some((Arc::clone(&busy.room), 1)), Arc::new(call));
+    let full = Server::on(&listen(), roomy(2), Some((Arc::clone(&busy.queues), 1)), Arc::new(call));
     let _ = ENGINE.set(Arc::clone(&full.engine));
     let mut idle = [full.connect(), full.connect()];
     idle.iter_mut()

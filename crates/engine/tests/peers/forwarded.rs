@@ -247,7 +247,7 @@ fn what_one_request_says_is_not_said_by_the_next() {
 
 #[test]
 fn a_request_takes_what_its_fields_say_to_another_worker() {
-    let (room, scoreboard) = room();
+    let (queues, scoreboard) = shared_queues();
     let (release, hold) = std::sync::mpsc::channel::<()>();
     let hold = std::sync::Mutex::new(hold);
     let config = || Config {
@@ -257,7 +257,7 @@ fn a_request_takes_what_its_fields_say_to_another_worker() {
     let busy = Server::on(
         &listen(),
         config(),
-        Some((room.clone(), 0)),
+        Some((queues.clone(), 0)),
         std::sync::Arc::new(move |exchange: &mut Exchange<'_>| {
             let _ = hold.lock().expect("no panic").recv_timeout(PATIENCE);
             who(exchange);
@@ -269,7 +269,7 @@ fn a_request_takes_what_its_fields_say_to_another_worker() {
     let mut waiting = busy.connect();
     waiting.send(&request("X-Forwarded-For: 192.0.2.1\r\nX-Forwarded-Proto: https\r\n"));
     eventually("it is in the room", || scoreboard.waiting() == 1);
-    let _sibling = Server::on(&listen(), config(), Some((room, 1)), std::sync::Arc::new(who));
+    let _sibling = Server::on(&listen(), config(), Some((queues, 1)), std::sync::Arc::new(who));
     assert_eq!(waiting.response().text(), "192.0.2.1 https");
     release.send(()).expect("it waits");
     assert_eq!(first.response().text(), "127.0.0.1 http");

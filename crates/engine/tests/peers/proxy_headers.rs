@@ -296,13 +296,13 @@ fn without_a_header_there_is_no_handshake() {
 
 #[test]
 fn a_connection_takes_its_header_to_another_worker() {
-    let (room, scoreboard) = room();
+    let (queues, scoreboard) = shared_queues();
     let config = || Config {
         waiting_room: false,
         ..config()
     };
     let start = |slot, has_tls| {
-        let shared = Some((room.clone(), slot));
+        let shared = Some((queues.clone(), slot));
         Server::behind_proxy((ProxyVersions::Any, has_tls), config(), shared, session)
     };
     for (slots, has_tls) in [([0, 1], false), ([2, 3], true)] {
@@ -343,11 +343,11 @@ fn a_connection_takes_its_header_to_another_worker() {
 #[test]
 fn a_request_takes_its_header_to_another_worker_with_tls_and_without() {
     for has_tls in [false, true] {
-        let (room, scoreboard) = room();
+        let (queues, scoreboard) = shared_queues();
         let (release, hold) = mpsc::channel::<()>();
         let hold = Mutex::new(hold);
         let kind = (ProxyVersions::V2, has_tls);
-        let busy = Server::behind_proxy(kind, config(), Some((room.clone(), 0)), move |exchange| {
+        let busy = Server::behind_proxy(kind, config(), Some((queues.clone(), 0)), move |exchange| {
             let _ = hold.lock().expect("no panic").recv_timeout(PATIENCE);
             session(exchange);
         });
@@ -367,7 +367,7 @@ fn a_request_takes_its_header_to_another_worker_with_tls_and_without() {
         eventually("it is busy", || busy.engine.stats().busy_threads == 1);
         let waiting = ask(&block(&about_tls()));
         eventually("it is in the room", || scoreboard.waiting() == 1);
-        let _sibling = Server::behind_proxy(kind, config(), Some((room, 1)), session);
+        let _sibling = Server::behind_proxy(kind, config(), Some((queues, 1)), session);
         assert_eq!(waiting(), told);
         release.send(()).expect("it waits");
         assert!(first().starts_with("127.0.0.1:"));

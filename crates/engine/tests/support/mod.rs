@@ -16,7 +16,7 @@ use fairlead_engine::pubsub::Hub;
 use fairlead_engine::{
     App, Config, Context, Descriptors, Engine, Exchange, FairBy, FilesConfig, ForwardedFields, HttpsRedirect, Listener,
     Lock, LockUse, Logs, Membership, Origin, Overflow, ProxyVersions, RemoteAddress, RequestTotals, Scoreboard,
-    TrustedProxies, WaitingRoom,
+    SharedQueues, TrustedProxies,
 };
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -138,10 +138,10 @@ pub fn listen() -> TcpListener {
 }
 
 /// A waiting room for several servers.
-pub fn room() -> (Arc<WaitingRoom>, &'static Scoreboard) {
+pub fn shared_queues() -> (Arc<SharedQueues>, &'static Scoreboard) {
     let scoreboard: &'static Scoreboard = Box::leak(Box::default());
     (
-        Arc::new(WaitingRoom::new(scoreboard).expect("a socket pair")),
+        Arc::new(SharedQueues::new(scoreboard).expect("a socket pair")),
         scoreboard,
     )
 }
@@ -165,7 +165,7 @@ impl Server {
     pub fn on(
         socket: &TcpListener,
         config: Config,
-        shared: Option<(Arc<WaitingRoom>, usize)>,
+        shared: Option<(Arc<SharedQueues>, usize)>,
         call: Arc<Call>,
     ) -> Server {
         Server::run(socket, config, shared, Arc::new(Closure { call }))
@@ -174,7 +174,7 @@ impl Server {
     pub fn run<A: App + Send + Sync + 'static>(
         socket: &TcpListener,
         config: Config,
-        shared: Option<(Arc<WaitingRoom>, usize)>,
+        shared: Option<(Arc<SharedQueues>, usize)>,
         app: Arc<A>,
     ) -> Server {
         Server::listening(listener(socket, "http"), config, shared, app)
@@ -184,7 +184,7 @@ impl Server {
     pub fn without_monitor<A: App + Send + Sync + 'static>(
         socket: &TcpListener,
         config: Config,
-        shared: Option<(Arc<WaitingRoom>, usize)>,
+        shared: Option<(Arc<SharedQueues>, usize)>,
         app: Arc<A>,
     ) -> Server {
         Server::at(listener(socket, "http"), config, shared, app)
@@ -194,7 +194,7 @@ impl Server {
     pub fn with_tls(
         socket: &TcpListener,
         config: Config,
-        shared: Option<(Arc<WaitingRoom>, usize)>,
+        shared: Option<(Arc<SharedQueues>, usize)>,
         call: Arc<Call>,
     ) -> Server {
         Server::listening(
@@ -209,7 +209,7 @@ impl Server {
     pub fn behind_proxy(
         (versions, has_tls): (ProxyVersions, bool),
         config: Config,
-        shared: Option<(Arc<WaitingRoom>, usize)>,
+        shared: Option<(Arc<SharedQueues>, usize)>,
         call: impl Fn(&mut Exchange<'_>) + Send + Sync + 'static,
     ) -> Server {
         let socket = listen();
@@ -224,7 +224,7 @@ impl Server {
     fn listening<A: App + Send + Sync + 'static>(
         listener: Listener,
         config: Config,
-        shared: Option<(Arc<WaitingRoom>, usize)>,
+        shared: Option<(Arc<SharedQueues>, usize)>,
         app: Arc<A>,
     ) -> Server {
         let server = Server::at(listener, config, shared, app);
@@ -238,10 +238,10 @@ impl Server {
     fn at<A: App + Send + Sync + 'static>(
         listener: Listener,
         config: Config,
-        shared: Option<(Arc<WaitingRoom>, usize)>,
+        shared: Option<(Arc<SharedQueues>, usize)>,
         app: Arc<A>,
     ) -> Server {
-        let membership = shared.map(|(room, slot)| Membership::Worker(room, slot));
+        let membership = shared.map(|(queues, slot)| Membership::Worker(queues, slot));
         Server::as_member(listener, config, membership, app)
     }
 

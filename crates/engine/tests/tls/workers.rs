@@ -26,7 +26,7 @@ impl Workers {
         change: impl FnOnce(&mut Config),
         call: impl Fn(&mut Exchange<'_>) + Send + Sync + 'static,
     ) -> Workers {
-        let (room, scoreboard) = room();
+        let (queues, scoreboard) = shared_queues();
         let (release, hold) = mpsc::channel::<()>();
         let hold = Mutex::new(hold);
         let mut config = config();
@@ -34,7 +34,7 @@ impl Workers {
         // More than this makes the app wait.
         config.response_disk_bytes = 0;
         change(&mut config);
-        let shared = |slot| Some((Arc::clone(&room), slot));
+        let shared = |slot| Some((Arc::clone(&queues), slot));
         let wait = move |exchange: &mut Exchange<'_>| {
             let _ = hold.lock().expect("no panic").recv_timeout(PATIENCE);
             reply(exchange, "busy");

@@ -115,7 +115,7 @@ fn new(
     let prefix = siblings.map(|_| format!("[{}] ", std::process::id()));
     let logs = settings.logs(prefix.unwrap_or_default())?;
     let membership = shared.map(|shared| match siblings {
-        Some(_) => Membership::Worker(shared.waiting_room(), slot),
+        Some(_) => Membership::Worker(shared.queues(), slot),
         None => Membership::Alone(shared.scoreboard(), slot),
     });
     let engine = Engine::new(config, listeners, logs, membership, hub).map_err(io_error)?;

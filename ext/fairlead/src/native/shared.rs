@@ -2,7 +2,7 @@
 //! its workers. A process that is not forked but started afresh adopts them by their descriptors.
 
 use super::{statistics, system_error};
-use fairlead_engine::{Scoreboard, TicketKeys, WaitingRoom};
+use fairlead_engine::{Scoreboard, SharedQueues, TicketKeys};
 use fairlead_shared_memory::SharedMemory;
 use magnus::{function, method, prelude::*, Error, RArray, RHash, RModule, Ruby};
 use rustix::io::{fcntl_dupfd_cloexec, Errno};
@@ -77,8 +77,8 @@ impl Shared {
         self.memory.scoreboard()
     }
 
-    pub(crate) fn waiting_room(&self) -> Arc<WaitingRoom> {
-        Arc::clone(self.memory.waiting_room())
+    pub(crate) fn queues(&self) -> Arc<SharedQueues> {
+        Arc::clone(self.memory.queues())
     }
 
     /// Says that the worker of a slot is alive: called by one of its Ruby threads, so that a GVL that is never given up
