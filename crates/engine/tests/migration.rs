@@ -1,5 +1,5 @@
-//! A worker that retires hands its connections to the workers that go on: which ones, how old they are there, and what
-//! happens to those that nobody takes.
+//! A retiring worker migrates its connections to the remaining workers: which connections migrate, their age
+//! afterwards, and the connections that no worker takes.
 
 mod support;
 
@@ -11,7 +11,7 @@ use std::sync::{mpsc, Arc, Mutex};
 use std::time::{Duration, Instant};
 use support::*;
 
-/// Requests do not move, however slow the machine is.
+/// Requests do not migrate, even on a slow machine.
 fn settled() -> Config {
     Config {
         waiting_room: false,
@@ -19,7 +19,7 @@ fn settled() -> Config {
     }
 }
 
-/// Workers of one server that say which of them responds.
+/// Workers of one server that name themselves in their responses.
 struct Workers {
     queues: Arc<SharedQueues>,
     scoreboard: &'static Scoreboard,
@@ -45,7 +45,7 @@ impl Workers {
         )
     }
 
-    /// A worker that says when a request for `/hold` runs, and holds it until it is told to go on.
+    /// A worker that reports when a request for `/hold` runs, and holds it until the test releases it.
     fn start_held(&self, slot: usize) -> (Server, Held) {
         let (release, hold) = mpsc::channel::<()>();
         let (enter, entered) = mpsc::channel::<()>();
@@ -69,7 +69,7 @@ struct Held {
 }
 
 impl Held {
-    /// A client whose request is held.
+    /// A client with a held request.
     fn client(&self, server: &Server) -> Client {
         let mut client = server.connect();
         client.send("GET /hold HTTP/1.1\r\nHost: test\r\n\r\n");
@@ -91,7 +91,7 @@ fn says_close(response: &Response) -> bool {
     response.head.contains("connection: close\r\n")
 }
 
-/// As many descriptors as this process may have.
+/// Raises the limit of open descriptors as far as possible.
 fn open_limit() {
     let limit = getrlimit(Resource::Nofile);
     let most = Rlimit {
@@ -148,7 +148,7 @@ fn a_response_during_the_drain_keeps_the_connection_and_hands_it_over() {
     assert!(retiring.engine.wait(Some(PATIENCE)));
 }
 
-/// How long it takes until the server ends the connection.
+/// Time until the server closes the connection.
 fn lifetime(client: &mut Client, began: Instant) -> Duration {
     client.rest();
     began.elapsed()
@@ -213,7 +213,7 @@ fn connections_wait_where_they_are_for_a_place_elsewhere() {
     let mut client = idle(&retiring, 1).remove(0);
     retiring.engine.drain_and_migrate();
     let response = client.get("/");
-    assert!(says_close(&response), "nobody has a place for it: {}", response.head);
+    assert!(says_close(&response), "no worker has a slot for it: {}", response.head);
 
     let retiring = workers.start(2, settled());
     let mut client = idle(&retiring, 1).remove(0);
@@ -239,7 +239,7 @@ fn a_worker_that_ends_with_all_others_hands_nothing_over() {
     );
 }
 
-/// As in a restart from workers to none: the new process has no waiting room, and looks into none.
+/// As in a restart from workers to none: the new process has no waiting room, and uses none.
 #[test]
 fn a_process_that_serves_alone_gets_no_connections_of_workers() {
     let workers = Workers::new();
@@ -259,7 +259,7 @@ fn what_is_under_way_is_taken_back_when_nobody_is_left() {
     let (retiring, hold) = workers.start_held(0);
     let mut clients = idle(&retiring, 5);
     let mut held = hold.client(&retiring);
-    // A worker that serves, but has hung.
+    // A serving worker that has hung.
     workers.scoreboard.slot(1).serving.store(1, SeqCst);
     retiring.engine.drain_and_migrate();
     eventually("they are under way", || workers.scoreboard.migrating() == 5);

@@ -1,4 +1,4 @@
-//! Who runs when: hand-over, the monitor's help, threads, and the waiting room between workers.
+//! Scheduling: waking the next thread, the monitor's help, threads, and the waiting room between workers.
 
 mod support;
 
@@ -16,7 +16,7 @@ fn requests_that_wait_run_at_the_same_time() {
     let server = Server::start(config, move |exchange| {
         inside.enter();
         let until = std::time::Instant::now() + PATIENCE;
-        // Nobody leaves before all are here: only five threads can do that.
+        // No request returns before all are running: only five threads can do that.
         while inside.most.load(SeqCst) < 5 && std::time::Instant::now() < until {
             std::thread::sleep(Duration::from_millis(1));
         }
@@ -87,7 +87,7 @@ fn what_waits_in_a_busy_worker_is_served_by_a_free_one() {
         ));
     }
     eventually("three wait in the room", || scoreboard.waiting() == 3);
-    // Only now is there another worker: what waited in the room is its business.
+    // Only now another worker starts, and serves the waiting room.
     let free = Server::on(
         &listen(),
         config(),

@@ -1,4 +1,4 @@
-//! Who may go into the waiting room, and who comes out where.
+//! Requests that may enter the waiting room, and the workers that take them.
 
 mod support;
 
@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicI64, Ordering::SeqCst};
 use std::sync::{mpsc, Arc, Mutex, OnceLock};
 use support::*;
 
-/// A worker whose only thread is held until the end of the test, or until it is let go.
+/// A worker with only one thread, which is held until the end of the test, or until it is released.
 struct Busy {
     server: Server,
     scoreboard: &'static Scoreboard,
@@ -38,14 +38,14 @@ impl Busy {
         }
     }
 
-    /// A client that sends one request and waits.
+    /// A client that has sent one request and waits.
     fn client(&self, request: &str) -> Client {
         let mut client = self.server.connect();
         client.send(request);
         client
     }
 
-    /// Another worker, which answers with its path and the length of the body.
+    /// Another worker, which responds with its path and the length of the body.
     fn sibling(&self, config: Config) -> Server {
         let call = |exchange: &mut Exchange<'_>| {
             let length = exchange.take_body().len();
@@ -124,7 +124,7 @@ fn a_full_worker_leaves_transfers_until_a_connection_closes() {
         .for_each(|client| assert_eq!(client.get("/").status, 200));
     let mut waiting = [busy.client(CLOSE), busy.client(CLOSE), busy.client(CLOSE)];
     eventually("all of them wait", || busy.scoreboard.moved.load(SeqCst) == 3);
-    // It has had time to take one in by now: it runs requests, and looks each time.
+    // It has had time to take one in by now: it runs requests, and checks the waiting room each time.
     for _ in 0..20 {
         idle.iter_mut()
             .for_each(|client| assert_eq!(client.get("/").status, 200));

@@ -1,7 +1,7 @@
 //! The memory and the queues that the processes of a server share: the scoreboard, the waiting room and the mailboxes.
 //!
-//! The supervisor and its workers map the same file. This crate has the only `unsafe` code outside of the Ruby extension: it maps the
-//! file, which no safe interface can do.
+//! The supervisor and its workers map the same file. Outside of the Ruby extension, only this crate has `unsafe` code:
+//! it maps the file, which no safe interface can do.
 
 mod memory_file;
 
@@ -12,7 +12,8 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
-/// The scoreboard, the waiting room and the mailboxes of one server. A process makes them, or adopts them by their descriptors; forked processes inherit them.
+/// The scoreboard, the waiting room and the mailboxes of one server. A process creates them, or adopts them by their
+/// descriptors; forked processes inherit them.
 pub struct SharedMemory {
     scoreboard: &'static Scoreboard,
     queues: Arc<SharedQueues>,
@@ -25,7 +26,7 @@ impl SharedMemory {
     /// Number of descriptors of [`SharedMemory::descriptors`]: the scoreboard, and the waiting room.
     pub const DESCRIPTORS: usize = 1 + SharedQueues::DESCRIPTORS;
 
-    /// Makes one, with mailboxes for the first `workers` slots. All slots are empty.
+    /// Creates the memory, with mailboxes for the first `workers` slots. All slots are empty.
     ///
     /// # Errors
     /// If descriptors or memory are short.
@@ -61,13 +62,13 @@ impl SharedMemory {
         })
     }
 
-    /// Names the layout: two processes may share memory if they have the same one.
+    /// A name of the layout: two processes may share memory if it is equal.
     pub fn layout() -> String {
         let (version, format) = (env!("CARGO_PKG_VERSION"), SharedQueues::FORMAT);
         format!("{version} {} {format}", size_of::<Scoreboard>())
     }
 
-    /// The descriptors by which another process adopts it.
+    /// The descriptors with which another process adopts the memory.
     pub fn descriptors(&self) -> [BorrowedFd<'_>; SharedMemory::DESCRIPTORS] {
         let queues = self.queues.descriptors();
         std::array::from_fn(|index| match index {
@@ -81,7 +82,7 @@ impl SharedMemory {
         self.scoreboard
     }
 
-    /// The queues of requests and connections that move between workers.
+    /// The queues of requests and connections that migrate between workers.
     pub fn queues(&self) -> &Arc<SharedQueues> {
         &self.queues
     }
@@ -91,7 +92,8 @@ impl SharedMemory {
         &self.bus
     }
 
-    /// Clears a slot for the next worker. The one before may have died while it put a request into the waiting room.
+    /// Clears a slot for the next worker. The previous worker may have died while it put a request into the waiting
+    /// queues.
     ///
     /// # Panics
     /// If `slot` is not below [`SLOTS`].

@@ -1,11 +1,11 @@
-//! Two workers with TLS, of which one has no free thread, so that the other one runs its requests.
+//! Two workers with TLS. The first one has no free thread, so the second one runs its requests.
 
 use crate::support::tls::{connect as connect_to, TlsStream};
 use crate::support::*;
 use fairlead_engine::{Config, Exchange, Scoreboard};
 use std::sync::{mpsc, Arc, Mutex};
 
-/// Two workers: the only thread of the first one is held until the test lets it go.
+/// Two workers: the only thread of the first one is held until the test releases it.
 pub(crate) struct Workers {
     pub(crate) busy: Worker,
     pub(crate) free: Worker,
@@ -58,7 +58,7 @@ impl Workers {
         }
     }
 
-    /// A connection to the worker that has no thread for it.
+    /// A connection to the worker without a free thread.
     pub(crate) fn connect(&self) -> Client<TlsStream> {
         connect_to(&self.busy)
     }
