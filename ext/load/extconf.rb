@@ -1,7 +1,8 @@
 # frozen_string_literal: true
 
-# Builds the native programs (crates/supervisor, crates/load, crates/acme) where the gem is installed. RubyGems' Cargo builder makes libraries
-# only, so this is a Makefile that calls Cargo; RubyGems says where its programs go (`sitearchdir`) and moves them into the gem.
+# Builds the native programs (crates/supervisor, crates/load, crates/acme) when the gem is installed. RubyGems' Cargo
+# builder only makes libraries, so this writes a Makefile that calls Cargo. RubyGems sets the folder for the programs
+# (`sitearchdir`) and moves them into the gem.
 
 require "rbconfig"
 require "shellwords"

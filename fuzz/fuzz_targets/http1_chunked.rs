@@ -1,4 +1,4 @@
-//! Chunked bodies: the decoder against the naive model, and fed in pieces against fed at once.
+//! Chunked bodies: the decoder against the naive model, and in pieces against all at once.
 
 #![no_main]
 

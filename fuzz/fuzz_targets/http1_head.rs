@@ -1,4 +1,4 @@
-//! Request heads: the parser against the naive model, and fed byte by byte against fed at once.
+//! Request heads: the parser against the naive model, and byte by byte against all at once.
 
 #![no_main]
 

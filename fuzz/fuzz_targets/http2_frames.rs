@@ -1,4 +1,4 @@
-//! Frames of HTTP/2: what the meter tells, against a naive reading, and in pieces against at once.
+//! Frames of HTTP/2: the results of the meter against a naive reading, and in pieces against all at once.
 
 #![no_main]
 

@@ -1,4 +1,5 @@
-//! Heads of HTTP/2 as heads of HTTP/1 and back: the parser finds in the text what a naive reading finds in the parts.
+//! Heads of HTTP/2 as heads of HTTP/1 and back: the parser finds the same values in the text as a naive reading of the
+//! parts.
 
 #![no_main]
 

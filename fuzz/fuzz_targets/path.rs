@@ -1,4 +1,4 @@
-//! Paths: as sent and decoded already, against the naive model and against what other platforms would make of them.
+//! Paths, as sent and as decoded: against the naive model and against imitations of other platforms.
 
 #![no_main]
 

@@ -1,5 +1,5 @@
-//! What proxies say: the header of the PROXY protocol, against a naive reading of it; and the fields about the way of a
-//! request, of which nothing that a client sends may count for more than what a proxy adds.
+//! Input from proxies: the PROXY header, against a naive reading of it; and the fields about the route of a request, in
+//! which a client must not override the values that a proxy adds.
 
 #![no_main]
 

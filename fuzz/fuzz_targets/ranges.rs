@@ -1,4 +1,4 @@
-//! Conditions and ranges: what becomes of a request for a file, against the naive models. The first byte chooses the
+//! Conditions and ranges: the result of a request for a file, against the naive models. The first byte chooses the
 //! method and the file; the rest are field lines.
 
 #![no_main]

@@ -1,5 +1,5 @@
-//! WebSocket connections: the decoder against the naive model, and fed in pieces against fed at once. The first three
-//! bytes choose the role, the compression and how the rest is cut.
+//! WebSocket connections: the decoder against the naive model, and in pieces against all at once. The first three bytes
+//! choose the role, the compression and the cuts of the rest.
 
 #![no_main]
 

@@ -1,4 +1,5 @@
-//! Requests to an authority, within limits: whatever it sends, and however slowly, an order costs little memory and ends.
+//! Requests to an authority, within limits: an order always ends and uses little memory, even with a hostile or slow
+//! authority.
 
 use crate::dial::{Dialer, Origin};
 use crate::input::Input;
@@ -17,20 +18,20 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
-/// The longest time from a request to the end of its answer.
+/// The longest time from a request to the end of its response.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// The longest answer, in bytes. A certificate with those above it has a tenth of it.
+/// The longest response, in bytes. A certificate with its chain has a tenth of that.
 const ANSWER_MOST: usize = 128 * 1024;
 
-/// All answers of an order, in bytes.
+/// Limit for all responses of an order together, in bytes.
 const ORDER_MOST: usize = 8 * 1024 * 1024;
 
-/// All requests of an order, besides those for its hosts; and for each host.
+/// Limit for the requests of an order, without its hosts; and for each host.
 const REQUESTS_MOST: usize = 200;
 const REQUESTS_PER_HOST: usize = 10;
 
-/// The client that the library uses.
+/// The HTTP client for the library.
 #[derive(Clone)]
 pub(crate) struct Client(Arc<Shared>);
 
@@ -41,11 +42,11 @@ struct Shared {
 }
 
 struct State {
-    /// Connections that can be used again.
+    /// Connections for reuse.
     idle: HashMap<Origin, SendRequest<Full<Bytes>>>,
     requests_left: usize,
     bytes_left: usize,
-    /// In how many seconds the authority wants to be asked again, by its last refusal.
+    /// The pause in seconds that the authority has asked for in its last refusal.
     retry_after: Option<u64>,
 }
 
@@ -65,7 +66,7 @@ impl Client {
         })))
     }
 
-    /// In how many seconds the authority wants to be asked again, by its last refusal.
+    /// The pause in seconds that the authority has asked for in its last refusal.
     pub(crate) fn retry_after(&self) -> Option<u64> {
         self.0.state().retry_after
     }
@@ -82,12 +83,12 @@ impl HttpClient for Client {
             let late = |_| {
                 Problem::new(
                     "timeout",
-                    format!("the authority has not answered within {} s", TIMEOUT.as_secs()),
+                    format!("no response from the authority within {} s", TIMEOUT.as_secs()),
                 )
             };
             let answer = answer.map_err(late).and_then(|answer| answer);
             let (answer, is_signed) = answer.map_err(|problem| Error::Other(Box::new(problem)))?;
-            // The library looks at refusals of signed requests only.
+            // The library checks only the responses to signed requests.
             if !is_signed && !answer.status().is_success() {
                 let document = answer
                     .into_body()
@@ -106,7 +107,7 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The answer, whole, and whether the request was a signed one. A refusal has a problem document that can be read.
+    /// The complete response, and true if the request was signed. A refusal gets a valid problem document.
     async fn answer(&self, request: Request<BodyWrapper<Bytes>>) -> Result<(Response<Full<Bytes>>, bool), Problem> {
         self.count_request()?;
         let uri = request.uri().clone();
@@ -114,7 +115,7 @@ impl Shared {
         let response = self.send(request, &Origin::of(&uri)?).await?;
         if response.status().is_redirection() {
             return Err(Problem::malformed(format!(
-                "{uri} leads elsewhere; name the address of the authority itself"
+                "{uri} redirects to another address; configure that address"
             )));
         }
         let (mut parts, body) = response.into_parts();
@@ -123,7 +124,7 @@ impl Shared {
         if refused {
             self.state().retry_after = retry_after(&parts.headers, SystemTime::now());
         }
-        // The library refuses everything with a byte that is no text.
+        // The library rejects any response with a byte that is not text.
         let body = match refused {
             true => readable(parts.status.as_u16(), &String::from_utf8_lossy(&text)),
             false => String::from_utf8_lossy(&text).into_owned().into_bytes(),
@@ -136,12 +137,12 @@ impl Shared {
         let mut state = self.state();
         let left = state.requests_left.checked_sub(1);
         state.requests_left =
-            left.ok_or_else(|| Problem::new("limit", "the order takes too many requests".to_owned()))?;
+            left.ok_or_else(|| Problem::new("limit", "the order needs too many requests".to_owned()))?;
         Ok(())
     }
 
-    /// Sends the request over a connection that is there, or over a new one. A connection may have been closed meanwhile; the
-    /// authority takes a signed request once (RFC 8555 §6.5), so it may be sent again.
+    /// Sends the request over an idle connection, or over a new one. An idle connection may have been closed meanwhile;
+    /// the authority accepts a signed request only once (RFC 8555 §6.5), so it may be sent again.
     async fn send(&self, request: Request<BodyWrapper<Bytes>>, origin: &Origin) -> Result<Response<Incoming>, Problem> {
         let (parts, body) = request.into_parts();
         let Ok(body) = body.collect().await.map(http_body_util::Collected::to_bytes);
@@ -170,7 +171,7 @@ impl Shared {
         let mut connection = self.dialer.connect(origin).await?;
         let response = connection.send_request(again()).await;
         let response =
-            response.map_err(|error| Problem::new("connection", format!("no answer from {origin}: {error}")))?;
+            response.map_err(|error| Problem::new("connection", format!("no response from {origin}: {error}")))?;
         self.state().idle.insert(origin.clone(), connection);
         Ok(response)
     }
@@ -181,8 +182,8 @@ impl Shared {
             .collect()
             .await
             .map_err(|error| match error.is::<LengthLimitError>() {
-                true => Problem::new("limit", format!("the answer of {uri} is longer than {most} bytes")),
-                false => Problem::new("connection", format!("the answer of {uri} is cut off: {error}")),
+                true => Problem::new("limit", format!("the response of {uri} is longer than {most} bytes")),
+                false => Problem::new("connection", format!("the response of {uri} is incomplete: {error}")),
             })?;
         let bytes = bytes.to_bytes();
         self.state().bytes_left -= bytes.len();
@@ -190,7 +191,7 @@ impl Shared {
     }
 }
 
-/// The form in which a server gets an address (RFC 9112 §3.2.1).
+/// The form of an address in a request to a server (RFC 9112 §3.2.1).
 fn path_of(uri: &Uri) -> Uri {
     uri.path_and_query()
         .map_or_else(|| Uri::from_static("/"), |path| Uri::from(path.clone()))

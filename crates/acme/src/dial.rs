@@ -15,13 +15,13 @@ use tokio_rustls::rustls::pki_types::ServerName;
 use tokio_rustls::rustls::ClientConfig;
 use tokio_rustls::TlsConnector;
 
-/// Time limit for a connection, with look-up of the name and TLS.
+/// Time limit for a connection, including the lookup of the name and TLS.
 const TIMEOUT: Duration = Duration::from_secs(15);
 
 /// The longest head of a response, in bytes.
 const HEAD_MOST: usize = 64 * 1024;
 
-/// The longest answer of a proxy, in bytes.
+/// The longest response of a proxy, in bytes.
 const PROXY_HEAD_MOST: usize = 8 * 1024;
 
 /// Makes connections.
@@ -41,8 +41,8 @@ impl Origin {
     /// The origin of an address that begins with `https`.
     pub(crate) fn of(uri: &Uri) -> Result<Origin, Problem> {
         let host = uri.host().filter(|_| uri.scheme_str() == Some("https"));
-        let host = host
-            .ok_or_else(|| Problem::malformed(format!("the authority names the address {uri}, which is not https")))?;
+        let host =
+            host.ok_or_else(|| Problem::malformed(format!("the address {uri} of the authority is not https")))?;
         Ok(Origin {
             host: host.trim_start_matches('[').trim_end_matches(']').to_owned(),
             port: uri.port_u16().unwrap_or(443),
@@ -113,9 +113,9 @@ async fn through(proxy: &Proxy, origin: &Origin) -> std::io::Result<TcpStream> {
     let mut head = Vec::new();
     while !head.ends_with(b"\r\n\r\n") {
         if head.len() >= PROXY_HEAD_MOST {
-            return Err(std::io::Error::other("the proxy has answered with too much"));
+            return Err(std::io::Error::other("the response of the proxy is too long"));
         }
-        // A byte at a time: what follows belongs to TLS.
+        // A byte at a time, because the following bytes belong to TLS.
         head.push(socket.read_u8().await?);
     }
     match head.split(|byte| *byte == b' ').nth(1) {

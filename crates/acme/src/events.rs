@@ -1,4 +1,4 @@
-//! Messages to the server, and its answers.
+//! Messages to the server, and its responses.
 
 use crate::problem::Problem;
 use serde::Serialize;
@@ -9,13 +9,13 @@ use tokio::sync::mpsc::UnboundedReceiver;
 #[derive(Serialize)]
 #[serde(tag = "event", rename_all = "lowercase")]
 pub(crate) enum Event {
-    /// The account to keep. `key`: as PKCS #8 in DER, if it is new.
+    /// The account to store. `key`: as PKCS #8 in DER, if it is new.
     Account { url: String, key: Option<Vec<u8>> },
-    /// The answers to put in place for the challenges.
+    /// The responses to the challenges, to be put in place.
     Answers { answers: Vec<Answer> },
-    /// The certificate and those above it, in PEM.
+    /// The certificate and its chain, in PEM.
     Issued { chain: String },
-    /// When a certificate is to be renewed, and in how many seconds to ask again. Times are seconds since 1970.
+    /// The window for the renewal, and the seconds until the next question. Times are seconds since 1970.
     Renewal { start: i64, end: i64, again: u64 },
     /// There is no certificate.
     Failed {
@@ -25,7 +25,7 @@ pub(crate) enum Event {
     },
 }
 
-/// The answer to one challenge.
+/// The response to one challenge.
 #[derive(Serialize)]
 pub(crate) struct Answer {
     pub(crate) host: String,
@@ -34,7 +34,7 @@ pub(crate) struct Answer {
 }
 
 impl Event {
-    /// Writes the line. If nobody reads it, nobody wants to know.
+    /// Writes the line. Ignores an error, because the server is then gone.
     pub(crate) fn tell(&self) {
         let mut output = std::io::stdout().lock();
         let written = serde_json::to_writer(&mut output, self).map_err(std::io::Error::from);
@@ -52,7 +52,7 @@ impl Event {
 pub(crate) struct Events(UnboundedReceiver<String>);
 
 impl Events {
-    /// Lines that a thread reads.
+    /// Lines from the thread that reads them.
     pub(crate) fn new(lines: UnboundedReceiver<String>) -> Events {
         Events(lines)
     }

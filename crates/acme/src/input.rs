@@ -1,4 +1,4 @@
-//! The order, as the server writes it.
+//! The order in the format of the server.
 
 use serde::Deserialize;
 
@@ -13,7 +13,7 @@ pub(crate) struct Input {
     /// `http-01` or `tls-alpn-01`.
     pub(crate) challenge: String,
     pub(crate) external_account: Option<ExternalAccount>,
-    /// The path of a file with the only certificates to trust; those of the system otherwise.
+    /// The path of a file with the only trusted certificates; without it, the system's certificates are trusted.
     pub(crate) ca: Option<String>,
     pub(crate) account: Option<KnownAccount>,
     /// The request for the certificate, in DER.
@@ -23,7 +23,7 @@ pub(crate) struct Input {
     pub(crate) proxy: Option<Proxy>,
     /// The `user-agent` of this program.
     pub(crate) agent: String,
-    /// The time limit of all.
+    /// The time limit for everything.
     pub(crate) seconds: u64,
 }
 
@@ -31,9 +31,9 @@ pub(crate) struct Input {
 #[derive(Clone, Copy, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Task {
-    /// A certificate.
+    /// Order a certificate.
     Order,
-    /// When the authority wants a certificate to be renewed.
+    /// Ask when the authority wants a certificate to be renewed.
     Renewal,
 }
 
@@ -44,12 +44,12 @@ pub(crate) struct ExternalAccount {
     pub(crate) key: Vec<u8>,
 }
 
-/// The account that the server keeps.
+/// The account that the server has stored.
 #[derive(Deserialize)]
 pub(crate) struct KnownAccount {
     /// Its key, as PKCS #8 in DER.
     pub(crate) key: Vec<u8>,
-    /// Its address, unless only the key is left.
+    /// Its address; missing if only the key is left.
     pub(crate) url: Option<String>,
     pub(crate) contact: Vec<String>,
 }
@@ -61,7 +61,7 @@ pub(crate) struct Identifier {
     pub(crate) serial: String,
 }
 
-/// An HTTP proxy that connects to any host.
+/// An HTTP proxy that can connect to any host.
 #[derive(Clone, Deserialize)]
 pub(crate) struct Proxy {
     pub(crate) host: String,

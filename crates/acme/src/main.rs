@@ -1,11 +1,13 @@
-//! Orders one certificate from an authority that speaks ACME (RFC 8555), and ends. The server starts this program for each
-//! order: it keeps all state and all decisions to itself, and the authority, a stranger, can harm nothing but this process.
+//! Orders one certificate from an ACME authority (RFC 8555), and ends. The server starts this program for each order.
+//! It keeps all state and all decisions to itself, so a hostile authority can only harm this process.
 //!
-//! The order comes on standard input, as one line of JSON (`input`). Events go to standard output, one line of JSON each
-//! (`events`); after the event `answers` the program waits for one more line of input, which says that the answers are in
-//! place. Standard input stays open for as long as the server wants the certificate: its end ends the program.
+//! The order comes on standard input, as one line of JSON (`input`). Events go to standard output, one line of JSON
+//! each (`events`). After the event `answers` the program waits for one more line of input, which says that the
+//! challenge responses are in place. Standard input stays open while the server wants the certificate: its end ends the
+//! program.
 //!
-//! `order`: what is done · `client`: requests within limits · `dial`, `trust`: connections, TLS · `problem`: what went wrong.
+//! `order`: the steps of an order · `client`: requests within limits · `dial`, `trust`: connections, TLS · `problem`:
+//! failures.
 
 mod client;
 mod dial;
@@ -25,7 +27,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::mpsc;
 
-/// Signals that a service manager or a terminal sends to all processes of the server; the server decides what they mean.
+/// Signals that a service manager or a terminal sends to all processes of the server; the server decides about them.
 const IGNORED: [i32; 3] = [
     signal_hook::consts::SIGHUP,
     signal_hook::consts::SIGINT,
@@ -35,12 +37,12 @@ const IGNORED: [i32; 3] = [
 fn main() {
     let ignored = Arc::new(AtomicBool::new(false));
     for signal in IGNORED {
-        // An order that cannot ignore a signal ends by it, as any program.
+        // If an order cannot ignore a signal, the signal ends it.
         let _ = signal_hook::flag::register(signal, Arc::clone(&ignored));
     }
     std::panic::set_hook(Box::new(|_| {
-        // The library panics at some addresses that are none.
-        Problem::malformed("the authority has sent something that cannot be understood".to_owned()).tell();
+        // The library panics at some invalid addresses.
+        Problem::malformed("the authority has sent an invalid response".to_owned()).tell();
         std::process::exit(1);
     }));
     let (lines, input) = mpsc::unbounded_channel();
@@ -53,11 +55,11 @@ fn main() {
     if let Err(problem) = result {
         problem.tell();
     }
-    // At once: look-ups of names may be under way on other threads.
+    // Exits at once, because other threads may still be looking up names.
     std::process::exit(0);
 }
 
-/// Passes lines of standard input on. Its end means that nobody waits for the certificate any more.
+/// Forwards lines of standard input. Its end means that the server no longer wants the certificate.
 fn read(lines: &mpsc::UnboundedSender<String>) {
     for line in std::io::stdin().lock().lines() {
         let Ok(line) = line else { break };
@@ -69,7 +71,7 @@ fn read(lines: &mpsc::UnboundedSender<String>) {
 async fn run(mut events: Events) -> Result<(), Problem> {
     let line = events.next().await?;
     let input: Input = serde_json::from_str(&line)
-        .map_err(|error| Problem::new("process", format!("the order is unclear: {error}")))?;
+        .map_err(|error| Problem::new("process", format!("the order is invalid: {error}")))?;
     let limit = Duration::from_secs(input.seconds);
     let client = Client::new(&input)?;
     let work = async {

@@ -1,4 +1,4 @@
-//! An order from its beginning to its end (RFC 8555 §7.4), by means of the library.
+//! An order from start to end (RFC 8555 §7.4), with the library.
 
 use crate::client::Client;
 use crate::events::{Answer, Event, Events};
@@ -12,17 +12,17 @@ use std::borrow::Cow;
 use std::time::Duration;
 use tokio_rustls::rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 
-/// Most times that a step begins again because the authority refuses one nonce after the other. The library tries each request three
-/// times.
+/// Most repetitions of a step because the authority refuses one nonce after the other. The library tries each request
+/// three times.
 const NONCES: usize = 4;
 
-/// Time limit for the authority's decision, and the interval of looks.
+/// Time limit for the authority's decision, and the polling interval.
 const PATIENCE: RetryPolicy = RetryPolicy::new()
     .initial_delay(Duration::from_millis(250))
     .backoff(1.5)
     .timeout(Duration::from_secs(300));
 
-/// Problems for which the certificate to be replaced is not the reason.
+/// Problems that do not depend on the certificate to be replaced.
 const FINAL: [&str; 6] = [
     "badNonce",
     "rateLimited",
@@ -32,7 +32,7 @@ const FINAL: [&str; 6] = [
     "accountDoesNotExist",
 ];
 
-/// The certificate and those above it, in PEM.
+/// The certificate and its chain, in PEM.
 pub(crate) async fn order(input: &Input, client: &Client, events: &mut Events) -> Result<String, Problem> {
     let mut known = None;
     for attempt in 1.. {
@@ -45,14 +45,9 @@ pub(crate) async fn order(input: &Input, client: &Client, events: &mut Events) -
     unreachable!("the last attempt has a result")
 }
 
-/// When the authority wants a certificate to be renewed (RFC 9773 §4.2).
+/// The time at which the authority wants a certificate to be renewed (RFC 9773 §4.2).
 pub(crate) async fn renewal(input: &Input, client: &Client) -> Result<Event, Problem> {
-    let none = || {
-        Problem::new(
-            "unsupported",
-            "there is no account or no certificate to ask for".to_owned(),
-        )
-    };
+    let none = || Problem::new("unsupported", "the account or the certificate is missing".to_owned());
     let (Some(account), Some(replaces)) = (&input.account, replaced(input)) else {
         return Err(none());
     };
@@ -71,7 +66,7 @@ pub(crate) async fn renewal(input: &Input, client: &Client) -> Result<Event, Pro
     })
 }
 
-/// The problem with the time to wait that came with it.
+/// Adds the pause that came with the problem.
 fn with_time(problem: Problem, client: &Client) -> Problem {
     Problem {
         retry_after: problem.retry_after.or_else(|| client.retry_after()),
@@ -95,7 +90,7 @@ async fn attempt_order(
     order.poll_certificate(&PATIENCE).await.map_err(Problem::from_library)
 }
 
-/// The account: the one that the server keeps, after a change of its contact, or a new one, which the server is told.
+/// The account: the stored one, after a change of its contact, or a new one, which is reported to the server.
 async fn enter(input: &Input, client: &Client) -> Result<Account, Problem> {
     let (account, key) = match &input.account {
         Some(known) => match known_account(input, client, known).await? {
@@ -123,7 +118,7 @@ async fn enter(input: &Input, client: &Client) -> Result<Account, Problem> {
     Ok(account)
 }
 
-/// By its address; or by its key alone, if the authority still knows that.
+/// Finds the account by its address; or by its key alone, if the authority still knows it.
 async fn known_account(input: &Input, client: &Client, known: &KnownAccount) -> Result<Option<Account>, Problem> {
     let builder = Account::builder_with_http(Box::new(client.clone()));
     let directory = input.directory.clone();
@@ -166,7 +161,7 @@ async fn create(input: &Input, client: &Client) -> Result<(Account, Option<Vec<u
     Ok((account, Some(key)))
 }
 
-/// Places the order; as one that replaces a certificate, if the authority knows that (RFC 9773 §5).
+/// Places the order; as a replacement of a certificate, if the authority supports that (RFC 9773 §5).
 async fn place(input: &Input, account: &Account) -> Result<Order, Problem> {
     let hosts: Vec<Identifier> = input.hosts.iter().cloned().map(Identifier::Dns).collect();
     if let Some(replaced) = replaced(input) {
@@ -175,7 +170,7 @@ async fn place(input: &Input, account: &Account) -> Result<Order, Problem> {
             Err(Error::Unsupported(_)) => {}
             Err(error) => match Problem::from_library(error) {
                 problem if FINAL.contains(&problem.kind.as_str()) => return Err(problem),
-                // It has been replaced already, or the authority does not know it.
+                // The certificate has been replaced already, or the authority does not know it.
                 _ => {}
             },
         }
@@ -193,8 +188,8 @@ fn replaced(input: &Input) -> Option<CertificateIdentifier<'static>> {
     })
 }
 
-/// Proves that the hosts are ours. All answers are in place before the authority is asked to look for the first one. It may
-/// know some hosts from earlier.
+/// Proves control of the hosts. All challenge responses are in place before the authority is asked to check the first
+/// one. The authority may already have verified some hosts.
 async fn prove(input: &Input, order: &mut Order, events: &mut Events) -> Result<(), Problem> {
     let kind = match input.challenge.as_str() {
         "tls-alpn-01" => ChallengeType::TlsAlpn01,
@@ -264,7 +259,7 @@ fn name_of(kind: &ChallengeType) -> String {
     name.to_owned()
 }
 
-/// Asks the authority to look for all answers.
+/// Asks the authority to check all challenges.
 async fn begin(order: &mut Order, kind: &ChallengeType) -> Result<(), Problem> {
     let mut authorizations = order.authorizations();
     while let Some(authorization) = authorizations.next().await {
@@ -283,7 +278,7 @@ async fn begin(order: &mut Order, kind: &ChallengeType) -> Result<(), Problem> {
     Ok(())
 }
 
-/// Why an authorization has failed, if the authority says so.
+/// The reason of a failed authorization, if the authority reports one.
 async fn refusal(order: &mut Order) -> Result<Option<Problem>, Problem> {
     let mut authorizations = order.authorizations();
     while let Some(authorization) = authorizations.next().await {

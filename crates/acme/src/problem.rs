@@ -1,5 +1,5 @@
-//! A failure, in the words of the authority or in ours. Words of the authority are cut here, and made harmless where they
-//! are shown.
+//! A failure, with a text from the authority or from this program. Texts of the authority are truncated here, and
+//! escaped where they are shown.
 
 use crate::events::Event;
 use instant_acme::Error;
@@ -9,16 +9,16 @@ use std::fmt;
 /// The longest text that is taken from a problem document, in bytes.
 const TEXT_MOST: usize = 2000;
 
-/// No more parts of a problem document are shown.
+/// Most parts of a problem document that are shown.
 const PARTS_MOST: usize = 10;
 
-/// Why there is no certificate.
+/// The reason for the missing certificate.
 #[derive(Clone, Debug)]
 pub(crate) struct Problem {
-    /// The last part of the name that RFC 8555 §6.7 has for it, or a word of ours.
+    /// The last part of its name in RFC 8555 §6.7, or a name of this program.
     pub(crate) kind: String,
     pub(crate) message: String,
-    /// In how many seconds the authority wants to be asked again.
+    /// The pause in seconds that the authority has asked for.
     pub(crate) retry_after: Option<u64>,
 }
 
@@ -39,12 +39,12 @@ impl Problem {
         }
     }
 
-    /// The authority does not speak as RFC 8555 wants it.
+    /// The authority violates RFC 8555.
     pub(crate) fn malformed(message: String) -> Problem {
         Problem::new("malformed", message)
     }
 
-    /// From the library's error: a problem document, our own problem, or something else.
+    /// Converts the library's error: a problem document, a problem of this program, or another error.
     pub(crate) fn from_library(error: Error) -> Problem {
         match error {
             Error::Api(document) => Problem::from_document(&document),
@@ -57,14 +57,12 @@ impl Problem {
                 Err(other) => Problem::malformed(other.to_string()),
             },
             Error::KeyRejected => Problem::new("process", "the key of the account cannot be used".to_owned()),
-            Error::Json(error) => {
-                Problem::malformed(format!("the authority has sent something that is no answer: {error}"))
-            }
-            error => Problem::malformed(format!("the authority has not answered properly: {error}")),
+            Error::Json(error) => Problem::malformed(format!("the authority has sent an invalid response: {error}")),
+            error => Problem::malformed(format!("the request to the authority failed: {error}")),
         }
     }
 
-    /// From a problem document (RFC 7807), with its parts (RFC 8555 §6.7.1).
+    /// Converts a problem document (RFC 7807), with its parts (RFC 8555 §6.7.1).
     pub(crate) fn from_document(document: &instant_acme::Problem) -> Problem {
         let kind = document.r#type.as_deref().and_then(|name| name.rsplit(':').next());
         let kind = kind.filter(|kind| !kind.is_empty()).unwrap_or("unknown");
@@ -80,7 +78,7 @@ impl Problem {
         Problem::new(kind, format!("{} ({kind})", texts.join("; ")))
     }
 
-    /// The same about one host.
+    /// Adds a host to the problem.
     pub(crate) fn of_host(self, host: &str) -> Problem {
         Problem {
             message: format!("{host}: {}", self.message),
@@ -93,7 +91,7 @@ impl Problem {
         self.kind == "badNonce"
     }
 
-    /// Tells the server.
+    /// Reports the problem to the server.
     pub(crate) fn tell(self) {
         Event::Failed {
             r#type: self.kind,
@@ -115,7 +113,7 @@ impl AuthorizedText for instant_acme::Identifier {
     }
 }
 
-/// A problem document that the library can read, whatever the authority has sent: nothing but text, of limited length.
+/// A problem document that the library can read, for any input: only text, of limited length.
 pub(crate) fn readable(status: u16, body: &str) -> Vec<u8> {
     let document: Value = serde_json::from_str(body).unwrap_or_default();
     let text = |value: &Value, name: &str| value.get(name).and_then(Value::as_str).map(|text| cut(text).to_owned());
@@ -137,8 +135,7 @@ pub(crate) fn readable(status: u16, body: &str) -> Vec<u8> {
         })
         .collect();
     let kind = text(&document, "type").unwrap_or_else(|| "serverInternal".to_owned());
-    let detail =
-        text(&document, "detail").unwrap_or_else(|| format!("the authority has answered with status {status}"));
+    let detail = text(&document, "detail").unwrap_or_else(|| format!("the authority responded with status {status}"));
     json!({ "type": kind, "detail": detail, "status": status, "subproblems": parts })
         .to_string()
         .into_bytes()
@@ -186,7 +183,7 @@ mod tests {
             let found = problem(502, body);
             assert_eq!(
                 found.message,
-                "the authority has answered with status 502 (serverInternal)"
+                "the authority responded with status 502 (serverInternal)"
             );
         }
     }

@@ -1,5 +1,5 @@
-//! Whom to believe to be the authority: a web server with a certificate that the system trusts, or one from the file that the
-//! order names.
+//! Trusted authorities: web servers with a certificate that the system trusts, or with one from the file that the order
+//! names.
 
 use crate::problem::Problem;
 use std::fmt;
@@ -12,7 +12,7 @@ use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use tokio_rustls::rustls::server::ParsedCertificate;
 use tokio_rustls::rustls::{ClientConfig, DigitallySignedStruct, Error, RootCertStore, SignatureScheme};
 
-/// TLS settings for an authority. `ca`: the path of a file with the only certificates to trust.
+/// TLS settings for an authority. `ca`: the path of a file with the only trusted certificates.
 pub(crate) fn settings(ca: Option<&str>) -> Result<ClientConfig, Problem> {
     let builder = ClientConfig::builder_with_provider(Arc::new(default_provider()))
         .with_safe_default_protocol_versions()
@@ -35,13 +35,13 @@ fn of_system() -> Result<RootCertStore, Problem> {
     roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
     if roots.is_empty() {
         return Err(unusable(
-            &"this system trusts no authority at all; install ca-certificates",
+            &"this system has no trusted certificates; install ca-certificates",
         ));
     }
     Ok(roots)
 }
 
-/// Trusts the certificates of a file, and what they have issued.
+/// Trusts the certificates of a file, and certificates that they have issued.
 #[derive(Debug)]
 struct Named {
     certificates: Vec<CertificateDer<'static>>,
@@ -66,7 +66,7 @@ impl Named {
 }
 
 impl ServerCertVerifier for Named {
-    /// A server may also show a certificate of the file itself, even if that calls itself an authority.
+    /// A server may also use a certificate of the file itself, even a CA certificate.
     fn verify_server_cert(
         &self,
         certificate: &CertificateDer<'_>,

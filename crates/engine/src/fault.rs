@@ -112,13 +112,13 @@ mod tests {
     }
 
     #[test]
-    fn a_panic_ends_only_the_session_that_was_handled() {
+    fn a_panic_ends_only_the_http2_connection_that_was_handled() {
         let server = server();
         let mut other = Http2Client::connect(server.address);
         assert_eq!(other.get("/").text(), "ok");
         let mut client = Http2Client::connect(server.address);
         assert_eq!(client.get("/").text(), "ok");
-        server.engine.faults().plan("step a session", Fault::Panic);
+        server.engine.faults().plan("step an HTTP/2 connection", Fault::Panic);
         let asked = client.ask(crate::support::http2::get("/"), false);
         assert!(client.response(asked).is_err(), "the connection is closed");
         assert_eq!(other.get("/").text(), "ok");

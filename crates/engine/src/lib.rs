@@ -75,9 +75,9 @@ mod worker;
 pub use app::{App, Lock, LockUse};
 pub use cluster::histogram::{AtomicHistogram, Histogram};
 pub use cluster::membership::Membership;
+pub use cluster::queues::{SharedQueues, WaitingRoom};
 pub use cluster::scoreboard::{Scoreboard, Slot, SLOTS};
 pub use cluster::statistics::{Figure, Kind, Shown, Statistic, Stats};
-pub use cluster::waiting_room::WaitingRoom;
 pub use config::{
     Compression, Config, FairBy, FilesConfig, Format, ForwardedFields, HttpsRedirect, Logs, Overflow, RemoteAddress,
     Scheme, Setting, Symlinks, TrustedProxies,

@@ -66,7 +66,7 @@ impl Worker {
             log: LogWriter::new(logs),
             timer: Timer::default(),
             counters: match membership {
-                Some(Membership::Worker(room, slot)) => Counters::Shared(room.scoreboard(), *slot),
+                Some(Membership::Worker(queues, slot)) => Counters::Shared(queues.scoreboard(), *slot),
                 Some(Membership::Alone(scoreboard, slot)) => Counters::Shown(scoreboard.slot(*slot)),
                 None => Counters::Own(Box::default()),
             },

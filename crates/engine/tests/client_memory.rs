@@ -1,5 +1,5 @@
-//! Memory that WebSockets and event streams take together: of messages that they do not complete, and of what they do not
-//! read. Some of them give way, others are served, and the memory is returned.
+//! Memory of all WebSockets and event streams together: for incomplete messages, and for data that clients do not read.
+//! Some of these clients are disconnected, others are served, and the memory is returned.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 mod support;
@@ -23,10 +23,10 @@ use support::{config, eventually, listen, path, reply, Client, Server};
 
 const MEGABYTE: usize = 1 << 20;
 
-/// Answers a message with its length, sends so many bytes as a message says, and serves requests.
+/// Responds to a message with its length, sends as many bytes as a message requests, and serves requests.
 struct Talker {
     peers: Mutex<Vec<Arc<Peer>>>,
-    /// What each client is sent at first, in messages of 50 kB.
+    /// First data for each client, in messages of 50 kB.
     greeting: usize,
     is_held: AtomicBool,
 }
@@ -58,7 +58,7 @@ impl App for Talker {
                 self.peers.lock().unwrap().push(Arc::clone(client));
             }
             Event::Message { text, data } => {
-                eventually("leave to go on", || !self.is_held.load(SeqCst));
+                eventually("permission to continue", || !self.is_held.load(SeqCst));
                 match data.strip_prefix(b"send ") {
                     Some(length) => {
                         let length = std::str::from_utf8(length).unwrap().parse().unwrap();
@@ -89,7 +89,7 @@ fn small_reader(server: &Server) -> WebSocket {
     client
 }
 
-/// A client that has sent so much of a message of two hundred kilobytes.
+/// A client that has sent this much of a message of two hundred kilobytes.
 fn begin(server: &Server, length: usize) -> WebSocket {
     let mut client = WebSocket::connect(server.address);
     client
@@ -114,7 +114,7 @@ fn messages_that_are_not_completed_give_way_to_others() {
     for number in 1..=20 {
         attackers.push(begin(&server, 100_000));
         let least = 99_000 * number.min(3);
-        eventually("it is here", || server.totals.used().0 >= least);
+        eventually("it has arrived", || server.totals.used().0 >= least);
     }
     assert!(
         server.totals.used().0 <= MEGABYTE as u64 / 2,
@@ -122,7 +122,7 @@ fn messages_that_are_not_completed_give_way_to_others() {
         server.totals.used()
     );
     assert_eq!(attackers[0].receive(), Received::Close(Some(1013)));
-    // Requests with large heads, and messages, are served meanwhile.
+    // Meanwhile, requests with large heads, and messages, are served.
     let mut client = server.connect();
     client.send(&format!(
         "GET / HTTP/1.1\r\nHost: test\r\nX-Long: {}\r\n\r\n",
@@ -137,7 +137,7 @@ fn messages_that_are_not_completed_give_way_to_others() {
         assert_eq!(good.receive(), Received::Binary(b"200000".to_vec()));
     }
     drop(attackers);
-    eventually("all is given back", || server.totals.used() == (0, 0));
+    eventually("everything is released", || server.totals.used() == (0, 0));
 }
 
 #[test]
@@ -198,7 +198,7 @@ fn a_message_that_is_not_completed_ends_its_client_however_often_it_pings() {
         let mut space = [0; 4_096];
         let count = slow.stream.read(&mut space).unwrap_or(0);
         is_ended = space[..count].windows(2).any(|pair| pair == 1008u16.to_be_bytes());
-        // Ten times the minimum rate, at least.
+        // At least ten times the minimum rate.
         steady.stream.write_all(&whole[sent..sent + 500]).expect("it stays");
         sent += 500;
         std::thread::sleep(Duration::from_millis(20));
@@ -222,7 +222,7 @@ fn a_message_that_the_server_does_not_read_is_not_late() {
     };
     let (server, app) = serve(limits, 0);
     let mut waiting = begin(&server, 100_000);
-    eventually("it is here", || server.totals.used().0 >= 99_000);
+    eventually("it has arrived", || server.totals.used().0 >= 99_000);
     app.is_held.store(true, SeqCst);
     let mut other = WebSocket::connect(server.address);
     other.send(Opcode::Binary, &[b'x'; 100_000]);
@@ -240,7 +240,7 @@ fn a_message_that_the_server_does_not_read_is_not_late() {
     assert_eq!(waiting.receive(), Received::Binary(b"200000".to_vec()));
 }
 
-/// A message of so many bytes that a client of this address has begun; the head says that it is longer.
+/// A client with this address that has begun a message of this length; the head announces a longer one.
 fn begin_as(server: &Server, client: &str, length: usize) -> WebSocket {
     let mut client = WebSocket::connect_with_field(server.address, &format!("X-Client: {client}"));
     client
@@ -259,24 +259,24 @@ fn an_address_with_many_small_messages_gives_way_before_another_with_a_larger_on
     let (server, _) = serve(limits, 0);
     let began = Instant::now();
     let mut good = begin_as(&server, "10.0.0.9", 150_000);
-    eventually("it is here", || server.totals.used().0 >= 149_000);
+    eventually("it has arrived", || server.totals.used().0 >= 149_000);
     // Messages may take 1 MiB.
     let mut attackers: Vec<WebSocket> = Vec::new();
     for number in 1..=20 {
         attackers.push(begin_as(&server, "10.0.0.3", 40_000));
-        eventually("it is here", || server.totals.used().0 >= 149_000 + 39_000 * number);
+        eventually("it has arrived", || server.totals.used().0 >= 149_000 + 39_000 * number);
     }
-    // The good one is the oldest and the largest, but by far less than the others have together.
+    // The good message is the oldest and the largest, but far smaller than the others together.
     std::thread::sleep(began.elapsed());
     let whole = frame(Opcode::Binary, &[b'x'; 200_000]);
     let mut last = begin_as(&server, "10.0.0.3", whole.len());
-    assert_eq!(last.receive(), Received::Binary(b"200000".to_vec()), "others gave way");
+    assert_eq!(last.receive(), Received::Binary(b"200000".to_vec()), "others closed");
     good.stream.write_all(&whole[150_000..]).expect("it stays");
     assert_eq!(good.receive(), Received::Binary(b"200000".to_vec()));
     assert_eq!(attackers[0].receive(), Received::Close(Some(1013)));
 }
 
-/// A WebSocket on a stream of a session (RFC 8441) that has sent so much of a message.
+/// A WebSocket on a stream of an HTTP/2 connection (RFC 8441) that has sent this much of a message.
 fn begin_in_session(client: &mut FrameClient, stream: u32, length: usize) {
     let fields = [
         field(":method", "CONNECT"),
@@ -297,7 +297,7 @@ fn begin_in_session(client: &mut FrameClient, stream: u32, length: usize) {
 fn messages_of_a_session_that_are_not_completed_have_its_share_together() {
     let (server, _) = serve(with_memory(MEGABYTE as u64), 0);
     let mut client = FrameClient::connect(server.address);
-    // The session may have 128 KiB.
+    // The connection may use 128 KiB.
     for stream in [1, 3, 5] {
         begin_in_session(&mut client, stream, 60_000);
     }
@@ -315,7 +315,7 @@ fn messages_of_a_session_that_are_not_completed_have_its_share_together() {
     assert_eq!(good.receive(), Received::Binary(b"200000".to_vec()));
 }
 
-/// Longer than it takes until a client counts as a slow reader.
+/// Longer than the time until a client counts as a slow reader.
 const UNTIL_KNOWN: Duration = Duration::from_millis(1_200);
 
 /// For all unsent responses.
@@ -334,7 +334,7 @@ fn clients(server: &Server) -> i64 {
     server.engine.stats().clients
 }
 
-/// Requests and other clients are served, and one that reads gets everything.
+/// Requests and other clients are served, and a client that reads gets everything.
 fn assert_others_are_served(server: &Server) {
     assert_eq!(server.connect().get("/").status, 200);
     let mut reader = WebSocket::connect(server.address);
@@ -345,14 +345,14 @@ fn assert_others_are_served(server: &Server) {
     assert!(received.is_some());
 }
 
-/// `connect` makes a client that is greeted with a megabyte and does not read it.
+/// `connect` makes a client that gets a megabyte as its first data and does not read it.
 fn have_the_total_together<C>(connect: impl Fn(&Server) -> C, left: impl Fn(&Server, &mut [C]) -> usize) {
     let (server, app) = serve(with_total(TOTAL), MEGABYTE);
     let mut crowd: Vec<C> = (0..40).map(|_| connect(&server)).collect();
     eventually("all are greeted", || app.peers.lock().unwrap().len() == 40);
     let left = left(&server, &mut crowd);
     assert!((5..=TOTAL / (MEGABYTE * 8 / 10)).contains(&left), "{left}");
-    // Before that nobody can tell the crowd from a client that is as new.
+    // Before this, the server cannot distinguish the crowd from a client that is as new.
     std::thread::sleep(UNTIL_KNOWN);
     assert_others_are_served(&server);
     drop(crowd);
@@ -362,7 +362,7 @@ fn have_the_total_together<C>(connect: impl Fn(&Server) -> C, left: impl Fn(&Ser
 fn web_sockets_that_do_not_read_have_the_total_together() {
     have_the_total_together(small_reader, |server, _| {
         let most = (TOTAL / (MEGABYTE * 8 / 10)) as i64;
-        eventually("the others have given way", || clients(server) <= most);
+        eventually("the others are disconnected", || clients(server) <= most);
         clients(server) as usize
     });
 }
@@ -378,7 +378,7 @@ fn event_stream(server: &Server) -> Client {
 fn event_streams_that_do_not_read_have_the_total_together() {
     have_the_total_together(event_stream, |server, _| {
         let most = (TOTAL / (MEGABYTE * 8 / 10)) as i64;
-        eventually("the others have given way", || clients(server) <= most);
+        eventually("the others are disconnected", || clients(server) <= most);
         clients(server) as usize
     });
 }
@@ -396,7 +396,7 @@ fn event_stream_of_http2(server: &Server) -> FrameClient {
 fn event_streams_of_sessions_that_do_not_read_have_the_total_together() {
     have_the_total_together(event_stream_of_http2, |server, crowd| {
         let most = (TOTAL / (MEGABYTE * 8 / 10)) as i64;
-        eventually("the others have given way", || clients(server) <= most);
+        eventually("the others are disconnected", || clients(server) <= most);
         crowd.len()
             - crowd
                 .iter_mut()
@@ -429,14 +429,14 @@ fn a_client_that_reads_is_spared_although_it_has_the_largest_share() {
     }
     while read < 7_000_000 {
         let count = reader.stream.read(&mut space).expect("it is sent more");
-        assert!(count > 0, "it has given way after {read} bytes");
+        assert!(count > 0, "it was disconnected after {read} bytes");
         read += count;
     }
-    assert!(clients(&server) < 11, "others have given way");
+    assert!(clients(&server) < 11, "others were disconnected");
     drop(idlers);
 }
 
-/// A client of this address that has asked for so many bytes, which it does not read.
+/// A client with this address that has requested this many bytes, and does not read them.
 fn stalled_as(server: &Server, client: &str, length: usize) -> WebSocket {
     let mut client = WebSocket::connect_with_field(server.address, client);
     set_socket_recv_buffer_size(&client.stream, 4_096).expect("a small buffer");
@@ -444,7 +444,7 @@ fn stalled_as(server: &Server, client: &str, length: usize) -> WebSocket {
     client
 }
 
-/// How many clients have not taken all that they were sent.
+/// Number of clients that have not taken all of their data.
 fn waiting(app: &Talker) -> usize {
     let peers = app.peers.lock().unwrap();
     peers.iter().filter(|peer| peer.pending() > 0).count()
@@ -463,7 +463,7 @@ fn an_address_whose_clients_leave_most_unread_gives_way_before_another_with_a_la
     let attackers: Vec<WebSocket> = (0..120)
         .map(|_| stalled_as(&server, "X-Client: 10.0.0.3", 100_000))
         .collect();
-    eventually("some have given way", || server.engine.stats().overflowed > 30);
+    eventually("some are disconnected", || server.engine.stats().overflowed > 30);
     assert_eq!(good.receive(), text(&"y".repeat(900_000)));
     drop(attackers);
 }
@@ -481,14 +481,14 @@ fn clients_whom_a_proxy_does_not_name_count_each_for_itself() {
     let others: Vec<WebSocket> = (0..71).map(|_| stalled_as(&server, "X-Other: 1", 100_000)).collect();
     eventually("nearly all is taken", || waiting(&app) == 72);
     let more: Vec<WebSocket> = (0..12).map(|_| stalled_as(&server, "X-Other: 1", 100_000)).collect();
-    eventually("one has given way", || server.engine.stats().overflowed > 0);
+    eventually("one is disconnected", || server.engine.stats().overflowed > 0);
     eventually("the others wait", || waiting(&app) == 83);
     assert_eq!(server.engine.stats().overflowed, 1, "the one with the largest share");
     drop((others, more));
 }
 
-/// Others keep nearly the whole total, and take none of it. Then somebody reads a large response, `read` a part of it at a time
-/// until it is over, while they get more.
+/// Other clients use nearly the whole total, and read nothing. Then a client reads a large response, a part with each
+/// call of `read`, until it is complete, while the others get more.
 fn is_spared<C>(ask: impl Fn(&Server) -> C, mut read: impl FnMut(&mut C) -> usize) {
     let limits = Config {
         response_memory_bytes: LARGE + MEGABYTE,
@@ -507,7 +507,7 @@ fn is_spared<C>(ask: impl Fn(&Server) -> C, mut read: impl FnMut(&mut C) -> usiz
     let (mut sum, mut greeted) = (0, 8);
     while sum < LARGE {
         let count = read(&mut reader);
-        assert!(count > 0, "it has given way after {sum} bytes");
+        assert!(count > 0, "it was disconnected after {sum} bytes");
         sum += count;
         if sum > 1_000_000 && greeted < peers.len() {
             assert!(peers[greeted].write(&vec![b'x'; MEGABYTE], true));
@@ -515,7 +515,7 @@ fn is_spared<C>(ask: impl Fn(&Server) -> C, mut read: impl FnMut(&mut C) -> usiz
         }
         std::thread::sleep(Duration::from_millis(10));
     }
-    assert!(server.engine.stats().overflowed > 0, "others have given way");
+    assert!(server.engine.stats().overflowed > 0, "others were disconnected");
     drop(idlers);
 }
 
@@ -544,7 +544,7 @@ fn a_session_that_reads_is_spared_although_it_has_the_largest_share() {
         let mut read = 0;
         while read < 50_000 {
             let frame = client.find(|frame| [DATA, GOAWAY].contains(&frame.kind));
-            assert_eq!(frame.kind, DATA, "it has given way");
+            assert_eq!(frame.kind, DATA, "it was disconnected");
             read += frame.payload.len();
             if frame.flags & END_STREAM != 0 {
                 break;
@@ -585,7 +585,7 @@ fn the_memory_of_clients_that_have_gone_is_returned_to_the_system() {
     eventually("the memory is returned", || RETURNED.load(SeqCst) > 0);
 }
 
-/// How long it takes until a publication has reached so many clients with a window of `2^bits` bytes.
+/// Time until a publication has reached this many clients with a window of `2^bits` bytes.
 fn delivery_time(bits: Option<u8>) -> Duration {
     let limits = Config {
         deflate: Some(fairlead_wire::websocket::Context::PerMessage),
@@ -597,7 +597,7 @@ fn delivery_time(bits: Option<u8>) -> Duration {
         .map(|_| WebSocket::connect_with_window(server.address, bits))
         .collect();
     eventually("the subscriptions", || server.hub.stats().subscriptions == 60);
-    // Random digits become half as long in any window.
+    // Random digits compress to half their length in any window.
     let mut random = 1u32;
     let digits = std::iter::repeat_with(|| {
         random = random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
@@ -632,7 +632,7 @@ fn a_message_that_is_dropped_does_not_spoil_those_that_refer_to_earlier_ones() {
     };
     let (server, app) = serve(limits, 0);
     let mut client = WebSocket::connect_inflating(server.address);
-    eventually("it is here", || app.peers.lock().unwrap().len() == 1);
+    eventually("it has arrived", || app.peers.lock().unwrap().len() == 1);
     let peer = Arc::clone(&app.peers.lock().unwrap()[0]);
     let mut random = 1u32;
     let letters = std::iter::repeat_with(|| {
@@ -641,7 +641,7 @@ fn a_message_that_is_dropped_does_not_spoil_those_that_refer_to_earlier_ones() {
     });
     let letters: Vec<u8> = letters.take(20_000).collect();
     let message = |number: usize| {
-        // Half of a message is that of the one before it.
+        // Half of a message is equal to the message before it.
         let begin = number * 500 % 10_000;
         String::from_utf8(letters[begin..begin + 10_000].to_vec()).unwrap()
     };

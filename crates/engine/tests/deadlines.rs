@@ -1,4 +1,4 @@
-//! Slow and greedy clients, time-outs, and the end: draining and stopping.
+//! Slow and greedy clients, timeouts, and the end: draining and stopping.
 
 mod support;
 
@@ -22,7 +22,7 @@ fn a_head_that_trickles_is_refused_when_its_time_is_over() {
     );
     let mut slow = server.connect();
     let began = Instant::now();
-    // Every byte comes in time for a time-out between bytes; the whole head does not.
+    // Every byte arrives within a timeout between bytes; the whole head does not.
     for byte in b"GET / HTTP/1.1\r\nHost: test\r\nX: aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa" {
         if slow.stream.write_all(&[*byte]).is_err() || began.elapsed() > PATIENCE {
             break;
@@ -77,7 +77,7 @@ fn a_body_that_came_fast_and_then_trickles_is_refused() {
     for framing in framings {
         let mut client = server.connect();
         client.send(&format!("POST / HTTP/1.1\r\nHost: test\r\n{framing}"));
-        // On average these are worth six minutes.
+        // At the average rate these are worth six minutes.
         client.send(&"x".repeat(400_000));
         let began = Instant::now();
         while began.elapsed() < PATIENCE && client.stream.write_all(b"x").is_ok() {
@@ -152,9 +152,9 @@ fn a_client_that_takes_nothing_holds_no_thread_and_is_cut_off() {
     );
     let mut greedy = server.connect();
     greedy.send("GET /large HTTP/1.1\r\nHost: test\r\n\r\n");
-    // The only thread is free although nobody has read a byte.
+    // The only thread is free although the client has not read a byte.
     assert_eq!(server.connect().get("/").text(), "ok");
-    eventually("the greedy client is cut off", || {
+    eventually("the greedy client is disconnected", || {
         server.engine.stats().connections <= 1
     });
 }
@@ -181,12 +181,12 @@ fn a_slow_but_steady_reader_gets_its_answer() {
     );
     let mut client = server.connect();
     client.send("GET / HTTP/1.1\r\nHost: test\r\n\r\n");
-    // For three time-outs it takes so little at a time that the poller never finds the socket writable.
+    // For three timeouts the client takes so little at a time that the poller never finds the socket writable.
     let began = Instant::now();
     let mut taken = 0;
     let mut bytes = [0; 16_384];
     while began.elapsed() < timeout * 3 {
-        taken += client.stream.read(&mut bytes).expect("the server goes on sending");
+        taken += client.stream.read(&mut bytes).expect("the server continues sending");
         std::thread::sleep(Duration::from_millis(10));
     }
     while let Ok(count @ 1..) = client.stream.read(&mut bytes) {
@@ -198,7 +198,7 @@ fn a_slow_but_steady_reader_gets_its_answer() {
     assert!(taken > 32 << 20, "only {taken} bytes came");
 }
 
-/// Writes so many bytes, as far as the client takes them.
+/// Writes this many bytes, as far as the client takes them.
 fn write_much(exchange: &mut Exchange<'_>, bytes: usize) {
     exchange.start(200);
     exchange.end_head(Some(bytes as u64));
@@ -215,15 +215,15 @@ fn write_much(exchange: &mut Exchange<'_>, bytes: usize) {
     }
 }
 
-/// Takes `bytes` in haste and then little by little, until `is_over`.
+/// Reads `bytes` fast and then slowly, until `is_over`.
 fn haste_and_sip(stream: &mut std::net::TcpStream, mut bytes: usize, what: &str, is_over: impl Fn() -> bool) {
-    // Otherwise the kernel may make so much room for a hasty client that it takes the rest for it.
+    // Otherwise the kernel may give a fast client a buffer so large that it holds the whole rest.
     set_socket_recv_buffer_size(&*stream, 256 * 1024).expect("a buffer");
     let mut space = [0; 16_384];
     while bytes > 0 {
         bytes -= stream.read(&mut space).expect("the server sends").min(bytes);
     }
-    eventually(&format!("{what} is cut off"), || {
+    eventually(&format!("{what} is disconnected"), || {
         let _ = stream.read(&mut space);
         std::thread::sleep(Duration::from_millis(40));
         is_over()
@@ -235,7 +235,7 @@ fn a_client_that_took_much_and_then_sips_is_cut_off() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = std::fs::File::create(folder.path().join("large")).expect("a file");
     file.set_len(48 << 20).expect("room");
-    // What is taken in haste is worth half a minute on average.
+    // At the average rate, the bytes that were read fast are worth half a minute.
     let sluggish = Config {
         write_timeout: Duration::from_millis(400),
         write_min_rate: 1 << 20,

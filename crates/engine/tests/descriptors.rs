@@ -1,5 +1,5 @@
-//! What happens when the server has used up its share of descriptors: connections are refused, uploads wait unread and in
-//! order, files are not to be had for the moment, responses wait for their clients, and all of it ends when something is closed.
+//! The server has used up its share of descriptors: connections are refused, uploads wait unread and in order, files
+//! are temporarily unavailable, responses wait for their clients. All of this ends when descriptors are closed.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 mod support;
@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use support::{config, eventually, path, reply, Client, Server};
 
-/// Larger than what is kept in memory.
+/// Larger than a body that is kept in memory.
 const BODY: usize = 40_000;
 
 fn with(descriptors: &Arc<Descriptors>) -> Config {
@@ -21,7 +21,7 @@ fn with(descriptors: &Arc<Descriptors>) -> Config {
     }
 }
 
-/// Notes the paths of the requests that it answers with the length of their bodies.
+/// Notes the paths of its requests, and responds with the length of their bodies.
 fn measure(order: &Arc<Mutex<Vec<String>>>) -> impl Fn(&mut Exchange<'_>) + Send + Sync + 'static {
     let order = Arc::clone(order);
     move |exchange| {
@@ -36,7 +36,7 @@ fn measure(order: &Arc<Mutex<Vec<String>>>) -> impl Fn(&mut Exchange<'_>) + Send
     }
 }
 
-/// All but the last byte of an upload.
+/// An upload without its last byte.
 fn begin(server: &Server, path: &str, length: usize) -> Client {
     begin_with(server, path, length, length - 1)
 }
@@ -50,7 +50,7 @@ fn begin_with(server: &Server, path: &str, length: usize, sent: usize) -> Client
     client
 }
 
-/// Holds every descriptor that bodies may have.
+/// Takes every descriptor that bodies may use.
 fn hold(server: &Server, descriptors: &Descriptors, count: usize) -> Vec<Client> {
     let begin = |_| begin_with(server, "/held", 2 * BODY, BODY);
     let holders = (0..count).map(begin).collect();
@@ -121,7 +121,7 @@ fn who_gets_no_descriptor_in_time_is_refused_with_503_and_can_try_again() {
     let mut holders = hold(&server, &descriptors, 3);
     let mut late = begin(&server, "/late", BODY);
     eventually("it waits", || is_waiting(&server, 1));
-    // Their clients go on, if slowly: these are not the ones to be refused.
+    // Their clients continue, if slowly: the server must not refuse these.
     let keep_up = std::thread::spawn(move || {
         while ended.recv_timeout(Duration::from_millis(50)) == Err(RecvTimeoutError::Timeout) {
             for holder in &mut holders {
@@ -134,7 +134,7 @@ fn who_gets_no_descriptor_in_time_is_refused_with_503_and_can_try_again() {
     assert!(response.head.contains("retry-after: 1\r\n"), "{}", response.head);
     drop(end);
     keep_up.join().unwrap();
-    eventually("nobody waits", || is_waiting(&server, 0) && descriptors.used().1 == 0);
+    eventually("none waits", || is_waiting(&server, 0) && descriptors.used().1 == 0);
     let mut again = begin(&server, "/again", BODY);
     assert_eq!(again.send("x").response().text(), format!("file {BODY}"));
 }
@@ -152,7 +152,7 @@ fn an_upload_whose_client_leaves_while_it_waits_gives_up_its_place() {
     holders.pop();
     assert_eq!(second.send("x").response().text(), format!("file {BODY}"));
     drop(holders);
-    eventually("nobody waits", || is_waiting(&server, 0) && descriptors.used().1 == 0);
+    eventually("none waits", || is_waiting(&server, 0) && descriptors.used().1 == 0);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Files over real sockets: what slow clients, greedy ones and those that end at the wrong moment get of them.
+//! Files over real sockets, for clients that are slow, greedy, or end at the wrong moment.
 
 mod support;
 
@@ -15,7 +15,7 @@ use tempfile::TempDir;
 
 const LARGE: usize = 3_000_000;
 
-/// Bytes no two parts of which are alike.
+/// Bytes without repetitions.
 fn noise(length: usize) -> Vec<u8> {
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;
     std::iter::repeat_with(|| {
@@ -42,14 +42,14 @@ fn folder(files: &[(&str, &[u8])]) -> (TempDir, Config) {
     (folder, Config { files, ..config() })
 }
 
-/// A server whose sockets take little at a time.
+/// A server with small socket buffers.
 fn narrow_server(config: Config) -> Server {
     let socket = listen();
     set_socket_send_buffer_size(&socket, 8_192).expect("a small buffer");
     Server::on(&socket, config, None, Arc::new(|exchange| reply(exchange, "app")))
 }
 
-/// A client that holds little at a time.
+/// A client with a small socket buffer.
 fn narrow_client(server: &Server) -> Client {
     let socket = socket(AddressFamily::INET, SocketType::STREAM, None).expect("a socket");
     set_socket_recv_buffer_size(&socket, 4_096).expect("a small buffer");
@@ -101,9 +101,9 @@ fn a_request_behind_the_last_answer_does_not_cost_the_end_of_it() {
     let mut first = [0; 64];
     client.stream.read_exact(&mut first).expect("the response begins");
     client.send("GET /large HTTP/1.1\r\nHost: test\r\n\r\n");
-    // The server is done when the kernel has the rest; only then does the client read it.
+    // The server is done when the kernel has the rest; the client reads it only then.
     let mut start = vec![0; LARGE / 8];
-    client.stream.read_exact(&mut start).expect("the response goes on");
+    client.stream.read_exact(&mut start).expect("the response continues");
     let mut response = [first.to_vec(), start].concat();
     response.extend(client.rest());
     assert_eq!(body(&response).len(), LARGE);
@@ -119,7 +119,7 @@ fn a_fifo_is_not_opened() {
     let writer = std::thread::spawn({
         let fifo = fifo.clone();
         move || {
-            // Returns as soon as anybody reads.
+            // Returns as soon as the other end is opened for reading.
             let file = OpenOptions::new().write(true).open(fifo);
             opened.send(file.is_ok()).expect("the test waits");
         }
@@ -128,7 +128,7 @@ fn a_fifo_is_not_opened() {
     assert_eq!(server.connect().get("/fifo/").text(), "app");
     assert!(
         is_open.recv_timeout(Duration::from_millis(100)).is_err(),
-        "somebody has opened it"
+        "it was opened"
     );
     let _reader = OpenOptions::new().read(true).open(&fifo).expect("the FIFO");
     assert_eq!(is_open.recv_timeout(PATIENCE), Ok(true));
@@ -276,14 +276,14 @@ fn a_client_that_takes_nothing_is_let_go_and_a_slow_one_is_not() {
         client.send("GET /large HTTP/1.1\r\nHost: test\r\n\r\n");
         client.stream.peek(&mut [0]).expect("the response begins");
     }
-    // So little at a time that the socket is never reported to be writable within the time-out.
+    // So few bytes at a time that the socket is never reported writable within the timeout.
     let until = Instant::now() + Duration::from_secs(3);
     while Instant::now() < until {
-        slow.stream.read_exact(&mut [0; 1_024]).expect("the response goes on");
+        slow.stream.read_exact(&mut [0; 1_024]).expect("the response continues");
         std::thread::sleep(Duration::from_millis(50));
     }
     eventually("the silent client is gone", || server.engine.stats().connections == 1);
-    slow.stream.read_exact(&mut [0; 100_000]).expect("the response goes on");
+    slow.stream.read_exact(&mut [0; 100_000]).expect("more bytes arrive");
 }
 
 #[test]

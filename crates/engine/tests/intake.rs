@@ -1,5 +1,5 @@
-//! What clients send and the app does not take in time: how much of it waits, who waits for room, and that nothing is lost,
-//! mixed up or said too late for it.
+//! Data that clients send and the app does not take in time: limits on it, delays for its senders, and no lost, mixed
+//! or late events.
 
 mod support;
 
@@ -13,10 +13,10 @@ use support::{config, eventually, listen, Server};
 
 const MEGABYTE: usize = 1 << 20;
 
-/// What a message takes beside its bytes, and more than that.
+/// More than the overhead of a message besides its bytes.
 const OVERHEAD: usize = 1024;
 
-/// Answers each message with its length once it may, and notes how much waits meanwhile.
+/// Responds to each message with its length once it may, and notes the largest amount of queued data meanwhile.
 #[derive(Default)]
 struct Slow {
     may_go_on: AtomicBool,
@@ -44,7 +44,7 @@ impl App for Slow {
     fn event(&self, client: &Arc<Peer>, event: Event) {
         match event {
             Event::Message { data, .. } => {
-                eventually("leave to go on", || self.may_go_on.load(SeqCst));
+                eventually("permission to continue", || self.may_go_on.load(SeqCst));
                 let server = self.server.lock().expect("no panic").clone().expect("it was set");
                 let pending = server.stats().pending_message_bytes as usize;
                 self.most_pending.fetch_max(pending, SeqCst);
@@ -93,7 +93,7 @@ fn messages_of_a_client_wait_compressed_where_its_inbox_is_full() {
     (0..100).for_each(|_| assert_eq!(client.receive(), text("1048576")));
     sent.join().expect("all was sent");
     let most = app.most_pending.load(SeqCst);
-    // One message more than fits has to be there before that shows, and the app has one.
+    // The limit shows only after one message too many has arrived, and the app has one.
     assert!(most <= 4 * (MEGABYTE + OVERHEAD), "{most}");
     eventually("no message to wait", || {
         server.engine.stats().pending_message_bytes == 0
@@ -170,7 +170,7 @@ fn what_is_said_behind_messages_that_wait_is_heard_behind_them() {
             response => responses.push(response),
         }
     };
-    // A pong does not wait for the two messages that have been read before it.
+    // A pong is not queued behind the two messages that were read before it.
     assert!(pong_at >= 45, "the pong came behind {pong_at} responses");
     (pong_at..50).for_each(|_| responses.push(client.receive()));
     assert!(
@@ -264,7 +264,7 @@ fn an_engine_that_drains_ends_clients_whose_messages_wait() {
     assert_eq!(server.engine.stats().pending_message_bytes, 0);
 }
 
-/// Has the calling thread poll once: it leaves instead of waiting.
+/// Makes the calling thread poll once: it leaves instead of waiting.
 struct OnePoll;
 
 impl App for OnePoll {
@@ -277,7 +277,7 @@ impl App for OnePoll {
     }
 }
 
-/// Pongs that have come and were not received.
+/// Number of pongs that have arrived and were not received.
 fn waiting_pongs(client: &WebSocket) -> usize {
     const PONG_BYTES: usize = 2;
     client.stream.set_nonblocking(true).expect("a socket");
@@ -299,11 +299,11 @@ fn messages_that_nobody_wants_take_turns_with_other_clients() {
     };
     let server = Server::without_monitor(&listen(), limits, None, Arc::clone(&app));
     let mut clients = [0; 2].map(|_| WebSocket::connect_deflating(server.address));
-    // From here on only this thread polls: all has been sent before, and both are looked at after each.
+    // From here on only this thread polls: all data was sent before, and both clients are checked after each poll.
     app.leaves.store(true, SeqCst);
     server.engine.interrupt();
     eventually("no thread", || server.engine.stats().threads == 0);
-    // One is a turn, and the pong tells that it has been inflated.
+    // One message is one turn, and the pong shows that it has been inflated.
     let message = [bomb(MEGABYTE / 4), frame(Opcode::Ping, b"")].concat();
     for client in &mut clients {
         client.stream.write_all(&message.repeat(MESSAGES)).expect("it fits");

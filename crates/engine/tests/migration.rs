@@ -1,9 +1,9 @@
-//! A worker that retires hands its connections to the workers that go on: which ones, how old they are there, and what
-//! happens to those that nobody takes.
+//! A retiring worker migrates its connections to the remaining workers: which connections migrate, their age
+//! afterwards, and the connections that no worker takes.
 
 mod support;
 
-use fairlead_engine::{Config, Descriptors, Exchange, Scoreboard, WaitingRoom};
+use fairlead_engine::{Config, Descriptors, Exchange, Scoreboard, SharedQueues};
 use rustix::process::{getrlimit, setrlimit, Resource, Rlimit};
 use std::net::TcpStream;
 use std::sync::atomic::Ordering::SeqCst;
@@ -11,7 +11,7 @@ use std::sync::{mpsc, Arc, Mutex};
 use std::time::{Duration, Instant};
 use support::*;
 
-/// Requests do not move, however slow the machine is.
+/// Requests do not migrate, even on a slow machine.
 fn settled() -> Config {
     Config {
         waiting_room: false,
@@ -19,16 +19,16 @@ fn settled() -> Config {
     }
 }
 
-/// Workers of one server that say which of them responds.
+/// Workers of one server that name themselves in their responses.
 struct Workers {
-    room: Arc<WaitingRoom>,
+    queues: Arc<SharedQueues>,
     scoreboard: &'static Scoreboard,
 }
 
 impl Workers {
     fn new() -> Workers {
-        let (room, scoreboard) = room();
-        Workers { room, scoreboard }
+        let (queues, scoreboard) = shared_queues();
+        Workers { queues, scoreboard }
     }
 
     fn start(&self, slot: usize, config: Config) -> Server {
@@ -37,10 +37,15 @@ impl Workers {
     }
 
     fn run(&self, slot: usize, config: Config, call: impl Fn(&mut Exchange<'_>) + Send + Sync + 'static) -> Server {
-        Server::on(&listen(), config, Some((Arc::clone(&self.room), slot)), Arc::new(call))
+        Server::on(
+            &listen(),
+            config,
+            Some((Arc::clone(&self.queues), slot)),
+            Arc::new(call),
+        )
     }
 
-    /// A worker that says when a request for `/hold` runs, and holds it until it is told to go on.
+    /// A worker that reports when a request for `/hold` runs, and holds it until the test releases it.
     fn start_held(&self, slot: usize) -> (Server, Held) {
         let (release, hold) = mpsc::channel::<()>();
         let (enter, entered) = mpsc::channel::<()>();
@@ -64,7 +69,7 @@ struct Held {
 }
 
 impl Held {
-    /// A client whose request is held.
+    /// A client with a held request.
     fn client(&self, server: &Server) -> Client {
         let mut client = server.connect();
         client.send("GET /hold HTTP/1.1\r\nHost: test\r\n\r\n");
@@ -86,7 +91,7 @@ fn says_close(response: &Response) -> bool {
     response.head.contains("connection: close\r\n")
 }
 
-/// As many descriptors as this process may have.
+/// Raises the limit of open descriptors as far as possible.
 fn open_limit() {
     let limit = getrlimit(Resource::Nofile);
     let most = Rlimit {
@@ -143,7 +148,7 @@ fn a_response_during_the_drain_keeps_the_connection_and_hands_it_over() {
     assert!(retiring.engine.wait(Some(PATIENCE)));
 }
 
-/// How long it takes until the server ends the connection.
+/// Time until the server closes the connection.
 fn lifetime(client: &mut Client, began: Instant) -> Duration {
     client.rest();
     began.elapsed()
@@ -208,7 +213,7 @@ fn connections_wait_where_they_are_for_a_place_elsewhere() {
     let mut client = idle(&retiring, 1).remove(0);
     retiring.engine.drain_and_migrate();
     let response = client.get("/");
-    assert!(says_close(&response), "nobody has a place for it: {}", response.head);
+    assert!(says_close(&response), "no worker has a slot for it: {}", response.head);
 
     let retiring = workers.start(2, settled());
     let mut client = idle(&retiring, 1).remove(0);
@@ -234,7 +239,7 @@ fn a_worker_that_ends_with_all_others_hands_nothing_over() {
     );
 }
 
-/// As in a restart from workers to none: the new process has no waiting room, and looks into none.
+/// As in a restart from workers to none: the new process has no waiting room, and uses none.
 #[test]
 fn a_process_that_serves_alone_gets_no_connections_of_workers() {
     let workers = Workers::new();
@@ -254,7 +259,7 @@ fn what_is_under_way_is_taken_back_when_nobody_is_left() {
     let (retiring, hold) = workers.start_held(0);
     let mut clients = idle(&retiring, 5);
     let mut held = hold.client(&retiring);
-    // A worker that serves, but has hung.
+    // A serving worker that has hung.
     workers.scoreboard.slot(1).serving.store(1, SeqCst);
     retiring.engine.drain_and_migrate();
     eventually("they are under way", || workers.scoreboard.migrating() == 5);

@@ -1,4 +1,4 @@
-//! Connections that stay, over real sockets: WebSockets, event streams, responses that go on, sockets that are given away.
+//! Long-lived connections over real sockets: WebSockets, event streams, responses that continue, hijacked sockets.
 
 mod support;
 
@@ -13,10 +13,10 @@ use std::time::{Duration, Instant};
 use support::web_socket::{frame, text, Received, WebSocket};
 use support::{config, eventually, listen, Client, Server, PATIENCE};
 
-/// Upgrades what can be upgraded, answers the rest, and writes down what happens.
+/// Upgrades requests that ask for it, responds to the others, and records the events.
 struct Chat {
     log: Mutex<Vec<String>>,
-    /// How long a message takes.
+    /// Duration of a message.
     work: Duration,
 }
 
@@ -146,7 +146,7 @@ fn a_client_that_took_much_and_then_sips_is_cut_off() {
     };
     let (server, _) = chat(limits, Duration::ZERO);
     let mut client = WebSocket::connect(server.address);
-    // Otherwise the kernel may make so much room for a hasty client that it takes the rest for it.
+    // Otherwise the kernel may give a fast client a buffer so large that it holds the whole rest.
     set_socket_recv_buffer_size(&client.stream, 256 * 1024).expect("a buffer");
     eventually("the subscription", || server.hub.stats().subscriptions == 1);
     let message = "m".repeat(1 << 20);
@@ -156,10 +156,11 @@ fn a_client_that_took_much_and_then_sips_is_cut_off() {
             .publish(b"all", message.as_bytes(), Scope::Process, &mut |wait| wait());
         assert_eq!(publish.undelivered, 0);
     }
-    // On average these are worth 22 seconds. It sips at less than half the rate, but never stands still for the time-out.
+    // At the average rate these are worth 22 seconds. The client reads at less than half the rate, but never pauses for
+    // the whole timeout.
     (0..44).for_each(|_| assert_eq!(client.receive(), text(&message)));
     let mut space = [0; 16_384];
-    eventually("the client is cut off", || {
+    eventually("the client is disconnected", || {
         let _ = client.stream.read(&mut space);
         std::thread::sleep(Duration::from_millis(20));
         server.engine.stats().clients == 0
@@ -186,7 +187,7 @@ fn messages_for_one_who_does_not_read_can_be_dropped_instead() {
             .publish(b"all", message.as_bytes(), Scope::Process, &mut |wait| wait());
     }
     assert!(server.engine.stats().dropped > 0);
-    // As long as too much waits for it, answers are dropped as well.
+    // While too much data is queued for it, responses are dropped as well.
     loop {
         stalled.send(Opcode::Text, b"still here");
         let responses = (0..20)
@@ -321,7 +322,7 @@ fn an_event_stream_gets_events_in_chunks_and_ends_with_the_last_one() {
     );
 }
 
-/// Responses that go on after the app has returned, and sockets that it takes.
+/// Responses that continue after the app has returned, and sockets that the app takes.
 struct Going {
     streams: Mutex<Vec<Arc<Peer>>>,
     sockets: Mutex<Vec<TcpStream>>,
@@ -367,7 +368,7 @@ fn an_answer_goes_on_after_the_app_has_returned() {
     let response = client.response();
     assert!(!response.head.contains("connection:"), "{}", response.head);
     assert_eq!(response.text(), "firstsecond");
-    // The connection goes on: the next request is served.
+    // The connection stays open: the next request is served.
     client.send("GET / HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n");
     stream_of(&app).close(None, "");
     let response = client.response();
@@ -432,7 +433,7 @@ fn a_stream_whose_client_was_reset_is_gone_though_nothing_is_written() {
     let mut client = server.connect();
     client.send("GET / HTTP/1.1\r\nHost: test\r\n\r\nGET ");
     let stream = stream_of(&app);
-    // What was sent and not read makes the close a reset.
+    // Unread data makes the close a reset.
     drop(client);
     eventually("the end", || !stream.is_open());
     eventually("the place", || server.engine.stats().connections == 0);

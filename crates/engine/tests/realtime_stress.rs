@@ -1,5 +1,5 @@
-//! Everything at once: clients that come, speak, subscribe, close, fall silent or die at any moment, with publishers beside
-//! them. In the end nothing may be left, and nobody may be stuck.
+//! A mixed load: clients that connect, send, subscribe, close, stall or die at any moment, and concurrent publishers.
+//! In the end no client may be left, and no thread may hang.
 
 mod support;
 
@@ -15,12 +15,12 @@ use std::time::{Duration, Instant};
 use support::web_socket::{frame, Received, WebSocket};
 use support::{config, eventually, listen, Server, PATIENCE};
 
-/// How long it goes on.
+/// Duration of the test.
 const TIME: Duration = Duration::from_secs(5);
 
 const HANDSHAKE_OF_STREAM: &[u8] = b"GET /events HTTP/1.1\r\nHost: test\r\nAccept: text/event-stream\r\n\r\n";
 
-/// Sends back what it gets, and holds every client to the order of events.
+/// Echoes messages, and checks the order of each client's events.
 #[derive(Default)]
 struct Echo {
     /// Clients between their first and their last event, by address; true while an event runs.
@@ -102,7 +102,7 @@ impl App for Echo {
     }
 }
 
-/// Numbers that look random, the same in every run.
+/// Pseudo-random numbers, the same in every run.
 struct Dice(u64);
 
 impl Dice {
@@ -114,7 +114,7 @@ impl Dice {
     }
 }
 
-/// One client's life. What it sends first is answered first, whatever is published meanwhile.
+/// The life of one client. The responses have the order of its messages, even while messages are published.
 fn live(address: SocketAddr, dice: &mut Dice) {
     let mut client = WebSocket::connect_with(address, &frame(Opcode::Text, b"= 0"));
     let count = dice.throw(20);
@@ -125,7 +125,7 @@ fn live(address: SocketAddr, dice: &mut Dice) {
     for number in 0..=count {
         assert_eq!(next(&mut client), Received::Text(format!("= {number}")));
     }
-    // More than may wait for the app: reading stops and goes on again and again.
+    // More than may be queued for the app: reading stops and continues again and again.
     let burst = dice.throw(30);
     let _ = client
         .stream
@@ -162,7 +162,7 @@ fn live(address: SocketAddr, dice: &mut Dice) {
     }
 }
 
-/// What comes next, apart from what was published.
+/// The next item, except for published messages.
 fn next(client: &mut WebSocket) -> Received {
     loop {
         match client.receive() {
@@ -237,7 +237,7 @@ fn nothing_is_left_of_many_clients() {
         });
     });
     assert!(lives.load(SeqCst) > 100);
-    eventually("nobody to be left", || nobody_is_left(&server.engine));
+    eventually("no client to be left", || nobody_is_left(&server.engine));
     assert_eq!(*app.faults.lock().expect("no panic"), Vec::<String>::new());
     assert!(app.present.lock().expect("no panic").is_empty());
     assert_eq!(server.hub.stats().subscriptions, 1, "the process's own");

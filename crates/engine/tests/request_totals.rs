@@ -1,5 +1,5 @@
-//! What requests take of memory and disk together: whoever wants more than there is is refused or goes to disk, small requests
-//! are served meanwhile, and everything is given back.
+//! Memory and disk of all requests together: a client that needs more than is free is refused or goes to disk, small
+//! requests are served meanwhile, and everything is released.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 mod support;
@@ -33,7 +33,7 @@ fn measure(exchange: &mut Exchange<'_>) {
     reply(exchange, &format!("{kind} {}", body.len()));
 }
 
-/// All but the last byte of an upload.
+/// An upload without its last byte.
 fn begin(server: &Server, length: usize) -> Client {
     let mut client = server.connect();
     let body = "x".repeat(length - 1);
@@ -43,7 +43,7 @@ fn begin(server: &Server, length: usize) -> Client {
     client
 }
 
-/// All but the end of a head.
+/// A head without its end.
 fn begin_head(server: &Server, length: usize) -> Client {
     let mut client = server.connect();
     client.send(&format!(
@@ -65,7 +65,7 @@ fn bodies_that_take_too_much_of_the_disk_are_refused_and_the_others_arrive() {
     let mut early: Vec<Client> = (0..2)
         .map(|number| {
             let client = begin(&server, 400_000);
-            eventually("it is here", || totals.used().1 >= 399_000 * (number + 1));
+            eventually("it has arrived", || totals.used().1 >= 399_000 * (number + 1));
             client
         })
         .collect();
@@ -74,7 +74,7 @@ fn bodies_that_take_too_much_of_the_disk_are_refused_and_the_others_arrive() {
     for client in &mut early {
         assert_eq!(client.send("x").response().text(), "file 400000");
     }
-    eventually("all is given back", || totals.used() == (0, 0));
+    eventually("everything is released", || totals.used() == (0, 0));
     assert_eq!(begin(&server, 900_000).send("x").response().text(), "file 900000");
 }
 
@@ -82,9 +82,9 @@ fn bodies_that_take_too_much_of_the_disk_are_refused_and_the_others_arrive() {
 fn a_body_that_leaves_in_the_middle_gives_its_place_back() {
     let (server, totals) = serve(1 << 20, 500_000);
     let client = begin(&server, 400_000);
-    eventually("it is here", || totals.used().1 >= 399_000);
+    eventually("it has arrived", || totals.used().1 >= 399_000);
     drop(client);
-    eventually("all is given back", || totals.used() == (0, 0));
+    eventually("everything is released", || totals.used() == (0, 0));
     assert_eq!(begin(&server, 400_000).send("x").response().text(), "file 400000");
 }
 
@@ -92,13 +92,13 @@ fn a_body_that_leaves_in_the_middle_gives_its_place_back() {
 fn where_memory_is_scarce_bodies_go_to_files_sooner() {
     let (server, totals) = serve(150_000, 1 << 20);
     let mut first = begin(&server, 90_000);
-    eventually("it is here", || totals.used().0 >= 89_000);
+    eventually("it has arrived", || totals.used().0 >= 89_000);
     let mut second = begin(&server, 90_000);
     assert_eq!(second.send("x").response().text(), "file 90000");
     assert_eq!(server.connect().get("/").text(), "memory 0");
     assert_eq!(begin(&server, 10_000).send("x").response().text(), "memory 10000");
     assert_eq!(first.send("x").response().text(), "memory 90000");
-    eventually("all is given back", || totals.used() == (0, 0));
+    eventually("everything is released", || totals.used() == (0, 0));
 }
 
 #[test]
@@ -116,14 +116,14 @@ fn where_memory_is_scarce_large_heads_are_refused_and_small_ones_are_not() {
     for client in &mut early {
         assert_eq!(client.send("\r\n\r\n").response().text(), "memory 0");
     }
-    eventually("all is given back", || totals.used() == (0, 0));
+    eventually("everything is released", || totals.used() == (0, 0));
     assert_eq!(
         begin_head(&server, 60_000).send("\r\n\r\n").response().text(),
         "memory 0"
     );
 }
 
-/// Sends back what it is sent.
+/// Echoes messages.
 struct Echo;
 
 impl App for Echo {
@@ -159,7 +159,7 @@ fn where_memory_is_scarce_the_oldest_message_that_comes_in_pieces_gives_way() {
     let mut early: Vec<WebSocket> = (1..=2)
         .map(|number| {
             let client = begin();
-            eventually("it is here", || totals.used().0 >= 59_000 * number);
+            eventually("it has arrived", || totals.used().0 >= 59_000 * number);
             // The first one is much older than the second one.
             std::thread::sleep(std::time::Duration::from_millis(400 / number));
             client
@@ -169,7 +169,7 @@ fn where_memory_is_scarce_the_oldest_message_that_comes_in_pieces_gives_way() {
         .stream
         .write_all(&whole[60_000..98_000])
         .expect("an open connection");
-    eventually("more of it is here", || totals.used().0 >= 157_000);
+    eventually("more of it has arrived", || totals.used().0 >= 157_000);
     let mut late = begin();
     assert_eq!(early[0].receive(), Received::Close(Some(1013)));
     let mut small = WebSocket::connect(server.address);
@@ -179,5 +179,5 @@ fn where_memory_is_scarce_the_oldest_message_that_comes_in_pieces_gives_way() {
         client.stream.write_all(&whole[sent..]).expect("an open connection");
         assert_eq!(client.receive(), text(&message));
     }
-    eventually("all is given back", || totals.used() == (0, 0));
+    eventually("everything is released", || totals.used() == (0, 0));
 }

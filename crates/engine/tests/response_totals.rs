@@ -1,5 +1,5 @@
-//! Responses that clients do not take, together more than may wait for them: the threads that write them wait, and others
-//! are served.
+//! Responses that clients do not read, together more than the limit: the threads that write them wait, and other
+//! requests are served.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 mod support;
@@ -15,8 +15,8 @@ use support::{config, eventually, path, Client, Server};
 const LARGE: usize = 16_000_000;
 const TOTAL: u64 = 1 << 20;
 
-/// A server that responds with so many bytes as the path says, of which little may wait. Counts how often a thread has
-/// waited in each response to `/counted`.
+/// A server that responds with as many bytes as the path says, of which few may be queued. Counts the waits of a thread
+/// in each response to `/counted`.
 fn server() -> (Server, Arc<AtomicUsize>) {
     let waits: Arc<AtomicUsize> = Arc::default();
     let counter = Arc::clone(&waits);
@@ -51,7 +51,7 @@ fn respond(exchange: &mut Exchange<'_>, mut body: &[u8], waits: &AtomicUsize) {
     }
 }
 
-/// A client of HTTP/1.1 that asks and does not read.
+/// A client of HTTP/1.1 that sends a request and does not read.
 fn ask(server: &Server, path: &str) -> Client {
     let mut client = server.connect();
     set_socket_recv_buffer_size(&client.stream, 4_096).expect("a small buffer");
@@ -59,7 +59,7 @@ fn ask(server: &Server, path: &str) -> Client {
     client
 }
 
-/// A client of HTTP/2 that has asked for this on each stream, and lets nothing be sent on them.
+/// A client of HTTP/2 that has sent this request on each stream, with closed windows.
 fn ask_with_http2(server: &Server, path: &str, streams: u32) -> FrameClient {
     let mut client = FrameClient::connect(server.address);
     client.send(&setting(INITIAL_WINDOW, 0));
@@ -89,7 +89,7 @@ fn a_crowd_of_streams_whose_windows_stay_closed_keeps_no_thread() {
     drop(clients);
 }
 
-/// The first client has all the memory, and there is nothing that waits for the second one.
+/// The first client uses all the memory, and no data is queued for the second one.
 fn waits_patiently<C>(ask_second: impl Fn(&Server, &str) -> C) {
     let (server, waits) = server();
     let first = ask(&server, "/large");

@@ -1,4 +1,4 @@
-//! Who runs when: hand-over, the monitor's help, threads, and the waiting room between workers.
+//! Scheduling: waking the next thread, the monitor's help, threads, and the waiting room between workers.
 
 mod support;
 
@@ -16,7 +16,7 @@ fn requests_that_wait_run_at_the_same_time() {
     let server = Server::start(config, move |exchange| {
         inside.enter();
         let until = std::time::Instant::now() + PATIENCE;
-        // Nobody leaves before all are here: only five threads can do that.
+        // No request returns before all are running: only five threads can do that.
         while inside.most.load(SeqCst) < 5 && std::time::Instant::now() < until {
             std::thread::sleep(Duration::from_millis(1));
         }
@@ -59,7 +59,7 @@ fn a_busy_app_does_not_stop_refusals_and_reads() {
 
 #[test]
 fn what_waits_in_a_busy_worker_is_served_by_a_free_one() {
-    let (room, scoreboard) = room();
+    let (queues, scoreboard) = shared_queues();
     let socket = listen();
     let (release, hold) = mpsc::channel::<()>();
     let hold = Mutex::new(hold);
@@ -68,7 +68,7 @@ fn what_waits_in_a_busy_worker_is_served_by_a_free_one() {
     let busy = Server::on(
         &socket,
         config(),
-        Some((Arc::clone(&room), 0)),
+        Some((Arc::clone(&queues), 0)),
         Arc::new(move |exchange| {
             calls.fetch_add(1, SeqCst);
             let _ = hold.lock().expect("no panic").recv_timeout(PATIENCE);
@@ -87,11 +87,11 @@ fn what_waits_in_a_busy_worker_is_served_by_a_free_one() {
         ));
     }
     eventually("three wait in the room", || scoreboard.waiting() == 3);
-    // Only now is there another worker: what waited in the room is its business.
+    // Only now another worker starts, and serves the waiting room.
     let free = Server::on(
         &listen(),
         config(),
-        Some((Arc::clone(&room), 1)),
+        Some((Arc::clone(&queues), 1)),
         Arc::new(|exchange| {
             let length = exchange.take_body().len();
             reply(exchange, &format!("free {} {length}", path(exchange)));
@@ -116,7 +116,7 @@ fn what_waits_in_a_busy_worker_is_served_by_a_free_one() {
 
 #[test]
 fn with_the_room_switched_off_requests_stay() {
-    let (room, scoreboard) = room();
+    let (queues, scoreboard) = shared_queues();
     let (release, hold) = mpsc::channel::<()>();
     let hold = Mutex::new(hold);
     let mut config = config();
@@ -125,7 +125,7 @@ fn with_the_room_switched_off_requests_stay() {
         let _ = hold.lock().expect("no panic").recv_timeout(PATIENCE);
         reply(exchange, "stayed");
     });
-    let server = Server::on(&listen(), config, Some((room, 0)), call);
+    let server = Server::on(&listen(), config, Some((queues, 0)), call);
     let mut clients = [server.connect(), server.connect()];
     clients
         .iter_mut()

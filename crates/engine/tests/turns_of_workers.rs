@@ -2,7 +2,7 @@
 
 mod support;
 
-use fairlead_engine::{App, Client as Peer, Config, Event, Exchange, Protocol, Scoreboard, WaitingRoom};
+use fairlead_engine::{App, Client as Peer, Config, Event, Exchange, Protocol, Scoreboard, SharedQueues};
 use fairlead_wire::websocket::Opcode;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::{mpsc, Arc, Mutex};
@@ -11,7 +11,7 @@ use support::http2::{get, Http2Client};
 use support::web_socket::{text, WebSocket};
 use support::*;
 
-/// Writes down what runs. A request for `/hold` runs until it is let go.
+/// Records the jobs that run. A request for `/hold` runs until it is released.
 struct Diary {
     lines: Mutex<Vec<String>>,
     hold: Mutex<mpsc::Receiver<()>>,
@@ -57,32 +57,32 @@ impl App for Diary {
     }
 }
 
-/// A worker with one thread, which is busy until it is let go, and a waiting room that no other worker serves.
+/// A worker with one thread, which is busy until it is released, and a waiting room that no other worker serves.
 struct Worker {
     server: Server,
     diary: Arc<Diary>,
     scoreboard: &'static Scoreboard,
-    room: Arc<WaitingRoom>,
+    queues: Arc<SharedQueues>,
     release: mpsc::Sender<()>,
     held: Client,
 }
 
 impl Worker {
     fn start(config: Config) -> Worker {
-        let (room, scoreboard) = room();
+        let (queues, scoreboard) = shared_queues();
         let (release, hold) = mpsc::channel();
         let diary = Arc::new(Diary {
             lines: Mutex::default(),
             hold: Mutex::new(hold),
         });
-        let shared = Some((Arc::clone(&room), 0));
+        let shared = Some((Arc::clone(&queues), 0));
         let server = Server::run(&listen(), config, shared, Arc::clone(&diary));
         let held = server.connect();
         Worker {
             server,
             diary,
             scoreboard,
-            room,
+            queues,
             release,
             held,
         }
@@ -126,7 +126,7 @@ impl Worker {
 fn messages_and_tasks_take_turns_with_the_waiting_room_in_the_order_of_arrival() {
     let mut worker = Worker::start(config());
     let mut socket = WebSocket::connect(worker.server.address);
-    // Its event `Open` has run when it gets the answer to a message.
+    // Its event `Open` has run when it gets the response to a message.
     socket.send(Opcode::Text, b"first");
     assert_eq!(socket.receive(), text("first"));
     worker.hold();
@@ -150,7 +150,8 @@ fn requests_of_one_connection_do_not_overtake_by_having_waited_for_each_other() 
     worker.hold();
     let mut client = Http2Client::connect(worker.server.address);
     client.wait_for_settings();
-    // Of a connection that has to stay, two wait in the room, one in the ready queue, and the others in their line.
+    // For a connection that cannot migrate, two requests are in the waiting room, one is in the ready queue, and the
+    // others are in the connection's own queue.
     let asked: Vec<_> = (1..=6)
         .map(|number| client.ask(get(&format!("/many/{number}")), false))
         .collect();
@@ -171,7 +172,7 @@ fn events_are_seen_while_the_waiting_room_is_never_empty() {
     let mut config = config();
     (config.min_threads, config.max_threads) = (2, 2);
     let worker = Worker::start(config.clone());
-    let shared = Some((Arc::clone(&worker.room), 1));
+    let shared = Some((Arc::clone(&worker.queues), 1));
     let sibling = Server::run(&listen(), config, shared, Arc::clone(&worker.diary));
     let is_over = Arc::new(AtomicBool::new(false));
     let load: Vec<_> = (0..40)
@@ -211,6 +212,6 @@ fn events_are_seen_while_the_waiting_room_is_never_empty() {
     is_over.store(true, SeqCst);
     let all: u64 = load.into_iter().map(|one| one.join().expect("no failure")).sum();
     assert!(all > 0);
-    // Forty requests are there at a time, so a message in its turn waits for no more than some rounds of them.
+    // Forty requests are queued at a time, so a message waits for only a few rounds of them.
     assert!(most < 400, "a message waited for {most} requests");
 }

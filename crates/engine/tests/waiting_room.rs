@@ -1,57 +1,57 @@
-//! Who may go into the waiting room, and who comes out where.
+//! Requests that may enter the waiting room, and the workers that take them.
 
 mod support;
 
-use fairlead_engine::{Config, Exchange, Scoreboard, WaitingRoom};
+use fairlead_engine::{Config, Exchange, Scoreboard, SharedQueues};
 use std::sync::atomic::{AtomicI64, Ordering::SeqCst};
 use std::sync::{mpsc, Arc, Mutex, OnceLock};
 use support::*;
 
-/// A worker whose only thread is held until the end of the test, or until it is let go.
+/// A worker with only one thread, which is held until the end of the test, or until it is released.
 struct Busy {
     server: Server,
     scoreboard: &'static Scoreboard,
-    room: Arc<WaitingRoom>,
+    queues: Arc<SharedQueues>,
     _first: Client,
     release: mpsc::Sender<()>,
 }
 
 impl Busy {
     fn start(config: Config) -> Busy {
-        let (room, scoreboard) = room();
+        let (queues, scoreboard) = shared_queues();
         let (release, hold) = mpsc::channel::<()>();
         let hold = Mutex::new(hold);
         let call = move |exchange: &mut Exchange<'_>| {
             let _ = hold.lock().expect("no panic").recv_timeout(PATIENCE);
             reply(exchange, "busy");
         };
-        let server = Server::on(&listen(), config, Some((Arc::clone(&room), 0)), Arc::new(call));
+        let server = Server::on(&listen(), config, Some((Arc::clone(&queues), 0)), Arc::new(call));
         let mut first = server.connect();
         first.send("GET /first HTTP/1.1\r\nHost: test\r\n\r\n");
         eventually("it is busy", || server.engine.stats().busy_threads == 1);
         Busy {
             server,
             scoreboard,
-            room,
+            queues,
             _first: first,
             release,
         }
     }
 
-    /// A client that sends one request and waits.
+    /// A client that has sent one request and waits.
     fn client(&self, request: &str) -> Client {
         let mut client = self.server.connect();
         client.send(request);
         client
     }
 
-    /// Another worker, which answers with its path and the length of the body.
+    /// Another worker, which responds with its path and the length of the body.
     fn sibling(&self, config: Config) -> Server {
         let call = |exchange: &mut Exchange<'_>| {
             let length = exchange.take_body().len();
             reply(exchange, &format!("{} {length}", path(exchange)));
         };
-        Server::on(&listen(), config, Some((Arc::clone(&self.room), 1)), Arc::new(call))
+        Server::on(&listen(), config, Some((Arc::clone(&self.queues), 1)), Arc::new(call))
     }
 }
 
@@ -117,14 +117,14 @@ fn a_full_worker_leaves_transfers_until_a_connection_closes() {
         }
         reply(exchange, "full");
     };
-    let full = Server::on(&listen(), roomy(2), Some((Arc::clone(&busy.room), 1)), Arc::new(call));
+    let full = Server::on(&listen(), roomy(2), Some((Arc::clone(&busy.queues), 1)), Arc::new(call));
     let _ = ENGINE.set(Arc::clone(&full.engine));
     let mut idle = [full.connect(), full.connect()];
     idle.iter_mut()
         .for_each(|client| assert_eq!(client.get("/").status, 200));
     let mut waiting = [busy.client(CLOSE), busy.client(CLOSE), busy.client(CLOSE)];
     eventually("all of them wait", || busy.scoreboard.moved.load(SeqCst) == 3);
-    // It has had time to take one in by now: it runs requests, and looks each time.
+    // It has had time to take one in by now: it runs requests, and checks the waiting room each time.
     for _ in 0..20 {
         idle.iter_mut()
             .for_each(|client| assert_eq!(client.get("/").status, 200));

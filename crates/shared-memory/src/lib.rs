@@ -1,21 +1,22 @@
 //! The memory and the queues that the processes of a server share: the scoreboard, the waiting room and the mailboxes.
 //!
-//! The supervisor and its workers map the same file. This crate has the only `unsafe` code outside of the Ruby extension: it maps the
-//! file, which no safe interface can do.
+//! The supervisor and its workers map the same file. Outside of the Ruby extension, only this crate has `unsafe` code:
+//! it maps the file, which no safe interface can do.
 
 mod memory_file;
 
 use fairlead_engine::pubsub::Bus;
-use fairlead_engine::{Scoreboard, WaitingRoom, SLOTS};
+use fairlead_engine::{Scoreboard, SharedQueues, SLOTS};
 use memory_file::MemoryFile;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
-/// The scoreboard, the waiting room and the mailboxes of one server. A process makes them, or adopts them by their descriptors; forked processes inherit them.
+/// The scoreboard, the waiting room and the mailboxes of one server. A process creates them, or adopts them by their
+/// descriptors; forked processes inherit them.
 pub struct SharedMemory {
     scoreboard: &'static Scoreboard,
-    waiting_room: Arc<WaitingRoom>,
+    queues: Arc<SharedQueues>,
     bus: Arc<Bus>,
     /// The file in memory that holds the scoreboard.
     file: OwnedFd,
@@ -23,17 +24,17 @@ pub struct SharedMemory {
 
 impl SharedMemory {
     /// Number of descriptors of [`SharedMemory::descriptors`]: the scoreboard, and the waiting room.
-    pub const DESCRIPTORS: usize = 1 + WaitingRoom::DESCRIPTORS;
+    pub const DESCRIPTORS: usize = 1 + SharedQueues::DESCRIPTORS;
 
-    /// Makes one, with mailboxes for the first `workers` slots. All slots are empty.
+    /// Creates the memory, with mailboxes for the first `workers` slots. All slots are empty.
     ///
     /// # Errors
     /// If descriptors or memory are short.
     pub fn new(workers: usize) -> io::Result<SharedMemory> {
         let memory = MemoryFile::<Scoreboard>::new("fairlead scoreboard")?;
         let (scoreboard, file) = (memory.map()?, memory.into_file());
-        let room = WaitingRoom::new(scoreboard)?;
-        SharedMemory::of(file, scoreboard, room, workers)
+        let queues = SharedQueues::new(scoreboard)?;
+        SharedMemory::of(file, scoreboard, queues, workers)
     }
 
     /// Adopts the memory of another process with the same [`SharedMemory::layout`], by its descriptors. Mailboxes follow one by one.
@@ -41,38 +42,38 @@ impl SharedMemory {
     /// # Errors
     /// If the file has another size, or memory is short.
     pub fn adopt(descriptors: [OwnedFd; SharedMemory::DESCRIPTORS]) -> io::Result<SharedMemory> {
-        let [file, room @ ..] = descriptors;
+        let [file, queues @ ..] = descriptors;
         let memory = MemoryFile::<Scoreboard>::adopt(file)?;
         let (scoreboard, file) = (memory.map()?, memory.into_file());
-        SharedMemory::of(file, scoreboard, WaitingRoom::adopt(scoreboard, room), 0)
+        SharedMemory::of(file, scoreboard, SharedQueues::adopt(scoreboard, queues), 0)
     }
 
     fn of(
         file: OwnedFd,
         scoreboard: &'static Scoreboard,
-        room: WaitingRoom,
+        queues: SharedQueues,
         workers: usize,
     ) -> io::Result<SharedMemory> {
         Ok(SharedMemory {
             scoreboard,
-            waiting_room: Arc::new(room),
+            queues: Arc::new(queues),
             bus: Arc::new(Bus::new(scoreboard, workers)?),
             file,
         })
     }
 
-    /// Names the layout: two processes may share memory if they have the same one.
+    /// A name of the layout: two processes may share memory if it is equal.
     pub fn layout() -> String {
-        let (version, format) = (env!("CARGO_PKG_VERSION"), WaitingRoom::FORMAT);
+        let (version, format) = (env!("CARGO_PKG_VERSION"), SharedQueues::FORMAT);
         format!("{version} {} {format}", size_of::<Scoreboard>())
     }
 
-    /// The descriptors by which another process adopts it.
+    /// The descriptors with which another process adopts the memory.
     pub fn descriptors(&self) -> [BorrowedFd<'_>; SharedMemory::DESCRIPTORS] {
-        let room = self.waiting_room.descriptors();
+        let queues = self.queues.descriptors();
         std::array::from_fn(|index| match index {
             0 => self.file.as_fd(),
-            _ => room[index - 1],
+            _ => queues[index - 1],
         })
     }
 
@@ -81,9 +82,9 @@ impl SharedMemory {
         self.scoreboard
     }
 
-    /// The queues of requests and connections that move between workers.
-    pub fn waiting_room(&self) -> &Arc<WaitingRoom> {
-        &self.waiting_room
+    /// The queues of requests and connections that migrate between workers.
+    pub fn queues(&self) -> &Arc<SharedQueues> {
+        &self.queues
     }
 
     /// The mailboxes of the workers.
@@ -91,13 +92,14 @@ impl SharedMemory {
         &self.bus
     }
 
-    /// Clears a slot for the next worker. The one before may have died while it put a request into the waiting room.
+    /// Clears a slot for the next worker. The previous worker may have died while it put a request into the waiting
+    /// queues.
     ///
     /// # Panics
     /// If `slot` is not below [`SLOTS`].
     pub fn reset(&self, slot: usize) {
         self.scoreboard.reset(slot);
-        self.waiting_room.signal();
+        self.queues.waiting_room().signal();
     }
 
     /// Number of slots.

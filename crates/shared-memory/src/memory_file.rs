@@ -1,4 +1,4 @@
-//! Memory that processes share: a file without a name, mapped by each of them.
+//! Memory that processes share: a file without a name that each process maps.
 
 use fairlead_engine::Scoreboard;
 use rustix::fs::{fstat, ftruncate, memfd_create, MemfdFlags};
@@ -10,8 +10,7 @@ use std::os::fd::OwnedFd;
 /// A type that processes may share.
 ///
 /// # Safety
-/// The type consists of atomics only, and so does not change its meaning while another process stores into it; zeros are
-/// a valid value.
+/// The type consists of atomics only, so it stays valid while another process stores into it. Zeros are a valid value.
 pub(crate) unsafe trait Shareable: Sync + 'static {}
 
 // SAFETY: nothing but atomics.
@@ -24,7 +23,7 @@ pub(crate) struct MemoryFile<T: Shareable> {
 }
 
 impl<T: Shareable> MemoryFile<T> {
-    /// A new one, full of zeros. `name`: for /proc.
+    /// A new file, full of zeros. `name`: shown in /proc.
     ///
     /// # Errors
     /// If descriptors or memory are short.
@@ -48,14 +47,15 @@ impl<T: Shareable> MemoryFile<T> {
         })
     }
 
-    /// Maps it. It is never unmapped: its users live as long as the process.
+    /// Maps the file. It is never unmapped: its users live as long as the process.
     ///
     /// # Errors
     /// If memory is short.
     pub(crate) fn map(&self) -> rustix::io::Result<&'static T> {
         let flags = ProtFlags::READ | ProtFlags::WRITE;
-        // SAFETY: a new mapping of a file of that size, page-aligned. Zeros, and all that other processes of the same layout
-        // have stored, are a valid `T` (see `Shareable`). No code unmaps it, and the file has no name by which to shorten it.
+        // SAFETY: a new mapping of a file of that size, page-aligned. Zeros, and all values that other processes with
+        // the same layout have stored, are a valid `T` (see `Shareable`). No code unmaps it, and no code shortens the
+        // file, which has no name.
         unsafe {
             let address = mmap(
                 std::ptr::null_mut(),

@@ -1,5 +1,6 @@
-//! The supervisor as another version of Fairlead would have it: for tests of restarts from one version to the other. The variable
-//! `ANOTHER_VERSION` says which: version, protocol, layout and format of the handover, with "|" between them.
+//! The supervisor pretending to be another version of Fairlead, for tests of restarts from one version to another. The
+//! variable `ANOTHER_VERSION` contains the version, protocol, layout and format of the hot restart state, separated by
+//! "|".
 
 use fairlead_supervisor::versions::{pretend, Versions};
 use std::process::ExitCode;
@@ -8,7 +9,7 @@ fn main() -> ExitCode {
     let text = std::env::var("ANOTHER_VERSION").unwrap_or_default();
     let words: Vec<&str> = text.split('|').collect();
     let [version, protocol, layout, format] = words[..] else {
-        eprintln!("ANOTHER_VERSION is to be VERSION|PROTOCOL|LAYOUT|FORMAT");
+        eprintln!("ANOTHER_VERSION must be VERSION|PROTOCOL|LAYOUT|FORMAT");
         return ExitCode::FAILURE;
     };
     pretend(Versions {

@@ -1,13 +1,13 @@
-//! From one configuration to the next, in steps that can be undone.
+//! Changes from one configuration to the next, in steps that can be undone.
 //!
 //! ```text
 //! reported ──prepare──▶ preparing ──prepared──▶ adopted ──commit──▶ current
 //!     ▲                     └── failed ──┐         └──revert──▶ gone
 //!     └── ready spawner                  ▼
-//!                             gone: everything is as it was
+//!                             gone: nothing has changed
 //! ```
 //!
-//! The files are written on a thread, because a disk can hang.
+//! A thread writes the files, because a disk can hang.
 
 use crate::background::Background;
 use crate::configuration::Configuration;
@@ -21,15 +21,15 @@ use std::fs::OpenOptions;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-/// The configuration that counts, and those that may follow.
+/// The configuration in force, and the configurations that may follow.
 pub struct Adoption {
     current: Configuration,
-    /// Of the generations that have loaded the application.
+    /// Configurations of the generations that have loaded the application.
     reported: BTreeMap<Generation, Configuration>,
     adopted: Option<(Generation, Prepared)>,
-    /// Nothing comes of what is only removed.
+    /// Jobs that only remove files have no result.
     files: Background<Option<(Generation, Result<Prepared, String>)>>,
-    /// Of a program that has called this library, and cannot remove it any more.
+    /// The pid file of a program that has called this library and cannot remove the file any more.
     caller_pid_file: Option<SystemText>,
 }
 
@@ -50,7 +50,7 @@ struct Files {
 }
 
 impl Adoption {
-    /// Begins with the configuration of the start. Writes its files, which may block: nobody is served yet.
+    /// Begins with the configuration of the start. Writes its files, which may block: the server does not serve yet.
     ///
     /// # Errors
     /// If a file cannot be written: a sentence. No file is left then.
@@ -59,7 +59,7 @@ impl Adoption {
         Adoption::resume(current)
     }
 
-    /// Goes on with the configuration of another program of the supervisor. Its files are written already.
+    /// Continues with the configuration of another supervisor program. Its files are written already.
     ///
     /// # Errors
     /// If descriptors are short: a sentence.
@@ -73,7 +73,7 @@ impl Adoption {
         })
     }
 
-    /// Removes that file, too, at the end.
+    /// Also removes this file at the end.
     pub fn inherit(&mut self, caller_pid_file: Option<SystemText>) {
         self.caller_pid_file = caller_pid_file;
     }
@@ -88,38 +88,38 @@ impl Adoption {
         self.files.is_idle()
     }
 
-    /// The configuration that counts.
+    /// The configuration in force.
     pub fn current(&self) -> &Configuration {
         &self.current
     }
 
-    /// The same, to change it.
+    /// The configuration in force, to change it.
     pub fn current_mut(&mut self) -> &mut Configuration {
         &mut self.current
     }
 
-    /// True if that generation is a sole process.
+    /// Returns true if the generation is a sole process.
     pub fn is_sole(&self, generation: Generation) -> bool {
         let configuration = self.reported.get(&generation).unwrap_or(&self.current);
         configuration.settings.limits.workers == 0
     }
 
-    /// Keeps what a spawner has reported.
+    /// Stores the configuration that a spawner has reported.
     pub fn report(&mut self, generation: Generation, configuration: Configuration) {
         self.reported.insert(generation, configuration);
     }
 
-    /// Forgets the configurations of generations that have ended. The last one may be about to be adopted, or to be reverted.
+    /// Drops the configurations of generations that have ended. The last one may be about to be adopted or reverted.
     pub fn keep(&mut self, lives: impl Fn(Generation) -> bool) {
         let last = self.reported.keys().next_back().copied();
         self.reported
             .retain(|generation, _| lives(*generation) || Some(*generation) == last);
     }
 
-    /// Prepares the files of a generation; [`Adoption::prepared`] tells of the result.
+    /// Prepares the files of a generation; [`Adoption::prepared`] returns the result.
     ///
     /// # Errors
-    /// If there is no such generation, or no thread.
+    /// If the generation is unknown, or there is no thread.
     pub fn prepare(&mut self, generation: Generation) -> Result<(), String> {
         let reported = self.reported.get(&generation).ok_or("its configuration is unknown")?;
         let (old, new) = (Files::of(&self.current.settings), Files::of(&reported.settings));
@@ -129,7 +129,7 @@ impl Adoption {
             .map_err(|error| error.to_string())
     }
 
-    /// The generations that are prepared, or could not be.
+    /// The generations with a finished preparation, and its result.
     pub fn prepared(&mut self) -> Vec<(Generation, Result<(), String>)> {
         let mut results = Vec::new();
         for (generation, result) in self.files.results().into_iter().flatten() {
@@ -144,8 +144,8 @@ impl Adoption {
         self.files.as_fd()
     }
 
-    /// Makes the configuration of that generation the one that counts, and gives up what only the former one has. Returns the open
-    /// files of its logs; nothing if it was not adopted.
+    /// Makes the configuration of this generation the one in force, and gives up resources that only the previous one
+    /// needs. Returns the open files of its logs; nothing if it was not adopted.
     pub fn commit(&mut self, generation: Generation) -> Option<(Option<OwnedFd>, Option<OwnedFd>)> {
         let (_, prepared) = self.adopted.take_if(|(adopted, _)| *adopted == generation)?;
         let configuration = self.reported.remove(&generation)?;
@@ -156,7 +156,7 @@ impl Adoption {
         Some((prepared.output, prepared.errors))
     }
 
-    /// Gives up what only the configuration of that generation has.
+    /// Gives up resources that only the configuration of this generation needs.
     pub fn revert(&mut self, generation: Generation) {
         self.adopted.take_if(|(adopted, _)| *adopted == generation);
         let Some(configuration) = self.reported.remove(&generation) else {
@@ -196,7 +196,7 @@ impl Adoption {
         }
     }
 
-    /// Runs something without a result on the thread for files, or here if there is none.
+    /// Runs a job without a result on the thread for files, or on this thread if there is none.
     fn run(&mut self, job: impl FnOnce() + Send + 'static) {
         let _ = self.files.run(move || {
             job();
@@ -237,7 +237,7 @@ impl Files {
         file.write(control).map_err(|error| error.to_string())
     }
 
-    /// Opens and writes what this configuration needs; on failure everything is as `old` has it.
+    /// Opens and writes the files of this configuration; a failure restores the state of `old`.
     fn prepare(&self, old: &Files) -> Result<Prepared, String> {
         let prepared = Prepared {
             output: open_if_other(&self.log.stdout, &old.log.stdout)?,
@@ -259,7 +259,7 @@ impl Files {
         }
     }
 
-    /// Removes the files that `other` has not.
+    /// Removes the files that `other` does not have.
     fn remove_but(&self, other: &Files) {
         let paths = |files: &Files| {
             (
@@ -277,7 +277,7 @@ impl Files {
     }
 }
 
-/// Opens a log to append to, if it is another one than before.
+/// Opens a log to append to, if it differs from the previous one.
 fn open_if_other(
     new: &Option<crate::settings::SystemText>,
     old: &Option<crate::settings::SystemText>,

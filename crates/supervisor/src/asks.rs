@@ -5,7 +5,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Requests that wait for the loop. Each clone leads to the same ones.
+/// Requests in the queue of the loop. Each clone leads to the same queue.
 #[derive(Clone, Debug)]
 pub struct Asks {
     waiting: Arc<Mutex<Vec<String>>>,
@@ -13,7 +13,7 @@ pub struct Asks {
 }
 
 impl Asks {
-    /// None yet.
+    /// An empty queue.
     ///
     /// # Errors
     /// If there is no descriptor.
@@ -24,7 +24,7 @@ impl Asks {
         })
     }
 
-    /// Asks for something: the name of a request, as processes send it.
+    /// Adds a request: its name, as processes send it.
     pub fn push(&self, request: &str) {
         self.waiting
             .lock()
@@ -33,7 +33,7 @@ impl Asks {
         let _ = rustix::io::write(&*self.bell, &1u64.to_ne_bytes());
     }
 
-    /// Takes all of them.
+    /// Takes all requests.
     pub fn take(&self) -> Vec<String> {
         let _ = rustix::io::read(&*self.bell, &mut [0; 8]);
         std::mem::take(&mut *self.waiting.lock().unwrap_or_else(PoisonError::into_inner))
@@ -41,7 +41,7 @@ impl Asks {
 }
 
 impl AsFd for Asks {
-    /// Readable when there are some.
+    /// Readable while the queue has requests.
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.bell.as_fd()
     }

@@ -8,18 +8,18 @@ use std::sync::Arc;
 
 type Job<T> = Box<dyn FnOnce() -> T + Send>;
 
-/// A thread that runs one job after the other, and the results that wait for the loop.
+/// A thread that runs one job after the other, and results for the loop.
 ///
-/// The thread lives as long as the process: a child that it has started may be told of the end of the thread
-/// (PR_SET_PDEATHSIG). A thread with a job that hangs is left behind for a new one.
+/// The thread lives as long as the process, because a child that it has started may get a signal when the thread ends
+/// (PR_SET_PDEATHSIG). If a job hangs, its thread is abandoned and a new one started.
 pub struct Background<T: Send + 'static> {
     name: &'static str,
     jobs: Option<Sender<Job<T>>>,
     results: (Sender<T>, Receiver<T>),
     bell: Arc<OwnedFd>,
-    /// Jobs without a result, of the present thread.
+    /// Jobs without a result, of the current thread.
     open: usize,
-    /// The same, of all threads.
+    /// Jobs without a result, of all threads.
     under_way: usize,
 }
 
@@ -64,7 +64,7 @@ impl<T: Send + 'static> Background<T> {
         jobs.send(job).map_err(|_| io::Error::other("the thread has ended"))
     }
 
-    /// Leaves a thread behind that does not answer: the next job gets another one.
+    /// Abandons a thread that does not respond: the next job gets a new one.
     pub fn abandon(&mut self) {
         if self.open > 0 {
             self.jobs = None;
@@ -72,7 +72,7 @@ impl<T: Send + 'static> Background<T> {
         }
     }
 
-    /// The results that have come. Those of a thread that was left behind come, too.
+    /// The results that have arrived, including results of abandoned threads.
     pub fn results(&mut self) -> Vec<T> {
         let mut count = [0; 8];
         let _ = rustix::io::read(&*self.bell, &mut count);
@@ -82,7 +82,7 @@ impl<T: Send + 'static> Background<T> {
         results
     }
 
-    /// True if no job is under way, nor its result.
+    /// Returns true if no job is under way, and no result is waiting.
     pub fn is_idle(&self) -> bool {
         self.under_way == 0
     }

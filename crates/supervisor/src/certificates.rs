@@ -1,7 +1,8 @@
-//! The certificates that the server offers: a spawner reads their files, and all other processes get the bytes from here.
+//! The certificates that the server offers: a spawner reads their files, and all other processes get the bytes from
+//! this module.
 //!
-//! "Reloaded" is logged when every serving worker has answered. A worker that still has not after [`PATIENCE`] is replaced, if its
-//! spawner has the new ones: a copy of that process has them, too.
+//! "Reloaded" is logged when every serving worker has responded. A worker without a response after [`PATIENCE`] is
+//! replaced, if its spawner has the new certificates: a copy of that process has them, too.
 
 use crate::hot_restart_state::{Luggage, Package};
 use crate::machine::{Moment, ProcessId};
@@ -14,45 +15,45 @@ use std::time::Duration;
 /// Longest time for a worker to use new certificates.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Time after which a process that could not use an offer gets it again.
+/// Time after which an offer is sent again to a process that could not use it.
 const AGAIN: Duration = Duration::from_secs(2);
 
 /// The certificates of one `ssl://` address.
 #[derive(Debug)]
 struct Offer {
-    /// The address without its query, for people.
+    /// The address without its query, for log lines.
     location: Vec<u8>,
     fingerprint: Vec<u8>,
     /// The certificates, keys and lists: a file in memory that Ruby has written.
     bytes: OwnedFd,
     since: Moment,
-    /// True if nothing is to be logged any more.
+    /// True if no more log lines are due.
     announced: bool,
-    /// Why the process could not use it; nothing if it could.
+    /// The reason why a process could not use the offer; nothing if it could.
     answers: BTreeMap<ProcessId, Option<String>>,
-    /// Next time to send it to processes that could not use it.
+    /// The time to send the offer again to processes that could not use it.
     again_at: Moment,
 }
 
-/// A worker that serves.
+/// A serving worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Serving {
     /// Its name.
     pub worker: ProcessId,
-    /// The name of its spawner, if that still runs.
+    /// The name of its spawner, if the spawner still runs.
     pub spawner: Option<ProcessId>,
     /// Its start.
     pub since: Moment,
 }
 
-/// What follows from the answers.
+/// The conclusion from the responses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// All workers offer the new certificates of this address.
     Reloaded(String),
-    /// This worker does not, and is to be replaced.
+    /// This worker does not, and has to be replaced.
     Behind(ProcessId, String),
-    /// This process could not use them, for that reason; it tries again.
+    /// This process could not use them, for this reason; it tries again.
     Failed(ProcessId, String, String),
 }
 
@@ -66,7 +67,7 @@ impl Certificates {
     /// Seconds after which a worker is behind, for the log.
     pub const PATIENCE: Duration = PATIENCE;
 
-    /// Keeps what a spawner has read. `news`: false if the workers have it anyway, from the start.
+    /// Stores certificates that a spawner has read. `news`: false if the workers have had them since their start.
     pub fn keep(&mut self, now: Moment, [key, location, fingerprint]: [&[u8]; 3], bytes: OwnedFd, news: bool) {
         let offer = Offer {
             location: location.to_vec(),
@@ -80,7 +81,7 @@ impl Certificates {
         self.offers.insert(key.to_vec(), offer);
     }
 
-    /// Forgets all offers: the configuration that they are of has gone.
+    /// Drops all offers: their configuration is no longer in force.
     pub fn clear(&mut self) {
         self.offers.clear();
     }
@@ -92,7 +93,7 @@ impl Certificates {
         }
     }
 
-    /// Calls `send` like [`Certificates::each`], for each process that could not use an offer: now and then.
+    /// Calls `send` like [`Certificates::each`] for each process that could not use an offer, from time to time.
     pub fn again(&mut self, now: Moment, mut send: impl FnMut(ProcessId, [&[u8]; 3], std::os::fd::BorrowedFd<'_>)) {
         for (key, offer) in self.offers.iter_mut().filter(|(_, offer)| now >= offer.again_at) {
             offer.again_at = now + AGAIN;
@@ -114,7 +115,7 @@ impl Certificates {
         }
     }
 
-    /// Takes note of an answer.
+    /// Takes the response of a process.
     pub fn answered(&mut self, process: ProcessId, key: &[u8], reason: Option<String>) -> Option<Outcome> {
         let offer = self.offers.get_mut(key)?;
         let before = offer.answers.insert(process, reason.clone());
@@ -123,8 +124,8 @@ impl Certificates {
         Some(Outcome::Failed(process, location, reason))
     }
 
-    /// Finds out what follows by now. `exists`: whether a process still runs. `replacing`: whether a worker is being replaced already;
-    /// then no other one is given up, so that there is one to take over its work.
+    /// Draws conclusions from the responses. `exists`: true for a process that still runs. `replacing`: true if a
+    /// worker is being replaced already; then no other worker is given up, so that one remains to take over its work.
     pub fn tend(
         &mut self,
         now: Moment,
@@ -153,7 +154,8 @@ impl Certificates {
     }
 }
 
-/// An offer, for another program of the supervisor. Frozen, as the [`HotRestartState`](crate::hot_restart_state::HotRestartState) that has it.
+/// An offer, for another supervisor program. Its format is frozen, like [`HotRestartState`](crate::hot_restart_state::HotRestartState), which
+/// contains it.
 #[derive(Debug, Deserialize, Serialize)]
 pub struct SavedOffer {
     key: Vec<u8>,
@@ -163,7 +165,7 @@ pub struct SavedOffer {
 }
 
 impl Certificates {
-    /// Describes all offers. Their descriptors go into the luggage.
+    /// Describes all offers. Adds their descriptors to `luggage`.
     ///
     /// # Errors
     /// If descriptors are short.
@@ -179,7 +181,7 @@ impl Certificates {
         saved.collect()
     }
 
-    /// The offers again; no worker is asked whether it has them.
+    /// Restores the offers. No worker is asked if it has them.
     ///
     /// # Errors
     /// If descriptors are short: a sentence.

@@ -13,19 +13,19 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// Messages of one process that are read in one turn of the loop.
+/// Most messages of one process that are read in one turn of the loop.
 const TURN: usize = 64;
 
-/// The place of a worker.
+/// The index and the slot of a worker.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, Serialize)]
 pub struct Place {
-    /// Its number among the workers. A worker that replaces it has the same.
+    /// Its number among the workers. A replacement has the same number.
     pub index: usize,
     /// Its slot of the scoreboard.
     pub slot: usize,
 }
 
-/// A process: a spawner, a worker, or both in one (a sole process, which has a name as each).
+/// A process: a spawner, a worker, or both (a sole process, which has a name as each).
 #[derive(Debug)]
 pub struct Child {
     /// Its name as a spawner.
@@ -34,32 +34,32 @@ pub struct Child {
     pub worker: Option<ProcessId>,
     /// Its generation.
     pub generation: Generation,
-    /// Its place as a worker.
+    /// Its index and slot as a worker.
     pub place: Option<Place>,
     /// The generation for which it becomes the spawner.
     pub promotion: Option<Generation>,
     /// True once it serves, or forks workers.
     pub ready: bool,
-    /// Listeners that it has sent, for the settings that follow.
+    /// Listeners that it has sent, for the settings in a later message.
     pub listeners: Vec<OwnedFd>,
-    /// The last sign of life in its slot; 0 before the first.
+    /// The last heartbeat in its slot; 0 before the first.
     pub beat: u64,
-    /// Its start, for people.
+    /// Its start, for `/status`.
     pub began_at: SystemTime,
     /// True once it was asked to end.
     pub is_ending: bool,
-    /// The moment from which it has been ready.
+    /// The moment at which it became ready.
     pub since: Moment,
     /// The program that can supervise it, if it has another version.
     pub other: Option<Program>,
-    /// Its report then, for that program alone: settings first, then shared memory.
+    /// Its report for that program alone: settings first, then shared memory.
     pub report: Vec<OwnedFd>,
     /// True if another version has started it, and shares its memory.
     pub is_foreign: bool,
     link: Option<Link>,
     pid: Option<Pid>,
     pidfd: Option<OwnedFd>,
-    /// A signal for a process whose id is not known yet.
+    /// A signal for a process with an unknown id.
     signal: Option<Signal>,
     /// Set if this is the process of the supervisor itself.
     resident: Option<Resident>,
@@ -95,7 +95,7 @@ impl Child {
         }
     }
 
-    /// A spawner, or a sole process, which is being started.
+    /// A spawner, or a sole process, that is being started.
     pub fn spawner(name: ProcessId, generation: Generation, link: Link) -> Child {
         Child {
             spawner: Some(name),
@@ -104,7 +104,7 @@ impl Child {
         }
     }
 
-    /// The spawner, or the sole process, with which a server starts. `resident`: set if that is this process.
+    /// The spawner, or the sole process, of a starting server. `resident`: set if it is this process.
     pub fn first(pid: Pid, link: Link, resident: Option<Resident>) -> Child {
         let mut first = Child::spawner(FirstSpawner::ID, FirstSpawner::GENERATION, link);
         first.resident = resident;
@@ -115,7 +115,7 @@ impl Child {
         first
     }
 
-    /// A worker that a spawner is going to fork.
+    /// A worker that a spawner is about to fork.
     pub fn worker(name: ProcessId, place: Place, generation: Generation, link: Link) -> Child {
         Child {
             worker: Some(name),
@@ -129,7 +129,7 @@ impl Child {
         self.pid.map(|pid| pid.as_raw_nonzero().get())
     }
 
-    /// Takes note of its process. `pidfd`: opened here, if it is missing.
+    /// Stores its process. `pidfd`: opened here, if it is missing.
     pub fn is_process(&mut self, pid: Pid, pidfd: Option<OwnedFd>) {
         self.pid = Some(pid);
         self.starting = false;
@@ -139,12 +139,12 @@ impl Child {
         }
     }
 
-    /// True if it is this process.
+    /// Returns true if it is this process.
     pub fn is_resident(&self) -> bool {
         self.resident.is_some()
     }
 
-    /// Sends a signal, now or when the process id is known. A resident gets messages alone.
+    /// Sends a signal, now or when the process id is known. A resident only gets messages.
     pub fn signal(&mut self, signal: Signal) {
         if self.is_resident() {
             return;
@@ -157,7 +157,7 @@ impl Child {
         }
     }
 
-    /// Sends a message. Returns false if the process does not take it.
+    /// Sends a message. Returns false if the process does not accept it.
     pub fn send(&self, kind: &str, fields: &[&[u8]], descriptors: &[BorrowedFd<'_>]) -> bool {
         self.link
             .as_ref()
@@ -169,8 +169,8 @@ impl Child {
         self.link.as_ref().and_then(Link::copy)
     }
 
-    /// Kills the process. One that is unknown yet loses its link, and ends as soon as it is there. A resident stops serving, and
-    /// counts as ended.
+    /// Kills the process. A process with an unknown id loses its link, and ends as soon as it exists. A resident stops
+    /// serving, and counts as ended.
     pub fn kill(&mut self) {
         if let Some(resident) = self.resident {
             (resident.stop)();
@@ -183,7 +183,7 @@ impl Child {
         self.signal(Signal::KILL);
     }
 
-    /// The messages that have come, [`TURN`] at most.
+    /// The messages that have arrived, at most [`TURN`].
     pub fn messages(&mut self) -> Vec<Message> {
         let mut messages = Vec::new();
         while let (Some(link), true) = (&self.link, messages.len() < TURN) {
@@ -202,7 +202,7 @@ impl Child {
         link.into_iter().chain(self.pidfd.as_ref().map(AsFd::as_fd))
     }
 
-    /// How it has ended; `None` while it runs.
+    /// Returns the end of the process; `None` while it runs.
     fn end(&self) -> Option<End> {
         if self.is_resident() {
             return self.link.is_none().then_some(End::Exited(0));
@@ -228,7 +228,8 @@ impl Child {
     }
 }
 
-/// A process, for another program of the supervisor. Frozen, as the [`HotRestartState`](crate::hot_restart_state::HotRestartState) that has it.
+/// A process, for another supervisor program. Its format is frozen, like [`HotRestartState`](crate::hot_restart_state::HotRestartState), which
+/// contains it.
 #[derive(Debug, Deserialize, Serialize)]
 pub struct SavedChild {
     spawner: Option<ProcessId>,
@@ -241,12 +242,12 @@ pub struct SavedChild {
     began_at: f64,
     link: Option<usize>,
     pid: Option<i32>,
-    /// The number of a signal that waits until the process id is known.
+    /// The number of a signal to send when the process id is known.
     signal: Option<i32>,
 }
 
 impl Child {
-    /// Describes it. Its descriptors go into the luggage.
+    /// Describes the process. Adds its descriptors to `luggage`.
     ///
     /// # Errors
     /// If descriptors are short.
@@ -274,7 +275,7 @@ impl SavedChild {
         self.worker.into_iter().chain(self.spawner)
     }
 
-    /// The process again. `now`: the moment.
+    /// Restores the process. `now`: the current moment.
     ///
     /// # Errors
     /// If descriptors are short: a sentence.
@@ -317,7 +318,7 @@ pub struct Children {
 }
 
 impl Drop for Children {
-    /// A supervisor that fails does not leave a resident behind that nobody can end.
+    /// Kills a resident: a supervisor that fails must not leave behind a resident that nothing can end.
     fn drop(&mut self) {
         let residents = self.all.iter().filter(|child| child.is_resident());
         residents
@@ -327,37 +328,37 @@ impl Drop for Children {
 }
 
 impl Children {
-    /// Adds one.
+    /// Adds a process.
     pub fn add(&mut self, child: Child) {
         self.all.push(child);
     }
 
-    /// The one of that name, as a spawner or as a worker.
+    /// The process with this name, as a spawner or as a worker.
     pub fn get(&mut self, name: ProcessId) -> Option<&mut Child> {
         self.all.iter_mut().find(|child| child.is_named(name))
     }
 
-    /// The one of that name, to look at.
+    /// The process with this name, read-only.
     pub fn find(&self, name: ProcessId) -> Option<&Child> {
         self.all.iter().find(|child| child.is_named(name))
     }
 
-    /// Forgets one that never became a process.
+    /// Forgets a child that never became a process.
     pub fn forget(&mut self, name: ProcessId) {
         self.all.retain(|child| !child.is_named(name));
     }
 
-    /// All of them.
+    /// All processes.
     pub fn iter(&self) -> impl Iterator<Item = &Child> {
         self.all.iter()
     }
 
-    /// All of them.
+    /// All processes.
     pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut Child> {
         self.all.iter_mut()
     }
 
-    /// The processes that have ended since the last call. Their last messages are to be read now.
+    /// The processes that have ended since the last call. Their last messages must be read now.
     pub fn note_ends(&mut self) -> Vec<(ProcessId, End)> {
         let mut ends = Vec::new();
         for child in &mut self.all {
@@ -369,7 +370,7 @@ impl Children {
         ends
     }
 
-    /// Removes the processes that have ended; true if there were any.
+    /// Removes the processes that have ended. Returns true if there were any.
     pub fn remove_ended(&mut self) -> bool {
         let before = self.all.len();
         self.all.retain(|child| !child.ended);

@@ -1,4 +1,4 @@
-//! The configuration that a process of the server has reported: its settings, and the descriptors that they name.
+//! The configuration that a process of the server has reported: its settings, and their descriptors.
 
 use crate::hot_restart_state::{Luggage, Package};
 use crate::listeners::{Identity, Listener};
@@ -24,19 +24,19 @@ pub struct Configuration {
     pub health: Option<Listener>,
 }
 
-/// Descriptors that settings name by their indexes.
+/// Descriptors that settings refer to by index.
 struct Descriptors<'a> {
     all: Vec<Option<OwnedFd>>,
-    /// Holds the listeners that the settings only name.
+    /// Has the listeners that the settings refer to only by address.
     present: Option<&'a Configuration>,
 }
 
 impl Configuration {
-    /// Reads settings, as JSON, from a file in memory. `descriptors`: those that came with it. `present`: the configuration that
-    /// counts now, with the listeners that the new one goes on using.
+    /// Reads settings, as JSON, from a file in memory. `descriptors`: the descriptors that came with it. `present`: the
+    /// configuration in force, with the listeners that the new one continues to use.
     ///
     /// # Errors
-    /// If they cannot be read, or are written by another version: a sentence.
+    /// If they cannot be read, or come from an incompatible version: a sentence.
     pub fn read(
         file: OwnedFd,
         descriptors: Vec<OwnedFd>,
@@ -50,8 +50,8 @@ impl Configuration {
         Configuration::with_listeners(settings, |settings| descriptors.listener(settings))
     }
 
-    /// Describes it for another program of the supervisor: its settings, and the identities of the files of its listeners. Their
-    /// descriptors go into the luggage.
+    /// Describes the configuration for another supervisor program: its settings, and the identities of the files of its
+    /// listeners. Adds their descriptors to `luggage`.
     ///
     /// # Errors
     /// If descriptors are short.
@@ -72,7 +72,7 @@ impl Configuration {
         Ok((settings, self.all_listeners().map(Listener::identity).collect()))
     }
 
-    /// The configuration again.
+    /// Restores the configuration.
     ///
     /// # Errors
     /// If a descriptor is missing, or descriptors are short: a sentence.
@@ -85,7 +85,7 @@ impl Configuration {
         Configuration::with_listeners(settings, |settings| {
             let index = settings
                 .descriptor
-                .ok_or("the state of the supervisor lacks a listener")?;
+                .ok_or("a listener is missing from the state of the supervisor")?;
             let identity = identities.next().flatten();
             Ok(Listener::restored(
                 package.descriptor(index)?,
@@ -95,7 +95,7 @@ impl Configuration {
         })
     }
 
-    /// `listener` makes each: for clients, of the control server and of the health endpoints, in this order.
+    /// Calls `listener` for each one: for clients, of the control server and of the health endpoints, in this order.
     fn with_listeners(
         settings: Settings,
         mut listener: impl FnMut(&ListenerSettings) -> Result<Listener, String>,
@@ -117,7 +117,7 @@ impl Configuration {
         self.listeners.iter().chain(&self.control).chain(&self.health)
     }
 
-    /// Stops listening where only this configuration does, and `other` does not.
+    /// Stops listening on the listeners that `other` does not have.
     pub fn remove_listeners_but(&self, other: Option<&Configuration>) {
         let kept: Vec<&Listener> = other.into_iter().flat_map(Configuration::all_listeners).collect();
         for listener in self.all_listeners() {
@@ -138,7 +138,7 @@ impl Descriptors<'_> {
                 .ok_or_else(|| format!("cannot listen on {}: the address is in use", settings.address));
         };
         let socket = self.all.get_mut(index).and_then(Option::take);
-        let socket = socket.ok_or_else(|| format!("the settings lack the listener of {}", settings.address))?;
+        let socket = socket.ok_or_else(|| format!("no descriptor came for the listener of {}", settings.address))?;
         let listener = Listener::new(socket, settings.clone());
         Ok(match present.find(|one| one.is(&listener)) {
             Some(former) => former.renamed(settings),

@@ -1,4 +1,4 @@
-//! Starts processes and speaks with them.
+//! Starts processes and exchanges messages with them.
 
 use crate::background::Background;
 use crate::certificates::Certificates;
@@ -25,7 +25,7 @@ pub struct Fleet {
 }
 
 impl Fleet {
-    /// One without processes.
+    /// A fleet without processes.
     ///
     /// # Errors
     /// If descriptors are short.
@@ -52,7 +52,7 @@ impl Fleet {
 
     // --- spawners
 
-    /// Starts a spawner; [`Fleet::started`] tells of its process.
+    /// Starts a spawner; [`Fleet::started`] reports its process.
     ///
     /// # Errors
     /// If descriptors, threads or memory are short.
@@ -66,7 +66,7 @@ impl Fleet {
     ) -> io::Result<()> {
         let (ours, theirs) = Link::pair()?;
         if !inherit(&ours, generation, kind, from, &self.memory) {
-            return Err(io::Error::other("the link takes no message"));
+            return Err(io::Error::other("the link accepts no message"));
         }
         if kind == SpawnKind::Replacement {
             certificates.each(|[key, ..], bytes| _ = ours.send("kept", &[key], &[bytes]));
@@ -79,7 +79,7 @@ impl Fleet {
         Ok(())
     }
 
-    /// The spawners that were started since the last call, or could not be.
+    /// The results of the spawner starts since the last call.
     pub fn started(&mut self) -> Vec<Event> {
         let results = self.spawns.results();
         results
@@ -93,7 +93,7 @@ impl Fleet {
             Ok(Started { pid, pidfd }) => {
                 match self.children.get(name) {
                     Some(child) => child.is_process(pid, pidfd),
-                    None => drop(kill_process(pid, Signal::KILL)), // it was given up meanwhile
+                    None => drop(kill_process(pid, Signal::KILL)), // the machine has given it up meanwhile
                 }
                 Event::SpawnerStarted(name)
             }
@@ -109,7 +109,7 @@ impl Fleet {
     /// Has a spawner fork a worker, or a sole process serve.
     ///
     /// # Errors
-    /// A sentence, if descriptors are short or the spawner takes no message.
+    /// A sentence, if descriptors are short or the spawner accepts no message.
     pub fn fork(&mut self, spawner: ProcessId, worker: ProcessId, place: Place, is_sole: bool) -> Result<(), String> {
         self.memory.bus().add(place.slot).map_err(|error| shortage(&error))?;
         self.memory.reset(place.slot);
@@ -117,30 +117,31 @@ impl Fleet {
         let mailbox: Vec<BorrowedFd<'_>> = mailbox.into_iter().flatten().collect();
         let fields = [place.index.to_string(), place.slot.to_string()];
         let fields = fields.each_ref().map(String::as_bytes);
-        let parent = self.children.get(spawner).ok_or("there is no spawner")?;
+        let parent = self.children.get(spawner).ok_or("the spawner has ended")?;
         if is_sole {
             parent.worker = Some(worker);
             parent.place = Some(place);
             return parent
                 .send("serve", &fields, &mailbox)
                 .then_some(())
-                .ok_or_else(|| "its process takes no message".into());
+                .ok_or_else(|| "its process accepts no message".into());
         }
         let generation = parent.generation;
         let (ours, theirs) = Link::pair().map_err(|error| shortage(&error.into()))?;
         let descriptors: Vec<BorrowedFd<'_>> = [theirs.as_fd()].into_iter().chain(mailbox).collect();
         if !parent.send("fork", &fields, &descriptors) {
-            return Err("its spawner takes no message".into());
+            return Err("its spawner accepts no message".into());
         }
         self.children.add(Child::worker(worker, place, generation, ours));
         Ok(())
     }
 
-    /// Asks a process to end. `how`: drain, end or stop. A process that has no loop yet gets a signal.
+    /// Asks a process to end. `how`: drain, end or stop. A process without a running loop gets a signal instead.
     pub fn end(&mut self, name: ProcessId, how: &str, fields: &[&[u8]]) {
         let Some(child) = self.children.get(name) else { return };
         child.is_ending = true;
-        // A lost worker still counts in the former scoreboard, which this program does not know: others would hand connections to it.
+        // A lost worker still counts in the previous scoreboard, which this program cannot read: other workers would
+        // pass connections to it.
         let alone = child.is_foreign && child.spawner.is_none() && how == "drain";
         let told = match alone {
             true => child.send("end", &[b"0"], &[]),
@@ -151,7 +152,7 @@ impl Fleet {
         }
     }
 
-    /// Asks a worker to become the spawner of that generation.
+    /// Asks a worker to become the spawner of this generation.
     pub fn promote(&mut self, name: ProcessId, generation: Generation, from: &Configuration) {
         let Some(child) = self.children.get(name) else { return };
         for part in from.listeners.chunks(PART) {
@@ -162,7 +163,7 @@ impl Fleet {
         child.promotion = Some(generation);
     }
 
-    /// The worker is a spawner now, and its place is free.
+    /// The worker is now a spawner, and its index is free.
     pub fn promoted(&mut self, name: ProcessId) {
         let Some(child) = self.children.get(name) else { return };
         child.spawner = Some(name);
@@ -195,9 +196,9 @@ impl Fleet {
         }
     }
 
-    // --- news
+    // --- events
 
-    /// The messages that have come, each with the names of its sender.
+    /// The messages that have arrived, each with the name of its sender.
     pub fn messages(&mut self) -> Vec<(ProcessId, Message)> {
         let mut heard = Vec::new();
         for child in self.children.iter_mut() {
@@ -208,8 +209,8 @@ impl Fleet {
         heard
     }
 
-    /// The workers with a heartbeat since the last call, and workers of another version, which have another scoreboard. A resident
-    /// counts as alive as long as this process is: what would end it is the end of the whole program.
+    /// The workers with a heartbeat since the last call, and workers of another version, which use another scoreboard.
+    /// A resident counts as alive while this process runs: both end together.
     pub fn beats(&mut self) -> Vec<Event> {
         let board = self.memory.scoreboard();
         let mut events = Vec::new();
@@ -234,7 +235,8 @@ impl Fleet {
         events
     }
 
-    /// A process that has ended, and its names. Its last messages must have been read. `None` if it was forgotten meanwhile.
+    /// Returns an ended process and its names. Its last messages must have been read. `None` if it was forgotten
+    /// meanwhile.
     pub fn ended(&mut self, name: ProcessId, end: End) -> Option<(Ended, Vec<ProcessId>)> {
         let child = self.children.find(name)?;
         let (names, place) = (child.names().collect(), child.place);
@@ -254,25 +256,25 @@ impl Fleet {
         self.spawns.is_idle()
     }
 
-    /// Looks after what workers share: call it once a second.
+    /// Maintains the resources that workers share: call this once a second.
     pub fn tend(&self) {
         self.memory.bus().introduce();
         self.memory.scoreboard().ticket_keys.tend();
     }
 }
 
-/// A process that has ended, for the hooks of its spawner.
+/// An ended process, for the hooks of its spawner.
 #[derive(Clone, Copy, Debug)]
 pub struct Ended {
     /// Its id, if it was known.
     pub pid: Option<i32>,
-    /// Its number, if it was a worker.
+    /// Its index, if it was a worker.
     pub index: Option<usize>,
-    /// How.
+    /// Its exit status or signal.
     pub end: End,
 }
 
-/// The first message to a spawner that is a program of its own.
+/// The first message to a spawner that was started as a program.
 fn inherit(link: &Link, generation: Generation, kind: SpawnKind, from: &Configuration, memory: &SharedMemory) -> bool {
     let kind = match kind {
         SpawnKind::Restart(RestartKind::Hot) => "hot",
@@ -304,7 +306,7 @@ fn send_listeners(link: &Link, listeners: &[Listener]) -> bool {
     link.send("listeners", &bindings, &descriptors)
 }
 
-/// A pipe: the end to read, and the end to give to a process.
+/// A pipe: its read end, and the write end for a process.
 ///
 /// # Errors
 /// If descriptors are short.

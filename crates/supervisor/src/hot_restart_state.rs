@@ -1,13 +1,13 @@
-//! The state that one program of the supervisor hands over to the next one, and gets back from it.
+//! The hot restart state that one supervisor program sends to the next one, and gets back from it.
 //!
 //! ```text
-//!   former ──handover──▶ other        reads it, supervises, and keeps it
-//!   former ◀──returned── other        if it cannot read it, or the restart fails
-//!  calling ──returned──▶ own          of the same version: code that was loaded anew serves, and the calling program is to end
+//!  previous ──handover──▶ other        reads it, supervises, and keeps it
+//!  previous ◀──returned── other        if it cannot read it, or the restart fails
+//!   calling ──returned──▶ own          of the same version: reloaded code serves, and the calling program has to end
 //! ```
-//! All of it travels over a link on standard input, as what the command leaves for the first program ([`start`](crate::start)): so
-//! nothing is inherited by number. The messages, and the fields of [`HotRestartState`] but for `own`, are frozen: they keep their meaning, new
-//! ones are only added, and have a default.
+//! All of it travels over a link on standard input, like the messages of the command for the first program
+//! ([`start`](crate::start)): so nothing is inherited by descriptor number. The messages, and the fields of
+//! [`HotRestartState`] except `own`, are frozen: they keep their meaning; new ones are only added, and have a default.
 
 use crate::certificates::SavedOffer;
 use crate::children::SavedChild;
@@ -33,28 +33,28 @@ use std::path::PathBuf;
 /// The format of [`HotRestartState`]. This program reads no other.
 pub const FORMAT: u32 = 1;
 
-/// Longest one, in bytes: its settings have an environment of 2 MiB at most.
+/// Longest document, in bytes: its settings have an environment of 2 MiB at most.
 const LONGEST: u64 = 32 * 1024 * 1024;
 
-/// The name of the process, which an execution by descriptor takes away.
+/// The name of the process, which an execution by descriptor would change.
 const NAME: &str = "fairlead-superv";
 
-/// The state of a supervisor as plain data. Descriptors are indexes into the list that travels with it.
+/// The state of a supervisor as plain data. Descriptors are indexes into the list that is sent with it.
 #[derive(Debug, Deserialize, Serialize)]
 pub struct HotRestartState {
     /// [`FORMAT`].
     pub format: u32,
-    /// The version of Fairlead that has written it.
+    /// The version of Fairlead that has written the state.
     pub version: String,
-    /// The processes and the restart; nothing if the same version goes on.
+    /// The processes and the restart; nothing if the same version continues.
     pub machine: Option<Saved>,
-    /// The configuration that counts, with all listeners.
+    /// The configuration in force, with all listeners.
     pub settings: Settings,
     /// The identities of the files of those listeners: for clients, of the control server and of the health endpoints.
     pub socket_files: Vec<Option<Identity>>,
     /// The processes, with their links.
     pub children: Vec<SavedChild>,
-    /// The certificates that they have.
+    /// The certificates that the processes have.
     pub certificates: Vec<SavedOffer>,
     /// The report of the spawner with the new code.
     pub report: Option<Report>,
@@ -64,19 +64,19 @@ pub struct HotRestartState {
     pub restart_changed_at: (u64, f64),
     /// The time of the last touch of the restart file.
     pub touched_at: Option<f64>,
-    /// The schedule of the certificates from an authority. What cannot be read begins anew.
+    /// The schedule of the certificates from an authority. Entries that cannot be read start anew.
     #[serde(default)]
     pub acme: Option<Box<RawValue>>,
-    /// What systemd was told last.
+    /// The last report to systemd.
     pub systemd: Option<crate::systemd::Told>,
     /// The pid file of a program that has called this library; see [`Caller`](crate::start::Caller).
     #[serde(default)]
     pub caller_pid_file: Option<SystemText>,
-    /// All that only the program that has written it can read.
+    /// Data that only the program that has written it can read.
     pub own: Box<RawValue>,
 }
 
-/// What a spawner of another version has sent with `ready`.
+/// The report of a spawner of another version, sent with `ready`.
 #[derive(Debug, Deserialize, Serialize)]
 pub struct Report {
     /// Its settings.
@@ -87,7 +87,7 @@ pub struct Report {
     pub shared: Vec<usize>,
 }
 
-/// Descriptors on their way into a handover.
+/// Descriptors to send with a hot restart state.
 #[derive(Debug, Default)]
 pub struct Luggage(Vec<OwnedFd>);
 
@@ -102,7 +102,7 @@ impl Luggage {
     }
 }
 
-/// A handover with its descriptors.
+/// A hot restart state with its descriptors.
 #[derive(Debug)]
 pub struct Package {
     /// A file in memory.
@@ -111,7 +111,7 @@ pub struct Package {
 }
 
 impl Package {
-    /// Writes a handover.
+    /// Writes a hot restart state.
     ///
     /// # Errors
     /// If memory or descriptors are short.
@@ -126,7 +126,7 @@ impl Package {
         })
     }
 
-    /// Reads it.
+    /// Reads the state.
     ///
     /// # Errors
     /// If it has another format, or is damaged: a sentence.
@@ -150,20 +150,20 @@ impl Package {
         serde_json::from_slice(&text).map_err(unusable)
     }
 
-    /// A copy of a descriptor.
+    /// Returns a copy of a descriptor.
     ///
     /// # Errors
-    /// If there is none of that index, or descriptors are short: a sentence.
+    /// If the index is unknown, or descriptors are short: a sentence.
     pub fn descriptor(&self, index: usize) -> Result<OwnedFd, String> {
         let descriptor = self.descriptors.get(index);
-        let descriptor = descriptor.ok_or("the state of the supervisor lacks a descriptor")?;
+        let descriptor = descriptor.ok_or("a descriptor is missing from the state of the supervisor")?;
         descriptor.try_clone().map_err(|error| error.to_string())
     }
 
-    /// Copies of descriptors.
+    /// Returns copies of descriptors.
     ///
     /// # Errors
-    /// As [`Package::descriptor`].
+    /// Like [`Package::descriptor`].
     pub fn descriptors(&self, indexes: &[usize]) -> Result<Vec<OwnedFd>, String> {
         indexes.iter().map(|index| self.descriptor(*index)).collect()
     }
@@ -178,7 +178,8 @@ impl Package {
             && link.send("handover_end", &[], &[])
     }
 
-    /// Replaces this program by one that has written such a state, or has the same version. `program`: a descriptor of it.
+    /// Replaces this program by the program that has written this state, or a program of the same version. `program`:
+    /// its descriptor.
     ///
     /// # Errors
     /// If that fails: a sentence.
@@ -190,7 +191,7 @@ impl Package {
         })
     }
 
-    /// Reads the messages behind the first one.
+    /// Reads the messages after the first one.
     fn receive(document: OwnedFd, link: &Link) -> Result<Package, String> {
         let mut descriptors = Vec::new();
         loop {
@@ -199,48 +200,48 @@ impl Package {
                 Received::Message(message) if message.kind == "handover_end" => {
                     return Ok(Package { document, descriptors });
                 }
-                _ => return Err("the state of the supervisor is not complete".into()),
+                _ => return Err("the state of the supervisor is incomplete".into()),
             }
         }
     }
 }
 
-/// What arrives from another version.
+/// The state from another version.
 #[derive(Debug)]
 pub struct Arrival {
     /// The state.
     pub package: Package,
-    /// The program that has left it: it gets it back if need be.
+    /// The program that has sent it, which gets it back after a failure.
     former: OwnedFd,
 }
 
-/// What comes back from another version.
+/// The state that comes back from another version.
 #[derive(Debug)]
 pub struct Comeback {
-    /// The state as it was left.
+    /// The state as it was sent.
     pub package: Package,
-    /// Why it comes back.
+    /// The reason for its return.
     pub reason: String,
-    /// What has changed.
+    /// The changes since then.
     pub news: News,
 }
 
-/// What has happened since the state was left.
+/// Changes since the state was sent.
 #[derive(Debug, Default, Deserialize, Serialize)]
 pub struct News {
-    /// For the machine.
+    /// Changes for the machine.
     #[serde(flatten)]
     pub returned: Returned,
-    /// The processes that are still there; nothing if all are.
+    /// The processes that still run; nothing if all do.
     #[serde(default)]
     pub present: Option<Vec<ProcessId>>,
 }
 
 impl Arrival {
-    /// Reads the rest of what `first` begins.
+    /// Reads the messages after `first`.
     ///
     /// # Errors
-    /// A sentence, if something is missing.
+    /// A sentence, if a message is missing.
     pub fn receive(first: Message, link: &Link) -> Result<Arrival, String> {
         let [document, former] =
             <[OwnedFd; 2]>::try_from(first.descriptors).map_err(|_| "the state of the supervisor is missing")?;
@@ -250,7 +251,7 @@ impl Arrival {
         })
     }
 
-    /// Replaces this program by the former one.
+    /// Replaces this program by the previous one.
     ///
     /// # Errors
     /// If that fails: a sentence.
@@ -260,10 +261,10 @@ impl Arrival {
 }
 
 impl Comeback {
-    /// Reads the rest of what `first` begins.
+    /// Reads the messages after `first`.
     ///
     /// # Errors
-    /// A sentence, if something is missing.
+    /// A sentence, if a message is missing.
     pub fn receive(first: Message, link: &Link) -> Result<Comeback, String> {
         let reason = first.text(0);
         let news = first.fields.get(1).and_then(|news| serde_json::from_slice(news).ok());
@@ -287,7 +288,7 @@ pub struct Program {
 }
 
 impl Program {
-    /// Replaces this program by it. `from`: the version that this program has.
+    /// Replaces this program by the program of the other version. `from`: the version of this program.
     ///
     /// # Errors
     /// If that fails: a sentence.
@@ -302,7 +303,7 @@ impl Program {
     }
 }
 
-/// Sends everything on a new standard input and executes a program. Puts all back on failure.
+/// Sends everything on a new standard input and executes a program. Restores all on failure.
 fn execute(
     send: impl FnOnce(&Link) -> bool,
     title: &CString,
@@ -320,7 +321,7 @@ fn execute(
         })
         .collect();
     if !far.send("stdin", &[], &[input.as_fd()]) || !send(&far) {
-        return Err("its standard input takes no message".into());
+        return Err("its standard input accepts no message".into());
     }
     dup2_stdin(&near).map_err(|error| plain(error.into()))?;
     let Err(error) = signals::blocked_for(|| execute(&[title], &environment));
@@ -328,7 +329,7 @@ fn execute(
     Err(plain(error.into()))
 }
 
-/// The title of the process, in which a version may change.
+/// The title of the process, which may contain a version to change.
 fn title(change: Option<(&str, &str)>) -> CString {
     let title = std::fs::read("/proc/self/cmdline").unwrap_or_default();
     let title = title.split(|byte| *byte == 0).next().unwrap_or_default();
@@ -342,7 +343,7 @@ fn title(change: Option<(&str, &str)>) -> CString {
     }
 }
 
-/// Texts of the system have no NUL.
+/// Texts from the system contain no NUL.
 fn text(text: OsString) -> CString {
     CString::new(text.into_vec()).unwrap_or_default()
 }

@@ -1,14 +1,14 @@
-//! The end of a server that nobody uses.
+//! The end of an idle server.
 
 use crate::machine::Moment;
 use fairlead_engine::Stats;
 use std::time::Duration;
 
-/// The longest time between two looks.
+/// The longest time between two checks.
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
-/// Notices that a server has had nothing to do for as long as the option idle_timeout says. It looks at the statistics now and then,
-/// so a request costs nothing. Time in which nobody could have reached the server does not count, as in every [`Moment`].
+/// Notices that a server has been idle for the time of the option idle_timeout. It checks the statistics from time to
+/// time, so a request costs nothing. Time in which the server could not run does not count, as in every [`Moment`].
 #[derive(Debug)]
 pub struct Idleness {
     time: Duration,
@@ -26,12 +26,12 @@ impl Idleness {
         }
     }
 
-    /// Time until the next look.
+    /// Time until the next check.
     pub fn pause(&self) -> Duration {
         (self.time / 4).min(LONGEST_PAUSE)
     }
 
-    /// Looks at the statistics of all workers, and returns true if the time is over.
+    /// Checks the statistics of all workers, and returns true if the time is over.
     pub fn is_over(&mut self, now: Moment, workers: &[Stats]) -> bool {
         let done = Some(workers.iter().map(done).fold(0, u64::wrapping_add));
         if done != self.done || workers.iter().any(is_busy) {
@@ -42,7 +42,7 @@ impl Idleness {
     }
 }
 
-/// All that clients and the application have had done.
+/// Number of all actions of clients and of the application.
 fn done(stats: &Stats) -> u64 {
     stats
         .requests
@@ -50,7 +50,7 @@ fn done(stats: &Stats) -> u64 {
         .wrapping_add(stats.events)
 }
 
-/// An open WebSocket counts, a connection between two requests does not.
+/// An open WebSocket counts, an idle connection does not.
 fn is_busy(stats: &Stats) -> bool {
     stats.queued > 0 || stats.busy_threads > 0 || stats.clients > 0
 }
@@ -59,7 +59,7 @@ fn is_busy(stats: &Stats) -> bool {
 mod tests {
     use super::*;
 
-    /// Idleness of ten seconds that has looked for the first time.
+    /// Idleness of ten seconds after its first check.
     fn begun() -> (Idleness, [Stats; 2]) {
         let quiet = Stats {
             requests: 7,

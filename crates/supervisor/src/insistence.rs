@@ -1,32 +1,32 @@
-//! The difference between a signal that repeats another one and a person who cannot wait.
+//! Distinguishes a signal that repeats another one from an impatient user.
 
 use crate::machine::{Moment, StopReason};
 use std::time::Duration;
 
-/// Time after the first signal in which others repeat it.
+/// Time after the first signal in which other signals repeat it.
 const REPETITION: Duration = Duration::from_secs(1);
 
 /// Signals that programs send twice.
 const REPEATED: [&str; 2] = ["TERM", "HUP"];
 
-/// Decides whether a signal to a server that is about to end means that it is to end at once. GNU `timeout`, `tini -g`, foreman,
-/// npm and shells send TERM or HUP twice, or after an INT, because they signal both the process and its group: such a signal only
-/// repeats the first one. A second INT comes from a person.
+/// Decides if a signal to a stopping server means that it must stop at once. GNU `timeout`, `tini -g`, foreman, npm and
+/// shells send TERM or HUP twice, or after an INT, because they signal both the process and its group: such a signal
+/// only repeats the first one. A second INT comes from a user.
 #[derive(Debug, Default)]
 pub struct Insistence {
     began: Option<Moment>,
 }
 
 impl Insistence {
-    /// Notes that somebody has asked for the end. That the server was idle does not count.
+    /// Notes that a signal or command has asked for the end. The end of an idle server does not count.
     pub fn begin(&mut self, reason: StopReason, now: Moment) {
         if reason != StopReason::Idle && self.began.is_none() {
             self.began = Some(now);
         }
     }
 
-    /// True if this request, to a server that ends already, asks to hurry. Only signals do, not the commands of the control server,
-    /// and not the first one: a server may end by itself before.
+    /// Returns true if this request to a stopping server asks to hurry. Only signals do, not commands of the control
+    /// server, and not the first signal: a server may stop by itself before.
     pub fn hurries(&mut self, reason: StopReason, now: Moment) -> bool {
         let StopReason::Signal(name) = reason else {
             return false;

@@ -1,5 +1,5 @@
-//! The supervisor of a server: it starts, watches and replaces spawners and workers, holds what they share, and answers the
-//! control and health servers. It loads neither Ruby nor the application.
+//! The supervisor of a server: it starts, watches and replaces spawners and workers, owns their shared resources, and
+//! runs the control and health servers. It loads neither Ruby nor the application.
 
 #![forbid(unsafe_code)]
 

@@ -1,7 +1,7 @@
-//! The connection between the supervisor and one of its processes: a socket pair that keeps messages apart.
+//! The connection between the supervisor and one of its processes: a socket pair that preserves message boundaries.
 //!
-//! A message has a kind, fields (bytes without NUL) and descriptors. When a process ends, the other end reads the end of the stream.
-//! `lib/fairlead/process/link.rb` is the other side.
+//! A message has a kind, fields (bytes without NUL) and descriptors. When a process ends, the other end reads end of
+//! file. `lib/fairlead/process/link.rb` is the other side.
 
 use rustix::io::Errno;
 use rustix::net::{
@@ -13,31 +13,31 @@ use std::io::{IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-/// Descriptors that one message can carry (SCM_MAX_FD).
+/// Most descriptors that one message can carry (SCM_MAX_FD).
 const MOST_DESCRIPTORS: usize = 253;
 
-/// Descriptors that are sent in one message when there may be many.
+/// Most descriptors that are sent in one message.
 pub const PART: usize = 200;
 
 /// Longest message, in bytes.
 const LONGEST: usize = 64 * 1024;
 
-/// Longest field that is sent, in bytes; the rest is cut off.
+/// Longest field that is sent, in bytes; longer ones are truncated.
 const LONGEST_FIELD: usize = 4000;
 
 const SEPARATOR: u8 = 0;
 
 thread_local! {
-    /// Space for the text of one message.
+    /// Buffer for the text of one message.
     static SPACE: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
-/// A message that has arrived.
+/// A received message.
 #[derive(Debug)]
 pub struct Message {
     /// The first word.
     pub kind: String,
-    /// The text that follows.
+    /// The fields after it.
     pub fields: Vec<Vec<u8>>,
     /// Descriptors of this process, closed on exec.
     pub descriptors: Vec<OwnedFd>,
@@ -56,12 +56,12 @@ impl Message {
     }
 }
 
-/// What reading gives.
+/// The result of reading.
 #[derive(Debug)]
 pub enum Received {
     /// A message.
     Message(Message),
-    /// Nothing now.
+    /// No message is available now.
     Nothing,
     /// The other end is closed.
     Gone,
@@ -74,7 +74,7 @@ pub struct Link {
 }
 
 impl Link {
-    /// The two ends of a new one, closed on exec.
+    /// A new link: its two ends, closed on exec.
     ///
     /// # Errors
     /// If descriptors or memory are short.
@@ -83,7 +83,7 @@ impl Link {
         Ok((Link::new(ours), Link::new(theirs)))
     }
 
-    /// The end with that descriptor: a socket of type SEQPACKET.
+    /// The end with this descriptor: a socket of type SEQPACKET.
     pub fn new(socket: OwnedFd) -> Link {
         Link { socket }
     }
@@ -98,7 +98,7 @@ impl Link {
         self.socket.try_clone().ok().map(Link::new)
     }
 
-    /// Sends a message. Returns false if the other end is closed, or takes nothing any more.
+    /// Sends a message. Returns false if the other end is closed, or accepts no more messages.
     pub fn send(&self, kind: &str, fields: &[&[u8]], descriptors: &[BorrowedFd<'_>]) -> bool {
         let mut text = kind.as_bytes().to_vec();
         for field in fields {
@@ -118,7 +118,7 @@ impl Link {
         sendmsg(&self.socket, &[IoSlice::new(&text)], &mut control, flags).is_ok()
     }
 
-    /// Ends the link for both sides, whoever else has its descriptors.
+    /// Ends the link for both sides, even if other processes have copies of its descriptors.
     pub fn shut_down(&self) {
         let _ = shutdown(&self.socket, Shutdown::Both);
     }
@@ -136,7 +136,7 @@ impl Link {
         let received = match recvmsg(&self.socket, &mut [IoSliceMut::new(text)], &mut control, flags) {
             Ok(received) => received,
             Err(Errno::AGAIN | Errno::INTR) => return Received::Nothing,
-            // The other side has ended without reading everything. Its own messages come next.
+            // The other side has ended without reading everything. Its own messages can still be read.
             Err(Errno::CONNRESET) => return self.receive_into(text),
             Err(_) => return Received::Gone,
         };

@@ -1,4 +1,4 @@
-//! The listeners of the server, which this process holds open while workers come and go.
+//! The listeners of the server. This process keeps them open while workers start and end.
 
 use crate::settings::ListenerSettings;
 use rustix::fs::{fstat, lstat, unlink};
@@ -10,7 +10,7 @@ use std::sync::Arc;
 /// Device and inode of a file.
 pub type Identity = (u64, u64);
 
-/// The file of a Unix socket that this server has made.
+/// The file of a Unix socket of this server.
 #[derive(Clone, Debug)]
 pub struct SocketFile {
     path: PathBuf,
@@ -26,7 +26,7 @@ impl SocketFile {
         })
     }
 
-    /// Deletes it, unless another one has taken its place.
+    /// Deletes the file, unless another one has replaced it.
     pub fn remove(&self) {
         if SocketFile::at(&self.path).is_some_and(|present| present.identity == self.identity) {
             let _ = unlink(&self.path);
@@ -44,7 +44,7 @@ pub struct Listener {
 }
 
 impl Listener {
-    /// One that a process of this server has opened.
+    /// A listener that a process of this server has opened.
     pub fn new(socket: OwnedFd, settings: ListenerSettings) -> Listener {
         Listener {
             file: settings.file.as_ref().and_then(|file| SocketFile::at(file.path())),
@@ -53,7 +53,7 @@ impl Listener {
         }
     }
 
-    /// One that another program of the supervisor had. `identity`: of its file.
+    /// A listener of a previous supervisor program. `identity`: the identity of its file.
     pub fn restored(socket: OwnedFd, settings: ListenerSettings, identity: Option<Identity>) -> Listener {
         let path = settings.file.as_ref().map(|file| file.path().to_path_buf());
         Listener {
@@ -68,7 +68,7 @@ impl Listener {
         self.file.as_ref().map(|file| file.identity)
     }
 
-    /// The same socket under other addresses. The new code knows neither who has made its file nor whether systemd keeps it.
+    /// The same socket with other addresses. The new code knows neither the owner of its file nor if systemd keeps it.
     pub fn renamed(&self, settings: &ListenerSettings) -> Listener {
         let mut listener = self.clone();
         listener.settings.binding.clone_from(&settings.binding);
@@ -76,7 +76,7 @@ impl Listener {
         listener
     }
 
-    /// True if both are the same socket.
+    /// Returns true if both are the same socket.
     pub fn is(&self, other: &Listener) -> bool {
         match (fstat(&*self.socket), fstat(&*other.socket)) {
             (Ok(one), Ok(two)) => (one.st_dev, one.st_ino) == (two.st_dev, two.st_ino),
@@ -84,8 +84,8 @@ impl Listener {
         }
     }
 
-    /// Stops listening in all processes, and deletes the file of a Unix socket, if it still is the same. A socket that systemd keeps
-    /// stays open there.
+    /// Stops listening in all processes, and deletes the file of a Unix socket, if it is still the same file. A socket
+    /// in systemd's store stays open there.
     pub fn remove(&self) {
         if self.settings.kept {
             return;
@@ -147,7 +147,7 @@ mod tests {
         UnixStream::connect(&another_name).expect("it listens");
         listener.remove();
         assert!(!path.exists());
-        UnixStream::connect(&another_name).expect_err("it does not listen any more");
+        UnixStream::connect(&another_name).expect_err("the listener is closed");
     }
 
     #[test]
@@ -158,7 +158,7 @@ mod tests {
         std::fs::remove_file(&path).expect("the file");
         let present = listener(&path, false);
         former.remove();
-        UnixStream::connect(&path).expect("the other one listens");
+        UnixStream::connect(&path).expect("the other listener is open");
         assert!(!former.is(&present));
     }
 

@@ -1,4 +1,5 @@
-//! The supervisor of a server as a program. The command `fairlead` starts it in its own process; see [`fairlead_supervisor`].
+//! The supervisor of a server as a program. The command `fairlead` starts it in its own process; see
+//! [`fairlead_supervisor`].
 
 use std::process::ExitCode;
 

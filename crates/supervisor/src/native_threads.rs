@@ -1,14 +1,15 @@
-//! Reports of the kernel about the threads of a process, for a worker that answers nothing itself any more.
+//! Reports of the kernel about the threads of a process, for a worker that no longer responds.
 
 use crate::wording::shown;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Index of the time in user mode among the fields that follow the state. The time in the kernel is next.
+/// Index of the time in user mode among the fields after the state. The time in the kernel is next.
 const USER_TIME: usize = 10;
 
-/// "ruby in futex_do_wait, fairlead 1 running (61.2 s), fairlead log in poll_schedule_timeout": each thread, the kernel's function it
-/// sleeps in, where that may be read, and the processor time it has used. Empty where the system does not tell.
+/// "ruby in futex_do_wait, fairlead 1 running (61.2 s), fairlead log in poll_schedule_timeout": each thread with the
+/// kernel function in which it sleeps, if it may be read, and the processor time that it has used. Empty where the
+/// system does not report threads.
 pub fn describe(pid: i32) -> String {
     let threads: Vec<String> = tasks(pid).iter().filter_map(|task| one(task)).collect();
     threads.join(", ")
@@ -82,7 +83,7 @@ mod tests {
         }
     }
 
-    /// Waits until the description of a process says this.
+    /// Waits until the description of a process contains this text.
     fn wait_for(pid: i32, expected: &str) {
         let began = Instant::now();
         while !describe(pid).contains(expected) {

@@ -14,8 +14,8 @@ use std::{fmt, process};
 /// More than a process id takes, in bytes.
 const LONGEST: u64 = 64;
 
-/// The pid file. It is read and written under a lock, so that only one of two servers that start at the same time gets it. The file
-/// of a process that no longer runs is overwritten. A disk that hangs holds up every method.
+/// The pid file. It is read and written under a lock, so that only one of two servers that start at the same time gets
+/// it. The file of a process that no longer runs is overwritten. Every method blocks while a disk hangs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PidFile {
     path: PathBuf,
@@ -28,7 +28,7 @@ pub struct PidFileError {
     pid: Option<i64>,
 }
 
-/// A failure before the path is put in front of it.
+/// A failure before the path is added to its message.
 enum Refusal {
     Text(&'static str),
     Running(i64),
@@ -46,11 +46,11 @@ impl PidFile {
         &self.path
     }
 
-    /// Writes the id of this process. A file that has it already stays as it is: in a container, the first process always has the
-    /// same id.
+    /// Writes the id of this process. A file with this id stays unchanged: in a container, the first process always has
+    /// the same id.
     ///
     /// # Errors
-    /// If the file is another running process's, or no pid file, or the system refuses it.
+    /// If the file belongs to another running process, or is no pid file, or the system refuses access.
     pub fn write(&self) -> Result<(), PidFileError> {
         self.take().map_err(|refusal| refusal.at(&self.path))
     }
@@ -80,7 +80,7 @@ impl PidFile {
         self.replace(&mut file).map_err(Refusal::System)
     }
 
-    /// On a full disk no empty file is left.
+    /// Leaves no empty file on a full disk.
     fn replace(&self, file: &mut File) -> io::Result<()> {
         let text = format!("{}\n", process::id());
         let written = file

@@ -1,4 +1,4 @@
-//! The program: what it begins with, and how it ends.
+//! The program: its start, and its end.
 
 use crate::hot_restart_state::{Arrival, Comeback, News};
 use crate::signals::Signals;
@@ -10,10 +10,10 @@ use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::process::ExitCode;
 use std::time::Duration;
 
-/// Exit status after TERM, if the configuration wants TERM to show there (`raise_exception_on_sigterm`).
+/// Exit status after TERM, if the configuration requires it (`raise_exception_on_sigterm`).
 const TERMINATED: u8 = 128 + 15;
 
-/// How often, and how far apart, this program tries to go on where it was.
+/// Number of attempts of this program to continue, and the pause between them.
 const ATTEMPTS: u32 = 50;
 const BETWEEN: Duration = Duration::from_millis(100);
 
@@ -48,10 +48,10 @@ fn begin(start: Start, signals: Signals) -> Result<Supervisor, String> {
     Supervisor::new(start, signals).inspect_err(|_| end_first(first))
 }
 
-/// Takes the place of a program of another version; if that fails, even by a panic, that gets it back.
+/// Replaces a program of another version. If that fails, even by a panic, the other program gets everything back.
 fn take_over(arrival: Arrival, signals: Signals) -> Result<Supervisor, String> {
     let taken = catch_unwind(AssertUnwindSafe(|| Supervisor::take_over(&arrival, signals)));
-    match taken.unwrap_or_else(|_| Err("its supervisor has a defect".into())) {
+    match taken.unwrap_or_else(|_| Err("its supervisor panicked".into())) {
         Ok(mut supervisor) => {
             supervisor.begin_as_guest(arrival);
             Ok(supervisor)
@@ -59,13 +59,13 @@ fn take_over(arrival: Arrival, signals: Signals) -> Result<Supervisor, String> {
         Err(reason) => {
             let Err(error) = arrival.give_back(&reason, &News::default());
             Err(format!(
-                "{reason}; the former supervisor cannot take over again: {error}"
+                "{reason}; the previous supervisor cannot take over again: {error}"
             ))
         }
     }
 }
 
-/// Goes on, or tries to for a while: there is no other program to do it.
+/// Continues, with several attempts: no other program could do it.
 fn come_back(comeback: &Comeback, signals: Signals) -> Result<Supervisor, String> {
     let mut signals = Some(signals);
     let mut failures = 0;
@@ -83,7 +83,7 @@ fn come_back(comeback: &Comeback, signals: Signals) -> Result<Supervisor, String
     }
 }
 
-/// Ends the process that the command has forked, for which there is no supervisor after all.
+/// Ends the process that the command has forked, because no supervisor can start.
 fn end_first(first: Pid) {
     let _ = kill_process(first, Signal::KILL);
     let _ = waitpid(Some(first), WaitOptions::empty());

@@ -1,35 +1,35 @@
-//! The file that restarts the server when somebody touches it, as `rails restart` does: Puma's plugin `tmp_restart`.
+//! The file that restarts the server when it is touched, as `rails restart` does: Puma's plugin `tmp_restart`.
 
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-/// Time between two looks at the file.
+/// Time between two checks of the file.
 pub const INTERVAL: Duration = Duration::from_secs(2);
 
-/// Remembers when the file was touched last.
+/// Remembers the last touch of the file.
 #[derive(Debug)]
 pub struct RestartFile {
     touched_at: SystemTime,
 }
 
-/// Returns when the file was touched; long ago if there is none. A disk that hangs holds this up.
+/// Returns the time of the last touch; a time long ago if there is no file. Blocks while a disk hangs.
 pub fn touched_at(path: &Path) -> SystemTime {
     let modified = std::fs::metadata(path).and_then(|metadata| metadata.modified());
     modified.unwrap_or(SystemTime::UNIX_EPOCH)
 }
 
 impl RestartFile {
-    /// Begins with a first look, at the start of the server.
+    /// Begins with a first check, at the start of the server.
     pub fn new(touched_at: SystemTime) -> RestartFile {
         RestartFile { touched_at }
     }
 
-    /// When the file was touched last.
+    /// The time of the last touch.
     pub fn touched_at(&self) -> SystemTime {
         self.touched_at
     }
 
-    /// Takes another look; returns true if the file was touched meanwhile.
+    /// Checks again; returns true if the file was touched meanwhile.
     pub fn is_touched(&mut self, touched_at: SystemTime) -> bool {
         let is_newer = touched_at > self.touched_at;
         if is_newer {

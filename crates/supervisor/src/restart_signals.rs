@@ -1,26 +1,27 @@
-//! Restarts that signals ask for: at most one a second. A burst, perhaps by mistake, does not load the application many times at once.
+//! Restarts by signals: at most one a second. A burst, perhaps by mistake, does not load the application many times at
+//! once.
 
 use crate::machine::{Moment, RestartKind};
 use std::time::Duration;
 
-/// Time between two of them.
+/// Time between two restarts.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// What signals have asked for.
+/// Restarts that signals have asked for.
 #[derive(Debug, Default)]
 pub struct RestartSignals {
     waiting: Option<RestartKind>,
-    /// The time from which another one may begin.
+    /// The earliest time of the next restart.
     free_at: Moment,
 }
 
 impl RestartSignals {
-    /// A signal asks for a restart. Of several that wait, a hot one counts.
+    /// A signal asks for a restart. If several are pending, a hot one has priority.
     pub fn ask(&mut self, kind: RestartKind) {
         self.waiting = self.waiting.max(Some(kind));
     }
 
-    /// Takes the restart that is to begin now.
+    /// Takes the restart that has to begin now.
     pub fn due(&mut self, now: Moment) -> Option<RestartKind> {
         let due = self.waiting.take_if(|_| now >= self.free_at);
         if due.is_some() {
@@ -29,7 +30,7 @@ impl RestartSignals {
         due
     }
 
-    /// Time until one is to begin; `None` if none waits.
+    /// Time until the pending restart has to begin; `None` if none is pending.
     pub fn pause(&self, now: Moment) -> Option<Duration> {
         self.waiting.map(|_| self.free_at.saturating_sub(now))
     }

@@ -5,15 +5,15 @@ use rustix::time::{clock_gettime, ClockId, Timespec};
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// Delay of a look that does not count as a pause yet.
+/// Delay of a check that does not count as a pause yet.
 const TOLERANCE: Duration = Duration::from_millis(250);
 
-/// Pauses that are remembered: more than fit into any timeout.
+/// Number of stored pauses: more than fit in any timeout.
 const MEMORY: usize = 200;
 
-/// The clocks of [`RunningTime`]. Tests have others.
+/// The clocks of [`RunningTime`]. Tests provide their own.
 pub trait Clocks {
-    /// Time that always goes on, also while this process is stopped.
+    /// A clock that never stops, not even while this process is stopped.
     fn monotonic(&self) -> Duration;
     /// Processor time that this process has used.
     fn used(&self) -> Duration;
@@ -37,20 +37,20 @@ fn duration(time: Timespec) -> Duration {
     Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec as u32)
 }
 
-/// Time since the start in which this process could run. The monotonic clock also counts while the process is stopped: `docker
-/// pause`, a frozen virtual machine, SIGSTOP. After such a pause every deadline would be over, although nobody had the time to meet
-/// it.
+/// Time since the start in which this process could run. The monotonic clock also counts while the process is stopped:
+/// `docker pause`, a frozen virtual machine, SIGSTOP. After such a pause every deadline would be over, although no
+/// process had the time to meet it.
 ///
-/// The owner looks at the clock at short intervals. A look that is late by more than a quarter of a second shows a pause, but for the
-/// time in which the process has used a processor.
+/// The owner checks the clock at short intervals. A check that is late by more than a quarter of a second reveals a
+/// pause, minus the time in which the process has used a processor.
 #[derive(Debug)]
 pub struct RunningTime<C = SystemClocks> {
     clocks: C,
     now: Moment,
-    /// The monotonic clock and the processor time at the last look.
+    /// The monotonic clock and the processor time at the last check.
     seen: Duration,
     used: Duration,
-    /// Begin and end of each, on the monotonic clock.
+    /// Start and end of each, on the monotonic clock.
     pauses: VecDeque<(Duration, Duration)>,
 }
 
@@ -60,7 +60,7 @@ impl RunningTime {
         RunningTime::with(SystemClocks)
     }
 
-    /// Goes on at that time.
+    /// Continues at this time.
     pub fn resume(now: Moment) -> RunningTime {
         RunningTime {
             now,
@@ -81,12 +81,13 @@ impl<C: Clocks> RunningTime<C> {
         }
     }
 
-    /// The time at the last look.
+    /// The time at the last check.
     pub fn now(&self) -> Moment {
         self.now
     }
 
-    /// Looks, and returns the time. `within`: the longest time that should have passed since the last look.
+    /// Checks the clocks, and returns the time. `within`: the longest time that should have passed since the last
+    /// check.
     pub fn look(&mut self, within: Duration) -> Moment {
         let (seen, used) = (self.clocks.monotonic(), self.clocks.used());
         let passed = seen.saturating_sub(self.seen);
@@ -102,8 +103,8 @@ impl<C: Clocks> RunningTime<C> {
         self.now
     }
 
-    /// The part of the last `time` of the monotonic clock in which the process could run, for the age of a heartbeat. The pause may
-    /// have been just now.
+    /// The part of the last `time` of the monotonic clock in which the process could run, for the age of a heartbeat.
+    /// The last pause may have just ended.
     pub fn counted(&self, time: Duration) -> Duration {
         let present = self.clocks.monotonic();
         // Before the clock began, there was no pause.

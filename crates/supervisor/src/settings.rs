@@ -1,5 +1,5 @@
-//! What the configuration says, as plain data: the command writes it for the supervisor, and a spawner of new code for the
-//! supervisor that is to adopt it.
+//! The configuration as plain data. The command writes it for the supervisor, and a spawner of new code for the
+//! supervisor that adopts it.
 
 use serde::{Deserialize, Serialize};
 use std::ffi::{OsStr, OsString};
@@ -7,23 +7,23 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
 use std::time::Duration;
 
-/// The version of everything that supervisor, spawners and workers say to each other: these settings and the messages of links.
+/// The version of the messages between supervisor, spawners and workers, including these settings.
 pub const PROTOCOL: u32 = 1;
 
-/// The settings of one generation. Descriptors are indexes into the list that travels with the settings.
+/// The settings of one generation. Descriptors are indexes into the list that is sent with the settings.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct Settings {
-    /// [`PROTOCOL`] of the code that has written it.
+    /// [`PROTOCOL`] of the code that has written the settings.
     pub protocol: u32,
-    /// The version of Fairlead that has written it.
+    /// The version of Fairlead that has written the settings.
     pub version: String,
-    /// The layout of shared memory (`SharedMemory::layout`) of the code that has written it.
+    /// The layout of shared memory (`SharedMemory::layout`) of the code that has written the settings.
     pub layout: String,
-    /// What the machine has to know.
+    /// Settings for the machine.
     pub limits: Limits,
     /// The option `tag`, for the titles of processes.
     pub tag: SystemText,
-    /// How the server is started again.
+    /// The command that starts the server again.
     pub command: CommandLine,
     /// The listeners for clients.
     pub listeners: Vec<ListenerSettings>,
@@ -39,55 +39,56 @@ pub struct Settings {
     pub log: LogSettings,
     /// The file that restarts the server when it is touched.
     pub restart_file: Option<SystemText>,
-    /// Whether a listener speaks TLS.
+    /// True if a listener uses TLS.
     pub tls: bool,
-    /// Whether systemd keeps the listeners.
+    /// True if systemd keeps the listeners.
     pub systemd_store: bool,
-    /// The text that says that the server is ready.
+    /// The log line of a ready server.
     pub ready: String,
-    /// Requests after which a refork begins; 0 for never.
+    /// Number of requests after which a refork begins; 0 for never.
     pub refork_after: u64,
     /// Seconds without a request after which the server ends; 0 for never.
     pub idle_timeout: f64,
     /// The option max_threads, for statistics.
     pub max_threads: usize,
-    /// Whether TERM, after everything has ended, ends the process as a signal does.
+    /// True if TERM, after everything has ended, ends the process like a signal.
     pub raise_on_term: bool,
     /// The Ruby that runs the application, for statistics.
     pub ruby: RubySettings,
 }
 
-/// What the machine has to know of a configuration.
+/// Settings for the machine.
 #[derive(Clone, Debug, Deserialize, PartialEq, Eq, Hash, Serialize)]
 pub struct Limits {
-    /// How many workers there are to be; 0 for a sole process that loads the application and serves.
+    /// Configured number of workers; 0 for a sole process that loads the application and serves.
     pub workers: usize,
-    /// How long a request may take when the server ends (`shutdown_timeout`).
+    /// Time limit for a request when the server ends (`shutdown_timeout`).
     #[serde(with = "seconds")]
     pub shutdown_timeout: Duration,
-    /// How long workers accept after TERM.
+    /// Time for which workers accept after TERM.
     #[serde(with = "seconds")]
     pub drain_delay: Duration,
-    /// How long a worker or a ready spawner may show no sign of life.
+    /// Longest time without a heartbeat of a worker or a ready spawner.
     #[serde(with = "seconds")]
     pub worker_timeout: Duration,
-    /// How long a worker may take from its fork until it serves.
+    /// Time limit for a worker from its fork until it serves.
     #[serde(with = "seconds")]
     pub worker_boot_timeout: Duration,
-    /// How long a spawner may take to load the application.
+    /// Time limit for a spawner to load the application.
     #[serde(with = "seconds")]
     pub load_timeout: Duration,
-    /// How long a new worker has to serve until it counts (`worker_settle_time`).
+    /// Time that a new worker has to serve until it has settled (`worker_settle_time`).
     #[serde(with = "seconds")]
     pub settle_time: Duration,
 }
 
-/// A path, or another text of the system: any bytes but NUL. In JSON each byte is the character of that number (ISO 8859-1).
+/// A path, or another text of the system: any bytes except NUL. In JSON each byte is the character with this number
+/// (ISO 8859-1).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SystemText(OsString);
 
 impl SystemText {
-    /// As a path.
+    /// The text as a path.
     pub fn path(&self) -> &Path {
         Path::new(&self.0)
     }
@@ -97,7 +98,7 @@ impl SystemText {
         self.0.as_bytes()
     }
 
-    /// As the system takes it.
+    /// The text for the standard library.
     pub fn os(&self) -> &OsStr {
         &self.0
     }
@@ -125,7 +126,7 @@ impl<'a> Deserialize<'a> for SystemText {
     }
 }
 
-/// Seconds as a number, as the configuration has them.
+/// Seconds as a number, as in the configuration.
 mod seconds {
     use serde::{Deserialize, Deserializer, Serializer};
     use std::time::Duration;
@@ -154,28 +155,28 @@ pub struct CommandLine {
 /// An open listener.
 #[derive(Clone, Debug, Deserialize, PartialEq, Eq, Serialize)]
 pub struct ListenerSettings {
-    /// Its descriptor; nothing if it is the listener of the same binding that the supervisor holds.
+    /// Its descriptor; nothing if the supervisor already has the listener of this binding.
     pub descriptor: Option<usize>,
-    /// The address it was opened for, as it was written; empty if it is not known.
+    /// The address for which it was opened, as configured; empty if it is unknown.
     pub binding: SystemText,
-    /// The address for people: "http://127.0.0.1:9292".
+    /// The address for log lines: "http://127.0.0.1:9292".
     pub address: String,
-    /// The absolute path of the file of a Unix socket that this server has made.
+    /// The absolute path of the file of a Unix socket of this server.
     pub file: Option<SystemText>,
-    /// Whether the socket outlives the server, because systemd has it.
+    /// True if the socket outlives the server, because systemd has it.
     pub kept: bool,
 }
 
 /// The control server.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct ControlSettings {
-    /// Where it listens.
+    /// Its listener.
     pub listener: ListenerSettings,
-    /// Its address as it can be configured, for programs: "tcp://127.0.0.1:9293", "unix:///run/control.sock".
+    /// Its address in the form of the configuration, for programs: "tcp://127.0.0.1:9293", "unix:///run/control.sock".
     pub url: String,
     /// The secret; nothing if there is none.
     pub token: Option<String>,
-    /// Whether only commands that change nothing are allowed.
+    /// True if only commands that change nothing are allowed.
     pub data_only: bool,
 }
 
@@ -186,11 +187,11 @@ pub struct StateFileSettings {
     pub path: SystemText,
     /// Its permissions.
     pub mode: u32,
-    /// The folder the server runs in, for the file.
+    /// The server's working folder, for the content of the file.
     pub running_from: SystemText,
 }
 
-/// Where messages go, and in which form.
+/// The destination and format of log lines.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct LogSettings {
     /// Lines of JSON instead of text.
@@ -199,15 +200,15 @@ pub struct LogSettings {
     pub quiet: bool,
     /// Also messages of the level debug.
     pub debug: bool,
-    /// Whether lines of text begin with the process id.
+    /// True if lines of text begin with the process id.
     pub prefix: bool,
-    /// Whether lines are formatted or written by Ruby: they go to the spawner.
+    /// True if Ruby formats or writes lines: they go to the spawner.
     pub by_ruby: bool,
-    /// The files that take the place of standard output and standard error.
+    /// The file that replaces standard output.
     pub stdout: Option<SystemText>,
-    /// The same for standard error.
+    /// The file that replaces standard error.
     pub stderr: Option<SystemText>,
-    /// The path of the access log, if that is a file: for the line that says that logs were reopened.
+    /// The path of the access log, if it is a file: for the line that reports the reopening of logs.
     pub access: Option<SystemText>,
 }
 

@@ -1,15 +1,15 @@
 //! Signals as messages of the loop.
 //!
-//! They are blocked, also before this program was executed, and read from a descriptor: none is lost, and no code runs in a
-//! handler. A program that has called this library has threads in which they are not blocked; there, a handler writes the number of
-//! the signal into a pipe, which outlives an execution.
+//! They are blocked, even before this program was executed, and read from a descriptor: none is lost, and no code runs
+//! in a handler. A program that has called this library has threads in which they are not blocked; there, a handler
+//! writes the number of the signal into a pipe, which outlives an execution.
 
 use nix::sys::signal::{SigSet, SigmaskHow, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-/// Signals that ask for something, by number and name.
+/// Signals with a request, by number and name.
 pub const REQUESTS: [(Signal, &str); 10] = [
     (Signal::SIGTERM, "TERM"),
     (Signal::SIGINT, "INT"),
@@ -23,26 +23,26 @@ pub const REQUESTS: [(Signal, &str); 10] = [
     (Signal::SIGPWR, "PWR"),
 ];
 
-/// Variables that leave a signal to others.
+/// Variables that leave a signal to the application.
 const SKIPPED: [(&str, Signal); 1] = [("PUMA_SKIP_SIGUSR2", Signal::SIGUSR2)];
 
-/// The signals that this process has got.
+/// The signals that this process has received.
 pub struct Signals {
     queue: Queue,
-    /// The pipe of the program that was here before.
+    /// The pipe of the previous program.
     former: Option<OwnedFd>,
     hup_was_ignored: bool,
 }
 
 enum Queue {
-    /// They are blocked.
+    /// The signals are blocked.
     Blocked(SignalFd),
-    /// A handler writes a byte for each: its number.
+    /// A handler writes a byte for each signal: its number.
     Pipe(OwnedFd),
 }
 
 impl Signals {
-    /// Blocks the signals in this thread, and so in all that it starts from now on, and opens the queue.
+    /// Blocks the signals in this thread, and so in all threads that it starts from now on, and opens the queue.
     ///
     /// # Errors
     /// If there is no descriptor.
@@ -51,7 +51,7 @@ impl Signals {
         read.thread_block()?;
         for (variable, signal) in SKIPPED {
             if std::env::var_os(variable).is_some() {
-                read.remove(signal); // it stays blocked, and nobody reads it
+                read.remove(signal); // it stays blocked and unread
             }
         }
         Ok(Signals {
@@ -73,7 +73,7 @@ impl Signals {
         }
     }
 
-    /// The pipe, for the program that takes the place of this one.
+    /// The pipe, for the program that replaces this one.
     pub fn pipe(&self) -> Option<BorrowedFd<'_>> {
         match &self.queue {
             Queue::Pipe(pipe) => Some(pipe.as_fd()),
@@ -81,12 +81,12 @@ impl Signals {
         }
     }
 
-    /// Reads what is left in the pipe of the program that was here before, too.
+    /// Also reads the remaining bytes in the pipe of the previous program.
     pub fn follow(&mut self, pipe: OwnedFd) {
         self.former = Some(pipe);
     }
 
-    /// Names of the signals that have come, without SIG. SIGCHLD only wakes the loop.
+    /// Names of the received signals, without SIG. SIGCHLD only wakes the loop.
     pub fn read(&mut self) -> Vec<&'static str> {
         let mut numbers = self.former.take().map(|pipe| read_all(&pipe)).unwrap_or_default();
         match &self.queue {
@@ -101,7 +101,7 @@ impl Signals {
         numbers.into_iter().filter_map(name).map(|(_, name)| *name).collect()
     }
 
-    /// True if the start of the process has left HUP ignored, as `nohup` does.
+    /// True if HUP was ignored at the start of the process, as with `nohup`.
     pub fn hup_was_ignored(&self) -> bool {
         self.hup_was_ignored
     }
@@ -116,7 +116,7 @@ impl AsFd for Signals {
     }
 }
 
-/// Executes a program that is to find these signals blocked, and no others. Returns, with the mask as before, if that fails.
+/// Executes a program with exactly these signals blocked. If that fails, restores the mask and returns.
 pub fn blocked_for<R>(execute: impl FnOnce() -> R) -> R {
     let before = all().collect::<SigSet>().thread_swap_mask(SigmaskHow::SIG_SETMASK);
     let result = execute();
@@ -143,8 +143,8 @@ fn ignores(signal: Signal) -> bool {
     is_in_mask("/proc/self/status", "SigIgn:", signal)
 }
 
-/// True if the kernel's table of a process or thread has the signal in that mask. Asking by system calls takes `unsafe`, and tells of the
-/// calling thread only.
+/// Returns true if the kernel's table of a process or thread has the signal in this mask. System calls for this need
+/// `unsafe`, and only report the calling thread.
 pub fn is_in_mask(table: &str, mask: &str, signal: Signal) -> bool {
     let table = std::fs::read_to_string(table).unwrap_or_default();
     let digits = table.lines().find_map(|line| line.strip_prefix(mask));

@@ -1,4 +1,5 @@
-//! Starts a spawner by running the command of the server again, with nothing of this process but its link.
+//! Starts a spawner by running the command of the server again. The spawner gets nothing of this process except its
+//! link.
 
 use crate::settings::CommandLine;
 use command_fds::{CommandFdExt, FdMapping};
@@ -7,13 +8,13 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::process::{Command, Stdio};
 
-/// The variable that tells a spawner the descriptor of its link.
+/// The variable with the descriptor of the link, for a spawner.
 const VARIABLE: &str = "FAIRLEAD_SPAWNER";
 
 /// The descriptor of the link in a spawner.
 const LINK: i32 = 3;
 
-/// A process that was started.
+/// A started process.
 #[derive(Debug)]
 pub struct Started {
     /// Its id, which it keeps until its status is taken.
@@ -27,7 +28,7 @@ pub struct Started {
 /// May block: the folder or the program can be on a disk that hangs.
 ///
 /// # Errors
-/// Those of fork(2), chdir(2) and execve(2).
+/// Errors of fork(2), chdir(2) and execve(2).
 pub fn start(command: &CommandLine, link: OwnedFd) -> io::Result<Started> {
     let (program, arguments) = command.words.split_first().ok_or_else(unknown_command)?;
     let environment = command.environment.iter().map(|(name, value)| (name.os(), value.os()));
@@ -53,7 +54,7 @@ pub fn start(command: &CommandLine, link: OwnedFd) -> io::Result<Started> {
     })
 }
 
-/// The program has hidden it by another title.
+/// The program has replaced its command line with another title.
 fn unknown_command() -> io::Error {
     io::Error::other("the command of this server is unknown; set restart_command")
 }

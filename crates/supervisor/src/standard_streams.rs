@@ -1,4 +1,4 @@
-//! The files that take the place of standard output and standard error.
+//! The files that replace standard output and standard error.
 
 use crate::log::Log;
 use crate::settings::{LogSettings, SystemText};
@@ -12,18 +12,18 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Opens the logs of this process anew after rotation, and adopts those of another configuration. The descriptors 1 and 2 stay the
-/// same, so all writers go on with the new files.
+/// Reopens the logs of this process after rotation, and adopts the logs of another configuration. The descriptors 1 and
+/// 2 stay the same, so all writers use the new files.
 #[derive(Debug, Default)]
 pub struct StandardStreams {
-    /// Number of the last change. An earlier one that hung must not undo it.
+    /// Number of the last change. An earlier change that hung must not undo it.
     turn: Arc<Mutex<u64>>,
 }
 
-/// One log that can be opened anew.
+/// One log that can be reopened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Target {
-    /// This process does not write to it, and only makes the file.
+    /// This process does not write to it, and only creates the file.
     Access,
     Output,
     Errors,
@@ -41,11 +41,11 @@ pub struct Reopening {
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Reopened {
     names: Vec<&'static str>,
-    /// Path and reason of each file that could not be opened.
+    /// Path and error of each file that could not be opened.
     failed: Vec<(PathBuf, String)>,
 }
 
-/// The files that were in use before other ones were adopted.
+/// The previous files, which other files have replaced.
 #[derive(Debug)]
 pub struct Former {
     output: OwnedFd,
@@ -53,7 +53,8 @@ pub struct Former {
 }
 
 impl StandardStreams {
-    /// Prepares to open the files of `log` anew; `None` if there are none. To be run on another thread, since a disk can hang.
+    /// Prepares to reopen the files of `log`; `None` if there are none. Run it on another thread, because a disk can
+    /// hang.
     pub fn reopening(&self, log: &LogSettings) -> Option<Reopening> {
         let files = [
             (Target::Access, &log.access),
@@ -72,8 +73,8 @@ impl StandardStreams {
         })
     }
 
-    /// Takes the descriptors of another configuration, opened by the code that has read it. `None`: the stream stays as it is.
-    /// Returns the former ones. A reopening that still hangs comes to nothing.
+    /// Takes the descriptors of another configuration, opened by the code that has read it. `None`: the stream stays
+    /// unchanged. Returns the previous descriptors. A reopening that still hangs has no effect any more.
     ///
     /// # Errors
     /// If there are too few descriptors. Nothing has changed then.
@@ -92,10 +93,10 @@ impl StandardStreams {
         Ok(former)
     }
 
-    /// Goes back to the files of before [`StandardStreams::adopt`].
+    /// Restores the files from before [`StandardStreams::adopt`].
     ///
     /// # Errors
-    /// Those of dup2(2), which do not happen.
+    /// Errors of dup2(2), which do not happen.
     pub fn restore(&self, former: &Former) -> io::Result<()> {
         self.next_turn();
         dup2_stdout(&former.output)?;
@@ -111,7 +112,7 @@ impl StandardStreams {
 }
 
 impl Reopening {
-    /// Opens the files. If another change was begun meanwhile, everything stays as it is.
+    /// Opens the files. If another change was begun meanwhile, nothing changes.
     pub fn run(&self) -> Reopened {
         let mut reopened = Reopened::default();
         for (target, path) in &self.files {
@@ -124,7 +125,7 @@ impl Reopening {
         reopened
     }
 
-    /// The result if it does not come in time: no file is open.
+    /// The result if the opening takes too long: no file is open.
     pub fn late(&self) -> Reopened {
         let failed = self.files.iter().map(|(_, path)| path.clone());
         Reopened {
@@ -133,7 +134,7 @@ impl Reopening {
         }
     }
 
-    /// Returns false if it is too late.
+    /// Replaces the stream. Returns false if it is too late.
     fn replace(&self, target: Target, file: &File) -> io::Result<bool> {
         let current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
         if *current != self.turn {
@@ -149,7 +150,7 @@ impl Reopening {
 }
 
 impl Reopened {
-    /// Writes the lines about it.
+    /// Logs the result.
     pub fn report(&self, log: &Log) {
         for (path, reason) in &self.failed {
             let path = shown(path.as_os_str().as_bytes());
@@ -174,8 +175,8 @@ impl Target {
     }
 }
 
-/// Opens a file to append to, and shares its lock: a second start, by mistake, does not get the file alone, and leaves the lines that
-/// are there. A terminal, a pipe and some file systems have no locks.
+/// Opens a file to append to, and takes a shared lock: a second start, by mistake, does not get the file alone, and
+/// keeps its lines. A terminal, a pipe and some file systems have no locks.
 fn open(path: &Path) -> io::Result<File> {
     let file = OpenOptions::new().append(true).create(true).open(path)?;
     let _ = flock(&file, FlockOperation::NonBlockingLockShared);

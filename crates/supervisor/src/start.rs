@@ -1,7 +1,7 @@
-//! The start: what the command has left for this program.
+//! The start: receives the state from the command.
 //!
-//! Standard input is a link on which the command has sent everything, because that is how a program gets descriptors without naming
-//! their numbers. The first message has the real standard input.
+//! Standard input is a link on which the command has sent everything, because a link can carry descriptors without
+//! fixed numbers. The first message has the real standard input.
 
 use crate::configuration::Configuration;
 use crate::hot_restart_state::{Arrival, Comeback};
@@ -12,21 +12,21 @@ use rustix::process::Pid;
 use rustix::stdio::{dup2_stdin, stdin};
 use std::os::fd::OwnedFd;
 
-/// What this program begins with.
+/// The possible starts of this program.
 pub enum Beginning {
     /// A server that the command starts.
     Command(Box<Start>),
     /// A server that a program of another version has supervised.
     Arrival(Arrival),
-    /// A server that this program has supervised before another one.
+    /// A server that this program has supervised before another program did.
     Comeback(Comeback),
 }
 
 impl Beginning {
-    /// Reads the messages on standard input, and puts the real one in its place.
+    /// Reads the messages on standard input, and restores the real one.
     ///
     /// # Errors
-    /// A sentence, if this program was not started by the command.
+    /// A sentence, if the command has not started this program.
     pub fn receive() -> Result<Beginning, String> {
         let link = Link::new(stdin().try_clone_to_owned().map_err(|error| error.to_string())?);
         let input = next(&link, "stdin")?;
@@ -46,7 +46,7 @@ impl Beginning {
     }
 }
 
-/// Everything that a supervisor begins with.
+/// Everything that a supervisor needs to start.
 pub struct Start {
     /// The configuration that the command has read.
     pub configuration: Configuration,
@@ -54,18 +54,18 @@ pub struct Start {
     pub memory: SharedMemory,
     /// The process that the command has forked: the first spawner, or the sole process.
     pub first: Pid,
-    /// Our end of its link.
+    /// The supervisor's end of its link.
     pub link: Link,
-    /// The first process is this one: it serves beside the supervisor.
+    /// Set if the first process is this one: it serves beside the supervisor.
     pub resident: Option<Resident>,
     /// Set if this is not the program of the supervisor.
     pub caller: Option<Caller>,
 }
 
-/// A program that has called this library, and gives way to the program of the supervisor after a restart.
+/// A program that has called this library. The supervisor program replaces it after a restart.
 #[derive(Debug)]
 pub struct Caller {
-    /// The program of the supervisor.
+    /// The supervisor program.
     pub successor: OwnedFd,
     /// The pid file that the calling program would remove at its end, absolute.
     pub pid_file: Option<SystemText>,
@@ -74,7 +74,7 @@ pub struct Caller {
 /// A sole process that is the process of the supervisor. It ends when its end of the link is shut down.
 #[derive(Clone, Copy, Debug)]
 pub struct Resident {
-    /// Aborts its requests and closes its listeners and connections, without waiting: it takes the place of killing it.
+    /// Aborts its requests and closes its listeners and connections, without waiting: this replaces killing it.
     pub stop: fn(),
 }
 
@@ -108,7 +108,7 @@ impl Start {
     }
 }
 
-/// The listeners, as many as a message can carry at a time, and the message behind them.
+/// The listeners, as many per message as a message can carry, and the next message.
 fn listeners(link: &Link) -> Result<(Vec<OwnedFd>, Message), String> {
     let mut descriptors = Vec::new();
     loop {
@@ -128,9 +128,9 @@ fn next(link: &Link, kind: &str) -> Result<Message, String> {
 }
 
 fn foreign() -> String {
-    "this program is started by the command `fairlead`".into()
+    "start this program with the command `fairlead`".into()
 }
 
 fn damaged() -> String {
-    "the command has left something that this program does not understand".into()
+    "the command has sent a message that this program does not know".into()
 }

@@ -1,4 +1,4 @@
-//! The file in which pumactl and deploy scripts look up the server.
+//! The file with which pumactl and deploy scripts find the server.
 
 use crate::settings::StateFileSettings;
 use crate::whole_file;
@@ -9,8 +9,8 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-/// The state file: process, control server and folder of the server, with the keys and in the form of Puma's. It appears whole or
-/// not at all, and a server that starts later replaces it. A disk that hangs holds up every method.
+/// The state file: process, control server and folder of the server, with the keys and in the format of Puma's. It is
+/// written whole or not at all, and a server that starts later replaces it. Every method blocks while a disk hangs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StateFile {
     settings: StateFileSettings,
@@ -34,7 +34,7 @@ impl StateFile {
     /// Writes the file for this process. `control`: the address and the token of the control server.
     ///
     /// # Errors
-    /// If the system refuses it. A former file is still there then, and no other one.
+    /// If the system refuses it. The previous file then still exists, and no other one.
     pub fn write(&self, control: Option<(&str, Option<&str>)>) -> Result<(), StateFileError> {
         let pid = std::process::id();
         let text = text(pid, control, self.settings.running_from.os());
@@ -82,7 +82,7 @@ fn text(pid: u32, control: Option<(&str, Option<&str>)>, running_from: &OsStr) -
     bytes
 }
 
-/// True for a text that YAML takes for one without quotes.
+/// Returns true for a text that YAML accepts without quotes.
 fn is_plain(value: &str) -> bool {
     let is_harmless = |byte: u8| byte.is_ascii_alphanumeric() || b"_:/.@?=-".contains(&byte);
     value.starts_with(|first: char| first.is_ascii_alphabetic()) && value.bytes().all(is_harmless)

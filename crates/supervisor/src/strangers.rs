@@ -1,29 +1,31 @@
-//! Processes that the application has left behind: the kernel gives them to the supervisor.
+//! Orphans of the application: the kernel makes the supervisor their parent.
 
 use crate::children::{Child, Children};
 use rustix::process::{getpid, set_child_subreaper, waitpid, Pid, WaitOptions};
 
-/// Takes the status of processes that the application has left behind: the kernel gives them to this process.
+/// Takes the status of orphans of the application, because the kernel makes this process their parent.
 #[derive(Debug, Default)]
 pub struct Strangers {
     seen: Vec<Pid>,
 }
 
 impl Strangers {
-    /// From now on what the processes of the server leave behind is given to this one. Workers need it, too: nobody waits for the
-    /// process that has forked them.
+    /// Makes this process the parent of the server's orphans from now on. Workers need this, too: no other process
+    /// waits for an ended spawner's children.
     pub fn adopt() {
         let _ = set_child_subreaper(Some(getpid()));
     }
 
-    /// Ends that if this process alone is left, and serves itself: nobody can tell children of the application from such processes.
+    /// Reverts this if this process is the only one left, and serves itself: children of the application could not be
+    /// distinguished from orphans.
     pub fn leave_alone(children: &Children) {
         if children.iter().all(Child::is_resident) {
             let _ = set_child_subreaper(None);
         }
     }
 
-    /// Reaps those that had ended at the last look, too: somebody else may be about to. `children` are left alone.
+    /// Reaps orphans that had already ended at the last check: other code may be about to reap them. Leaves `children`
+    /// alone.
     pub fn reap(&mut self, children: &Children) {
         if children.iter().any(Child::is_resident) {
             return Strangers::leave_alone(children); // the application waits for its own children

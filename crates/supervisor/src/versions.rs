@@ -1,26 +1,26 @@
-//! What this program is a version of.
+//! The versions of this program.
 
 use crate::hot_restart_state;
 use crate::settings::PROTOCOL;
 use fairlead_shared_memory::SharedMemory;
 use std::sync::OnceLock;
 
-/// The numbers and texts by which two programs know whether they fit together.
+/// The numbers and texts by which two programs check if they are compatible.
 #[derive(Clone, Debug)]
 pub struct Versions {
-    /// Of Fairlead.
+    /// The version of Fairlead.
     pub version: String,
-    /// Of the messages and settings ([`PROTOCOL`]).
+    /// The version of the messages and settings ([`PROTOCOL`]).
     pub protocol: u32,
-    /// Of the shared memory ([`SharedMemory::layout`]).
+    /// The layout of the shared memory ([`SharedMemory::layout`]).
     pub layout: String,
-    /// Of what one supervisor leaves for another ([`hot_restart_state::FORMAT`]).
+    /// The format of the hot restart state ([`hot_restart_state::FORMAT`]).
     pub format: u32,
 }
 
 static VERSIONS: OnceLock<Versions> = OnceLock::new();
 
-/// Those of this program.
+/// The versions of this program.
 pub fn versions() -> &'static Versions {
     VERSIONS.get_or_init(|| Versions {
         version: env!("CARGO_PKG_VERSION").into(),
@@ -30,7 +30,7 @@ pub fn versions() -> &'static Versions {
     })
 }
 
-/// Has this program be another version: for tests. To be called first.
+/// Gives this program other versions, for tests. Call it first.
 #[doc(hidden)]
 pub fn pretend(other: Versions) {
     let _ = VERSIONS.set(other);

@@ -1,5 +1,6 @@
-//! Files that appear whole or not at all. In a folder where others may write too, such as /tmp, nobody can prepare a file or a link
-//! for the text to end up in: the temporary file is always new, under a name that cannot be guessed.
+//! Files that are written whole or not at all. In a folder where other users may write, such as /tmp, no user can
+//! prepare a file or a link that would receive the text: the temporary file is always new, with a name that cannot be
+//! guessed.
 
 use rustix::fs::OFlags;
 use rustix::rand::{getrandom, GetRandomFlags};
@@ -9,10 +10,10 @@ use std::io::{self, Write};
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-/// Replaces the file at `path`. A device, such as /dev/null, stays one, and gets the text.
+/// Replaces the file at `path`. A device, such as /dev/null, is not replaced, and gets the text.
 ///
 /// # Errors
-/// Those of the system. The former file is still there then, and no other one.
+/// Errors of the system. The previous file then still exists, and no other one.
 pub fn write(path: &Path, text: &[u8], mode: u32) -> io::Result<()> {
     if is_device(path) {
         return OpenOptions::new()
@@ -34,7 +35,7 @@ pub fn write(path: &Path, text: &[u8], mode: u32) -> io::Result<()> {
     Ok(())
 }
 
-/// True for a device, and for a link to one.
+/// Returns true for a device, and for a link to one.
 fn is_device(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|metadata| {
         let kind = metadata.file_type();

@@ -1,8 +1,8 @@
-//! Texts of the system in messages for people.
+//! Texts of the system in messages for users.
 
 use std::io;
 
-/// Text whose bytes that are not UTF-8 are escaped: "caf\xE9".
+/// Text in which bytes that are not UTF-8 are escaped: "caf\xE9".
 pub fn shown(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len());
     for chunk in bytes.utf8_chunks() {
@@ -24,7 +24,7 @@ pub fn reason(error: &io::Error) -> String {
     }
 }
 
-/// The reason why something was not made; for too few descriptors, also the limit to raise.
+/// The reason why a resource could not be created; for too few descriptors, also the limit to raise.
 pub fn shortage(error: &io::Error) -> String {
     const EMFILE: i32 = 24;
     if error.raw_os_error() != Some(EMFILE) {

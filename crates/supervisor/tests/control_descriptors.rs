@@ -1,4 +1,4 @@
-//! The control server where the process may have few descriptors: in a process of its own, because the limit holds for
+//! The control server in a process that may have few descriptors: in a separate process, because the limit applies to
 //! all threads.
 #![allow(missing_docs, clippy::unwrap_used, reason = "tests")]
 
@@ -17,13 +17,13 @@ use support::{status, Builder, FakeHost};
 
 static LIMIT: Mutex<()> = Mutex::new(());
 
-/// A server that only takes turns when it is told to, and clients that have connected before it does.
+/// A server that runs a turn only on request, and clients that have connected before.
 struct Scene {
     server: ControlServer,
     host: FakeHost,
     silent: Vec<TcpStream>,
     probe: TcpStream,
-    /// The limit of before.
+    /// The limit before the test.
     limit: Rlimit,
     _only: MutexGuard<'static, ()>,
 }
@@ -46,14 +46,14 @@ impl Scene {
         }
     }
 
-    /// From now on the process may open so many descriptors more.
+    /// Lets the process open `free` more descriptors from now on.
     fn leave(&self, free: u64) {
         let next: OwnedFd = self.probe.try_clone().unwrap().into();
         let current = Some(u64::try_from(next.as_raw_fd()).unwrap() + free);
         setrlimit(Resource::Nofile, Rlimit { current, ..self.limit }).unwrap();
     }
 
-    /// From now on the process may open as many descriptors as before.
+    /// Restores the previous limit.
     fn leave_all(&self) {
         setrlimit(Resource::Nofile, self.limit).unwrap();
     }
@@ -62,13 +62,13 @@ impl Scene {
         self.server.turn(now, &mut self.host);
     }
 
-    /// Returns true if the server has something to do.
+    /// Returns true if the server has work to do.
     fn is_ready(&self) -> bool {
         let mut descriptors = [PollFd::from_borrowed_fd(self.server.descriptor(), PollFlags::IN)];
         poll(&mut descriptors, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })).unwrap() > 0
     }
 
-    /// Returns true if the probe has its answer.
+    /// Returns true if the probe has a response.
     fn is_answered(&mut self) -> bool {
         self.probe.set_nonblocking(true).unwrap();
         let mut text = String::new();

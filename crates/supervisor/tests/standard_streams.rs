@@ -1,4 +1,4 @@
-//! The descriptors 1 and 2 belong to the whole process, so this is its only test.
+//! The descriptors 1 and 2 belong to the whole process, so this file has only one test.
 
 use fairlead_supervisor::log::Log;
 use fairlead_supervisor::settings::{LogSettings, SystemText};
@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tempfile::TempDir;
 
-/// Streams that go to files, until it is dropped.
+/// Streams redirected to files, until the value is dropped.
 struct Redirected {
     folder: TempDir,
     settings: LogSettings,
@@ -51,7 +51,7 @@ impl Redirected {
         self.folder.path().join(name)
     }
 
-    /// Opens the files anew, and writes the lines about it.
+    /// Reopens the files, and logs the result.
     fn reopen(&self) {
         let reopening = self.streams.reopening(&self.settings).expect("files");
         reopening.run().report(&self.log);

@@ -1,4 +1,5 @@
-//! How long content codings take, with making and dropping the encoder: `cargo bench -p fairlead-wire --bench content_encoding`.
+//! Measures content codings, including the time to make and drop the encoder: `cargo bench -p fairlead-wire --bench
+//! content_encoding`.
 
 mod measure;
 
@@ -7,7 +8,7 @@ use fairlead_wire::{Head, HeadLimits};
 use measure::measure;
 use std::hint::black_box;
 
-/// A list of records, of which about a fifth is left when it is compressed.
+/// A list of records, which compression reduces to about a fifth.
 fn json(length: usize) -> Vec<u8> {
     let words = [
         "harbour", "invoice", "pending", "customer", "shipping", "review", "morning",
@@ -27,7 +28,7 @@ fn json(length: usize) -> Vec<u8> {
     (1..).flat_map(|id| entry(id).into_bytes()).take(length).collect()
 }
 
-/// Writes `content` in pieces of `size`, with a flush after each but the last.
+/// Writes `content` in pieces of `size`, with a flush after each piece except the last.
 fn encode(coding: Coding, content: &[u8], size: usize, out: &mut Vec<u8>) {
     out.clear();
     let mut encoder = Encoder::new(coding);

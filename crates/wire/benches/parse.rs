@@ -1,4 +1,4 @@
-//! How long parsing takes: `cargo bench -p fairlead-wire --bench parse`.
+//! Measures the parser: `cargo bench -p fairlead-wire --bench parse`.
 
 mod measure;
 
@@ -12,10 +12,10 @@ const LIMITS: HeadLimits = HeadLimits {
     target_bytes: 16_384,
 };
 
-/// What load tools send.
+/// A request of a load tool.
 const SHORT: &[u8] = b"GET / HTTP/1.1\r\nHost: 127.0.0.1:9292\r\n\r\n";
 
-/// What a browser sends.
+/// A request of a browser.
 const BROWSER: &[u8] = b"GET /articles/2026/fairness?page=2&sort=date HTTP/1.1\r\n\
     Host: www.example.org\r\n\
     Connection: keep-alive\r\n\
@@ -42,7 +42,7 @@ fn main() {
     measure("head of a load tool, 1 field", || parse(SHORT));
     measure("head of a browser, 12 fields", || parse(BROWSER));
     let mut head = Head::default();
-    measure("the same but for its last byte", || {
+    measure("the same without its last byte", || {
         let incomplete = &BROWSER[..BROWSER.len() - 1];
         assert_eq!(head.parse(black_box(incomplete), &LIMITS), Ok(false));
     });

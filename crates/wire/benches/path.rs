@@ -1,4 +1,4 @@
-//! How long it takes to decide which file a path names: `cargo bench -p fairlead-wire --bench path`.
+//! Measures the decision about the file that a path names: `cargo bench -p fairlead-wire --bench path`.
 
 mod measure;
 

@@ -1,5 +1,5 @@
-//! How long WebSocket messages take, by size and kind: `cargo bench -p fairlead-wire --bench websocket`.
-//! Reading begins with a copy of the bytes, because they are unmasked where they are; the first figure is that copy.
+//! Measures WebSocket messages, by size and kind: `cargo bench -p fairlead-wire --bench websocket`. A read begins with
+//! a copy of the bytes, because they are unmasked in place; the first result is the time of that copy.
 
 mod measure;
 
@@ -17,7 +17,7 @@ const LIMITS: Limits = Limits {
 
 const KEY: [u8; 4] = [0x37, 0xfa, 0x21, 0x3d];
 
-/// What an application that broadcasts would send, of about this many bytes.
+/// About this many bytes of JSON, as an application would broadcast it.
 fn json(length: usize) -> Vec<u8> {
     let entry = |id: usize| {
         let price = id * 7_919 % 100_000;
@@ -42,14 +42,14 @@ fn greek(length: usize) -> Vec<u8> {
     text.into_bytes()
 }
 
-/// What a client sends to have `payload` arrive `times` times.
+/// The bytes of a client that sends `payload` `times` times.
 fn sent(opcode: Opcode, payload: &[u8], times: usize) -> Vec<u8> {
     let mut bytes = Vec::new();
     (0..times).for_each(|_| masked_frame(&mut bytes, opcode, false, KEY, payload));
     bytes
 }
 
-/// Reads what has been copied to `buffer` by a decoder in `reads` pieces; gives the bytes of the messages.
+/// Copies the bytes to `buffer` and reads them with a decoder in `reads` pieces; returns the bytes of the messages.
 fn read(decoder: &mut Decoder, buffer: &mut [u8], reads: usize) -> usize {
     let mut length = 0;
     let mut on = |incoming: Incoming<'_>| match incoming {

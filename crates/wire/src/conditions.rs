@@ -1,8 +1,9 @@
-//! The preconditions of a request (RFC 9110 §13): whether the client's version of a representation is current.
+//! The preconditions of a request (RFC 9110 §13), which compare the client's version of a representation with the
+//! current one.
 //!
-//! Only GET and HEAD are evaluated here; what a condition means for a request that changes something is up to the
-//! application. An invalid field never saves a transfer: the client gets the complete response, or 412 for If-Match.
-//! [`crate::ranges`] parses ranges.
+//! This module evaluates only GET and HEAD; for a request that changes something, the application decides. An invalid
+//! field never saves a transfer: the client gets the complete response, or 412 for If-Match. [`crate::ranges`] parses
+//! ranges.
 
 mod date;
 mod entity_tag;
@@ -13,12 +14,12 @@ use crate::parameters::values;
 use crate::Head;
 use entity_tag::{names, strongly_equal, weakly_equal, EntityTag};
 
-/// What distinguishes versions of a representation (RFC 9110 §8.8).
+/// The validators that distinguish versions of a representation (RFC 9110 §8.8).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Validators<'a> {
     /// The value of its ETag field, strong or weak. An invalid entity tag equals no other.
     pub etag: Option<&'a [u8]>,
-    /// When it was last modified, in whole seconds since 1970, as in its Last-Modified field.
+    /// The time of the last modification, in whole seconds since 1970, as in the Last-Modified field.
     pub modified: Option<u64>,
 }
 
@@ -29,14 +30,14 @@ pub enum Outcome {
     Proceed,
     /// The client has the current version: 304.
     NotModified,
-    /// It is not the version that the client requires: 412.
+    /// The current version is not the version that the client requires: 412.
     Failed,
 }
 
 /// Evaluates the conditions of a request in the order of RFC 9110 §13.2.2, for a representation that exists and would
-/// be answered with 200. Always [`Outcome::Proceed`] for methods other than GET and HEAD.
+/// get a 200 response. Always [`Outcome::Proceed`] for methods other than GET and HEAD.
 ///
-/// A field with entity tags replaces the one with a date, even if it is invalid (§13.1.3, §13.1.4). If-Range comes
+/// A field with entity tags replaces the field with a date, even if it is invalid (§13.1.3, §13.1.4). If-Range comes
 /// after all others: [`permits_range`].
 pub fn evaluate(head: &Head, bytes: &[u8], validators: &Validators<'_>) -> Outcome {
     if !matches!(head.method.of(bytes), b"GET" | b"HEAD") {
@@ -63,8 +64,8 @@ pub fn evaluate(head: &Head, bytes: &[u8], validators: &Validators<'_>) -> Outco
     }
 }
 
-/// Whether the Range field of a request may be used: true unless an If-Range field names a version other than the
-/// current one (RFC 9110 §13.1.5). An entity tag must be equal and strong, a date must be exactly equal.
+/// Returns true if the Range field of a request may be used. An If-Range field with a version other than the current
+/// one forbids it (RFC 9110 §13.1.5). An entity tag must be equal and strong, a date must be exactly equal.
 pub fn permits_range(head: &Head, bytes: &[u8], validators: &Validators<'_>) -> bool {
     if values(head, bytes, b"if-range").next().is_none() {
         return true;
@@ -80,8 +81,8 @@ pub fn permits_range(head: &Head, bytes: &[u8], validators: &Validators<'_>) -> 
     date.is_some() && date == validators.modified
 }
 
-/// Whether one of the entity tags in the fields called `name` is `wanted`; `None` without such a field. `*` matches
-/// everything that exists. Repeated fields are one list (RFC 9110 §5.3); an invalid list matches nothing.
+/// Returns true if one of the entity tags in the fields called `name` is `wanted`; `None` without such a field. `*`
+/// matches everything that exists. Repeated fields are one list (RFC 9110 §5.3); an invalid list matches nothing.
 fn any_of(head: &Head, bytes: &[u8], name: &'static [u8], wanted: impl Fn(EntityTag<'_>) -> bool) -> Option<bool> {
     values(head, bytes, name).next()?;
     if only(head, bytes, name) == Some(b"*") {

@@ -1,4 +1,4 @@
-//! Content codings (RFC 9110 §8.4): which of them a request accepts, which media types are worth compressing, and
+//! Content codings (RFC 9110 §8.4): the codings that a request accepts, the media types that are worth compressing, and
 //! [`Encoder`], which compresses content while it is made.
 
 mod accepted;
@@ -24,13 +24,14 @@ pub enum Coding {
 }
 
 impl Coding {
-    /// All of them, the one with the smallest results first.
+    /// All codings, ordered by the size of their results, smallest first.
     pub const ALL: [Coding; 3] = [Coding::Brotli, Coding::Zstd, Coding::Gzip];
 
-    /// All of them, the one with the fastest [`Encoder`] first. Their results differ in size by less than a tenth.
+    /// All codings, ordered by the speed of their [`Encoder`], fastest first. Their results differ in size by less than
+    /// a tenth.
     pub const QUICKEST_FIRST: [Coding; 3] = [Coding::Zstd, Coding::Gzip, Coding::Brotli];
 
-    /// Its name in Accept-Encoding and Content-Encoding.
+    /// The name in Accept-Encoding and Content-Encoding.
     pub fn token(self) -> &'static str {
         match self {
             Coding::Brotli => "br",
@@ -39,7 +40,7 @@ impl Coding {
         }
     }
 
-    /// The suffix of files that are compressed with it.
+    /// The suffix of files that are compressed with this coding.
     pub fn suffix(self) -> &'static str {
         match self {
             Coding::Brotli => ".br",

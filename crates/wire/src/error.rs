@@ -1,6 +1,6 @@
 //! [`Error`]: one variant for each protocol violation of a peer, with the status of the response.
 //!
-//! So log lines are precise, and a test is one `assert_eq!`. After any of them the connection must be closed with the
+//! So log lines are precise, and a test is one `assert_eq!`. After any error the connection must be closed with the
 //! response: once framing is in doubt, no later byte can be trusted (RFC 9112 §11.2).
 
 use std::fmt;
@@ -32,13 +32,13 @@ macro_rules! errors {
 }
 
 errors! {
-    /// The connection does not begin with a line of the PROXY protocol (version 1), although it has to.
+    /// The connection does not begin with the required line of the PROXY protocol (version 1).
     InvalidProxyLine = 400, "invalid PROXY line";
-    /// The connection does not begin with a header of the PROXY protocol that may be there, or the header is malformed.
+    /// The connection does not begin with a PROXY header of a permitted version, or the header is malformed.
     InvalidProxyHeader = 400, "invalid PROXY header";
-    /// The header of the PROXY protocol is longer than the limit.
+    /// The PROXY header is longer than the limit.
     ProxyHeaderTooLong = 400, "PROXY header too long";
-    /// The header of the PROXY protocol has a checksum that is not its own.
+    /// The checksum in the PROXY header is wrong.
     ProxyChecksumMismatch = 400, "wrong checksum of the PROXY header";
 
     /// LF without CR. RFC 9112 §2.2 lets a recipient accept it, but then peers disagree about where lines end.
@@ -49,7 +49,7 @@ errors! {
     NulByte = 400, "NUL byte";
     /// Any other control character in the head (RFC 9110 §5.5).
     ControlCharacter = 400, "control character";
-    /// More than one empty line before the request line (RFC 9112 §2.2 asks to ignore at least one).
+    /// More than one empty line before the request line. RFC 9112 §2.2 asks servers to ignore at least one.
     RepeatedEmptyLine = 400, "repeated empty line before the request";
 
     /// The method is empty or contains a byte that is no token character (RFC 9110 §9.1).
@@ -58,7 +58,7 @@ errors! {
     UnsupportedMethod = 501, "unsupported method";
     /// A method that is longer than any known one (RFC 9112 §3).
     MethodTooLong = 501, "method too long";
-    /// The request target has none of the forms of RFC 9112 §3.2, or one that its method may not use.
+    /// The request target has no form of RFC 9112 §3.2, or a form that its method may not use.
     InvalidTarget = 400, "invalid request target";
     /// The request target has a fragment, which is never sent (RFC 9110 §4.2.5).
     FragmentInTarget = 400, "fragment in request target";
@@ -87,15 +87,15 @@ errors! {
     InvalidProtocol = 400, "invalid :protocol";
     /// A `:protocol` other than `websocket` (RFC 9220 §3).
     UnsupportedProtocol = 501, "unsupported :protocol";
-    /// A `:scheme` other than those of HTTP (RFC 9113 §8.3.1).
+    /// A `:scheme` other than `http` and `https` (RFC 9113 §8.3.1).
     UnsupportedScheme = 400, "unsupported :scheme";
     /// No `:path`, in a request other than CONNECT (RFC 9113 §8.3.1).
     MissingPath = 400, "missing :path";
     /// Content-Length with `:protocol`: a tunnel has no content (RFC 9110 §9.3.6).
     ContentLengthOfTunnel = 400, "content length with :protocol";
-    /// CR, LF or NUL in the value of a field of HTTP/2 (RFC 9113 §8.2.1).
+    /// CR, LF or NUL in a field value of HTTP/2 (RFC 9113 §8.2.1).
     LineBreakInValue = 400, "line break or NUL in a field value";
-    /// White space at the start or the end of the value of a field of HTTP/2 (RFC 9113 §8.2.1).
+    /// White space at the start or the end of a field value of HTTP/2 (RFC 9113 §8.2.1).
     SpaceAroundValue = 400, "white space around a field value";
     /// `:authority` and Host name different hosts (RFC 9113 §8.3.1).
     HostContradictsAuthority = 400, "Host contradicts :authority";
@@ -106,10 +106,10 @@ errors! {
     /// A Host that is not `uri-host [ ":" port ]`, or is empty (RFC 9110 §7.2).
     InvalidHost = 400, "invalid host";
 
-    /// Forwarded, from a proxy that is trusted, is not what RFC 7239 §4 says.
+    /// Forwarded, from a trusted proxy, breaks the grammar of RFC 7239 §4.
     InvalidForwarded = 400, "invalid forwarded field";
-    /// Proxies that are trusted say different things of the client, its scheme or its host in Forwarded and in the
-    /// fields X-Forwarded-*: one of them comes from the client.
+    /// Trusted proxies report different clients, schemes or hosts in Forwarded and in the X-Forwarded-* fields: one of
+    /// these fields comes from the client.
     ContradictoryForwarded = 400, "contradictory forwarded fields";
 
     /// Content-Length is not a decimal number, or is larger than any body can be (RFC 9110 §8.6).
@@ -126,12 +126,12 @@ errors! {
     InvalidTransferEncoding = 400, "invalid transfer encoding";
     /// A well-formed transfer coding other than `chunked` (RFC 9112 §6.1).
     UnsupportedTransferCoding = 501, "unsupported transfer coding";
-    /// `Content_Length` or `Transfer_Encoding`: CGI names do not distinguish them from the real fields.
+    /// `Content_Length` or `Transfer_Encoding`: their CGI names are equal to the names of the real fields.
     FramingLookalike = 400, "framing field spelt with underscore";
     /// An expectation other than `100-continue` (RFC 9110 §10.1.1).
     UnsupportedExpectation = 417, "unsupported expectation";
 
-    /// The chunk size contains something other than hexadecimal digits (RFC 9112 §7.1).
+    /// The chunk size contains a character that is no hexadecimal digit (RFC 9112 §7.1).
     InvalidChunkSize = 400, "invalid chunk size";
     /// The chunk size has too many digits or is larger than any body can be.
     ChunkSizeOverflow = 400, "chunk size overflow";

@@ -1,6 +1,7 @@
-//! Server-sent events (WHATWG HTML §9.2): whether a request asks for them, and how to write them.
+//! Server-sent events (WHATWG HTML §9.2): recognizes requests for them, and writes them.
 //!
-//! Whatever the application passes, one call writes one event: no line end in it can begin a field or an event.
+//! One call writes one event, with any input of the application: no line end in the input can begin a field or an
+//! event.
 
 use crate::parameters::{pieces, values};
 use crate::Head;
@@ -8,8 +9,8 @@ use std::io::Write;
 
 const MEDIA_TYPE: &[u8] = b"text/event-stream";
 
-/// Whether this is a request for an event stream: a GET that accepts `text/event-stream` and names no other type before
-/// it. Ranges such as `*/*` and types declined with `q=0` do not count.
+/// Returns true for a request for an event stream: a GET that accepts `text/event-stream` and names no other type
+/// before it. Ranges such as `*/*` and types declined with `q=0` do not count.
 pub fn wants_event_stream(head: &Head, bytes: &[u8]) -> bool {
     let may_name_it = |value: &[u8]| value.len() >= MEDIA_TYPE.len();
     if head.method.of(bytes) != b"GET" || !values(head, bytes, b"accept").any(may_name_it) {
@@ -22,14 +23,14 @@ pub fn wants_event_stream(head: &Head, bytes: &[u8]) -> bool {
         .is_some_and(|media_type| media_type.eq_ignore_ascii_case(MEDIA_TYPE))
 }
 
-/// The media type of a member of Accept, if it is one type and not declined.
+/// The media type of a member of Accept, if it is a single type and not declined.
 fn acceptable(member: &[u8]) -> Option<&[u8]> {
     let mut parts = pieces(member, b';');
     let media_type = parts.next().filter(|name| !name.is_empty() && !name.contains(&b'*'))?;
     parts.all(|parameter| !is_zero_weight(parameter)).then_some(media_type)
 }
 
-/// Whether a parameter is a weight of 0 (RFC 9110 §12.4.2): `q=0`, `q=0.000`.
+/// Returns true for a weight of 0 (RFC 9110 §12.4.2): `q=0`, `q=0.000`.
 fn is_zero_weight(parameter: &[u8]) -> bool {
     matches!(parameter, [b'q' | b'Q', b'=', b'0', rest @ ..] if rest.iter().all(|byte| matches!(byte, b'.' | b'0')))
 }
@@ -52,7 +53,7 @@ pub fn event(out: &mut Vec<u8>, data: &[u8], event: Option<&[u8]>, id: Option<&[
     out.push(b'\n');
 }
 
-/// Appends a comment, which clients ignore: keeps the connection from being taken for dead.
+/// Appends a comment, which clients ignore. It shows that the connection is alive.
 pub fn comment(out: &mut Vec<u8>, text: &[u8]) {
     lines(out, b": ", text);
     out.push(b'\n');

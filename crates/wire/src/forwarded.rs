@@ -1,8 +1,8 @@
-//! What proxies say of the way of a request: the field `Forwarded` (RFC 7239), and the lists of its forerunners such as
-//! `X-Forwarded-For`. Each proxy appends whom it was asked by, so the last member is about the nearest client.
+//! The route of a request as proxies report it: the field `Forwarded` (RFC 7239), and the lists of older fields such as
+//! `X-Forwarded-For`. Each proxy appends the address of its client, so the last member describes the nearest client.
 //!
-//! Whoever sends a request can send these fields, too. [`trace`] therefore begins at the end, and goes on only as long as
-//! the next member was added by someone who is trusted.
+//! Any client can send these fields, too. [`trace`] therefore begins at the last member, and continues only while a
+//! trusted node has added the next member.
 
 use crate::fields::{is_valid_field_name, trim};
 use crate::parameters::{pieces, unescaped};
@@ -10,17 +10,17 @@ use crate::Error;
 use std::borrow::Cow;
 use std::net::{IpAddr, SocketAddr};
 
-/// Most members that are looked at: no request has come through so many proxies.
+/// Most members that are read: no request passes through so many proxies.
 pub const MAX_HOPS: usize = 32;
 
-/// Whom a proxy was asked by.
+/// The client of a proxy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Node {
-    /// An address; the port is 0 if it is not told.
+    /// An address; the port is 0 if the proxy does not report it.
     Address(SocketAddr),
     /// A client of a Unix socket (nginx writes `unix:`).
     Unix,
-    /// The proxy does not know, does not tell (RFC 7239 §6.2, §6.3), or says something that is no address.
+    /// The proxy does not know the client, hides it (RFC 7239 §6.2, §6.3), or sends a text that is no address.
     Unknown,
 }
 
@@ -59,7 +59,7 @@ impl Node {
     }
 }
 
-/// Whether this is a port, or stands for one (RFC 7239 §6.1).
+/// Returns true for a port, or an obfuscated name of one (RFC 7239 §6.1).
 fn is_port(text: &str) -> bool {
     match text.strip_prefix('_') {
         Some(name) => !name.is_empty() && name.bytes().all(is_obfuscated_byte),
@@ -71,17 +71,18 @@ fn is_obfuscated_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-')
 }
 
-/// Where [`trace`] has come to.
+/// The result of [`trace`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Trace {
-    /// How many proxies lie between the nearest one and the one that has said it: the number of the member, from the end.
+    /// Number of proxies between the nearest proxy and the proxy that has reported the client: the index of the member,
+    /// from the end.
     pub hops: usize,
-    /// The client: the first node that is not trusted, or the last one of which the address is known.
+    /// The client: the first untrusted node, or else the last node with a known address.
     pub client: Node,
 }
 
-/// Goes back along the nodes that proxies have appended, the nearest first; the first one was appended by a proxy that is
-/// trusted. `None` without nodes.
+/// Follows the nodes that proxies have appended, the nearest first; a trusted proxy has appended the first one. `None`
+/// without nodes.
 pub fn trace(nodes: impl Iterator<Item = Node>, is_trusted: impl Fn(Node) -> bool) -> Option<Trace> {
     let mut trace = None;
     for (hops, node) in nodes.take(MAX_HOPS).enumerate() {
@@ -95,19 +96,19 @@ pub fn trace(nodes: impl Iterator<Item = Node>, is_trusted: impl Fn(Node) -> boo
     trace
 }
 
-/// The members of a list that may be in several field lines, the last one first; empty ones are left out.
+/// The members of a list in one or more field lines, the last one first. Empty members are left out.
 pub fn members_from_last<'a>(lines: &'a [&'a [u8]]) -> impl Iterator<Item = &'a [u8]> {
     let members = lines.iter().rev().flat_map(|line| line.rsplit(|byte| *byte == b','));
     members.map(trim).filter(|member| !member.is_empty())
 }
 
-/// The member that a proxy has appended which lies `hops` proxies away. Those in between may have left the list as it was,
-/// so it may be shorter: then it is the first one.
+/// The member of the proxy that lies `hops` proxies away. The proxies in between may not have appended anything, so the
+/// list may be shorter: then this is its first member.
 pub fn member_of_hop<'a>(lines: &'a [&'a [u8]], hops: usize) -> Option<&'a [u8]> {
     members_from_last(lines).take(hops + 1).last()
 }
 
-/// What one proxy says in `Forwarded`.
+/// The values of one proxy in `Forwarded`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Element<'a> {
     /// `for`
@@ -118,11 +119,11 @@ pub struct Element<'a> {
     pub host: Option<Cow<'a, [u8]>>,
 }
 
-/// Adds what one field line says to `elements`, of which the last [`MAX_HOPS`] are kept.
+/// Adds the elements of one field line to `elements`, which keeps the last [`MAX_HOPS`].
 ///
 /// # Errors
-/// [`Error::InvalidForwarded`]: a quotation mark that a client leaves open would hide what proxies append, so nothing
-/// of a malformed field counts.
+/// [`Error::InvalidForwarded`]: a quotation mark that a client leaves open would hide the text that proxies append, so
+/// a malformed field is ignored as a whole.
 pub fn read_elements<'a>(line: &'a [u8], elements: &mut Vec<Element<'a>>) -> Result<(), Error> {
     for text in pieces(line, b',').filter(|text| !text.is_empty()) {
         let element = element(text).ok_or(Error::InvalidForwarded)?;
@@ -151,8 +152,8 @@ fn element(text: &[u8]) -> Option<Element<'_>> {
     Some(element)
 }
 
-/// `name=value`. An address of IPv6 should be in quotation marks, and often is not: a value without them may have any
-/// byte that separates nothing.
+/// `name=value`. An IPv6 address should be in quotation marks, but often is not: a value without quotation marks may
+/// have any byte that is no separator.
 fn pair(text: &[u8]) -> Option<(&[u8], Cow<'_, [u8]>)> {
     let equals = memchr::memchr(b'=', text)?;
     let (name, value) = (&text[..equals], &text[equals + 1..]);
@@ -164,7 +165,7 @@ fn pair(text: &[u8]) -> Option<(&[u8], Cow<'_, [u8]>)> {
     is_valid_field_name(name).then_some((name, value))
 }
 
-/// Whether a quotation mark within a quoted string is not escaped.
+/// Returns true if a quoted string contains an unescaped quotation mark.
 fn has_open_end(quoted: &[u8]) -> bool {
     let mut is_escaped = false;
     quoted.iter().any(|byte| {

@@ -1,7 +1,7 @@
 //! HTTP/1.0 and HTTP/1.1 (RFC 9112), without the leniency that the RFC permits.
 //!
-//! The rule behind every decision here: everything that two correct recipients could read differently is refused, so
-//! that no proxy in front can disagree with this server about where a request ends or which host it is for.
+//! The rule behind every decision here: a head that two correct recipients could read differently is refused. So no
+//! proxy in front can disagree with this server about the end of a request or about its host.
 
 mod chunk_extension;
 mod chunked;

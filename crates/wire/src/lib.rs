@@ -4,16 +4,16 @@
 //! tested and fuzzed alone. It never panics on input of a peer: each protocol violation is one [`Error`].
 //!
 //! - [`http1`]: request heads ([`Head`]), message framing, chunked bodies ([`ChunkedDecoder`]);
-//! - [`http2`]: what requests and responses of HTTP/2 are in terms of HTTP/1, and how many frames a peer may send;
+//! - [`http2`]: requests and responses of HTTP/2 in terms of HTTP/1, and limits on the frames of a peer;
 //! - [`fields`]: names, values and token lists of header fields;
-//! - [`reason`], [`has_no_body`]: what a status code implies for a response;
+//! - [`reason`], [`has_no_body`]: reason phrases, and status codes without a body;
 //! - [`websocket`]: handshake, frames, compressed messages;
-//! - [`content_encoding`]: compressed content, and which requests accept it;
+//! - [`content_encoding`]: compressed content, and the requests that accept it;
 //! - [`event_stream`]: server-sent events;
 //! - [`conditions`], [`ranges`], [`multipart`]: conditional requests and parts of files;
-//! - [`ProxyHeader`]: for whom a proxy speaks, at the start of a connection;
-//! - [`forwarded`]: what proxies say of the way of a request;
-//! - [`path`]: which paths may name a file, and which file;
+//! - [`ProxyHeader`]: the client of a proxy, at the start of a connection;
+//! - [`forwarded`]: the route of a request as proxies report it;
+//! - [`path`]: paths that may name a file;
 //! - [`pattern`]: globs and subjects.
 
 #![forbid(unsafe_code)]

@@ -1,13 +1,13 @@
 //! Writes parts of a file: Content-Range, and the framing of a multipart/byteranges body (RFC 9110 §14.4, §14.6). The
 //! caller adds the bytes of the file in between.
 //!
-//! The boundary is chosen by the caller. It must not occur in the file, so it must be unpredictable.
+//! The caller chooses the boundary. It must not occur in the file, so it must be unpredictable.
 
 use std::io::Write;
 use std::ops::Range;
 
-/// Appends what precedes the bytes of a part: boundary, fields, and an empty line. `content_type` is that of the file,
-/// if it has one; `range` is not empty.
+/// Appends the text before the bytes of a part: boundary, fields, and an empty line. `content_type` is the type of the
+/// file, if it has one; `range` is not empty.
 pub fn part_head(boundary: &[u8], content_type: Option<&[u8]>, range: &Range<u64>, size: u64, out: &mut Vec<u8>) {
     delimiter(boundary, out);
     if let Some(content_type) = content_type {
@@ -19,7 +19,7 @@ pub fn part_head(boundary: &[u8], content_type: Option<&[u8]>, range: &Range<u64
     out.extend_from_slice(b"\r\n\r\n");
 }
 
-/// Appends what follows the last part.
+/// Appends the text after the last part.
 pub fn closing(boundary: &[u8], out: &mut Vec<u8>) {
     delimiter(boundary, out);
     out.extend_from_slice(b"--\r\n");

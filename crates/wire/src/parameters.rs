@@ -1,4 +1,4 @@
-//! Lists whose members have parameters, such as Accept and Sec-WebSocket-Extensions: `a;b=c, d;e="f,g"`.
+//! Lists of members with parameters, such as Accept and Sec-WebSocket-Extensions: `a;b=c, d;e="f,g"`.
 //!
 //! Members and parameters are split at separators outside quotation marks (RFC 9110 §5.6.4, §5.6.6).
 

@@ -1,4 +1,4 @@
-//! Paths as names of files: what a request may name, decided by the text of its path, before any file system is
+//! Paths as names of files: decides by the text of a request's path if it may name a file, before any file system is
 //! accessed.
 //!
 //! ```text
@@ -7,9 +7,9 @@
 //!
 //! An accepted path means the same on every system that might read it. The names between its slashes are valid file
 //! names on Linux, macOS and Windows; none of them leads upwards or is another spelling of a different name, except for
-//! letter case and composed characters. Nothing is repaired: a path that would need it is refused, because otherwise
-//! two spellings would reach one file, and rules about one of them would miss the other. What a name leads to (links,
-//! devices, permissions) must be checked by the code that opens it.
+//! letter case and composed characters. Nothing is repaired: a path that needs a repair is refused, because otherwise
+//! two spellings would reach one file, and rules about one of them would miss the other. The code that opens a file
+//! must check where its name leads (links, devices, permissions).
 
 mod character;
 mod decode;
@@ -21,10 +21,10 @@ pub use fault::PathFault;
 
 use character::{Class, CLASSES};
 
-/// The longest path, decoded: PATH_MAX of Linux, which is more than that of other systems.
+/// The longest path, decoded: PATH_MAX of Linux, which is larger than on other systems.
 pub const MAX_PATH_BYTES: usize = 4096;
 
-/// What paths may name in addition.
+/// Names that paths may contain in addition.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PathRules {
     /// Names that begin with a dot or end with `~`. Otherwise only `.well-known` (RFC 8615) may begin with a dot, and
@@ -32,7 +32,7 @@ pub struct PathRules {
     pub hidden: bool,
 }
 
-/// The kind of thing that a path names, by its text.
+/// The kind of file that a path names, by its text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PathKind {
     /// No slash at the end: a file, or a folder without its slash.
@@ -42,8 +42,8 @@ pub enum PathKind {
 }
 
 /// Decodes the path of a request target, without its query, to a path relative to a folder: `/a%20b/c` to `a b/c`, `/`
-/// to an empty path. A slash at the end is removed. `out` is cleared first, and is empty if the path is refused; if the
-/// path has several faults, any one of them is returned.
+/// to an empty path. A slash at the end is removed. `out` is cleared first, and is empty if the path is refused. If the
+/// path has several faults, the result is any one of them.
 pub fn relative_path(path: &[u8], rules: PathRules, out: &mut Vec<u8>) -> Result<PathKind, PathFault> {
     out.clear();
     let outcome = decode_and_check(path, rules, out);
@@ -69,8 +69,8 @@ fn decode_and_check(path: &[u8], rules: PathRules, out: &mut Vec<u8>) -> Result<
     check_path(out, rules).map(|()| kind)
 }
 
-/// Checks a path that is decoded and relative, as an application names a file: `a b/c`. An empty path is the folder
-/// itself. Accepts every result of [`relative_path`].
+/// Checks a decoded, relative path, as an application names a file: `a b/c`. An empty path is the folder itself.
+/// Accepts every result of [`relative_path`].
 pub fn check_path(path: &[u8], rules: PathRules) -> Result<(), PathFault> {
     if path.is_empty() {
         return Ok(());

@@ -1,21 +1,22 @@
 //! Patterns of names (globs, subjects): a pattern is always compared with the whole name, byte by byte.
 //!
-//! A glob is parsed once. Matching goes back to the last `*` only, never to an earlier one: a second attempt of that
-//! one could not help. So the time is bounded by the product of the lengths.
+//! A glob is parsed once. Matching backtracks to the last `*` only, because a retry of an earlier one could not help.
+//! So the time is bounded by the product of the lengths.
 
 /// The kind of a text: a name, or a pattern of names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Match {
     /// One name.
     Exact,
-    /// A glob, as in Redis and iodine: `?` matches any byte, `*` any number of bytes, `[a-z]` one of these, `[^x]` any
-    /// other, `\` takes the next byte literally.
+    /// A glob, as in Redis and iodine: `?` matches any byte, `*` any number of bytes, `[a-z]` one byte of the class,
+    /// `[^x]` any other byte, `\` takes the next byte literally.
     Glob,
-    /// Tokens separated by `.`, as in NATS and agoo: `*` matches any one token, `>` one or more up to the end.
+    /// Tokens separated by `.`, as in NATS and agoo: `*` matches any one token, `>` matches one or more tokens at the
+    /// end.
     Subject,
 }
 
-/// A text that may match more than one name.
+/// A pattern that may match more than one name.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Pattern {
     /// See [`Match::Glob`].
@@ -47,7 +48,7 @@ impl Pattern {
         }
     }
 
-    /// Whether the whole of `name` matches.
+    /// Returns true if the whole of `name` matches.
     pub fn matches(&self, name: &[u8]) -> bool {
         match self {
             Pattern::Glob(elements) => matches_glob(elements, name),
@@ -56,7 +57,7 @@ impl Pattern {
     }
 }
 
-/// The bytes with which every name begins that a pattern matches.
+/// The bytes at the start of every name that a pattern matches.
 pub fn literal_prefix(text: &[u8], kind: Match) -> &[u8] {
     let end = match kind {
         Match::Exact => None,
@@ -82,7 +83,7 @@ fn is_wild(token: &[u8]) -> bool {
     matches!(token, b"*" | b">")
 }
 
-/// Whether the whole of `name` matches a glob.
+/// Returns true if the whole of `name` matches a glob.
 pub fn glob_matches(glob: &[u8], name: &[u8]) -> bool {
     Pattern::new(glob, Match::Glob).map_or(glob == name, |pattern| pattern.matches(name))
 }
@@ -100,7 +101,7 @@ impl Element {
 
 fn matches_glob(elements: &[Element], name: &[u8]) -> bool {
     let (mut element, mut byte) = (0, 0);
-    // Where to continue if the last run has to take one more byte.
+    // Position to continue from if the last run has to take one more byte.
     let mut retry = None;
     loop {
         match (elements.get(element), name.get(byte)) {
@@ -157,8 +158,8 @@ fn read(text: &[u8]) -> Box<[Element]> {
     elements.into()
 }
 
-/// Reads what follows `[`, up to the first `]` or to the end, as Redis does: `[]` matches nothing, the end of a range may
-/// be any byte, and `\` counts only where no range begins.
+/// Reads the class after `[`, up to the first `]` or to the end, as Redis does: `[]` matches nothing, the end of a
+/// range may be any byte, and `\` counts only outside of a range.
 fn read_class(rest: &mut &[u8]) -> [u64; 4] {
     let mut set = [0u64; 4];
     let inverted = rest.first() == Some(&b'^');

@@ -14,7 +14,7 @@ pub const MAX_RANGES: usize = 100;
 /// The parts of a file to send.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ranges {
-    /// All of it, as without Range: 200.
+    /// The whole file, as without Range: 200.
     Whole,
     /// Nothing, because all requested ranges start after its end: 416.
     Unsatisfiable,
@@ -24,9 +24,9 @@ pub enum Ranges {
 }
 
 impl Ranges {
-    /// The ranges of a file of `size` bytes that a request asks for, if it would otherwise be answered with 200.
+    /// The ranges of a file of `size` bytes that a request asks for, if it would otherwise get a 200 response.
     ///
-    /// Range only applies to GET, if it occurs once (RFC 9110 §14.2), and only if If-Range agrees.
+    /// Range only applies to GET, only if it occurs once (RFC 9110 §14.2), and only if If-Range agrees.
     pub fn of(head: &Head, bytes: &[u8], validators: &Validators<'_>, size: u64) -> Ranges {
         match only(head, bytes, b"range") {
             Some(value) if head.method.of(bytes) == b"GET" && permits_range(head, bytes, validators) => {
@@ -40,7 +40,7 @@ impl Ranges {
 /// The ranges of a file of `size` bytes that the value of a Range field asks for (RFC 9110 §14.1.2).
 ///
 /// [`Ranges::Whole`] also for a unit other than bytes, for more than [`MAX_RANGES`] ranges or more bytes than the file
-/// has, and for an empty file, none of whose ranges could be written in a Content-Range.
+/// has, and for an empty file, because no range of it could be written in a Content-Range.
 pub fn ranges(value: &[u8], size: u64) -> Ranges {
     parts(value, size).map_or(Ranges::Whole, |parts| match parts.is_empty() {
         true => Ranges::Unsatisfiable,
@@ -48,7 +48,7 @@ pub fn ranges(value: &[u8], size: u64) -> Ranges {
     })
 }
 
-/// The parts that can be satisfied; `None` to send the whole file.
+/// The satisfiable parts; `None` to send the whole file.
 fn parts(value: &[u8], size: u64) -> Option<Vec<Range<u64>>> {
     let (unit, set) = value.split_at(memchr::memchr(b'=', value)?);
     if !unit.eq_ignore_ascii_case(b"bytes") || size == 0 {

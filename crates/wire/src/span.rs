@@ -10,7 +10,7 @@ pub struct Span {
 }
 
 impl Span {
-    /// The bytes of this span; empty if `bytes` is too short to be the buffer from which it was made.
+    /// The bytes of this span; empty if `bytes` is too short, so that the span cannot come from it.
     #[inline]
     pub fn of(self, bytes: &[u8]) -> &[u8] {
         bytes.get(self.start as usize..self.end as usize).unwrap_or_default()
@@ -22,14 +22,14 @@ impl Span {
         self.end.saturating_sub(self.start) as usize
     }
 
-    /// Whether it has no bytes.
+    /// Returns true if it has no bytes.
     #[inline]
     pub fn is_empty(self) -> bool {
         self.len() == 0
     }
 
     /// The span of `part`, a slice of a buffer that begins at address `base`. The caller must make sure that positions
-    /// in that buffer fit 32 bits.
+    /// in that buffer fit in 32 bits.
     #[inline]
     pub(crate) fn within(base: usize, part: &[u8]) -> Span {
         let start = (part.as_ptr() as usize).wrapping_sub(base) as u32;

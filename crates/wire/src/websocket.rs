@@ -5,7 +5,7 @@
 //!              bytes ◀─ frame, close_frame ◀─ (Deflater) ◀─ message
 //! ```
 //!
-//! Nothing here responds by itself: the caller must answer a ping with a pong, and a close with a close.
+//! This module sends nothing by itself: the caller must respond to a ping with a pong, and to a close with a close.
 
 mod close;
 mod decoder;

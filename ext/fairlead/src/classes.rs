@@ -1,4 +1,4 @@
-//! Ruby's classes and objects that the extension needs while it serves, each found or made once and kept for ever.
+//! Ruby classes and objects that the extension needs while it serves. Each is found or made once and kept for ever.
 
 use magnus::{prelude::*, value::Lazy, ExceptionClass, Module, RClass, RModule, Ruby, TryConvert, TypedData, Value};
 
@@ -8,31 +8,31 @@ pub(crate) static HANDLE: Lazy<RClass> = Lazy::new(|ruby| define(ruby, "Handle")
 pub(crate) static HIJACK: Lazy<RClass> = Lazy::new(|ruby| define(ruby, "Hijack"));
 /// The callables of `rack.early_hints`.
 pub(crate) static EARLY_HINTS: Lazy<RClass> = Lazy::new(|ruby| define(ruby, "EarlyHints"));
-/// What a streaming body is called with.
+/// The argument of a streaming body.
 pub(crate) static STREAM: Lazy<RClass> = Lazy::new(|ruby| define(ruby, "Stream"));
 
-/// The client is gone.
+/// Raised when the client has closed the connection.
 pub(crate) static CLOSED_ERROR: Lazy<ExceptionClass> = Lazy::new(|ruby| find(fairlead(ruby), "ClosedError"));
-/// What belongs to a response was used after its end.
+/// Raised when the application uses an object of a response after the end of this response.
 pub(crate) static FINISHED_ERROR: Lazy<ExceptionClass> = Lazy::new(|ruby| find(fairlead(ruby), "FinishedError"));
-/// The request is aborted, because the server ends.
+/// Raised in a request that the stopping server aborts.
 pub(crate) static FORCED_SHUTDOWN: Lazy<ExceptionClass> = Lazy::new(|ruby| find(fairlead(ruby), "ForcedShutdown"));
 
-/// `rack.input` of a request without a body; shared by all.
+/// `rack.input` of a request without a body; all such requests share it.
 pub(crate) static EMPTY_INPUT: Lazy<Value> = Lazy::new(|ruby| find(fairlead(ruby), "EMPTY_INPUT"));
 /// Makes `rack.input` for a body in a file.
 pub(crate) static FILE_INPUT: Lazy<RClass> = Lazy::new(|ruby| find(fairlead(ruby), "FileInput"));
 /// Makes `rack.input` for a body in memory.
 pub(crate) static STRING_IO: Lazy<RClass> = Lazy::new(|ruby| find(ruby.class_object(), "StringIO"));
 
-/// Looks after streams that are open after the call of a streaming body.
+/// Keeps streams that are still open when a streaming body has returned.
 pub(crate) static KEPT_STREAMS: Lazy<RModule> = Lazy::new(|ruby| find(fairlead(ruby), "KeptStreams"));
 
-/// What a hijacked socket becomes.
+/// The class of a hijacked socket.
 pub(crate) static TCP_SOCKET: Lazy<RClass> = Lazy::new(|ruby| find(ruby.class_object(), "TCPSocket"));
 pub(crate) static UNIX_SOCKET: Lazy<RClass> = Lazy::new(|ruby| find(ruby.class_object(), "UNIXSocket"));
 
-/// Finds those that others define. When the first engine is made, `lib/` has loaded them all.
+/// Finds the classes and objects that `lib/` or Ruby defines. `lib/` is loaded before the first engine is made.
 pub(crate) fn find_all(ruby: &Ruby) {
     Lazy::force(&CLOSED_ERROR, ruby);
     Lazy::force(&FINISHED_ERROR, ruby);
@@ -44,13 +44,13 @@ pub(crate) fn find_all(ruby: &Ruby) {
     }
 }
 
-/// Looks up the class of `T`, which magnus does only once: if what makes the first object were interrupted at that, no other
-/// could be made in this process.
+/// Looks up the class of `T`. magnus does this only once: if an interrupt hit that lookup, this process could never
+/// make an object of the class.
 pub(crate) fn know<T: TypedData>(ruby: &Ruby) {
     T::class(ruby);
 }
 
-/// A class of `Fairlead::Native` whose objects only the extension makes.
+/// A class of `Fairlead::Native`. Only the extension makes objects of it.
 fn define(ruby: &Ruby, name: &str) -> RClass {
     let class = native(ruby).define_class(name, ruby.class_object());
     let class = class.expect("no other code defines it");

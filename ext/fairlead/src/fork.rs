@@ -1,4 +1,4 @@
-//! Tells the engine and the GVL when this process is a child of the one that the engine was made in.
+//! Tells the engine and the GVL code that this process is a forked child of the process that made the engine.
 
 use std::ffi::c_int;
 
@@ -10,7 +10,7 @@ extern "C" {
     ) -> c_int;
 }
 
-/// Notes every fork in the child from now on, however the application forks.
+/// Notices every fork in the child from now on, however the application forks.
 pub(crate) fn init() {
     unsafe extern "C" fn forked() {
         fairlead_engine::note_fork();

@@ -1,6 +1,6 @@
-//! The allocator: gives back to the system what was freed.
+//! The allocator: returns freed memory to the operating system.
 
-/// Gives free memory back to the system if the allocator keeps it otherwise (glibc). Any thread may call it.
+/// Returns free memory to the operating system if the allocator would keep it (glibc). Any thread may call it.
 pub(crate) fn trim() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     {

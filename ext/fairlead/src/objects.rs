@@ -1,7 +1,7 @@
-//! Ruby objects as `VALUE`s: calling their methods, asking what they are, and the entries of Hashes.
+//! Ruby objects as `VALUE`s: calls their methods, checks their classes, and reads and writes entries of Hashes.
 //!
-//! Magnus has its own types for them, which check more. These functions are for the path of a request. Each `VALUE` in
-//! the extension is an object that the collector knows of: it is on the stack, or something marks it.
+//! Magnus has its own types for them, which check more. These functions are for the hot path of a request. The
+//! collector knows each `VALUE` in the extension: it is on the stack, or an object marks it.
 
 use magnus::Ruby;
 use rb_sys::{Qnil, Qtrue, ID, VALUE};
@@ -9,18 +9,18 @@ use rb_sys::{Qnil, Qtrue, ID, VALUE};
 /// Calls a method. Inside `protect`.
 #[inline]
 pub(crate) fn call(_: &Ruby, receiver: VALUE, method: ID, arguments: &[VALUE]) -> VALUE {
-    // SAFETY: the GVL is held; live objects; number and address of the arguments belong together. What the method
-    // raises is stopped by `protect`.
+    // SAFETY: the GVL is held; live objects; number and address of the arguments belong together. `protect` stops an
+    // exception of the method.
     unsafe { rb_sys::rb_funcallv(receiver, method, arguments.len() as _, arguments.as_ptr()) }
 }
 
-/// Whether an object has a method. Inside `protect`: its `respond_to?` may run.
+/// Returns true if the object has the method. Inside `protect`: its `respond_to?` may run.
 pub(crate) fn responds(_: &Ruby, object: VALUE, method: ID) -> bool {
     // SAFETY: as above.
     unsafe { rb_sys::rb_respond_to(object, method) != 0 }
 }
 
-/// Whether an object is an instance of a class or of a subclass.
+/// Returns true if the object is an instance of the class or of a subclass.
 pub(crate) fn is_a(_: &Ruby, object: VALUE, class: VALUE) -> bool {
     // SAFETY: the GVL is held; live objects. It calls no Ruby code.
     unsafe { rb_sys::rb_obj_is_kind_of(object, class) == Qtrue as VALUE }
@@ -29,12 +29,11 @@ pub(crate) fn is_a(_: &Ruby, object: VALUE, class: VALUE) -> bool {
 /// Sets an entry of a Hash. Inside `protect`.
 #[inline]
 pub(crate) fn set(_: &Ruby, hash: VALUE, key: VALUE, value: VALUE) {
-    // SAFETY: the GVL is held; live objects. What a key of the application or a frozen Hash raises is stopped by
-    // `protect`.
+    // SAFETY: the GVL is held; live objects. `protect` stops an exception of the application's key or of a frozen Hash.
     unsafe { rb_sys::rb_hash_aset(hash, key, value) };
 }
 
-/// An entry of a Hash; `None` if it is nil or not there. With Strings and Integers as keys it calls no code of the
+/// An entry of a Hash; `None` if it is nil or missing. With Strings and Integers as keys this calls no code of the
 /// application.
 #[inline]
 pub(crate) fn get(_: &Ruby, hash: VALUE, key: VALUE) -> Option<VALUE> {
@@ -61,7 +60,7 @@ pub(crate) fn new_hash(_: &Ruby) -> VALUE {
     unsafe { rb_sys::rb_hash_new() }
 }
 
-/// Sets all entries of `other` in a Hash, behind those that it has. Inside `protect`.
+/// Sets all entries of `other` in a Hash, after its own. Inside `protect`.
 pub(crate) fn update(_: &Ruby, hash: VALUE, other: VALUE) {
     // SAFETY: the GVL is held; live Hashes.
     unsafe { rb_sys::rb_hash_update_by(hash, other, None) };

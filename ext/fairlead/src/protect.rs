@@ -1,4 +1,4 @@
-//! Calling Ruby so that nothing it raises can jump over Rust.
+//! Calls Ruby so that no exception jumps over Rust frames.
 
 use crate::objects::is_a;
 use magnus::Ruby;
@@ -6,21 +6,21 @@ use rb_sys::{rb_errinfo, rb_protect, rb_set_errinfo, ruby_value_type::RUBY_T_IME
 use std::ffi::c_int;
 use std::panic::{catch_unwind, resume_unwind, AssertUnwindSafe};
 
-/// Ruby wants to leave the protected code: an exception, `throw`, or the end of the thread. The number is what
-/// `rb_jump_tag` takes.
+/// Ruby wants to leave the protected code: an exception, `throw`, or the end of the thread. The number is the argument
+/// of `rb_jump_tag`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Jump(pub(crate) c_int);
 
 impl Jump {
-    /// Whether it is an exception: TAG_RAISE of Ruby, which no header names.
+    /// Returns true for an exception: TAG_RAISE of Ruby, which no header defines.
     pub(crate) fn is_exception(self) -> bool {
         self.0 == 6
     }
 }
 
-/// Calls `code`, which may call Ruby, and stops what it raises.
+/// Calls `code`, which may call Ruby, and stops its exceptions.
 ///
-/// Values that `code` owns and that have destructors are leaked when Ruby raises, so it must own none at such a moment.
+/// If Ruby raises, values with destructors that `code` owns are leaked, so it must own none at such a moment.
 pub(crate) fn protect(_: &Ruby, mut code: impl FnMut()) -> Result<(), Jump> {
     struct Call<'a> {
         code: &'a mut dyn FnMut(),
@@ -28,7 +28,7 @@ pub(crate) fn protect(_: &Ruby, mut code: impl FnMut()) -> Result<(), Jump> {
     }
 
     extern "C" fn trampoline(call: VALUE) -> VALUE {
-        // SAFETY: `call` is the address of the `Call` below, which outlives rb_protect and is used by nobody else.
+        // SAFETY: `call` is the address of the `Call` below, which outlives rb_protect and has no other user.
         let call = unsafe { &mut *(call as *mut Call<'_>) };
         call.panic = catch_unwind(AssertUnwindSafe(|| (call.code)())).err();
         Qnil as VALUE
@@ -51,27 +51,27 @@ pub(crate) fn protect(_: &Ruby, mut code: impl FnMut()) -> Result<(), Jump> {
     }
 }
 
-/// Does what other threads want this one to do, which may be to end.
+/// Handles requests of other threads to this one, for example to end.
 pub(crate) fn check_interrupts(ruby: &Ruby) -> Result<(), Jump> {
-    // SAFETY: the GVL is held, and what is raised is stopped.
+    // SAFETY: the GVL is held, and an exception is stopped.
     protect(ruby, || unsafe { rb_sys::rb_thread_check_ints() })
 }
 
 /// Does the same for a method of Ruby, which has to return the error.
 pub(crate) fn check_interrupts_of_method(_: &Ruby) -> Result<(), magnus::Error> {
     magnus::rb_sys::protect(|| {
-        // SAFETY: the GVL is held; what is raised is stopped here and goes on as magnus' error.
+        // SAFETY: the GVL is held; an exception is stopped here and returned as magnus' error.
         unsafe { rb_sys::rb_thread_check_ints() };
         Qnil as VALUE
     })
     .map(|_| ())
 }
 
-/// Takes the exception that `protect` has just stopped, if it is of this class: Ruby forgets it. `None` when it is
-/// another one, or no exception, such as the end of the thread.
+/// Takes the exception that `protect` has just stopped, if it has this class: Ruby forgets it. `None` if it has another
+/// class, or if it is no exception, such as the end of the thread.
 pub(crate) fn take_error(ruby: &Ruby, class: VALUE) -> Option<VALUE> {
-    // SAFETY: the GVL is held. rb_errinfo is a number when a thread is being killed, with which is_a copes, and of an
-    // internal type, which has no class, for a `throw`.
+    // SAFETY: the GVL is held. rb_errinfo is a number while a thread is being killed, which is_a accepts, and an
+    // internal object, which has no class, for a `throw`.
     unsafe {
         let error = rb_errinfo();
         let is_one = error != Qnil as VALUE && !RB_TYPE_P(error, RUBY_T_IMEMO) && is_a(ruby, error, class);

@@ -24,7 +24,7 @@ pub(crate) fn init() {
     fairlead_engine::measure_send_queues(length);
 }
 
-/// 0 if the socket has none.
+/// 0 if the socket has no send queue.
 fn length(socket: BorrowedFd<'_>) -> usize {
     // SAFETY: the request writes one int, and nothing else. Another kind of file refuses it, or writes an int as well.
     let length = unsafe { ioctl(socket, Getter::<LENGTH, c_int>::new()) };

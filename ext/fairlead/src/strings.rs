@@ -10,7 +10,7 @@ use std::sync::OnceLock;
 
 /// A new binary String with these bytes. Raises when Ruby is out of memory.
 pub(crate) fn new(_: &Ruby, bytes: &[u8]) -> VALUE {
-    // An empty Rust slice may have no real address, and Ruby 3.1 reads from it all the same.
+    // An empty Rust slice may have an invalid address, and Ruby 3.1 reads from it even so.
     let pointer = if bytes.is_empty() {
         c"".as_ptr()
     } else {
@@ -77,7 +77,7 @@ macro_rules! table {
 }
 
 table! {
-    /// Keys of the env and values that are the same in most requests.
+    /// Keys of the env, and values that are the same in most requests.
     Strings: VALUE = kept {
         request_method: "REQUEST_METHOD",
         script_name: "SCRIPT_NAME",
@@ -222,7 +222,7 @@ const USUAL_FIELDS: [&str; 44] = [
     "X-Requested-With",
 ];
 
-/// Many more than the fields, so that most of them have a slot of their own.
+/// Many more than the fields, so that most fields have a slot of their own.
 const SLOTS: usize = 256;
 
 /// Env keys of usual fields by name: a hash table with open addressing, filled once.
@@ -245,7 +245,7 @@ impl FieldKeys {
         FieldKeys { slots }
     }
 
-    /// The env key of a field, if it is a usual one.
+    /// The env key of a usual field.
     pub(crate) fn find(&self, name: &[u8]) -> Option<VALUE> {
         let mut slot = Self::slot(name);
         while let Some((usual, key)) = self.slots[slot] {

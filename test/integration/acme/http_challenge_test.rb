@@ -32,11 +32,11 @@ class HttpChallengeTest < Minitest::Test
     front = pebble.front.target
     pebble.front.target = nil
     server = with_acme("later.example")
-    server.wait_for_output(/there is no new certificate for later.example: cannot reach .*; next attempt at .* UTC; there is no other one/)
+    server.wait_for_output(/there is no new certificate for later.example: cannot reach .*; next attempt at .* UTC; no certificate is in use/)
     server.stop
     pebble.front.target = front
     again = own(server.again).start
-    again.wait_for_output(/the next attempt to get a certificate for later.example is at .* UTC, after 1 that have failed: cannot reach/)
+    again.wait_for_output(/the next attempt to get a certificate for later.example is at .* UTC, failed attempts: 1: cannot reach/)
 
     refute_match(/ordering/, again.stdout)
 

@@ -44,7 +44,7 @@ class AcmeProxyTest < Minitest::Test
       client.close
     end
 
-    assert_match(/the proxy has answered with too much/, events_by("https://ca.invalid/directory").first[:message])
+    assert_match(/the response of the proxy is too long/, events_by("https://ca.invalid/directory").first[:message])
   end
 
   private

@@ -91,7 +91,7 @@ class KeptConnectionsTest < Minitest::Test
     client = connect(server)
     client.request("GET", "/wait").read_through("1\r\na\r\n")
     server.signal(:TERM)
-    server.wait_for_output(/finishing what has arrived/)
+    server.wait_for_output(/finishing open requests/)
     server.write("go", "")
 
     assert_equal "1\r\nb\r\n0\r\n\r\n", client.rest

@@ -197,7 +197,7 @@ class KeptStreamsTest < Minitest::Test
     client = connect(server).request("GET", "/stream")
     wait_for_notes(server, 1)
     server.signal(:TERM)
-    server.wait_for_output(/finishing what has arrived/)
+    server.wait_for_output(/finishing open requests/)
     server.write("go", "")
 
     assert_equal "whole", client.answer.body

@@ -92,7 +92,7 @@ class Http2EnvTest < Minitest::Test
     answer = curl(server)
 
     assert_equal [500, "2"], [answer.status, answer.version]
-    assert_logged(/GET \/: .*a response over HTTP\/2 shares its socket with others/, server)
+    assert_logged(/GET \/: .*rack\.hijack is impossible over HTTP\/2/, server)
     assert_equal 1, server.stderr.lines.grep(/error in the application/).size
   end
 end

@@ -44,7 +44,7 @@ class DrainDelayTest < Minitest::Test
     busy = connect(server).request("GET", "/?2")
     wait_until("a busy thread") { server.ready? && get(server).status == 200 }
     server.signal(:TERM)
-    server.wait_for_output(/TERM: finishing what has arrived/)
+    server.wait_for_output(/TERM: finishing open requests/)
     wait_until("a closed port", seconds: 2) { refused?(server) }
 
     assert_equal 200, busy.answer.status
@@ -56,7 +56,7 @@ class DrainDelayTest < Minitest::Test
     kept = connect(server)
     assert_nil kept.get["connection"]
     server.signal(:TERM)
-    server.wait_for_output(/TERM: accepting for 3 s, then finishing what has arrived/)
+    server.wait_for_output(/TERM: accepting for 3 s, then finishing open requests/)
 
     wait_until("the last answer on a connection") { kept.get["connection"] == "close" }
     assert_predicate kept, :closed?

@@ -99,7 +99,7 @@ class DrainTest < Minitest::Test
       busy = connect(server).request
       server.wait_for_output(/running/)
       server.signal(:TERM)
-      server.wait_for_output(/finishing what has arrived/)
+      server.wait_for_output(/finishing open requests/)
       client.write("def")
 
       assert_equal %w[whole whole], [busy, client].map { |one| one.answer.body }

@@ -228,7 +228,7 @@ class HandoffTest < Minitest::Test
     busy = connect(server).request("GET", "/until?go")
     wait_until("a request") { File.exist?(server.path("inside-until")) }
     server.signal(:TERM)
-    server.wait_for_output(/finishing what has arrived/)
+    server.wait_for_output(/finishing open requests/)
 
     assert_empty clients.map(&:rest).join, "each worker knows of it"
     server.write("go", "")

@@ -57,7 +57,7 @@ class HotRestartTest < Minitest::Test
 
     assert_equal "2", version(server)
     wait_until("the end of the spawner that hangs") { !File.exist?("/proc/#{hung}") }
-    assert_match(/hot restart: it takes the place of the phased restart/, server.stdout)
+    assert_match(/hot restart: replaces the phased restart/, server.stdout)
   end
 
   # As Capistrano deploys: `current` leads to the new release, and the old one is gone.

@@ -70,7 +70,7 @@ class SupervisorTest < Minitest::Test
 
   def test_workers_that_die_while_they_boot_are_retried_with_pauses
     server = launch(WHO, "-w", "1", files: { "config/fairlead.rb" => "before_worker_boot { exit!(9) unless File.exist?('go') }" })
-    server.wait_for_output(/exit status 9\n.*exit status 9\n.*the next one starts in 1 s/)
+    server.wait_for_output(/exit status 9\n.*exit status 9\n.*starting the next one in 1 s/)
     server.write("go", "")
 
     server.wait_for_output(/ready/)
@@ -82,7 +82,7 @@ class SupervisorTest < Minitest::Test
         server = launch(WHO, "-w", workers, "--no-preload", files: { "config/fairlead.rb" => "before_worker_boot { #{code} }" })
 
         assert_equal 1, server.wait_exit(seconds: 40).exitstatus
-        assert_match(/fairlead: no worker could start, in 4 attempts; the last one: #{reason}\n\z/, server.stderr)
+        assert_match(/fairlead: no worker could start in 4 attempts; the last failure: #{reason}\n\z/, server.stderr)
         assert_empty server.worker_pids
       end
     end

@@ -60,7 +60,7 @@ class ErrorHandlerTest < Minitest::Test
   FAILURES = {
     "raise ArgumentError, 'own'" => "own (ArgumentError)",
     "'text'" => "must return [status, headers, body] (TypeError)",
-    "[99, {}, []]" => "not between 200 and 999 (TypeError)",
+    "[99, {}, []]" => "return one between 200 and 999 (TypeError)",
     "[500, {}, Enumerator.new { raise IOError, 'body' }]" => "body (IOError)"
   }.freeze
 

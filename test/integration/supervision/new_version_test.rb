@@ -25,7 +25,7 @@ class NewVersionTest < Minitest::Test
         end
 
         assert_empty failures
-        assert_equal 1, server.stdout.scan("has Fairlead #{VERSION}, whose supervisor takes over").size
+        assert_equal 1, server.stdout.scan("has Fairlead #{VERSION}; its supervisor takes over").size
         assert_includes said_by_ctl(server, "status"), VERSION
         assert_further_restarts(server, workers)
         assert_ends(server)
@@ -159,7 +159,7 @@ class NewVersionTest < Minitest::Test
     deploy_other_version(server)
     server.signal(:USR2)
 
-    assert_first_version(server, program, "which cannot share with what runs; stop the server and start it again")
+    assert_first_version(server, program, "which is incompatible with the running version; stop the server and start it again")
     assert_equal serving, server.serving_pids
   end
 

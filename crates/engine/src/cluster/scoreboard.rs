@@ -5,8 +5,8 @@
 use crate::clock::Millis;
 use crate::cluster::histogram::{AtomicHistogram, Histogram};
 use crate::cluster::ledger::Ledger;
+use crate::cluster::queues::Attendance;
 use crate::cluster::statistics::{statistics, Kind, Shown, Statistic, Stats};
-use crate::cluster::waiting_room::Attendance;
 use crate::tls::TicketKeys;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
 

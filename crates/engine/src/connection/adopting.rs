@@ -2,7 +2,7 @@
 
 use super::{Connection, ConnectionState, Next};
 use crate::clock::{Millis, Nanos};
-use crate::cluster::waiting_room::Stage;
+use crate::cluster::queues::Stage;
 use crate::config::Config;
 use crate::http::body::Body;
 use crate::transport::poller::Interest;

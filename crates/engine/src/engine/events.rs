@@ -5,7 +5,7 @@ use super::http2::Streams;
 use super::moves::Moves;
 use super::parts::Parts;
 use crate::clock::Millis;
-use crate::cluster::waiting_room::WaitingRoom;
+use crate::cluster::queues::SharedQueues;
 use crate::http2::is_http2;
 use crate::limits::descriptors::{Counted, Permit};
 use crate::reactor::{Accepted, Handler};
@@ -139,8 +139,8 @@ impl Handler for Events {
         next
     }
 
-    fn room(&self) -> Option<&WaitingRoom> {
-        self.parts.admission.room()
+    fn queues(&self) -> Option<&SharedQueues> {
+        self.parts.admission.queues()
     }
 
     fn admits_connections(&self) -> bool {

@@ -92,7 +92,7 @@ impl Engine {
             endpoints: listeners.iter().map(|one| Arc::clone(one.endpoint())).collect(),
             files,
             hub,
-            room: membership.and_then(Membership::into_room),
+            queues: membership.and_then(Membership::into_queues),
         });
         let engine = Engine {
             parts: Arc::clone(moves.parts()),

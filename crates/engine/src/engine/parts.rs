@@ -13,7 +13,7 @@ use super::sink::Sink;
 use super::statistics::Statistics;
 use super::uploads::Uploads;
 use super::without_app::WithoutApp;
-use crate::cluster::waiting_room::WaitingRoom;
+use crate::cluster::queues::SharedQueues;
 use crate::config::Config;
 use crate::connection::connections::Connections;
 use crate::connection::stream_queue::StreamTurns;
@@ -64,7 +64,7 @@ pub(super) struct Foundation {
     /// Subscriptions of the clients.
     pub(super) hub: Arc<Hub>,
     /// Memory that all workers share; `None` for a single process.
-    pub(super) room: Option<Arc<WaitingRoom>>,
+    pub(super) queues: Option<Arc<SharedQueues>>,
 }
 
 /// References from the parts to the type that moves connections.
@@ -82,10 +82,10 @@ impl Parts {
             endpoints,
             files,
             hub,
-            room,
+            queues,
         } = foundation;
         let sink = || Weak::clone(&upward.sink);
-        let ledger = room.as_ref().map(|room| &room.scoreboard().ledger);
+        let ledger = queues.as_ref().map(|queues| &queues.scoreboard().ledger);
         let budgets = budgets(&worker.config);
         let spool = Spool::new(&worker.config);
         let realtime = Realtime::new(
@@ -108,7 +108,7 @@ impl Parts {
         let queued_streams = Arc::default();
         let without_app = Arc::new(WithoutApp::new(&services, &endpoints));
         let handshakes = Handshakes::new(&worker, &connections, sink());
-        let admission = Admission::new(&worker, room.as_ref());
+        let admission = Admission::new(&worker, queues.as_ref());
         let arrivals = IncomingConnections::new(&worker, &connections, &endpoints);
         let relays = Relays::new(&worker, &connections);
         let http2_connections = Arc::new(Http2Connections::new(&services.spool));

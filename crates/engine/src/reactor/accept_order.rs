@@ -4,11 +4,11 @@
 //! has accepted leaves the queue, and joins its end before it waits again. The rules:
 //!
 //! 1. A worker that is *ahead* (another one has fewer connections) rests outside the queue for a millisecond: otherwise
-//!   a worker that is already running would take a whole burst before sleeping ones are awake. It rejoins at once when
-//!   it is no longer ahead.
+//!    a worker that is already running would take a whole burst before sleeping ones are awake. It rejoins at once when
+//!    it is no longer ahead.
 //! 2. If the millisecond passes, the worker is still ahead, and a connection is there *at once* after it has rejoined,
-//!   then the rest was *in vain*: that connection has waited for this worker, and the other worker may hang. So the
-//!   next connection is accepted without such a rest; after another rest in vain the next two, then four, up to 64.
+//!    then the rest was *in vain*: that connection has waited for this worker, and the other worker may hang. So the
+//!    next connection is accepted without such a rest; after another rest in vain the next two, then four, up to 64.
 //! 3. A rest that was not in vain, because the others have caught up, resets the count to one.
 
 use crate::clock::Nanos;

@@ -26,7 +26,7 @@ impl Migrations {
         if self.is_watched {
             return None;
         }
-        let room = handler.room()?;
+        let queues = handler.queues()?;
         // The poller is woken when there is a slot again.
         if !handler.admits_connections() {
             return None;
@@ -34,7 +34,7 @@ impl Migrations {
         if let Some(left) = self.order.rest(Nanos::now, || handler.is_ahead()) {
             return Some(left);
         }
-        self.is_watched = room.watch_migrations(&handler.worker().poller).is_ok();
+        self.is_watched = queues.watch_connections(&handler.worker().poller).is_ok();
         (!self.is_watched).then_some(REST)
     }
 
@@ -55,8 +55,8 @@ impl Migrations {
     }
 
     fn unwatch(&mut self, handler: &impl Handler) {
-        if let Some(room) = handler.room() {
-            room.unwatch_migrations(&handler.worker().poller);
+        if let Some(queues) = handler.queues() {
+            queues.unwatch_connections(&handler.worker().poller);
         }
         self.is_watched = false;
     }

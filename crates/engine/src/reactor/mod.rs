@@ -7,7 +7,7 @@ mod accept_order;
 mod migrations;
 
 use crate::clock::Millis;
-use crate::cluster::waiting_room::WaitingRoom;
+use crate::cluster::queues::{SharedQueues, WaitingRoom};
 use crate::limits::descriptors::Permit;
 use crate::transport::listener::{Endpoint, Listener};
 use crate::transport::poller::{events, token, Dispatching, Happened, Key, Poller};
@@ -66,7 +66,7 @@ pub(crate) trait Handler {
     fn request_waits(&self, signalled: bool);
 
     /// Memory that all workers share; `None` for a single process.
-    fn room(&self) -> Option<&WaitingRoom>;
+    fn queues(&self) -> Option<&SharedQueues>;
 
     /// True if this worker takes over migrated connections.
     fn admits_connections(&self) -> bool;

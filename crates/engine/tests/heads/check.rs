@@ -1,5 +1,5 @@
-//! Checks any fields of a request of HTTP/2, on their way through `h2` and the text of a head to the parser; the
-//! fuzzer runs it, too.
+//! Checks any fields of an HTTP/2 request, from `h2` through the text of a head to the parser. The fuzzer runs this
+//! check, too.
 
 use super::head::request_head;
 use bytes::Bytes;
@@ -20,8 +20,8 @@ const LIMITS: HeadLimits = HeadLimits {
 /// A name and a value.
 type Pair<'a> = (&'a [u8], &'a [u8]);
 
-/// Names and values, separated by 0xff, behind pseudo-headers that the first byte chooses. What reaches the parser's
-/// result is what was sent, or the request is refused. Tells whether it is accepted.
+/// Names and values, separated by 0xff, after pseudo-headers that the first byte chooses. The parser's result has
+/// exactly the fields that were sent, or the request is refused. Returns true if it is accepted.
 pub(crate) fn request(bytes: &[u8]) -> bool {
     let [choice, rest @ ..] = bytes else { return false };
     let parts: Vec<&[u8]> = rest.split(|byte| *byte == 0xff).collect();
@@ -51,7 +51,7 @@ pub(crate) fn request(bytes: &[u8]) -> bool {
     true
 }
 
-/// A request that was accepted has what was sent, once, and no more than that.
+/// An accepted request has each sent field once, and no other fields.
 fn assert_same(sent: &[Pair<'_>], head: &Head, lines: &[u8]) {
     let shown = String::from_utf8_lossy(lines);
     let single = |name: &[u8]| {
@@ -69,7 +69,7 @@ fn assert_same(sent: &[Pair<'_>], head: &Head, lines: &[u8]) {
     assert_eq!(Some(head.method.of(lines)), method, "{shown}");
     // `h2` cuts a fragment off.
     let path = single(b":path").map(|path| path.split(|byte| *byte == b'#').next().unwrap_or_default());
-    // A path that is nothing but a query begins with a slash as URIs have it.
+    // A path that is only a query gets a leading slash, as in URIs.
     let target = head.target.of(lines);
     let is_same = path.is_some_and(|path| target == path || target.strip_prefix(b"/") == Some(path));
     assert!(is_same, "{path:?}: {shown}");
@@ -102,13 +102,13 @@ fn assert_same(sent: &[Pair<'_>], head: &Head, lines: &[u8]) {
     let mut found: Vec<_> = fields
         .map(|field| (field.name.of(lines).to_vec(), field.value.of(lines).to_vec()))
         .collect();
-    // `h2` keeps the order of the values of a name only.
+    // `h2` only keeps the order of values with the same name.
     found.sort_by(|one, other| one.0.cmp(&other.0));
     wanted.sort_by(|one, other| one.0.cmp(&other.0));
     assert_eq!(found, wanted, "{shown}");
 }
 
-/// The request that `h2` makes of fields, if it takes them.
+/// The request that `h2` makes of the fields, if it accepts them.
 fn through_h2(fields: &[Pair<'_>]) -> Option<Request<()>> {
     let mut bytes = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0".to_vec();
     // Literals without indexing (RFC 7541 §6.2.2).
@@ -132,7 +132,7 @@ fn through_h2(fields: &[Pair<'_>]) -> Option<Request<()>> {
     }
 }
 
-/// Text as HPACK has it without Huffman's code (RFC 7541 §5.2).
+/// Text in HPACK without Huffman coding (RFC 7541 §5.2).
 fn text(bytes: &[u8]) -> Vec<u8> {
     let mut out = vec![bytes.len().min(127) as u8];
     if let Some(mut rest) = bytes.len().checked_sub(127) {
@@ -146,7 +146,7 @@ fn text(bytes: &[u8]) -> Vec<u8> {
     out
 }
 
-/// Bytes that have all arrived; what is written goes nowhere.
+/// Bytes that have all arrived; written bytes are discarded.
 struct Input(Vec<u8>);
 
 impl AsyncRead for Input {

@@ -1,12 +1,11 @@
-//! Requests of HTTP/2 on their way through `h2` to the parser, as random fields make them. The same check runs under a
-//! fuzzer.
+//! HTTP/2 requests with random fields, from `h2` to the parser. A fuzzer runs the same check.
 
 mod check;
 #[path = "../../src/http2/head.rs"]
-#[allow(dead_code, reason = "of what the engine has, only heads of requests are looked at")]
+#[allow(dead_code, reason = "only the engine's request heads are used")]
 mod head;
 
-/// Pieces of what the check looks at.
+/// Pieces that matter to the check.
 const PIECES: [&[u8]; 24] = [
     b":protocol\xffwebsocket\xff",
     b":protocol\xffwebsocket\r\nx-forwarded-for: 6.6.6.6\xff",

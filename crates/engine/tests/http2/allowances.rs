@@ -1,12 +1,12 @@
-//! Clients that send many frames because they are sent many, or because their messages are small. None of them is
-//! disconnected; `attacks.rs` has those who are.
+//! Clients that send many frames because they receive many, or because their messages are small. None of them is
+//! disconnected; `attacks.rs` tests clients that are.
 
 use crate::support::frames::*;
 use crate::support::*;
 use fairlead_engine::{Body, Config, Descriptors, Exchange};
 use std::io::Read;
 
-/// Responds with what came.
+/// Responds with the body of the request.
 fn echo(exchange: &mut Exchange<'_>) {
     let bytes = match exchange.take_body() {
         Body::Empty => path(exchange).into_bytes(),
@@ -46,7 +46,7 @@ fn content_may_come_in_frames_of_any_size() {
     for size in [1, 5, 28, 200] {
         let mut client = FrameClient::connect(server.address);
         client.send(&[setting(INITIAL_WINDOW, 1 << 20), window_update(0, 1 << 20)].concat());
-        // As much as the window of a stream takes, in one piece.
+        // As much as the window of a stream allows, in one piece.
         let content: Vec<u8> = (0..60_000_u32).map(|number| (number % 251) as u8).collect();
         let frames = content.chunks(size).flat_map(|piece| frame(DATA, 0, 1, piece));
         let upload: Vec<u8> = post(1, "/").into_iter().chain(frames).collect();

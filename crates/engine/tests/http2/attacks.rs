@@ -1,5 +1,5 @@
-//! Clients that send what costs the server more than them (RFC 9113 §10.5). Each is told to calm down, counted by what it
-//! did, and disconnected; other clients are served meanwhile.
+//! Clients that send frames which cost the server more than them (RFC 9113 §10.5). Each gets ENHANCE_YOUR_CALM, is
+//! counted by the kind of attack, and is disconnected; other clients are served meanwhile.
 
 use crate::support::frames::*;
 use crate::support::http2::Http2Client;
@@ -20,7 +20,7 @@ fn server() -> Server {
     })
 }
 
-/// Sends what `next` returns again and again. The server says goodbye with `code` and counts it.
+/// Sends the result of `next` again and again. The server must send GOAWAY with `code` and count the client.
 fn is_ended(what: &str, code: u32, counter: fn(&Stats) -> u64, next: impl FnMut(usize) -> Vec<u8>) {
     let server = server();
     let mut good = Http2Client::connect(server.address);
@@ -47,7 +47,7 @@ fn is_ended(what: &str, code: u32, counter: fn(&Stats) -> u64, next: impl FnMut(
     assert_eq!(all, 1, "{what} is counted once");
 }
 
-/// What is sent, and how it is made of a number.
+/// The name of an attack, and a function that makes its frames from a number.
 type Way<N> = (&'static str, fn(N) -> Vec<u8>);
 
 /// The number of the client's stream.
@@ -63,7 +63,7 @@ fn streams_that_are_reset_again_and_again() {
         |stats| stats.http2_reset_floods,
         |count| [get(stream(count), "/"), reset(stream(count), CANCEL)].concat(),
     );
-    // In one piece: all of them are reset before any is looked at.
+    // In one piece: all of them are reset before the server handles any.
     is_ended(
         "many at once",
         ENHANCE_YOUR_CALM,
@@ -162,7 +162,7 @@ fn frames_that_cost_an_answer_or_nothing_but_time() {
         |_| window_update(0, 1),
     );
     is_ended(
-        "PING that answers none",
+        "PING acknowledgement without a PING",
         ENHANCE_YOUR_CALM,
         |stats| stats.http2_ping_floods,
         |_| frame(PING, 1, 0, &[7; 8]),
@@ -186,10 +186,10 @@ fn a_response_that_is_taken_a_few_bytes_at_a_time() {
         let mut attacker = FrameClient::connect(server.address);
         attacker.send(&[setting(INITIAL_WINDOW, 0), get(1, "/")].concat());
         attacker.find_of(HEADERS, 1);
-        // Each update makes the server send a frame. That must not earn the next updates.
+        // Each update makes the server send a frame. This must not earn the next updates.
         let until = Instant::now() + PATIENCE;
         let end = loop {
-            assert!(Instant::now() < until, "it goes on with {bytes}");
+            assert!(Instant::now() < until, "it continues with {bytes}");
             // The server may have closed already.
             let _ = attacker.socket.write_all(&window_update(1, bytes));
             let frame = attacker.find(|frame| matches!(frame.kind, DATA | GOAWAY));
@@ -242,7 +242,7 @@ fn blocks_of_fields_that_never_end() {
 
 #[test]
 fn a_bomb_of_fields_is_refused_or_ends_the_session() {
-    // One entry of 4,000 bytes in the table, and then a byte for each time that it is meant.
+    // One entry of 4,000 bytes in the table, and then one byte for each reference to it.
     let server = server();
     let mut attacker = FrameClient::connect(server.address);
     let mut entry = field("x", &"y".repeat(3_900));
@@ -254,7 +254,7 @@ fn a_bomb_of_fields_is_refused_or_ends_the_session() {
     attacker.send(&frame(HEADERS, END_HEADERS | END_STREAM, 3, &bomb));
     assert_eq!(attacker.goaway(), Some(ENHANCE_YOUR_CALM));
     eventually("it is counted", || server.engine.stats().http2_violations == 1);
-    // A little too much is answered on its stream, and the others go on.
+    // If the head is only a little too large, its stream gets a response, and the other streams continue.
     let mut client = FrameClient::connect(server.address);
     let much = (0..3).flat_map(|_| field("x", &"y".repeat(5_000)));
     let much: Vec<u8> = block("GET", "/").into_iter().chain(much).collect();
@@ -315,7 +315,7 @@ fn half_a_preface_and_garbage_after_it() {
     for length in [1, 10, 23] {
         let mut client = FrameClient::silent(server.address);
         client.send(&fairlead_wire::http2::PREFACE[..length]);
-        // Not known yet as HTTP/2, so it is told in HTTP/1.
+        // The connection is not known as HTTP/2 yet, so the response is HTTP/1.
         client.socket.set_nonblocking(false).expect("a socket");
         let mut answer = Vec::new();
         std::io::Read::read_to_end(&mut client.socket, &mut answer).expect("an end");

@@ -1,5 +1,5 @@
-//! Lets the cases of `tests/requests` run over HTTP/2: what is written to a bridge is requests of HTTP/1, and what is read are
-//! the responses to them in that form. In between they are streams.
+//! Runs the cases of `tests/requests` over HTTP/2: a test writes HTTP/1 requests to a bridge and reads HTTP/1 responses
+//! from it. In between they are streams.
 
 use crate::support::http2::{Asked, Http2Client};
 use http::Request;
@@ -9,18 +9,18 @@ use std::io::{Read, Write};
 /// See the head of this file.
 pub(super) struct Bridge {
     client: Http2Client,
-    /// What was written and is not sent.
+    /// Bytes that were written and are not sent yet.
     requests: Vec<u8>,
-    /// The request whose body is being written, and its bytes that are missing.
+    /// The request with an incomplete body, and the number of missing bytes.
     body: Option<(Asked, usize)>,
     asked: VecDeque<Asked>,
-    /// What was received and is not read.
+    /// Bytes that were received and are not read yet.
     responses: Vec<u8>,
 }
 
 impl Bridge {
     pub(super) fn new(mut client: Http2Client) -> Bridge {
-        // Until the server has said how many streams there may be.
+        // Until the server has sent the maximum number of streams.
         client.wait_for_settings();
         Bridge {
             client,
@@ -31,7 +31,7 @@ impl Bridge {
         }
     }
 
-    /// Sends what there is of requests.
+    /// Sends the requests that are complete so far.
     fn send(&mut self) {
         loop {
             if let Some((mut asked, missing)) = self.body.take() {
@@ -58,7 +58,7 @@ impl Bridge {
     }
 }
 
-/// A head of HTTP/1 as one of HTTP/2, and the length of its body.
+/// A head of HTTP/1 as a head of HTTP/2, and the length of its body.
 fn translate(head: &str) -> (Request<()>, usize) {
     let mut lines = head.trim_end().split("\r\n");
     let mut first = lines.next().expect("a request line").split(' ');

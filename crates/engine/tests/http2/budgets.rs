@@ -1,5 +1,5 @@
-//! Budgets of sessions: memory for requests and for unsent responses, and files. A session above its budget waits for itself.
-//! If many sessions together use up a total, the largest ones give way.
+//! Budgets of HTTP/2 connections: memory for requests and for unsent responses, and files. A connection above its
+//! budget only delays itself. If many connections together use up a total, the largest ones are closed.
 
 use crate::support::frames::*;
 use crate::support::http2::{get as get_request, request, Http2Client};
@@ -12,17 +12,17 @@ use std::time::Duration;
 
 const REFUSED_STREAM: u32 = 7;
 
-/// Less than what goes to the disk where memory is scarce.
+/// Less than a response that goes to the disk when memory is scarce.
 const RESPONSE: usize = 50_000;
 
-/// For all responses. A session may have an eighth of it.
+/// For all responses. An HTTP/2 connection may use an eighth of it.
 const TOTAL: u64 = 8 << 20;
 
 fn respond(exchange: &mut Exchange<'_>) {
     reply(exchange, &"x".repeat(RESPONSE));
 }
 
-/// A server with large responses, except at `/small`, that counts them.
+/// A server with large responses, except for `/small`, that counts them.
 fn server_with_responses(config: Config) -> (Server, Arc<AtomicUsize>) {
     let served: Arc<AtomicUsize> = Arc::default();
     let counter = Arc::clone(&served);
@@ -44,7 +44,7 @@ fn server_with_responses(config: Config) -> (Server, Arc<AtomicUsize>) {
     (Server::on(&socket, config, None, Arc::new(call)), served)
 }
 
-/// A client that asks on so many streams, and lets no body be sent.
+/// A client with requests on this many streams, and closed windows for their bodies.
 fn closed_windows(server: &Server, streams: u32) -> FrameClient {
     let mut client = FrameClient::connect(server.address);
     let requests: Vec<Vec<u8>> = (0..streams).map(|number| get(2 * number + 1, "/")).collect();
@@ -52,7 +52,7 @@ fn closed_windows(server: &Server, streams: u32) -> FrameClient {
     client
 }
 
-/// Waits until something has been the same for a while.
+/// Waits until the value has not changed for a while.
 fn settled(mut value: impl FnMut() -> usize) -> usize {
     let (mut last, mut same) = (value(), 0);
     eventually("it settles", || {
@@ -93,7 +93,7 @@ fn new_streams_of_a_session_whose_responses_wait_are_refused() {
     client.send(&get(201, "/small"));
     assert_eq!(client.find_of(RST_STREAM, 201).code(), REFUSED_STREAM);
     client.send(&[window_update(0, 1 << 30), setting(INITIAL_WINDOW, 1 << 30)].concat());
-    // The client takes what waits, so that there is room again.
+    // The client takes the queued data, so that there is room again.
     let is_served = (203..20_000).step_by(2).any(|stream| {
         client.send(&get(stream, "/small"));
         let end = client.find(|frame| frame.stream == stream && frame.kind != HEADERS);
@@ -151,7 +151,7 @@ fn sessions_whose_responses_wait_have_no_more_than_the_total_together() {
             .count()
     });
     let most = TOTAL as usize / (STREAMS as usize * RESPONSE);
-    assert!(SESSIONS - left <= most + 1, "{left} have given way");
+    assert!(SESSIONS - left <= most + 1, "only {left} were disconnected");
     let told = clients
         .iter_mut()
         .find_map(|client| client.has_goaway().then_some(client));
@@ -169,21 +169,21 @@ fn connections_whose_responses_wait_have_no_more_than_the_total_together() {
         .map(|_| {
             let mut client = server.connect();
             rustix::net::sockopt::set_socket_recv_buffer_size(&client.stream, 1_024).expect("a small buffer");
-            // The first response fits into the buffers of the kernel.
+            // The first response fits in the buffers of the kernel.
             client.send(&"GET / HTTP/1.1\r\nHost: test\r\n\r\n".repeat(3));
             client
         })
         .collect();
     eventually("all have run", || served.load(SeqCst) >= 2 * CLIENTS);
     let most = TOTAL as usize / RESPONSE;
-    eventually("the others have given way", || {
+    eventually("the others are disconnected", || {
         server.engine.stats().connections <= most as i64 + 1
     });
     assert_eq!(server.connect().get("/small").text(), "small");
     drop(clients);
 }
 
-/// A server whose only thread waits until it is released, with little memory for requests.
+/// A server with little memory for requests. Its only thread waits until it is released.
 fn busy_server() -> (Server, mpsc::Sender<()>, Client) {
     let (release, hold) = mpsc::channel::<()>();
     let hold = Mutex::new(hold);
@@ -203,7 +203,8 @@ fn busy_server() -> (Server, mpsc::Sender<()>, Client) {
     (server, release, holder)
 }
 
-/// A request whose head is small on the wire, and large for the server: the table has a long field (RFC 7541 §2.3.2).
+/// A request with a head that is small on the wire, and large for the server: the table has a long field (RFC 7541
+/// §2.3.2).
 fn expanding(stream: u32, is_first: bool) -> Vec<u8> {
     let mut fields = block("GET", "/");
     if is_first {
@@ -231,7 +232,7 @@ fn a_client_whose_heads_expand_takes_its_share_of_the_memory_only() {
     attacker.ping();
     assert!(server.totals.used().0 < 1 << 18, "{:?}", server.totals.used());
     release.send(()).expect("it waits");
-    eventually("all is given back", || server.totals.used().0 == 0);
+    eventually("everything is released", || server.totals.used().0 == 0);
 }
 
 #[test]
@@ -257,15 +258,15 @@ fn small_heads_pass_whatever_others_have_taken() {
         assert_eq!(good.response(asked).expect("a response").status, 200);
     }
     drop(attackers);
-    eventually("all is given back", || server.totals.used().0 == 0);
+    eventually("everything is released", || server.totals.used().0 == 0);
 }
 
-/// A server with 24 files for bodies, of which a session may have 3.
+/// A server with 24 files for bodies; an HTTP/2 connection may use 3 of them.
 fn server_with_files() -> Server {
     server_with(32)
 }
 
-/// For so many files of clients, three quarters of them for bodies.
+/// A server with this many files for clients, three quarters of them for bodies.
 fn server_with(files: usize) -> Server {
     let config = Config {
         min_threads: 2,
@@ -279,7 +280,7 @@ fn server_with(files: usize) -> Server {
     })
 }
 
-/// A client that has begun so many uploads and sends nothing more of them.
+/// A client that has begun this many uploads and sends no more of them.
 fn stalled(server: &Server, streams: u32) -> FrameClient {
     let mut client = FrameClient::connect(server.address);
     for number in 0..streams {
@@ -306,7 +307,7 @@ fn stalled_uploads_of_a_few_sessions_leave_files_to_others() {
     eventually("they have what they may have", || server.descriptors.used().1 == 12);
     upload(&server);
     drop(clients);
-    eventually("all is given back", || server.descriptors.used().1 == 0);
+    eventually("everything is released", || server.descriptors.used().1 == 0);
 }
 
 #[test]
@@ -316,7 +317,7 @@ fn the_sessions_with_the_most_files_give_way_to_an_upload_that_waits() {
     eventually("nothing is left", || server.descriptors.used().1 == 24);
     upload(&server);
     drop(clients);
-    eventually("all is given back", || server.descriptors.used().1 == 0);
+    eventually("everything is released", || server.descriptors.used().1 == 0);
 }
 
 #[test]
@@ -326,7 +327,7 @@ fn sessions_of_one_address_with_few_files_each_give_way_if_they_have_most_of_the
     eventually("nothing is left", || server.descriptors.used().1 == 120);
     upload(&server);
     drop(clients);
-    eventually("all is given back", || server.descriptors.used().1 == 0);
+    eventually("everything is released", || server.descriptors.used().1 == 0);
 }
 
 #[test]
@@ -347,7 +348,7 @@ fn a_session_with_few_files_does_not_give_way_for_those_of_http1() {
         "POST / HTTP/1.1\r\nHost: test\r\nContent-Length: 100000\r\n\r\n{}",
         "x".repeat(50_000)
     ));
-    // Longer than an upload waits before somebody has to give way.
+    // Longer than an upload waits before another client has to give up a file.
     for _ in 0..20 {
         std::thread::sleep(Duration::from_millis(100));
         session.ping();
@@ -374,7 +375,7 @@ fn responses_of_a_session_that_wait_in_files_leave_files_to_others() {
     assert!(server.descriptors.used().1 <= 16, "{:?}", server.descriptors.used());
     upload(&server);
     drop(clients);
-    eventually("all is given back", || server.descriptors.used().1 == 0);
+    eventually("everything is released", || server.descriptors.used().1 == 0);
 }
 
 #[test]
@@ -413,10 +414,10 @@ fn uploads_of_a_session_that_has_its_files_wait_for_each_other() {
     for upload in uploads {
         assert_eq!(client.response(upload).expect("a response").text(), "10000");
     }
-    eventually("all is given back", || server.descriptors.used().1 == 0);
+    eventually("everything is released", || server.descriptors.used().1 == 0);
 }
 
-/// An upload of so many bytes in parts that windows have room for.
+/// An upload of this many bytes in parts that fit in the windows.
 fn upload_part(client: &mut FrameClient, path: &str, length: usize, ends: bool) {
     client.send(&post(1, path));
     for begin in (0..length).step_by(16_000) {
@@ -442,7 +443,7 @@ fn sessions_that_have_ended_while_their_requests_run_protect_no_others() {
     };
     let server = Server::start(config, move |exchange| {
         if path(exchange) == "/hold" {
-            eventually("leave to go on", || !hold.load(SeqCst));
+            eventually("permission to continue", || !hold.load(SeqCst));
         }
         reply(exchange, "ok");
     });
@@ -456,7 +457,7 @@ fn sessions_that_have_ended_while_their_requests_run_protect_no_others() {
     eventually("the sessions have ended", || server.engine.stats().connections == 1);
     upload_part(&mut large, "/", 100_000, false);
     assert!(server.totals.used().0 > 1_000_000, "{:?}", server.totals.used());
-    // Bodies leave a part to heads. As many as there is room for take that.
+    // Bodies leave a part of the memory to heads. As many heads as fit use it.
     let mut heads: Vec<Client> = (0..5).map(|_| server.connect()).collect();
     for head in &mut heads {
         head.send(&format!(
@@ -474,5 +475,5 @@ fn sessions_that_have_ended_while_their_requests_run_protect_no_others() {
     assert_eq!(large.goaway(), Some(ENHANCE_YOUR_CALM));
     is_held.store(false, SeqCst);
     drop(heads);
-    eventually("all is given back", || server.totals.used().0 == 0);
+    eventually("everything is released", || server.totals.used().0 == 0);
 }

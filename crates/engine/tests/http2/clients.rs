@@ -1,4 +1,5 @@
-//! Streams of HTTP/2 that stay: WebSockets, event streams and detached bodies, and the count of connections when they end.
+//! Long-lived HTTP/2 streams: WebSockets, event streams and detached bodies, and the count of connections when they
+//! end.
 
 use crate::support::frames::{FrameClient, NO_ERROR};
 use crate::support::http2::{get, request, Asked, Http2Client};
@@ -9,7 +10,7 @@ use http::Request;
 use std::sync::{mpsc, Arc, Mutex};
 use std::task::Poll;
 
-/// The clients that a server has made, and what lets its slow request go on.
+/// The clients that a server has made, and the release of its slow request.
 struct Staying {
     server: Server,
     made: mpsc::Receiver<Arc<Peer>>,
@@ -58,7 +59,7 @@ fn web_socket() -> Request<()> {
     request
 }
 
-/// Opens a stream that stays; the client's half of a WebSocket stays open, too.
+/// Opens a long-lived stream; the client's half of a WebSocket stays open, too.
 fn open(staying: &Staying, client: &mut Http2Client, request: Request<()>) -> (Asked, Arc<Peer>) {
     let more = request.method() == "CONNECT";
     let mut asked = client.ask(request, more);
@@ -116,7 +117,7 @@ fn a_drain_waits_for_requests_of_a_session_whose_other_streams_have_ended() {
     let mut idle = FrameClient::connect(server.address);
     idle.ping();
     server.engine.drain();
-    // Now nothing keeps the server but the request that runs.
+    // Now the running request is the only thing that delays the end.
     assert_eq!(idle.goaway(), Some(NO_ERROR));
     staying.release.send(()).expect("it waits");
     assert_eq!(client.response(slow).expect("a response").text(), "done");

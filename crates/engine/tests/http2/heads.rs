@@ -1,5 +1,5 @@
-//! Heads that HTTP/2 allows or forbids and HTTP/1 knows nothing of (RFC 9113 §8.3, RFC 8441 §4): none of them reaches the
-//! app in another form than its client has sent it.
+//! Heads that HTTP/2 allows or forbids and HTTP/1 does not have (RFC 9113 §8.3, RFC 8441 §4): the app gets each of them
+//! exactly as its client has sent it, or not at all.
 
 use crate::support::frames::*;
 use crate::support::http2::{request, Http2Client};
@@ -27,7 +27,7 @@ fn connect(protocol: &str) -> Request<()> {
     connect
 }
 
-/// The status of the response, which comes without the end of the request.
+/// The status of the response, which comes before the end of the request.
 fn status(client: &mut Http2Client, request: Request<()>) -> u16 {
     let mut asked = client.ask(request, true);
     client.head(&mut asked).expect("a response").status().as_u16()

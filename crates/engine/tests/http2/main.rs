@@ -1,4 +1,4 @@
-//! HTTP/2: the cases of `tests/requests`, many requests at a time over one connection, and clients that abuse it.
+//! HTTP/2: the cases of `tests/requests`, many concurrent requests over one connection, and abusive clients.
 
 #[path = "../requests/cases.rs"]
 mod cases;

@@ -1,4 +1,4 @@
-//! How sessions end: by time-outs, by the server's end, and by their clients; and what is left then.
+//! Ends of HTTP/2 connections: by timeouts, by the server's end, and by their clients; nothing of them is left.
 
 use crate::support::frames::*;
 use crate::support::http2::{get, request, Http2Client};
@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 const SHORT: Duration = Duration::from_millis(300);
 
-/// All connections are gone, and nothing of their requests is kept.
+/// All connections are closed, and no memory of their requests is left.
 fn nothing_is_left(server: &Server) {
     eventually("all are gone", || server.engine.stats().connections == 0);
     eventually("nothing of their requests is kept", || server.totals.used() == (0, 0));
@@ -30,7 +30,7 @@ fn an_upload_that_comes_in_other_pieces_than_its_frames_takes_its_time() {
     client.send(&[&post(1, "/"), &content[..100]].concat());
     let (begun, mut frames) = (Instant::now(), 1);
     while begun.elapsed() < 3 * SHORT {
-        // Whenever the server looks, a frame is incomplete.
+        // At each check of the server, a frame is incomplete.
         client.send(&[&content[100..], &content[..100]].concat());
         frames += 1;
         std::thread::sleep(Duration::from_millis(10));
@@ -81,7 +81,7 @@ fn streams_learn_that_their_session_has_ended_even_if_the_client_stays() {
     client.send(&post(3, "/"));
     client.ping();
     eventually("they are there", || server.totals.used().0 > 0);
-    // Inside a frame, and so it stays.
+    // Inside of a frame, which stays incomplete.
     client.send(&get_frame(5)[..20]);
     assert_eq!(client.find(|frame| frame.kind == GOAWAY).code(), ENHANCE_YOUR_CALM);
     nothing_is_left(&server);

@@ -1,5 +1,4 @@
-//! Requests and responses of one connection beside each other: bodies, refusals, resets, and what a faulty app does to its
-//! client.
+//! Concurrent requests and responses of one connection: bodies, refusals, resets, and a faulty app.
 
 use crate::support::frames::*;
 use crate::support::http2::{get as ask, request, Http2Client};
@@ -9,7 +8,7 @@ use h2::Reason;
 use std::io::Read;
 use std::sync::{mpsc, Arc, Mutex};
 
-/// Responds with the kind and the sum of the body.
+/// Responds with the storage and the sum of the body.
 fn measure(exchange: &mut Exchange<'_>) {
     let (kind, bytes) = match exchange.take_body() {
         Body::Empty => ("nothing", Vec::new()),
@@ -29,7 +28,7 @@ fn measure(exchange: &mut Exchange<'_>) {
 fn hundreds_of_requests_at_once_get_their_own_responses() {
     let server = Server::start(config(), measure);
     let mut client = Http2Client::connect(server.address);
-    // Now it knows how many may be sent at once.
+    // Now the client knows the maximum number of streams.
     assert_eq!(client.get("/").status, 200);
     let asked: Vec<_> = (0..300)
         .map(|number| client.ask(ask(&format!("/{number}")), false))
@@ -62,7 +61,7 @@ fn bodies_arrive_whole_in_memory_and_on_disk_with_a_length_or_without() {
             assert_eq!(response.text(), format!("/ {kind} {length} {length}"));
         }
     }
-    // An end of its own, after the content, and trailers.
+    // A separate end after the content, and trailers.
     for trailers in [false, true] {
         let mut asked = client.ask(request("POST", "/"), true);
         client.upload(&mut asked.body, b"\x05", false).expect("a window");
@@ -87,7 +86,7 @@ fn content_that_is_not_as_long_as_announced_never_reaches_the_app() {
         client.send(&frame(DATA, END_STREAM, stream, content));
         assert_eq!(client.find_of(RST_STREAM, stream).code(), PROTOCOL_ERROR, "{stream}");
     }
-    // Nothing follows a head that announces something.
+    // No content follows the head, which announces some.
     let fields = [block("POST", "/"), field("content-length", "4")].concat();
     client.send(&frame(HEADERS, END_HEADERS | END_STREAM, 7, &fields));
     assert_eq!(client.find_of(RST_STREAM, 7).code(), PROTOCOL_ERROR);
@@ -132,7 +131,7 @@ fn refusals_are_for_their_stream() {
     assert_eq!(server.engine.stats().connections, 1);
 }
 
-/// A server whose requests for `/wait` run until a message comes, and what it was asked for.
+/// A server with requests for `/wait` that run until a message arrives, and the list of its requests.
 fn waiting() -> (Server, mpsc::Sender<()>, Arc<Mutex<Vec<String>>>) {
     let (release, hold) = mpsc::channel::<()>();
     let hold = Mutex::new(hold);

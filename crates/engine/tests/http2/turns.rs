@@ -1,4 +1,4 @@
-//! Turns: what a client gets does not depend on how many requests it has at a time.
+//! Turns: a client's share does not depend on its number of concurrent requests.
 
 use crate::support::http2::{get, Http2Client};
 use crate::support::*;
@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::{mpsc, Arc, Mutex};
 use std::time::Duration;
 
-/// Sends as many requests as may be at once, and the next one for each response, until `stop` is set.
+/// Sends as many requests as the server allows, and the next one after each response, until `stop` is set.
 fn keep_asking(address: std::net::SocketAddr, path: &str, streams: usize, stop: &AtomicBool) {
     let mut client = Http2Client::connect(address);
     let mut asked: std::collections::VecDeque<_> = (0..streams).map(|_| client.ask(get(path), false)).collect();
@@ -33,7 +33,7 @@ fn a_connection_with_a_hundred_streams_gets_as_much_as_one_with_one() {
     };
     let server = Server::start(config, move |exchange| {
         let path = path(exchange);
-        // The work of the app: long beside the time in which a client sends its next request.
+        // The work of the app: long compared with the time in which a client sends its next request.
         std::thread::sleep(Duration::from_millis(10));
         seen.lock().expect("no panic").push(path);
         reply(exchange, "ok");
@@ -50,7 +50,7 @@ fn a_connection_with_a_hundred_streams_gets_as_much_as_one_with_one() {
         });
         stop.store(true, SeqCst);
     });
-    // Without the time in which they have begun.
+    // Without the time of their start.
     let mut counts: HashMap<String, usize> = HashMap::new();
     for path in &served.lock().expect("no panic")[100..100 + REQUESTS] {
         *counts.entry(path.clone()).or_default() += 1;
@@ -104,7 +104,7 @@ fn urgency_orders_the_requests_of_one_connection_only() {
         client.response(asked).expect("a response");
     }
     other.response();
-    // The first one had its turn before the others came.
+    // The first one had its turn before the others arrived.
     let order = ["/first", "/a", "/other", "/urgent", "/b", "/c", "/last"];
     assert_eq!(*served.lock().expect("no panic"), order);
 }

@@ -1,4 +1,4 @@
-//! Flow control (RFC 9113 §5.2): clients that take little, late or nothing, and what the server keeps for them.
+//! Flow control (RFC 9113 §5.2): clients that read little, late or nothing, and the server's memory for them.
 
 use crate::support::frames::*;
 use crate::support::http2::{request, Http2Client};
@@ -8,7 +8,7 @@ use std::time::Duration;
 
 const SHORT: Duration = Duration::from_millis(400);
 
-/// A server with so many bytes at each path that is a number.
+/// A server with a response of this many bytes at each path that is a number.
 fn server(config: Config) -> Server {
     let config = Config {
         min_threads: 2,
@@ -31,7 +31,7 @@ fn server(config: Config) -> Server {
     })
 }
 
-/// What comes for a stream until its end.
+/// Number of bytes for a stream until its end.
 fn content(client: &mut FrameClient, stream: u32) -> usize {
     let mut length = 0;
     loop {
@@ -100,8 +100,8 @@ fn a_stream_that_takes_nothing_for_too_long_is_cancelled_alone() {
     assert_eq!(server.totals.used(), (0, 0));
 }
 
-/// What was taken while the windows were open is sent, or the session ends: which of them depends on whether the server hears
-/// of the windows before the sockets have room. Nothing is kept either way.
+/// Data that was taken while the windows were open is sent, or the connection ends. The result depends on the order:
+/// the server may read the closed windows before or after the sockets have room. In both cases no memory is left.
 #[test]
 fn windows_that_are_opened_and_closed_again_do_not_make_the_server_keep_more() {
     const ATTEMPTS: usize = 30;
@@ -114,18 +114,18 @@ fn windows_that_are_opened_and_closed_again_do_not_make_the_server_keep_more() {
     assert_eq!(server.engine.stats().http2_slow, 1);
 }
 
-/// Whether the session has ended, because it had something that the client does not take.
+/// Returns true if the HTTP/2 connection has ended because the client does not take its data.
 fn open_and_close_windows(server: &Server) -> bool {
     let before = server.engine.stats().requests;
     let mut client = FrameClient::connect(server.address);
     let most = 0x7000_0000;
     client.send(&[setting(INITIAL_WINDOW, most), window_update(0, most)].concat());
-    // The socket is full, and the session has all of some responses.
+    // The socket is full, and the HTTP/2 connection has some complete responses.
     for stream in (1..199).step_by(2) {
         client.send(&get(stream, "/60000"));
     }
     eventually("all have run", || server.engine.stats().requests == before + 99);
-    // Now that may not be sent any more.
+    // Now this data may not be sent any more.
     client.send(&setting(INITIAL_WINDOW, 0));
     let mut over = 0;
     let last = client.find(|frame| {
@@ -173,18 +173,18 @@ fn requests_that_are_received_while_nothing_can_be_sent_are_not_lost() {
     client.send(&[setting(INITIAL_WINDOW, most), window_update(0, most)].concat());
     let mut ended = 0;
     for round in 0..ROUNDS {
-        // A PING has to be answered before what is behind it is looked at. Then threads of the app send, too.
+        // The server must answer a PING before it reads the frames after it. Then threads of the app send, too.
         let requests = (0..EACH).map(|number| get(2 * (round * EACH + number) + 1, "/400000"));
         let requests: Vec<_> = requests.collect();
         let (some, rest) = requests.split_at(2);
         client.send(&[some.concat(), frame(PING, 0, 0, b"12345678"), rest.concat()].concat());
-        // Reads less than what comes, so that the socket stays full.
+        // Reads less than the server sends, so that the socket stays full.
         while ended + 2 * EACH < (round + 1) * EACH {
-            ended += u32::from(ends_stream(&client.next().expect("an open session")));
+            ended += u32::from(ends_stream(&client.next().expect("an open connection")));
         }
     }
     while ended < ROUNDS * EACH {
-        ended += u32::from(ends_stream(&client.next().expect("an open session")));
+        ended += u32::from(ends_stream(&client.next().expect("an open connection")));
     }
     assert_eq!(server.engine.stats().http2_requests, u64::from(ROUNDS * EACH));
 }

@@ -1,10 +1,10 @@
-//! What fields of trusted proxies say, and what those of others do not.
+//! Fields of trusted proxies, and ignored fields of other peers.
 
 use crate::support::*;
 use crate::{request, trusting, who};
 use fairlead_engine::{Config, Exchange, ForwardedFields, RemoteAddress};
 
-/// Answers with the client's address, the scheme, the authority and the port.
+/// Responds with the client's address, the scheme, the authority and the port.
 fn what(exchange: &mut Exchange<'_>) {
     let peer = exchange.peer().map_or("-".to_string(), |peer| peer.ip().to_string());
     let scheme = if exchange.is_secure() { "https" } else { "http" };
@@ -86,14 +86,14 @@ fn of_several_proxies_the_farthest_that_is_trusted_knows_best() {
     assert_answers(
         &server(config()),
         &[
-            // Both append: what the client has sent is before that.
+            // Both append: the values of the client come before that.
             (
                 &format!("{trusted} | X-Forwarded-Proto: ftp, https, http | X-Forwarded-Host: forged, a, b"),
                 "192.0.2.1 https a -",
             ),
-            // The nearer one leaves it as it was.
+            // The nearer proxy leaves the field unchanged.
             (&format!("{trusted} | X-Forwarded-Proto: https"), "192.0.2.1 https test -"),
-            // The nearest one is not asked by a proxy.
+            // The client of the nearest proxy is no proxy.
             (
                 "X-Forwarded-For: 6.6.6.6, 192.0.2.1 | X-Forwarded-Proto: https, http | X-Forwarded-Port: 1, 2",
                 "192.0.2.1 http test 2",
@@ -105,7 +105,7 @@ fn of_several_proxies_the_farthest_that_is_trusted_knows_best() {
             ),
             ("Forwarded: for=6.6.6.6 | Forwarded: for=192.0.2.1, for=10.0.0.1", "192.0.2.1 http test -"),
             ("Forwarded: for=192.0.2.1;proto=https, for=10.0.0.1;proto=http", "192.0.2.1 https test -"),
-            // Nobody knows who asked the one that hides its client.
+            // The client of the proxy that hides it is unknown.
             ("Forwarded: for=6.6.6.6;proto=https, for=_x, for=10.0.0.1", "10.0.0.1 http test -"),
         ],
     );
@@ -208,7 +208,7 @@ fn a_fixed_address_and_a_forced_scheme_win() {
     assert_answers(&server(config), &[(fields, "198.51.100.1 http test 7")]);
 }
 
-/// Everything that a proxy could say, and a malformed field.
+/// Every field of a proxy, and a malformed one.
 const EVERYTHING: &str = "X-Forwarded-For: 192.0.2.1\r\nX-Forwarded-Proto: https\r\nX-Forwarded-Scheme: https\r\n\
     X-Forwarded-Ssl: on\r\nX-Forwarded-Host: evil\r\nX-Forwarded-Port: 6\r\nX-Client: 192.0.2.1\r\n\
     Forwarded: for=192.0.2.2;proto=https;host=evil\r\nForwarded: for=\"\r\n";
@@ -247,7 +247,7 @@ fn what_one_request_says_is_not_said_by_the_next() {
 
 #[test]
 fn a_request_takes_what_its_fields_say_to_another_worker() {
-    let (room, scoreboard) = room();
+    let (queues, scoreboard) = shared_queues();
     let (release, hold) = std::sync::mpsc::channel::<()>();
     let hold = std::sync::Mutex::new(hold);
     let config = || Config {
@@ -257,7 +257,7 @@ fn a_request_takes_what_its_fields_say_to_another_worker() {
     let busy = Server::on(
         &listen(),
         config(),
-        Some((room.clone(), 0)),
+        Some((queues.clone(), 0)),
         std::sync::Arc::new(move |exchange: &mut Exchange<'_>| {
             let _ = hold.lock().expect("no panic").recv_timeout(PATIENCE);
             who(exchange);
@@ -269,7 +269,7 @@ fn a_request_takes_what_its_fields_say_to_another_worker() {
     let mut waiting = busy.connect();
     waiting.send(&request("X-Forwarded-For: 192.0.2.1\r\nX-Forwarded-Proto: https\r\n"));
     eventually("it is in the room", || scoreboard.waiting() == 1);
-    let _sibling = Server::on(&listen(), config(), Some((room, 1)), std::sync::Arc::new(who));
+    let _sibling = Server::on(&listen(), config(), Some((queues, 1)), std::sync::Arc::new(who));
     assert_eq!(waiting.response().text(), "192.0.2.1 https");
     release.send(()).expect("it waits");
     assert_eq!(first.response().text(), "127.0.0.1 http");

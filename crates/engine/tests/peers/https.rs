@@ -1,4 +1,4 @@
-//! Requests that have come without TLS, and browsers that should not send them.
+//! Requests without TLS, and browsers that should not send them.
 
 use crate::support::tls;
 use crate::support::*;

@@ -1,4 +1,4 @@
-//! Where the address of a client comes from, whose fields count, and how many requests a connection carries.
+//! The source of a client's address, trusted fields, and the number of requests on a connection.
 
 mod forwarded;
 mod https;
@@ -9,7 +9,7 @@ mod support;
 use fairlead_engine::{Config, Exchange, RemoteAddress, Scheme, TrustedProxies};
 use support::*;
 
-/// Answers with the client's address and the scheme.
+/// Responds with the client's address and the scheme.
 fn who(exchange: &mut Exchange<'_>) {
     let peer = exchange.peer().map_or("-".to_string(), |peer| peer.ip().to_string());
     let scheme = if exchange.is_secure() { "https" } else { "http" };
@@ -81,7 +81,7 @@ fn a_forced_scheme_wins_over_all_fields() {
     }
 }
 
-/// How many of three pipelined requests are answered.
+/// Number of responses to three pipelined requests.
 fn answered(config: Config) -> usize {
     let server = Server::start(config, |exchange| reply(exchange, "ok"));
     let mut client = server.connect();

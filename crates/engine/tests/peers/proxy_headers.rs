@@ -1,4 +1,4 @@
-//! The PROXY protocol: for whom the peer of a socket speaks.
+//! The PROXY protocol: the client behind the peer of a socket.
 
 use crate::support::tls::{self, TlsStream};
 use crate::support::*;
@@ -23,7 +23,7 @@ fn vector(kind: u8, value: &[u8]) -> Vec<u8> {
     [&[kind, 0, value.len() as u8], value].concat()
 }
 
-/// What a proxy with TLS says of a client with a certificate.
+/// The vectors of a proxy with TLS, for a client with a certificate.
 fn about_tls() -> Vec<u8> {
     let inner = [
         vector(0x21, b"TLSv1.3"),
@@ -41,7 +41,7 @@ fn server(versions: ProxyVersions, config: Config) -> Server {
     Server::behind_proxy((versions, false), config, None, who)
 }
 
-/// Answers with what TLS has agreed on.
+/// Responds with the TLS parameters.
 fn session(exchange: &mut Exchange<'_>) {
     let peer = exchange.peer().map(|peer| peer.to_string());
     let text = exchange.session().map_or("none".into(), |session| {
@@ -198,7 +198,7 @@ fn a_header_counts_from_trusted_proxies_only_if_there_are_any() {
 
 #[test]
 fn fields_come_from_whom_the_proxy_speaks_for() {
-    // A balancer that forwards bytes forwards the fields of its clients.
+    // A load balancer that forwards bytes also forwards the fields of its clients.
     let fields = "X-Forwarded-For: 203.0.113.7\r\nX-Forwarded-Proto: https\r\n";
     for (networks, header, expected) in [
         (&["127.0.0.1"][..], LINE, "192.0.2.1 http"),
@@ -229,14 +229,14 @@ fn a_fixed_address_stays_what_it_is() {
     assert_eq!(client.response().text(), "198.51.100.1 http");
 }
 
-/// A connection that has sent `header`, and begins with TLS now.
+/// A connection that has sent `header`, and now begins with TLS.
 fn with_tls(server: &Server, header: &[u8]) -> Client<TlsStream> {
     let mut tls = tls::stream(server.address, &tls::client(&[&rustls::version::TLS13]));
     tls.sock.write_all(header).expect("the server reads");
     Client::over(tls)
 }
 
-/// What [`session`] says of a client that [`about_tls`] is about, of a proxy that is not trusted.
+/// The response of [`session`] for a client described by [`about_tls`], from an untrusted proxy.
 fn told(has_tls: bool) -> &'static str {
     match has_tls {
         false => "192.0.2.1:40000 true TLSv1.3 AES shop.example ann true 3",
@@ -251,7 +251,7 @@ fn a_header_comes_before_a_handshake() {
     for (header, expected) in [
         (LINE.as_bytes(), format!("192.0.2.1:40000 true {cipher}")),
         (&block(&[]), format!("192.0.2.1:40000 true {cipher}")),
-        // Anybody may have sent this, and the handshake is with us.
+        // Any client could have sent this header, and the handshake is with the server.
         (&block(&about_tls()), format!("192.0.2.1:40000 true {cipher}")),
     ] {
         assert_eq!(with_tls(&server, header).get("/").text(), expected);
@@ -296,20 +296,20 @@ fn without_a_header_there_is_no_handshake() {
 
 #[test]
 fn a_connection_takes_its_header_to_another_worker() {
-    let (room, scoreboard) = room();
+    let (queues, scoreboard) = shared_queues();
     let config = || Config {
         waiting_room: false,
         ..config()
     };
     let start = |slot, has_tls| {
-        let shared = Some((room.clone(), slot));
+        let shared = Some((queues.clone(), slot));
         Server::behind_proxy((ProxyVersions::Any, has_tls), config(), shared, session)
     };
     for (slots, has_tls) in [([0, 1], false), ([2, 3], true)] {
         let servers = slots.map(|slot| start(slot, has_tls));
         let whole = block(&about_tls());
         let told = told(has_tls);
-        // One that has had a response, if it can move; one that is announced; one that is about to be.
+        // A connection with a response, if it can migrate; one with a PROXY header; one with an incomplete header.
         let mut served = servers[0].connect();
         if !has_tls {
             send(&mut served, &whole);
@@ -343,11 +343,11 @@ fn a_connection_takes_its_header_to_another_worker() {
 #[test]
 fn a_request_takes_its_header_to_another_worker_with_tls_and_without() {
     for has_tls in [false, true] {
-        let (room, scoreboard) = room();
+        let (queues, scoreboard) = shared_queues();
         let (release, hold) = mpsc::channel::<()>();
         let hold = Mutex::new(hold);
         let kind = (ProxyVersions::V2, has_tls);
-        let busy = Server::behind_proxy(kind, config(), Some((room.clone(), 0)), move |exchange| {
+        let busy = Server::behind_proxy(kind, config(), Some((queues.clone(), 0)), move |exchange| {
             let _ = hold.lock().expect("no panic").recv_timeout(PATIENCE);
             session(exchange);
         });
@@ -367,7 +367,7 @@ fn a_request_takes_its_header_to_another_worker_with_tls_and_without() {
         eventually("it is busy", || busy.engine.stats().busy_threads == 1);
         let waiting = ask(&block(&about_tls()));
         eventually("it is in the room", || scoreboard.waiting() == 1);
-        let _sibling = Server::behind_proxy(kind, config(), Some((room, 1)), session);
+        let _sibling = Server::behind_proxy(kind, config(), Some((queues, 1)), session);
         assert_eq!(waiting(), told);
         release.send(()).expect("it waits");
         assert!(first().starts_with("127.0.0.1:"));

@@ -1,4 +1,4 @@
-//! Within one process.
+//! Delivery within one process.
 
 use crate::recorder::*;
 use fairlead_engine::pubsub::{Delivery, Hub, Match, Posted, Publication, Scope, Subscriber};
@@ -136,7 +136,7 @@ fn ten_thousand_subscribers_close_while_somebody_publishes() {
         done.store(true, SeqCst);
     });
     assert_eq!(hub.stats().subscriptions, 0);
-    eventually("nobody holds them", || {
+    eventually("nothing holds them", || {
         crowd.iter().all(|it| Arc::strong_count(it) == 1)
     });
 }
@@ -154,7 +154,7 @@ fn what_came_together_is_sent_together() {
     holder.gate().open();
     recorder.wait_for(100);
     hub.stop();
-    // Once, unless the machine is so busy that a round ends for want of time.
+    // Once, unless the machine is so busy that a round ends early.
     assert!((1..50).contains(&recorder.flushed()), "{} times", recorder.flushed());
 }
 
@@ -255,5 +255,5 @@ fn a_dropped_hub_lets_its_subscribers_go() {
     publish(&hub, "news", "hello", Scope::Cluster);
     drop(hub);
     assert_eq!(recorder.messages(1), ["hello"]);
-    eventually("it is let go", || Arc::strong_count(&recorder) == 1);
+    eventually("it is released", || Arc::strong_count(&recorder) == 1);
 }

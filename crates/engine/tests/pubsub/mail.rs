@@ -1,4 +1,4 @@
-//! Between workers.
+//! Messages between workers.
 
 use crate::recorder::*;
 use fairlead_engine::pubsub::{Bus, Hub, Match, Posted, Scope};
@@ -17,14 +17,14 @@ fn worker(bus: &Arc<Bus>, slot: usize) -> Arc<Hub> {
     hub
 }
 
-/// Says that a worker reads its mail that does not: it was killed and nobody has noticed yet.
+/// Marks a worker as one that reads its mailbox, although it does not: it was killed and this was not noticed yet.
 fn dead_worker(bus: &Arc<Bus>, slot: usize) -> &'static Scoreboard {
     worker(bus, slot).stop();
     bus.scoreboard().slot(slot).reads_mail.store(1, SeqCst);
     bus.scoreboard()
 }
 
-/// Publishes from the supervisor until it has to wait, and then does what `block` says.
+/// Publishes from the supervisor until it has to wait, and then calls `block`.
 fn publish_until_full(bus: &Bus, message: &[u8], block: &mut dyn FnMut(&mut dyn FnMut())) -> (usize, Posted) {
     let mut waits = 0;
     for count in 1..1_000_000 {

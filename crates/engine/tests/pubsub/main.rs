@@ -1,5 +1,5 @@
-//! Pub/sub: who gets what within a process (`delivery.rs`), and between processes that share a bus (`mail.rs`; the
-//! hubs of several workers live in one process here, with nothing in common but what workers have in common).
+//! Pub/sub: delivery within a process (`delivery.rs`), and between processes that share a bus (`mail.rs`; here the hubs
+//! of several workers are in one process, and share only what workers share).
 #![allow(unreachable_pub, missing_docs, clippy::unwrap_used, reason = "a test")]
 
 mod delivery;

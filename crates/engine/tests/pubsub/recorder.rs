@@ -1,4 +1,4 @@
-//! A subscriber that writes down what it gets, and can keep the dispatcher waiting.
+//! A subscriber that records its messages, and can delay the dispatcher.
 
 use fairlead_engine::pubsub::{Delivery, Hub, Match, Posted, Publication, Scope, Subscriber};
 use parking_lot::{Condvar, Mutex};
@@ -17,7 +17,7 @@ pub struct Recorder {
     gate: Gate,
 }
 
-/// Holds the dispatcher as long as it is shut.
+/// Holds the dispatcher while it is shut.
 #[derive(Default)]
 pub struct Gate {
     shut: Mutex<bool>,
@@ -79,7 +79,7 @@ impl Recorder {
         })
     }
 
-    /// One that is subscribed to a channel already.
+    /// A recorder with a subscription to a channel.
     pub fn on(hub: &Hub, channel: &str) -> Arc<Recorder> {
         let recorder = Recorder::new();
         recorder.subscribe(hub, channel, Match::Exact);
@@ -106,7 +106,7 @@ impl Recorder {
         self.flushed.load(SeqCst)
     }
 
-    /// Waits until there are `count`, and returns all there are.
+    /// Waits until there are `count` messages, and returns all.
     pub fn wait_for(&self, count: usize) -> Vec<(Arc<Publication>, Delivery)> {
         let mut seen = self.seen.lock();
         let end = Instant::now() + PATIENCE;
@@ -117,7 +117,7 @@ impl Recorder {
         seen.clone()
     }
 
-    /// The same, as texts.
+    /// Does the same, and returns texts.
     pub fn messages(&self, count: usize) -> Vec<String> {
         let text = |message: &[u8]| String::from_utf8_lossy(message).into_owned();
         self.wait_for(count).iter().map(|(it, _)| text(&it.message)).collect()
@@ -129,12 +129,12 @@ pub fn next_id() -> u64 {
     LAST.fetch_add(1, SeqCst) + 1
 }
 
-/// Publishes where nobody is to wait.
+/// Publishes without waiting.
 pub fn publish(hub: &Hub, channel: &str, message: impl AsRef<[u8]>, scope: Scope) -> Posted {
     hub.publish(channel.as_bytes(), message.as_ref(), scope, &mut |_| panic!("waits"))
 }
 
-/// Publishes, and counts into `waits` if it has to wait.
+/// Publishes, and increments `waits` if it has to wait.
 pub fn publish_patiently(hub: &Hub, channel: &str, message: impl AsRef<[u8]>, waits: &AtomicUsize) -> Posted {
     hub.publish(channel.as_bytes(), message.as_ref(), Scope::Cluster, &mut |wait| {
         waits.fetch_add(1, SeqCst);
@@ -150,7 +150,7 @@ pub fn eventually(what: &str, condition: impl Fn() -> bool) {
     }
 }
 
-/// Publishes from `threads` threads, `count` messages each, which name their thread and number; some are long.
+/// Publishes from `threads` threads, `count` messages each, which contain their thread and number; some are long.
 pub fn publish_from_threads(hub: &Arc<Hub>, channel: &str, name: &str, threads: usize, count: usize) {
     let waits = AtomicUsize::new(0);
     std::thread::scope(|scope| {
@@ -168,7 +168,7 @@ pub fn publish_from_threads(hub: &Arc<Hub>, channel: &str, name: &str, threads: 
     });
 }
 
-/// Whether every message of every publisher is there once and in its order.
+/// Asserts that every message of every publisher has arrived once and in order.
 pub fn assert_in_order(messages: &[String], publishers: usize, count: usize) {
     let mut next = std::collections::HashMap::new();
     for message in messages {

@@ -1,5 +1,5 @@
-//! Requests and responses over whatever carries them, HTTP/1 or HTTP/2: order, bodies, and what a faulty app does to its
-//! client. `http1.rs` has what is particular to HTTP/1.
+//! Requests and responses over any transport, HTTP/1 or HTTP/2: order, bodies, and a faulty app. `http1.rs` tests the
+//! specifics of HTTP/1.
 
 use super::connect;
 use crate::support::*;
@@ -24,7 +24,7 @@ pub(super) fn echo(exchange: &mut Exchange<'_>) {
 }
 
 /// Responds with the body.
-#[allow(dead_code, reason = "not all that include this file have such a test")]
+#[allow(dead_code, reason = "not every file that includes this one has such a test")]
 pub(super) fn echo_body(exchange: &mut Exchange<'_>) {
     let body = match exchange.take_body() {
         Body::Empty => Vec::new(),

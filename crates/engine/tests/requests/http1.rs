@@ -1,4 +1,4 @@
-//! What is particular to HTTP/1: framing, pipelines, and what ends a connection.
+//! Specifics of HTTP/1: framing, pipelines, and ends of connections.
 
 use super::cases::echo;
 use super::{connect, half_close};

@@ -13,7 +13,7 @@ fn connect(server: &Server) -> Client<TcpStream> {
     server.connect()
 }
 
-/// The client sends nothing more.
+/// Closes the client's half of the connection.
 fn half_close(client: &mut Client<TcpStream>) {
     client.stream.shutdown(Shutdown::Write).expect("an open socket");
 }

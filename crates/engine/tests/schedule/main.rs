@@ -1,8 +1,8 @@
-//! The rules of `src/scheduler/states`, tried by a model checker: it runs each case again and again and decides anew, at
-//! every step that threads share, which of them goes on. What nobody would ever wake is a deadlock, and found.
+//! Tests the rules of `src/scheduler/states` with a model checker. It runs each case again and again, and decides at
+//! every step that threads share which thread continues. It reports a thread that would never wake as a deadlock.
 //!
-//! The code under test is the engine's own; only its primitives are the checker's. All of it is sequentially consistent, which
-//! is what the checker assumes. `FAIRLEAD_INTERLEAVINGS` sets how many each case tries.
+//! The code under test is the engine's own; only the primitives belong to the checker. All code is sequentially
+//! consistent, as the checker assumes. `FAIRLEAD_INTERLEAVINGS` sets the number of runs for each case.
 #![allow(dead_code, unused_imports, reason = "the engine uses what the model does not")]
 
 #[path = "../../src/scheduler/states/mod.rs"]
@@ -17,10 +17,10 @@ use shuttle::{thread, Config, MaxSteps, Runner};
 use std::sync::Arc;
 use world::{Event, Gate, Job, Rules, World};
 
-/// Steps of one run after which threads are taken to go in circles.
+/// Most steps of one run; a run with more is a livelock.
 const STEPS: usize = 100_000;
 
-/// Changes of mind of the second scheduler, which keeps to one thread as long as it can.
+/// Number of preemptions of the second scheduler, which otherwise continues the same thread.
 const DEPTH: usize = 4;
 
 fn check(name: &str, case: impl Fn() + Send + Sync + Clone + 'static) {
@@ -86,7 +86,7 @@ fn where_the_language_says_nothing_the_monitor_finds_who_blocks() {
     });
 }
 
-/// C code keeps the lock until a file was served, and another thread wants the lock meanwhile.
+/// C code keeps the lock until a file was served, while another thread wants the lock.
 fn a_file_behind_a_hog(rules: Rules) {
     World::run(rules, |world| {
         let gate = Arc::new(Gate::default());
@@ -192,8 +192,8 @@ fn there_are_never_more_threads_than_allowed() {
     });
 }
 
-/// A rule that polls only where no thread could be woken to do it, and forgets that one which was woken may want the lock
-/// first.
+/// A broken rule: polls only if no thread could be woken to do it, and forgets that a woken thread may first have to
+/// wait for the lock.
 fn rule_that_trusts_sleepers(tick: Tick) -> Help {
     if tick.now.any(Doing::Waiting) || tick.now.any(Doing::Wanting) {
         Help::WakeToRun

@@ -1,4 +1,4 @@
-//! The rules of `src/http2/signal.rs`: what any thread brings is done by somebody, whoever drives at that moment.
+//! The rules of `src/http2/signal.rs`: the current driver processes the work of any thread.
 
 use crate::check;
 use crate::sync::{AtomicUsize, Mutex, Ordering::SeqCst};
@@ -8,17 +8,17 @@ use std::sync::Arc;
 #[path = "../../src/http2/signal.rs"]
 mod code;
 
-/// A session whose threads bring pieces to be sent.
+/// A session with threads that add pieces to send.
 #[derive(Default)]
 struct World {
     signal: code::Signal,
     brought: AtomicUsize,
-    /// How many were sent.
+    /// Number of sent pieces.
     session: Mutex<usize>,
 }
 
 impl World {
-    /// As `Session::drive`: until nothing more was brought meanwhile.
+    /// Like `Session::drive`: runs until no more pieces were added meanwhile.
     fn drive(&self, sent: &mut usize) {
         loop {
             self.signal.clear();
@@ -29,14 +29,14 @@ impl World {
         }
     }
 
-    /// As `Session::push`, of a thread that has written.
+    /// Like `Session::push`, for a thread that has written.
     fn push(&self) {
         self.brought.fetch_add(1, SeqCst);
         self.signal.set();
         self.signal.serve(&self.session, |sent| self.drive(sent));
     }
 
-    /// As `Session::pull`, of the poller.
+    /// Like `Session::pull`, for the poller.
     fn pull(&self) {
         let mut sent = self.session.lock();
         self.drive(&mut sent);
@@ -57,6 +57,6 @@ fn what_any_thread_brings_is_sent() {
             thread::spawn(move || code(&world))
         });
         threads.into_iter().for_each(|thread| thread.join().expect("no panic"));
-        assert_eq!(*world.session.lock(), 4, "nobody sends the rest");
+        assert_eq!(*world.session.lock(), 4, "no thread sends the rest");
     });
 }

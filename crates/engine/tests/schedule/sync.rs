@@ -1,4 +1,4 @@
-//! The primitives of the model checker, in the shape of those of `src/sync.rs`.
+//! The primitives of the model checker, with the interface of `src/sync.rs`.
 
 pub(crate) use shuttle::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::ops::{Deref, DerefMut};
@@ -81,7 +81,7 @@ impl Condvar {
         guard.0 = Some(self.0.wait(inner).expect("no panic"));
     }
 
-    /// Time does not pass in the model: whoever needs the time-out is stuck, and is found.
+    /// Time does not pass in the model: a thread that needs the timeout is stuck, and reported.
     pub(crate) fn wait_for<T>(&self, guard: &mut Guard<'_, T>, _: Duration) {
         self.wait(guard);
     }

@@ -1,5 +1,5 @@
-//! A world for the threads of `src/schedule` to live in: a lock of the language, a kernel that has events, jobs that run,
-//! block, or keep the lock. The loop of a thread and the monitor's tick are those of `src/scheduler/serve.rs` and
+//! The environment for the threads of `src/schedule`: a lock of the language, a kernel with events, and jobs that run,
+//! block, or keep the lock. The loop of a thread and the monitor's tick are copies of `src/scheduler/serve.rs` and
 //! `src/scheduler/monitor.rs` without sockets.
 
 use crate::schedule::{help, Alarm, Doing, Help, Parking, Seat, Site, Threads, Tick, Vacancy};
@@ -9,7 +9,7 @@ use shuttle::thread;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// Opened once; others wait for that.
+/// A gate that is opened once; threads wait for that.
 #[derive(Default)]
 pub(crate) struct Gate {
     is_open: Mutex<bool>,
@@ -34,22 +34,22 @@ impl Gate {
     }
 }
 
-/// What a thread runs.
+/// A job of a thread.
 pub(crate) enum Job {
     Quick,
     Opens(Arc<Gate>),
-    /// Gives the lock up until the gate is open.
+    /// Gives up the lock until the gate is open.
     Blocks(Arc<Gate>),
     /// Keeps the lock until the gate is open, as C code may.
     Hogs(Arc<Gate>),
-    /// Computes until the gate is open, and passes the lock on at the end of each slice.
+    /// Computes until the gate is open, and lets other threads have the lock at the end of each slice.
     Computes(Arc<Gate>),
 }
 
-/// What the kernel tells whoever polls.
+/// An event from the kernel for the polling thread.
 pub(crate) enum Event {
     Request(Job),
-    /// Served by whoever polls, without the language.
+    /// The polling thread serves it, without the language.
     File(Arc<Gate>),
 }
 
@@ -59,22 +59,22 @@ struct Kernel {
     is_woken: bool,
 }
 
-/// How a world differs from others.
+/// Parameters of a world.
 #[derive(Clone, Copy)]
 pub(crate) struct Rules {
     pub(crate) most: usize,
     pub(crate) jobs: usize,
-    /// Whether the language tells when a thread gives the lock up.
+    /// True if the language reports that a thread gives up the lock.
     pub(crate) tells_waits: bool,
-    /// What the monitor does about a tick; `None`: there is no monitor.
+    /// The monitor's action for a tick; `None`: there is no monitor.
     pub(crate) monitor: Option<fn(Tick) -> Help>,
-    /// Threads that are killed before they begin; each is replaced.
+    /// Number of threads that are killed before they begin; each is replaced.
     pub(crate) killed_early: usize,
-    /// Whether threads begin at all.
+    /// True if threads begin at all.
     pub(crate) begins: bool,
 }
 
-/// Ticks after which the monitor takes a vacancy to be a long one.
+/// Ticks after which the monitor treats a vacancy as long.
 const VACANT_TICKS: u32 = 2;
 
 impl Rules {
@@ -103,9 +103,9 @@ pub(crate) struct World {
     lock: Mutex<()>,
     done: AtomicUsize,
     is_stopped: AtomicBool,
-    /// Threads that leave at the next interruption.
+    /// Number of threads that leave at the next interruption.
     killed: AtomicUsize,
-    /// Threads that are yet to be killed before they begin.
+    /// Number of threads that will be killed before they begin.
     killed_early: AtomicUsize,
     alive: AtomicUsize,
 }
@@ -153,7 +153,7 @@ impl Site for World {
 }
 
 impl World {
-    /// Runs until every job is done and every thread has left. `outside` is what clients and native threads do meanwhile.
+    /// Runs until every job is done and every thread has left. Meanwhile, `outside` acts as clients and native threads.
     pub(crate) fn run(rules: Rules, outside: impl FnOnce(&Arc<World>)) {
         let world = Arc::new(World {
             rules,
@@ -196,13 +196,13 @@ impl World {
         self.told.notify_all();
     }
 
-    /// A native thread has something to run.
+    /// A native thread has a job to run.
     pub(crate) fn push(&self, job: Job) {
         self.add(job);
         self.threads.announce(self);
     }
 
-    /// Kills whichever thread notices first.
+    /// Kills the first thread that notices.
     pub(crate) fn kill_one(&self) {
         self.killed.fetch_add(1, SeqCst);
         self.threads.interrupt(self);
@@ -221,7 +221,7 @@ impl World {
         job
     }
 
-    /// What the reactor does: one wait, and then everything that it has brought.
+    /// The work of the reactor: one wait, and then all of its events.
     fn take_events(&self, waits: bool) {
         let mut kernel = self.kernel.lock();
         while waits && kernel.events.is_empty() && !kernel.is_woken {
@@ -238,7 +238,7 @@ impl World {
         }
     }
 
-    /// Ends without the end of a job.
+    /// Ends before the end of a job.
     pub(crate) fn stop(&self) {
         self.is_stopped.store(true, SeqCst);
         self.threads.interrupt(self);
@@ -251,7 +251,7 @@ impl World {
             .killed_early
             .fetch_update(SeqCst, SeqCst, |left| left.checked_sub(1));
         thread::spawn(move || match early {
-            // It still counts as starting, and so does the one that replaces it.
+            // It still counts as starting, and so does its replacement.
             Ok(_) => world.start_thread(),
             Err(_) if world.rules.begins => world.serve(),
             Err(_) => {}
@@ -334,7 +334,7 @@ impl World {
         lock
     }
 
-    /// What a thread does when the monitor asks for the lock.
+    /// Action of a thread when the monitor asks for the lock.
     fn end_slice<'a>(&'a self, lock: Guard<'a, ()>) -> Guard<'a, ()> {
         if self.rules.tells_waits {
             self.threads.suspend(self);
@@ -366,7 +366,7 @@ impl World {
                 let tick = Tick {
                     now,
                     has_jobs: self.has_jobs(),
-                    // Where the language does not tell, any guess may be made.
+                    // If the language does not report it, any guess is possible.
                     lock_is_taken: now.any(Doing::Running)
                         && (self.rules.tells_waits || shuttle::rand::thread_rng().gen()),
                     is_patience_over: stuck > 3,

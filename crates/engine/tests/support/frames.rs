@@ -1,4 +1,4 @@
-//! A client that sends frames of HTTP/2 which no library sends, and reads those that come (RFC 9113 §4, §6).
+//! A client that sends HTTP/2 frames which no library sends, and reads the server's frames (RFC 9113 §4, §6).
 
 use super::PATIENCE;
 use std::io::{ErrorKind, Read, Write};
@@ -18,7 +18,7 @@ pub const CONTINUATION: u8 = 9;
 pub const END_STREAM: u8 = 1;
 pub const END_HEADERS: u8 = 4;
 
-/// Codes of errors (RFC 9113 §7).
+/// Error codes (RFC 9113 §7).
 pub const NO_ERROR: u32 = 0;
 pub const PROTOCOL_ERROR: u32 = 1;
 pub const FLOW_CONTROL_ERROR: u32 = 3;
@@ -43,7 +43,7 @@ impl Frame {
     }
 }
 
-/// A frame as it is sent.
+/// The bytes of a frame.
 pub fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
     let mut bytes = (payload.len() as u32).to_be_bytes()[1..].to_vec();
     bytes.extend_from_slice(&[kind, flags]);
@@ -52,7 +52,7 @@ pub fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// A field as HPACK has it without table and compression (RFC 7541 §6.2.2).
+/// A field in HPACK without table and compression (RFC 7541 §6.2.2).
 pub fn field(name: &str, value: &str) -> Vec<u8> {
     let mut bytes = vec![0];
     for text in [name, value] {
@@ -140,8 +140,8 @@ impl FrameClient {
         self.socket.write_all(bytes).expect("the server reads");
     }
 
-    /// Sends the same again and again until the server closes, or for `time`. Reads meanwhile only if `reads`. Returns how
-    /// many times it was sent.
+    /// Sends the same frames again and again until the server closes, or for `time`. Reads meanwhile only if `reads` is
+    /// set. Returns the number of repetitions.
     pub fn flood(&mut self, time: Duration, reads: bool, mut next: impl FnMut(usize) -> Vec<u8>) -> usize {
         self.socket
             .set_write_timeout(Some(Duration::from_millis(200)))
@@ -160,7 +160,7 @@ impl FrameClient {
         count
     }
 
-    /// Takes what has come without waiting; whether the server has closed.
+    /// Reads available bytes without waiting. Returns true if the server has closed.
     fn is_closed_now(&mut self) -> bool {
         self.socket.set_nonblocking(true).expect("a socket");
         let mut bytes = [0; 65_536];
@@ -175,7 +175,7 @@ impl FrameClient {
         closed
     }
 
-    /// True if a GOAWAY has come, or the end. Takes what has come without waiting.
+    /// Reads available bytes without waiting. Returns true after a GOAWAY or the end.
     pub fn has_goaway(&mut self) -> bool {
         let is_closed = self.is_closed_now();
         let mut rest = &self.buffer[..];
@@ -220,7 +220,7 @@ impl FrameClient {
         })
     }
 
-    /// The next frame for which `is_wanted` holds.
+    /// The next frame that `is_wanted` accepts.
     pub fn find(&mut self, mut is_wanted: impl FnMut(&Frame) -> bool) -> Frame {
         loop {
             let frame = self.next().expect("the server has closed");
@@ -247,7 +247,7 @@ impl FrameClient {
         last.map(Frame::code)
     }
 
-    /// Whether a PING is answered, so that everything before it was received.
+    /// Sends a PING and waits for its acknowledgement, so that everything before it was received.
     pub fn ping(&mut self) {
         self.send(&frame(PING, 0, 0, b"fairlead"));
         self.find(|frame| frame.kind == PING && frame.flags == 1);

@@ -1,4 +1,4 @@
-//! A client of HTTP/2: the client side of `h2` over a socket, driven by whoever waits for something.
+//! A client of HTTP/2: the client side of `h2` over a socket, driven by the waiting test.
 
 use super::{Response, PATIENCE};
 use bytes::Bytes;
@@ -14,7 +14,7 @@ use std::task::{Context, Poll, Waker};
 use std::time::Instant;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-/// A socket that does not block, in tokio's terms.
+/// A non-blocking socket with tokio's traits.
 struct Io(TcpStream);
 
 fn pending<T>(result: std::io::Result<T>) -> Poll<std::io::Result<T>> {
@@ -50,11 +50,11 @@ pub struct Http2Client {
     socket: TcpStream,
     connection: Connection<Io, Bytes>,
     pub sender: SendRequest<Bytes>,
-    /// How the connection has ended.
+    /// The result at the end of the connection.
     pub end: Option<Result<(), h2::Error>>,
 }
 
-/// A request that was sent: its response, and what its body is sent with.
+/// A request that was sent: its response, and the stream for its body.
 pub struct Asked {
     pub response: ResponseFuture,
     pub body: SendStream<Bytes>,
@@ -75,7 +75,7 @@ impl Http2Client {
         Http2Client::with(address, &Builder::new())
     }
 
-    /// With settings of its own, such as small windows.
+    /// A client with its own settings, such as small windows.
     pub fn with(address: SocketAddr, builder: &Builder) -> Http2Client {
         let socket = TcpStream::connect(address).expect("a connection");
         socket.set_nodelay(true).expect("a socket");
@@ -95,7 +95,7 @@ impl Http2Client {
         }
     }
 
-    /// Waits until the server has said how many streams there may be.
+    /// Waits until the server has sent the maximum number of streams.
     pub fn wait_for_settings(&mut self) {
         let until = Instant::now() + PATIENCE;
         while self.connection.max_concurrent_send_streams() > 10_000 {
@@ -105,7 +105,7 @@ impl Http2Client {
         }
     }
 
-    /// Sends and receives what is possible now.
+    /// Sends and receives as much as possible without waiting.
     pub fn advance(&mut self) {
         let context = &mut Context::from_waker(Waker::noop());
         if self.end.is_none() {
@@ -115,7 +115,7 @@ impl Http2Client {
         }
     }
 
-    /// Sends and receives until `ready` has something.
+    /// Sends and receives until `ready` returns a value.
     pub fn wait<T>(&mut self, what: &str, mut ready: impl FnMut(&mut Context<'_>) -> Poll<T>) -> T {
         let until = Instant::now() + PATIENCE;
         loop {
@@ -137,12 +137,12 @@ impl Http2Client {
         }
     }
 
-    /// Sends a request; without `more`, nothing follows its head.
+    /// Sends a request; without `more`, its head ends the stream.
     pub fn ask(&mut self, request: Request<()>, more: bool) -> Asked {
         let mut sender = self.sender.clone();
         self.wait("room for a stream", |context| sender.poll_ready(context))
-            .expect("an open session");
-        let (response, body) = sender.send_request(request, !more).expect("an open session");
+            .expect("an open connection");
+        let (response, body) = sender.send_request(request, !more).expect("an open connection");
         self.sender = sender;
         self.advance();
         Asked { response, body }
@@ -170,14 +170,14 @@ impl Http2Client {
         self.wait("a response", |context| Pin::new(&mut *response).poll(context))
     }
 
-    /// Whether an interim response comes, before anything else does.
+    /// The interim response, if it comes first.
     pub fn interim(&mut self, asked: &mut Asked) -> Option<http::StatusCode> {
         let response = &mut asked.response;
         let interim = self.wait("an interim response", |context| response.poll_informational(context));
         interim.map(|interim| interim.expect("a head").status())
     }
 
-    /// What comes next of a body; empty at its end.
+    /// The next piece of a body; empty at its end.
     pub fn piece(&mut self, body: &mut RecvStream) -> Result<Bytes, h2::Error> {
         let piece = self.wait("content", |context| body.poll_data(context));
         let piece = piece.unwrap_or_else(|| Ok(Bytes::new()))?;
@@ -209,11 +209,11 @@ impl Http2Client {
         self.response(asked).expect("a response")
     }
 
-    /// Waits until the connection has ended; the reason in the GOAWAY of the server, if there was one.
+    /// Waits until the connection has ended. Returns the reason in the server's GOAWAY, if there was one.
     pub fn ended(&mut self) -> Option<h2::Reason> {
         let until = Instant::now() + PATIENCE;
         while self.end.is_none() {
-            assert!(Instant::now() < until, "the connection goes on");
+            assert!(Instant::now() < until, "the connection is still open");
             self.advance();
             std::thread::yield_now();
         }

@@ -1,4 +1,4 @@
-//! A real engine on port 0 whose app is a closure, and a client that reads responses.
+//! A real engine on port 0 with a closure as its app, and a client that reads responses.
 #![allow(
     dead_code,
     unreachable_pub,
@@ -16,7 +16,7 @@ use fairlead_engine::pubsub::Hub;
 use fairlead_engine::{
     App, Config, Context, Descriptors, Engine, Exchange, FairBy, FilesConfig, ForwardedFields, HttpsRedirect, Listener,
     Lock, LockUse, Logs, Membership, Origin, Overflow, ProxyVersions, RemoteAddress, RequestTotals, Scoreboard,
-    TrustedProxies, WaitingRoom,
+    SharedQueues, TrustedProxies,
 };
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -130,7 +130,7 @@ pub fn config() -> Config {
     }
 }
 
-/// A socket on port 0 that several servers may share. What is sent arrives at once, as with a real server.
+/// A socket on port 0 that several servers may share. Sent bytes arrive at once, as with a real server.
 pub fn listen() -> TcpListener {
     let socket = TcpListener::bind("127.0.0.1:0").expect("a free port");
     rustix::net::sockopt::set_tcp_nodelay(&socket, true).expect("a socket");
@@ -138,10 +138,10 @@ pub fn listen() -> TcpListener {
 }
 
 /// A waiting room for several servers.
-pub fn room() -> (Arc<WaitingRoom>, &'static Scoreboard) {
+pub fn shared_queues() -> (Arc<SharedQueues>, &'static Scoreboard) {
     let scoreboard: &'static Scoreboard = Box::leak(Box::default());
     (
-        Arc::new(WaitingRoom::new(scoreboard).expect("a socket pair")),
+        Arc::new(SharedQueues::new(scoreboard).expect("a socket pair")),
         scoreboard,
     )
 }
@@ -150,7 +150,7 @@ fn listener(socket: &TcpListener, scheme: &str) -> Listener {
     let origin = Origin {
         scheme: scheme.into(),
         host: "127.0.0.1".into(),
-        // Workers know an address by this, and those of a test have sockets of their own.
+        // Workers know an address by this port; here each worker has its own socket.
         port: 80,
         unix: false,
     };
@@ -165,7 +165,7 @@ impl Server {
     pub fn on(
         socket: &TcpListener,
         config: Config,
-        shared: Option<(Arc<WaitingRoom>, usize)>,
+        shared: Option<(Arc<SharedQueues>, usize)>,
         call: Arc<Call>,
     ) -> Server {
         Server::run(socket, config, shared, Arc::new(Closure { call }))
@@ -174,27 +174,27 @@ impl Server {
     pub fn run<A: App + Send + Sync + 'static>(
         socket: &TcpListener,
         config: Config,
-        shared: Option<(Arc<WaitingRoom>, usize)>,
+        shared: Option<(Arc<SharedQueues>, usize)>,
         app: Arc<A>,
     ) -> Server {
         Server::listening(listener(socket, "http"), config, shared, app)
     }
 
-    /// Without the native threads: nobody polls but the threads that serve the app.
+    /// Without the native threads: only the threads that serve the app poll.
     pub fn without_monitor<A: App + Send + Sync + 'static>(
         socket: &TcpListener,
         config: Config,
-        shared: Option<(Arc<WaitingRoom>, usize)>,
+        shared: Option<(Arc<SharedQueues>, usize)>,
         app: Arc<A>,
     ) -> Server {
         Server::at(listener(socket, "http"), config, shared, app)
     }
 
-    /// As [`Server::on`], with TLS.
+    /// Does the same as [`Server::on`], with TLS.
     pub fn with_tls(
         socket: &TcpListener,
         config: Config,
-        shared: Option<(Arc<WaitingRoom>, usize)>,
+        shared: Option<(Arc<SharedQueues>, usize)>,
         call: Arc<Call>,
     ) -> Server {
         Server::listening(
@@ -205,11 +205,11 @@ impl Server {
         )
     }
 
-    /// Behind a proxy that speaks the PROXY protocol, with TLS after that or without.
+    /// Behind a proxy that uses the PROXY protocol, followed by TLS or not.
     pub fn behind_proxy(
         (versions, has_tls): (ProxyVersions, bool),
         config: Config,
-        shared: Option<(Arc<WaitingRoom>, usize)>,
+        shared: Option<(Arc<SharedQueues>, usize)>,
         call: impl Fn(&mut Exchange<'_>) + Send + Sync + 'static,
     ) -> Server {
         let socket = listen();
@@ -224,7 +224,7 @@ impl Server {
     fn listening<A: App + Send + Sync + 'static>(
         listener: Listener,
         config: Config,
-        shared: Option<(Arc<WaitingRoom>, usize)>,
+        shared: Option<(Arc<SharedQueues>, usize)>,
         app: Arc<A>,
     ) -> Server {
         let server = Server::at(listener, config, shared, app);
@@ -238,14 +238,14 @@ impl Server {
     fn at<A: App + Send + Sync + 'static>(
         listener: Listener,
         config: Config,
-        shared: Option<(Arc<WaitingRoom>, usize)>,
+        shared: Option<(Arc<SharedQueues>, usize)>,
         app: Arc<A>,
     ) -> Server {
-        let membership = shared.map(|(room, slot)| Membership::Worker(room, slot));
+        let membership = shared.map(|(queues, slot)| Membership::Worker(queues, slot));
         Server::as_member(listener, config, membership, app)
     }
 
-    /// Counts in a slot of the scoreboard, and has nothing else in common with others.
+    /// Counts in a slot of the scoreboard, and shares nothing else with other servers.
     pub fn alone(
         (scoreboard, slot): (&'static Scoreboard, usize),
         config: Config,
@@ -304,7 +304,7 @@ impl Drop for Server {
     }
 }
 
-/// A client that reads responses from a socket, or whatever else carries them.
+/// A client that reads responses from a socket, or from another transport.
 pub struct Client<S = TcpStream> {
     pub stream: S,
     buffer: Vec<u8>,
@@ -332,7 +332,7 @@ impl Client {
 }
 
 impl<S: Read + Write> Client<S> {
-    /// A client of whoever is at the other end of `stream`, which must not wait for ever.
+    /// A client of the peer of `stream`, which must not wait for ever.
     pub fn over(stream: S) -> Client<S> {
         Client {
             stream,
@@ -350,7 +350,7 @@ impl<S: Read + Write> Client<S> {
         self.response()
     }
 
-    /// The next response; it must have a content-length or come in chunks.
+    /// The next response; it must have a content-length or be chunked.
     pub fn response(&mut self) -> Response {
         self.response_to("GET")
     }
@@ -412,7 +412,7 @@ impl<S: Read + Write> Client<S> {
     }
 }
 
-/// The data of a complete body in chunks, and its length with the framing.
+/// The data of a complete chunked body, and its length with the framing.
 fn chunks(bytes: &[u8]) -> Option<(Vec<u8>, usize)> {
     let (mut data, mut done) = (Vec::new(), 0);
     loop {
@@ -429,7 +429,7 @@ fn chunks(bytes: &[u8]) -> Option<(Vec<u8>, usize)> {
     }
 }
 
-/// Answers with a text.
+/// Responds with a text.
 pub fn reply(exchange: &mut Exchange<'_>, text: &str) {
     exchange.start(200);
     exchange.end_head(Some(text.len() as u64));
@@ -440,7 +440,7 @@ pub fn path(exchange: &Exchange<'_>) -> String {
     String::from_utf8_lossy(exchange.request().target()).into_owned()
 }
 
-/// Waits until something holds.
+/// Waits until `holds` returns true.
 pub fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
     let until = Instant::now() + PATIENCE;
     while !holds() {
@@ -449,7 +449,7 @@ pub fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
     }
 }
 
-/// Counts how many are in a place at once.
+/// Counts the threads that are in a section at once.
 #[derive(Default)]
 pub struct Crowd {
     now: AtomicUsize,

@@ -14,7 +14,7 @@ const KEY: &[u8] = include_bytes!("tls/key.pem");
 
 pub type TlsStream = StreamOwned<ClientConnection, TcpStream>;
 
-/// The TLS of a server.
+/// The TLS settings of a server.
 pub fn server() -> Arc<Tls> {
     let settings = TlsSettings {
         certificates: vec![CertificateSettings {
@@ -30,7 +30,7 @@ pub fn server() -> Arc<Tls> {
 static CLIENT: LazyLock<Arc<ClientConfig>> =
     LazyLock::new(|| client(&[&rustls::version::TLS13, &rustls::version::TLS12]));
 
-/// What a client accepts that speaks `versions`.
+/// The settings of a client that supports `versions`.
 pub fn client(versions: &[&'static rustls::SupportedProtocolVersion]) -> Arc<ClientConfig> {
     let mut roots = RootCertStore::empty();
     let certificate = CertificateDer::from_pem_slice(CERTIFICATE).expect("a certificate");

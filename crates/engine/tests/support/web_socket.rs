@@ -1,4 +1,4 @@
-//! A WebSocket client that speaks to a test's engine.
+//! A WebSocket client for a test's engine.
 
 use super::PATIENCE;
 use fairlead_wire::websocket::{masked_frame, Decoder, Deflate, Deflater, Incoming, Limits, Opcode, Role};
@@ -34,20 +34,20 @@ impl WebSocket {
         WebSocket::open(address, HANDSHAKE, ahead)
     }
 
-    /// A client that has this line among the fields of its handshake.
+    /// A client with this line among the fields of its handshake.
     pub fn connect_with_field(address: SocketAddr, line: &str) -> WebSocket {
         let handshake = HANDSHAKE.replace("\r\n\r\n", &format!("\r\n{line}\r\n\r\n"));
         WebSocket::open(address, &handshake, &[])
     }
 
-    /// A client that may compress what it sends. Short answers come as they are.
+    /// A client that may compress its messages. Short responses are not compressed.
     pub fn connect_deflating(address: SocketAddr) -> WebSocket {
         let extension = "Sec-WebSocket-Extensions: permessage-deflate; client_no_context_takeover\r\n\r\n";
         let handshake = HANDSHAKE.replace("\r\n\r\n", &format!("\r\n{extension}"));
         WebSocket::open(address, &handshake, &[])
     }
 
-    /// A client that takes compressed messages, with a window of `2^bits` bytes.
+    /// A client that accepts compressed messages, with a window of `2^bits` bytes.
     pub fn connect_with_window(address: SocketAddr, bits: Option<u8>) -> WebSocket {
         let window = bits.map_or(String::new(), |bits| format!("; server_max_window_bits={bits}"));
         let extension = format!("Sec-WebSocket-Extensions: permessage-deflate{window}\r\n\r\n");
@@ -55,7 +55,7 @@ impl WebSocket {
         WebSocket::open(address, &handshake, &[])
     }
 
-    /// A client that inflates what it is sent, with the context of earlier messages.
+    /// A client that inflates its messages, with the context of earlier ones.
     pub fn connect_inflating(address: SocketAddr) -> WebSocket {
         let mut client = WebSocket::connect_with_window(address, None);
         let deflate = Deflate {
@@ -131,7 +131,7 @@ pub fn frame(opcode: Opcode, data: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// A message of zeros, a thousandth of which is sent.
+/// A message of zeros, which compresses to a thousandth.
 pub fn bomb(length: usize) -> Vec<u8> {
     let (mut compressed, mut bytes) = (Vec::new(), Vec::new());
     Deflater::new(15).message(&vec![0; length], false, &mut compressed);

@@ -92,7 +92,7 @@ fn plain_http_gets_one_sentence_and_garbage_nothing() {
     let answer = ask(&[22, 3, 1, 0, 6, 1, 0, 0, 2, 3, 3]);
     assert!(answer.starts_with("\u{15}"), "{answer:?}");
     eventually("no connection is left", || server.engine.stats().connections == 0);
-    // Nor does one of another kind, of which rustls has nothing to say.
+    // Neither does a record of another kind, which rustls ignores.
     assert_eq!(ask(&[22, 3, 1, 0, 4, 20, 0, 0, 0]).as_bytes(), [21, 3, 3, 0, 2, 2, 10]);
     eventually("no connection is left", || server.engine.stats().connections == 0);
     assert_eq!(server.engine.stats().failed_handshakes, 4);
@@ -118,7 +118,7 @@ fn the_oldest_of_too_many_handshakes_is_given_up() {
     let mut config = config();
     config.max_handshakes = 3;
     let server = Server::start(config, |exchange| reply(exchange, "ok"));
-    // None of them sends anything, so none is with the thread for handshakes when the last one comes.
+    // None of them sends a byte, so the thread for handshakes has none when the last one arrives.
     let begin = || {
         let socket = TcpStream::connect(server.address).expect("a connection");
         socket.set_read_timeout(Some(PATIENCE)).expect("a time-out");
@@ -222,7 +222,7 @@ fn a_response_that_breaks_off_has_no_proper_end() {
         exchange.abort();
     });
     let mut client = connect(&server);
-    // Only the end of the connection tells where this response ends.
+    // Only the end of the connection shows the end of this response.
     client.send("GET / HTTP/1.0\r\n\r\n");
     let mut received = Vec::new();
     client.stream.read_to_end(&mut received).expect_err("no close_notify");

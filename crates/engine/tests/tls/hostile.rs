@@ -1,4 +1,4 @@
-//! Peers that keep to the protocol, or nearly, and try to take more than their share.
+//! Peers that follow the protocol, or nearly, and try to use more than their share.
 
 use crate::support::tls::{client, stream, TlsStream};
 use crate::support::*;
@@ -25,7 +25,7 @@ struct Sealer {
 }
 
 impl Sealer {
-    /// Goes on where `tls` has stopped, with its socket.
+    /// Continues after `tls`, with its socket.
     fn after(tls: TlsStream) -> (Sealer, TcpStream) {
         let secrets = tls.conn.dangerous_extract_secrets().expect("an open connection");
         let (sequence, ConnectionTrafficSecrets::Aes256Gcm { key, iv }) = secrets.tx else {

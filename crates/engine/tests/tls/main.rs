@@ -1,4 +1,4 @@
-//! Requests and responses over TLS: the cases of `tests/requests`, and what TLS adds.
+//! Requests and responses over TLS: the cases of `tests/requests`, and the specifics of TLS.
 
 #[path = "../requests/cases.rs"]
 mod cases;
@@ -12,7 +12,7 @@ mod relays;
 mod slow_clients;
 mod workers;
 
-/// As for other tests, but each server has TLS.
+/// The same as for other tests, but each server has TLS.
 mod support {
     pub(super) use super::common::*;
     use std::ops::Deref;
@@ -45,7 +45,7 @@ fn connect(server: &Server) -> Client<TlsStream> {
     support::tls::connect(server)
 }
 
-/// The client sends nothing more.
+/// Closes the client's half of the connection.
 fn half_close(client: &mut Client<TlsStream>) {
     let TlsStream { conn, sock } = &mut client.stream;
     conn.send_close_notify();

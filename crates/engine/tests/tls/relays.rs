@@ -1,4 +1,4 @@
-//! One queue for all workers, with TLS: a request that waits runs in another worker, and its own worker relays the
+//! One queue for all workers, with TLS: a queued request runs in another worker, and its own worker relays the
 //! response.
 
 use crate::support::*;
@@ -30,7 +30,7 @@ fn requests_of_one_connection_run_in_another_worker_and_it_stays_open() {
         assert_eq!(client.get(&path).text(), format!("{path} 0 true TLSv1.3"));
     }
     assert_eq!(workers.moved(), (20, 20));
-    eventually("nobody waits", || workers.scoreboard.waiting() == 0);
+    eventually("no request waits", || workers.scoreboard.waiting() == 0);
     eventually("nothing is left there", || workers.free.engine.stats().connections == 0);
     assert_eq!(workers.busy.engine.stats().connections, 2);
     workers.release.send(()).expect("it waits");
@@ -161,7 +161,7 @@ fn what_may_stay_begins_where_its_connection_is() {
     let mut events = workers.connect();
     events.send("GET /events HTTP/1.1\r\nHost: test\r\nAccept: text/event-stream\r\n\r\n");
     eventually("both wait", || workers.busy.engine.stats().queued == 2);
-    // What comes later does not wait behind them.
+    // A later request is not queued behind them.
     assert_eq!(workers.connect().get("/later").text(), "/later 0 true TLSv1.3");
     assert_eq!(workers.moved(), (1, 1));
     (0..3).for_each(|_| workers.release.send(()).expect("it waits"));
@@ -171,7 +171,7 @@ fn what_may_stay_begins_where_its_connection_is() {
     );
 }
 
-/// How many descriptors are open for clients beside their connections.
+/// Number of open descriptors for clients besides their connections.
 fn relays(worker: &crate::workers::Worker) -> usize {
     worker.descriptors.used().1
 }
@@ -221,7 +221,7 @@ fn what_a_client_gets_of_a_response_that_its_worker_abandons_has_no_proper_end()
         let _ = ended.send(());
     });
     let mut client = workers.connect();
-    // Only the end of the connection tells where this response ends.
+    // Only the end of the connection shows the end of this response.
     client.send("GET / HTTP/1.0\r\n\r\n");
     client.stream.read_exact(&mut [0; 40]).expect("the beginning");
     workers.busy.engine.stop();

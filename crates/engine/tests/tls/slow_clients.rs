@@ -1,4 +1,5 @@
-//! Clients that take a relayed response slowly, or not at all. Their own worker measures them; the other one waits for that.
+//! Clients that read a relayed response slowly, or not at all. Their own worker measures them; the other worker waits
+//! for it.
 
 use crate::support::tls::TlsStream;
 use crate::support::*;
@@ -8,7 +9,7 @@ use std::io::Read;
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-/// More than the kernel takes for a client that reads nothing.
+/// More than the kernel buffers for a client that reads nothing.
 const LONG: usize = 30_000_000;
 
 fn long_response(exchange: &mut Exchange<'_>) -> bool {
@@ -30,7 +31,7 @@ fn ask(client: &mut Client<TlsStream>) {
     client.send("GET / HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n");
 }
 
-/// What is left of the response, and whether its end was proper.
+/// Length of the rest of the response, and true if it ended properly.
 fn rest(client: &mut Client<TlsStream>) -> (usize, bool) {
     let mut bytes = Vec::new();
     let end = client.stream.read_to_end(&mut bytes);
@@ -68,11 +69,11 @@ fn a_client_that_keeps_the_minimum_rate_gets_all_of_a_response_that_is_on_the_di
     let workers = Workers::with(settings, |exchange| _ = long_response(exchange));
     let mut client = workers.connect();
     ask(&mut client);
-    // It takes something in each 300 ms, but stays behind what the other worker has for it for longer than that.
+    // The client reads some bytes in each 300 ms, but stays behind the other worker's data for longer than that.
     let (mut taken, began) = (0, Instant::now());
     while began.elapsed() < Duration::from_millis(1_500) {
         let mut piece = vec![0; 50_000];
-        client.stream.read_exact(&mut piece).expect("it goes on");
+        client.stream.read_exact(&mut piece).expect("it continues");
         taken += piece.len();
         std::thread::sleep(Duration::from_millis(20));
     }
@@ -80,7 +81,7 @@ fn a_client_that_keeps_the_minimum_rate_gets_all_of_a_response_that_is_on_the_di
     assert!(taken + length > LONG && is_proper, "{taken} and {length}");
 }
 
-/// A connection whose client takes a record at a time, about, and so does the kernel.
+/// A connection with a client and a kernel buffer that take about one record at a time.
 fn connect_narrow(listener: &std::net::TcpListener) -> TlsStream {
     use rustix::net::{socket, sockopt, AddressFamily, SocketType};
     let socket = socket(AddressFamily::INET, SocketType::STREAM, None).expect("a socket");
@@ -111,11 +112,11 @@ fn a_client_that_keeps_the_minimum_rate_may_take_long_for_what_tls_has_encrypted
     );
     let mut client = Client::over(connect_narrow(&socket));
     ask(&mut client);
-    // A record in less than the time-out, but not the four that are encrypted at a time.
+    // A record within the timeout, but not the four that are encrypted at a time.
     let mut taken = 0;
     while taken < 110_000 {
         let mut piece = vec![0; 16_384];
-        client.stream.read_exact(&mut piece).expect("it goes on");
+        client.stream.read_exact(&mut piece).expect("it continues");
         taken += piece.len();
         std::thread::sleep(Duration::from_millis(450));
     }

@@ -1,11 +1,11 @@
-//! Two workers with TLS, of which one has no free thread, so that the other one runs its requests.
+//! Two workers with TLS. The first one has no free thread, so the second one runs its requests.
 
 use crate::support::tls::{connect as connect_to, TlsStream};
 use crate::support::*;
 use fairlead_engine::{Config, Exchange, Scoreboard};
 use std::sync::{mpsc, Arc, Mutex};
 
-/// Two workers: the only thread of the first one is held until the test lets it go.
+/// Two workers: the only thread of the first one is held until the test releases it.
 pub(crate) struct Workers {
     pub(crate) busy: Worker,
     pub(crate) free: Worker,
@@ -26,7 +26,7 @@ impl Workers {
         change: impl FnOnce(&mut Config),
         call: impl Fn(&mut Exchange<'_>) + Send + Sync + 'static,
     ) -> Workers {
-        let (room, scoreboard) = room();
+        let (queues, scoreboard) = shared_queues();
         let (release, hold) = mpsc::channel::<()>();
         let hold = Mutex::new(hold);
         let mut config = config();
@@ -34,7 +34,7 @@ impl Workers {
         // More than this makes the app wait.
         config.response_disk_bytes = 0;
         change(&mut config);
-        let shared = |slot| Some((Arc::clone(&room), slot));
+        let shared = |slot| Some((Arc::clone(&queues), slot));
         let wait = move |exchange: &mut Exchange<'_>| {
             let _ = hold.lock().expect("no panic").recv_timeout(PATIENCE);
             reply(exchange, "busy");
@@ -58,7 +58,7 @@ impl Workers {
         }
     }
 
-    /// A connection to the worker that has no thread for it.
+    /// A connection to the worker without a free thread.
     pub(crate) fn connect(&self) -> Client<TlsStream> {
         connect_to(&self.busy)
     }

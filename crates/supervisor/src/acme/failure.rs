@@ -1,30 +1,30 @@
-//! Failed attempts of an order, and the time of the next one. A file keeps them (`lib/fairlead/acme/failure.rb`).
+//! Failed attempts of an order, and the time of the next attempt. A file stores them (`lib/fairlead/acme/failure.rb`).
 
 use super::{Now, Wall, HOUR, MINUTE};
 use serde::{Deserialize, Serialize};
 
-/// The longest pause of ours.
+/// The longest pause that the server itself chooses.
 const LONGEST: Wall = 6 * HOUR;
 
 /// The longest pause that an authority can ask for.
 const MOST: Wall = 7 * 24 * HOUR;
 
-/// The largest difference between a pause and the regular one, as a part of it.
+/// The largest difference between a pause and the regular pause, as a fraction.
 const JITTER: f64 = 0.15;
 
 /// Failed attempts since the last success.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct Failure {
-    /// Their number.
+    /// Number of failed attempts.
     pub count: u32,
-    /// The reason of the last one.
+    /// The reason of the last failure.
     pub reason: String,
     /// The time of the next attempt.
     pub retry_at: Wall,
 }
 
 impl Failure {
-    /// One more failure. `retry_after`: the pause in seconds that the authority asks for.
+    /// Adds one more failure. `retry_after`: the pause in seconds that the authority asks for.
     pub(super) fn after(before: Option<&Failure>, reason: String, retry_after: Option<f64>, now: Now) -> Failure {
         let count = before.map_or(0, |failure| failure.count).saturating_add(1);
         let pause = (MINUTE << (count - 1).min(20)).min(LONGEST) as f64 * (1.0 - JITTER + 2.0 * JITTER * now.random);
@@ -36,7 +36,7 @@ impl Failure {
         }
     }
 
-    /// Shortens a pause that is longer than any can be, because a clock was wrong or a file is damaged.
+    /// Shortens a pause that is longer than any pause can be, because a clock was wrong or a file is damaged.
     pub(super) fn bound(&mut self, now: Wall) {
         if self.retry_at > now.saturating_add((MOST as f64 * (1.0 + JITTER)) as Wall) {
             self.retry_at = now + LONGEST;

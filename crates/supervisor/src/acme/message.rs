@@ -7,9 +7,9 @@ use serde::{Deserialize, Serialize};
 /// The certificates that a configuration asks for.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq)]
 pub struct Orders {
-    /// The folder of the state (`acme_dir`).
+    /// The folder for the state (`acme_dir`).
     pub folder: String,
-    /// Each certificate.
+    /// One order for each certificate.
     pub orders: Vec<OrderSettings>,
 }
 
@@ -18,27 +18,27 @@ pub struct Orders {
 pub struct OrderSettings {
     /// A digest of all its settings.
     pub key: String,
-    /// The hosts in it.
+    /// The hosts in the certificate.
     pub hosts: Vec<String>,
     /// The address of the authority.
     pub directory: String,
-    /// The host of the authority, for people.
+    /// The host of the authority, for log lines and `/status`.
     pub authority: String,
 }
 
-/// The work that a spawner is asked for.
+/// A kind of work that a spawner does.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, Serialize)]
 pub enum Task {
-    /// Look at the files, and keep what has to be kept in them.
+    /// Check the files, and write the state that they have to store.
     Look,
-    /// Order a certificate, or write one that could not be written.
+    /// Order a certificate, or write one that could not be written before.
     Order,
-    /// Ask the authority when it wants the certificate to be renewed.
+    /// Ask the authority when the certificate should be renewed.
     Ask,
 }
 
 impl Task {
-    /// Its word in messages.
+    /// The name in messages.
     pub fn name(self) -> &'static str {
         match self {
             Task::Look => "look",
@@ -51,102 +51,102 @@ impl Task {
 /// The details of a task.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Wish {
-    /// The state of the files that is known: facts come only if there is another one.
+    /// The known state of the files: facts come only if the state differs.
     pub token: Option<String>,
     /// The failure to write to its file.
     pub fail: Option<Failure>,
-    /// Whether the file of the failure is to be deleted.
+    /// True if the file of the failure has to be deleted.
     pub forget: bool,
-    /// Whether the text is to be written if the file of the certificate is missing or damaged.
+    /// True if the text has to be written when the file of the certificate is missing or damaged.
     pub restore: bool,
-    /// Whether the text could not be written when it was issued, and is to be written now.
+    /// True if the text could not be written when it was issued, and has to be written now.
     pub held: bool,
-    /// Whether the authority wants the certificate to be replaced.
+    /// True if the authority wants the certificate to be replaced.
     pub recalled: bool,
 }
 
-/// Texts of a certificate that the supervisor keeps.
+/// Texts of a certificate that the supervisor stores.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub enum Text {
-    /// That of the certificate in use.
+    /// The text of the certificate in use.
     Used,
-    /// A new one that could not be written.
+    /// The text of a new certificate that could not be written.
     Held,
 }
 
-/// The answer to a task.
+/// The result of a task.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq)]
 #[serde(default)]
 pub struct Answer {
-    /// Why nothing can be kept in the folder.
+    /// The reason why nothing can be stored in the folder.
     pub unusable: Option<String>,
-    /// The state of the files, if it is another one than the known one.
+    /// The state of the files, if it differs from the known state.
     pub facts: Option<Facts>,
-    /// Why the failure could not be written.
+    /// The reason why the failure could not be written.
     pub unwritten: Option<String>,
-    /// What has become of [`Wish::restore`].
+    /// The result of [`Wish::restore`].
     pub restore: Option<Restored>,
-    /// What has become of an order.
+    /// The result of an order.
     pub outcome: Option<Outcome>,
-    /// The window for the renewal, and when to ask again; see `Suggestion::take`.
+    /// The window for the renewal, and the time of the next question; see `Suggestion::take`.
     pub window: Option<[f64; 3]>,
-    /// Whether the text that came with the answer is [`Text::Held`].
+    /// True if the text that came with the result is [`Text::Held`].
     pub held: bool,
 }
 
 /// The state of the files of an order.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq)]
 pub struct Facts {
-    /// Tells this state from others.
+    /// Distinguishes this state from other states.
     pub token: String,
     /// The certificate, if the file is usable.
     pub certificate: Option<Certificate>,
-    /// The failure that was kept.
+    /// The stored failure.
     pub failure: Option<Failure>,
-    /// Whether there is no file of a failure, in a folder that can be read.
+    /// True if the folder can be read and has no file of a failure.
     pub forgiven: bool,
-    /// Whether there is an account with the authority.
+    /// True if there is an account with the authority.
     pub account: bool,
 }
 
 /// A certificate that was issued.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct Certificate {
-    /// The beginning of its life.
+    /// The start of its validity.
     pub begins_at: Wall,
-    /// The end of its life.
+    /// The end of its validity.
     pub expires_at: Wall,
     /// The time of its renewal.
     pub renew_at: Wall,
     /// A number from 0 to 1 that spreads renewals of different certificates.
     pub fraction: f64,
-    /// Its name for the authority; nothing if it names none.
+    /// The authority's name for it; nothing if it has none.
     pub identifier: Option<String>,
 }
 
-/// What has become of a file that was to be written again.
+/// The result of rewriting a file.
 #[derive(Clone, Debug, Deserialize, PartialEq)]
 #[serde(rename_all = "snake_case")]
 pub enum Restored {
-    /// It is there.
+    /// The file is written.
     Written,
-    /// It was usable again.
+    /// The file was usable again.
     Found,
     /// Another process orders the certificate.
     Locked,
-    /// It cannot be written, for this reason.
+    /// The file cannot be written, for this reason.
     Failed(String),
 }
 
-/// What has become of an order.
+/// The result of an order.
 #[derive(Clone, Debug, Deserialize, PartialEq)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
     /// There is a certificate.
     Issued,
-    /// Another process orders it.
+    /// Another process orders the certificate.
     Busy,
-    /// There is none.
+    /// There is no certificate.
     Failed {
         /// The reason.
         message: String,

@@ -1,7 +1,8 @@
-//! The schedule of certificates that an authority issues: when which one is ordered, renewed or tried again.
+//! The schedule of certificates that an authority issues: the times at which each one is ordered, renewed or retried.
 //!
-//! No I/O, no clock, no threads: [`Renewals::step`] is a function of the state, the time and an event. The work (files, keys, the
-//! program that speaks with the authority) is done by the current spawner, or the sole process, which answers with facts.
+//! No I/O, no clock, no threads: [`Renewals::step`] is a function of the state, the time and an event. The current
+//! spawner, or the sole process, does the work (files, keys, the program that communicates with the authority) and
+//! responds with facts.
 //!
 //! ```text
 //! idle ──look, order or ask──▶ asked ──answer──▶ idle
@@ -9,8 +10,8 @@
 //!                                └──▶ idle: an order has failed, anything else is asked again
 //! ```
 //!
-//! Each order has one task at a time. It looks at its files once a second, and nothing is ordered but after such a look. Two
-//! generations cannot order the same certificate, because there is one schedule.
+//! Each order has one task at a time. It checks its files once a second, and orders a certificate only after such a
+//! check. Two generations cannot order the same certificate, because there is one schedule.
 
 mod failure;
 pub mod message;
@@ -36,16 +37,16 @@ pub type Wall = i64;
 const MINUTE: Wall = 60 * 1000;
 const HOUR: Wall = 60 * MINUTE;
 
-/// Orders that an authority gets at a time.
+/// Most concurrent orders for one authority.
 const AT_ONCE: usize = 4;
 
-/// Time between two looks at the files of an order.
+/// Time between two checks of the files of an order.
 const LOOK_PAUSE: Duration = Duration::from_secs(1);
 
-/// Time for which orders wait for the looks at others, so that those that have failed least are the first.
+/// Time for which orders wait for the checks of other orders, so that the orders with the fewest failures come first.
 const LOOK_PATIENCE: Duration = Duration::from_secs(5);
 
-/// For people, as long as nothing can be ordered because of that.
+/// The reason that reports show while another process has the lock.
 const BUSY: &str = "another process has locked the order";
 
 /// The time of an event.
@@ -62,20 +63,20 @@ pub struct Now {
 /// One thing that has happened.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Event {
-    /// A spawner has become the current one. These are the orders of its configuration.
+    /// A spawner has become the current spawner. These are the orders of its configuration.
     Orders(Orders),
-    /// Time has passed. `serves`: whether somebody serves, and so can answer challenges.
+    /// Time has passed. `serves`: some process serves, and so can respond to challenges.
     Tick {
         /// See above.
         serves: bool,
     },
-    /// The answer to the task of that number.
+    /// The result of the task with this number.
     Answered(u64, Box<Answer>),
-    /// The process that had the task of that number has ended.
+    /// The process that had the task with this number has ended.
     Lost {
         /// The number of the task.
         number: u64,
-        /// Whether the process was to end, or has not got the task at all.
+        /// True if the process was asked to end, or has not received the task at all.
         planned: bool,
     },
 }
@@ -83,7 +84,7 @@ pub enum Event {
 /// One thing to do.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Action {
-    /// Ask the current spawner for work. Answer: `Answered` or `Lost`.
+    /// Ask the current spawner for work. Result: `Answered` or `Lost`.
     Ask {
         /// The number of the task; never used twice.
         number: u64,
@@ -93,16 +94,16 @@ pub enum Action {
         task: Task,
         /// Its details.
         wish: Wish,
-        /// The text that goes with it, if there is one.
+        /// The text that belongs to the task, if there is one.
         text: Text,
     },
-    /// Have the current spawner read the certificates again.
+    /// Have the current spawner reload the certificates.
     Reload,
     /// Write a line.
     Log(Line),
 }
 
-/// An order for people and programs.
+/// An order, for `/status`.
 #[derive(Debug, Serialize)]
 pub struct OrderReport {
     hosts: Vec<String>,
@@ -113,12 +114,13 @@ pub struct OrderReport {
     error: Option<String>,
 }
 
-/// All certificates of the configuration. Another version of the supervisor may read it; what it cannot read begins anew.
+/// All certificates of the configuration. Another version of the supervisor may read it; entries that it cannot read
+/// start anew.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub struct Renewals {
     folder: String,
     entries: Vec<Entry>,
-    /// Why nothing can be kept in the folder.
+    /// The reason why nothing can be stored in the folder.
     unusable: Option<String>,
     #[serde(skip)]
     serves: bool,
@@ -132,11 +134,11 @@ pub struct Renewals {
 struct Entry {
     order: Order,
     asked: Option<Asked>,
-    /// The last look; nothing if there is to be one at once.
+    /// The last check; nothing if a check is due at once.
     looked_at: Option<Moment>,
-    /// Nothing has been asked for since that look.
+    /// True if no task was started since that check.
     is_fresh: bool,
-    /// The first line about it has been written.
+    /// True once the first log line about the order was written.
     is_told: bool,
 }
 
@@ -148,7 +150,7 @@ struct Asked {
 }
 
 impl Renewals {
-    /// Takes note of an event and of the time, and returns what is to be done.
+    /// Takes an event and the time, and returns the actions to take.
     pub fn step(&mut self, now: Now, event: Event) -> Vec<Action> {
         for entry in &mut self.entries {
             entry.order.bound(now.wall);
@@ -169,7 +171,7 @@ impl Renewals {
         std::mem::take(&mut self.actions)
     }
 
-    /// Goes on in another program: tasks get all of their time again.
+    /// Continues in another program: the deadlines of tasks start again.
     pub fn resume(&mut self, now: Moment) {
         for entry in &mut self.entries {
             entry.looked_at = None;
@@ -184,7 +186,7 @@ impl Renewals {
         self.entries.iter().map(|entry| entry.order.settings.key.as_str())
     }
 
-    /// For people and programs.
+    /// The orders, for `/status`.
     pub fn report(&self) -> Vec<OrderReport> {
         let orders = self.entries.iter().map(|entry| &entry.order);
         let reports = orders.map(|order| OrderReport {
@@ -208,7 +210,7 @@ impl Renewals {
             .or_else(|| order.is_busy.then(|| BUSY.into()))
     }
 
-    /// Goes on with the orders that were there before. The log of each generation begins anew.
+    /// Continues with existing orders. The log lines of each generation start anew.
     fn adopt(&mut self, orders: Orders) {
         let mut former = std::mem::take(&mut self.entries);
         if orders.folder != self.folder {
@@ -229,7 +231,7 @@ impl Renewals {
 
     // --- tasks
 
-    /// Looks at the files of the orders that have nothing else to do.
+    /// Checks the files of the orders that have no other task.
     fn look(&mut self, now: Now) {
         for index in 0..self.entries.len() {
             let entry = &self.entries[index];
@@ -240,7 +242,7 @@ impl Renewals {
         }
     }
 
-    /// Starts what is due: first the orders that have failed least.
+    /// Starts the tasks that are due: first for the orders with the fewest failures.
     fn start(&mut self, now: Now) {
         if self.unusable.is_some() || self.entries.iter().any(|entry| entry.is_awaited(now.running)) {
             return;
@@ -265,7 +267,7 @@ impl Renewals {
         }
     }
 
-    /// The first order of an authority makes the account, on which the others depend.
+    /// The first order for an authority creates the account that the other orders need.
     fn has_room(&self, directory: &str) -> bool {
         let beside = || {
             self.entries
@@ -299,7 +301,7 @@ impl Renewals {
         });
     }
 
-    /// Gives up what was not answered in time.
+    /// Gives up tasks without a result in time.
     fn expire(&mut self, now: Now) {
         for index in 0..self.entries.len() {
             let Some(asked) = &self.entries[index].asked else {
@@ -314,7 +316,7 @@ impl Renewals {
                 Task::Order => self.failed(
                     index,
                     format!(
-                        "the process that orders it has not answered within {} s",
+                        "the process that orders it has not responded within {} s",
                         limit.as_secs()
                     ),
                     None,
@@ -340,7 +342,7 @@ impl Renewals {
         self.entries.iter().position(is_it)
     }
 
-    // --- answers
+    // --- results
 
     fn answered(&mut self, now: Now, number: u64, answer: Answer) {
         let Some(index) = self.index_of(number) else { return };
@@ -413,7 +415,7 @@ impl Renewals {
             Some(Outcome::Failed { message, retry_after }) => self.failed(index, message, retry_after, now),
             None => self.failed(
                 index,
-                "the process that orders it has not said how it went".into(),
+                "the process that orders it has not reported a result".into(),
                 None,
                 now,
             ),
@@ -444,7 +446,7 @@ impl Entry {
         }
     }
 
-    /// A look is under way that is not late.
+    /// True if a check is under way that is not late.
     fn is_awaited(&self, now: Moment) -> bool {
         let is_look = |asked: &&Asked| asked.task == Task::Look && now < asked.since + LOOK_PATIENCE;
         self.asked.as_ref().filter(is_look).is_some()
@@ -452,7 +454,8 @@ impl Entry {
 }
 
 impl Task {
-    /// The time for an answer. The program has limits of its own, which are shorter (`Program::LIMIT`, `Question::LIMIT`).
+    /// The time limit for a result. The ordering program has its own limits, which are shorter (`Program::LIMIT`,
+    /// `Question::LIMIT`).
     fn limit(self) -> Duration {
         Duration::from_secs(match self {
             Task::Look => 60,

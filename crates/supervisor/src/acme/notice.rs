@@ -1,4 +1,4 @@
-//! The lines of the log about certificates that are ordered.
+//! Log lines about certificates from an authority.
 
 use super::order::Order;
 use super::Wall;
@@ -26,14 +26,14 @@ fn warn(event: &'static str, text: String) -> Line {
     Line { level, event, text }
 }
 
-/// The first line about an order: its certificate, or when it is tried again.
+/// The first line about an order: its certificate, or the time of the next attempt.
 pub(super) fn first(order: &Order, now: Wall) -> Option<Line> {
     let Some(failure) = &order.failure else {
         return present(order);
     };
     let (hosts, at, count, reason) = (hosts(order), words(order.at()), failure.count, &failure.reason);
     let text = format!(
-        "acme: the next attempt to get a certificate for {hosts} is at {at}, after {count} that have failed: {reason}; {}",
+        "acme: the next attempt to get a certificate for {hosts} is at {at}, failed attempts: {count}: {reason}; {}",
         in_use(order, now)
     );
     Some(warn("acme_waits", text))
@@ -56,7 +56,7 @@ pub(super) fn failed(order: &Order, now: Wall) -> Line {
 
 pub(super) fn failure_unwritten(order: &Order, reason: &str) -> Line {
     let text = format!(
-        "acme: the failure of the order for {} cannot be kept in acme_dir: {reason}; it counts until the server ends",
+        "acme: cannot write the failure of the order for {} to acme_dir: {reason}; it is forgotten when the server ends",
         hosts(order)
     );
     warn("acme_failure_unwritten", text)
@@ -72,7 +72,7 @@ pub(super) fn busy(order: &Order, folder: &str) -> Line {
 
 pub(super) fn restored(order: &Order) -> Line {
     let text = format!(
-        "acme: the file of the certificate for {} had gone or was damaged; it is written again from memory",
+        "acme: rewrote the certificate file of {} from memory: it was missing or damaged",
         hosts(order)
     );
     warn("acme_restored", text)
@@ -80,7 +80,7 @@ pub(super) fn restored(order: &Order) -> Line {
 
 pub(super) fn not_restored(order: &Order, reason: &str, now: Wall) -> Line {
     let text = format!(
-        "acme: the file of the certificate for {} has gone or is damaged, and cannot be written again: {reason}; trying again; {}",
+        "acme: cannot rewrite the missing or damaged certificate file of {}: {reason}; trying again; {}",
         hosts(order),
         in_use(order, now)
     );
@@ -89,12 +89,12 @@ pub(super) fn not_restored(order: &Order, reason: &str, now: Wall) -> Line {
 
 pub(super) fn suggested(order: &Order, at: Wall) -> Line {
     let (authority, hosts, at) = (&order.settings.authority, hosts(order), words(at));
-    let text = format!("acme: {authority} wants the certificate for {hosts} to be renewed at {at}");
+    let text = format!("acme: {authority} asks to renew the certificate for {hosts} at {at}");
     info("acme_suggested", text)
 }
 
 pub(super) fn dir_unusable(reason: &str) -> Line {
-    let text = format!("{reason}; no certificate is ordered or renewed until this is mended");
+    let text = format!("{reason}; no certificate is ordered or renewed until this is fixed");
     warn("acme_dir_unusable", text)
 }
 
@@ -104,8 +104,11 @@ fn hosts(order: &Order) -> String {
 
 fn in_use(order: &Order, now: Wall) -> String {
     match &order.certificate {
-        None => "there is no other one".into(),
-        Some(certificate) if certificate.expires_at <= now => "the one in use has expired".into(),
-        Some(certificate) => format!("the one in use is valid until {}", words(certificate.expires_at)),
+        None => "no certificate is in use".into(),
+        Some(certificate) if certificate.expires_at <= now => "the certificate in use has expired".into(),
+        Some(certificate) => format!(
+            "the certificate in use is valid until {}",
+            words(certificate.expires_at)
+        ),
     }
 }

@@ -1,6 +1,6 @@
-//! One certificate: its state so far, and the time at which something is to be done about it.
+//! One certificate: its state, and the time of the next action for it.
 //!
-//! Files can fail: what was known of them stays. The clock can be set back: no pause gets longer by that.
+//! Files can fail: their last known state stays valid. The clock can be set back: this makes no pause longer.
 
 use super::failure::Failure;
 use super::message::{Certificate, Facts, OrderSettings, Restored, Task, Text, Wish};
@@ -12,44 +12,44 @@ use serde::{Deserialize, Serialize};
 /// Pause while another process orders the certificate.
 const BUSY_PAUSE: Wall = MINUTE / 6;
 
-/// Time for which a file that was there may be away or damaged before it is written again.
+/// Time for which an existing file may be missing or damaged before it is written again.
 const MISSING_PAUSE: Wall = MINUTE / 6;
 
-/// Pause until that is tried again.
+/// Pause before the next attempt to write it.
 const RETRY_PAUSE: Wall = MINUTE;
 
 /// The state of an order.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub(super) struct Order {
     pub(super) settings: OrderSettings,
-    /// The certificate in use, also if its file is lost.
+    /// The certificate in use, even if its file is lost.
     pub(super) certificate: Option<Certificate>,
     pub(super) failure: Option<Failure>,
     record: Record,
-    /// The file of the failure is to be deleted.
+    /// The file of the failure has to be deleted.
     forget: bool,
     token: Option<String>,
-    /// There is an account with the authority.
+    /// True if there is an account with the authority.
     pub(super) has_account: bool,
-    /// Another process ordered it at the last attempt.
+    /// True if another process ordered it at the last attempt.
     pub(super) is_busy: bool,
     not_before: Wall,
     pub(super) suggestion: Suggestion,
     missing_since: Option<Wall>,
-    /// Why the file could not be written again, as it was told.
+    /// The reason why the file could not be written again, as it was logged.
     unrestored: Option<String>,
-    /// A certificate that could not be written is in memory.
+    /// True if memory has a certificate that could not be written.
     held: bool,
 }
 
-/// The way of a failure to its file.
+/// The state of a failure's file.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, Serialize)]
 enum Record {
-    /// It is still to be written.
+    /// Not written yet.
     New,
     /// It could not be written.
     Failed,
-    /// It is in the file, or there is none.
+    /// It is in the file, or there is no failure.
     Kept,
 }
 
@@ -72,7 +72,7 @@ impl Order {
         }
     }
 
-    /// A process has looked at its files.
+    /// True once a process has checked its files.
     pub(super) fn is_known(&self) -> bool {
         self.token.is_some()
     }
@@ -86,7 +86,7 @@ impl Order {
         due.unwrap_or(0).max(self.not_before)
     }
 
-    /// The time at which the certificate is to be renewed.
+    /// The time at which the certificate should be renewed.
     fn wanted_at(&self) -> Option<Wall> {
         let renew_at = self.certificate.as_ref().map(|certificate| certificate.renew_at);
         [renew_at, self.suggestion.at].into_iter().flatten().min()
@@ -97,18 +97,18 @@ impl Order {
         now >= self.at()
     }
 
-    /// The certificate about which it is time to ask the authority.
+    /// True if it is time to ask the authority about the certificate.
     pub(super) fn is_to_ask(&self, now: Wall) -> bool {
         let certificate = self.certificate.as_ref().filter(|_| self.failure.is_none());
         certificate.is_some_and(|certificate| self.suggestion.is_due(certificate, now))
     }
 
-    /// The file of the certificate in use has been away or damaged for long enough.
+    /// True if the file of the certificate in use has been missing or damaged for long enough.
     fn is_lost(&self, now: Wall) -> bool {
         self.missing_since.is_some_and(|since| now >= since + MISSING_PAUSE)
     }
 
-    /// The clock may have been set back.
+    /// Limits all pauses, because the clock may have been set back.
     pub(super) fn bound(&mut self, now: Wall) {
         if let Some(failure) = &mut self.failure {
             failure.bound(now);
@@ -120,7 +120,7 @@ impl Order {
         self.suggestion.bound(now);
     }
 
-    /// What a process is to do for it.
+    /// The details of a task for this order.
     pub(super) fn wish(&self, task: Task, now: Wall) -> Wish {
         let token = self.token.clone();
         match task {
@@ -144,7 +144,7 @@ impl Order {
         }
     }
 
-    /// The text that it needs for that.
+    /// The text that the task needs.
     pub(super) fn text(&self, task: Task) -> Text {
         if task == Task::Order && self.held {
             Text::Held
@@ -153,9 +153,9 @@ impl Order {
         }
     }
 
-    // --- news
+    // --- events
 
-    /// The files are in another state.
+    /// The files have another state.
     pub(super) fn take(&mut self, facts: Facts, now: Wall) {
         self.token = Some(facts.token);
         self.has_account = facts.account;
@@ -186,7 +186,7 @@ impl Order {
         self.is_busy = false;
     }
 
-    /// A process has done what the files were to keep. Returns true if the failure could not be written.
+    /// A process has written the state that the files store. Returns true if the failure could not be written.
     pub(super) fn kept(&mut self, fails: bool) -> bool {
         self.forget = false;
         let is_new = self.record == Record::New;
@@ -196,7 +196,7 @@ impl Order {
         is_new && fails
     }
 
-    /// A process has tried to write the lost file. Returns the reason why it cannot be written, if that is news.
+    /// A process has tried to write the lost file. Returns the reason of a failure, if it is a new reason.
     pub(super) fn restored(&mut self, restored: &Restored, now: Wall) -> Option<String> {
         match restored {
             Restored::Locked => self.missing_since = Some(now),
@@ -211,7 +211,8 @@ impl Order {
         None
     }
 
-    /// There is a new certificate. Returns what is wrong if it is due at once: by its clock or ours, it is about to end.
+    /// There is a new certificate. Returns an error if it is due at once: by the authority's clock or ours, it is about
+    /// to expire.
     pub(super) fn succeeded(&mut self, now: Wall) -> Option<String> {
         self.held = false;
         let Some(certificate) = &self.certificate else {
@@ -243,13 +244,14 @@ impl Order {
         self.held = true;
     }
 
-    /// Another process orders it.
+    /// Another process orders the certificate.
     pub(super) fn put_off(&mut self, now: Wall) {
         self.is_busy = true;
         self.not_before = now + BUSY_PAUSE;
     }
 
-    /// Takes the authority's wish, or that it has not answered. Returns the time if it is earlier than ours.
+    /// Takes the authority's suggestion, or the lack of a response. Returns the time if it is earlier than the planned
+    /// one.
     pub(super) fn suggest(&mut self, window: Option<[f64; 3]>, now: Wall) -> Option<Wall> {
         let certificate = self.certificate.as_ref()?;
         self.suggestion.take(certificate, window, now);

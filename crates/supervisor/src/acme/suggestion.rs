@@ -1,5 +1,6 @@
-//! The time at which an authority wants a certificate to be renewed (ARI, RFC 9773): earlier than we would, for instance, before it
-//! revokes many certificates. It is asked again and again; no suggestion makes us order more than once a day.
+//! The time at which an authority wants a certificate to be renewed (ARI, RFC 9773): earlier than planned, for
+//! instance, before it revokes many certificates. The server asks again and again; no suggestion makes it order more
+//! than once a day.
 
 use super::message::Certificate;
 use super::{Wall, HOUR, MINUTE};
@@ -7,10 +8,11 @@ use serde::{Deserialize, Serialize};
 
 const DAY: Wall = 24 * HOUR;
 
-/// Time from the first look at a certificate to the first question: a server that starts again and again asks nobody.
+/// Time from the first check of a certificate to the first question: a server that restarts again and again does not
+/// ask.
 const FIRST: Wall = MINUTE;
 
-/// The last millisecond of the year 9999, beyond which no time is written.
+/// The last millisecond of the year 9999; later times cannot be written.
 const LAST: f64 = 253_402_300_799_999.0;
 
 /// The suggestion for one certificate.
@@ -22,7 +24,7 @@ pub(super) struct Suggestion {
 }
 
 impl Suggestion {
-    /// None yet, for a certificate that is new here.
+    /// No suggestion yet, for a new certificate.
     pub(super) fn for_new(certificate: &Certificate, now: Wall) -> Suggestion {
         Suggestion {
             at: None,
@@ -35,8 +37,8 @@ impl Suggestion {
         certificate.identifier.is_some() && now >= self.ask_at
     }
 
-    /// Takes an answer: the first and the last second of the window, and the seconds until the next question; `None` if the authority
-    /// has not answered.
+    /// Takes a response: the first and the last second of the window, and the seconds until the next question; `None`
+    /// if the authority has not responded.
     pub(super) fn take(&mut self, certificate: &Certificate, answer: Option<[f64; 3]>, now: Wall) {
         let Some([first, last, again]) = answer else {
             self.ask_at = now + DAY;

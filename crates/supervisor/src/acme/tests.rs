@@ -1,4 +1,4 @@
-//! The schedule with answers that a test makes up.
+//! Tests of the schedule with made-up results.
 
 use super::message::{Certificate, Facts, OrderSettings};
 use super::*;
@@ -8,7 +8,7 @@ const SECOND: Wall = 1000;
 const DAY: Wall = 24 * HOUR;
 const DIRECTORY: &str = "https://ca.example/directory";
 
-/// A schedule, its clock, and the tasks that have no answer yet.
+/// A schedule, its clock, and the tasks without a result.
 struct World {
     renewals: Renewals,
     wall: Wall,
@@ -19,7 +19,7 @@ struct World {
 }
 
 impl World {
-    /// One with orders for these hosts.
+    /// A world with orders for these hosts.
     fn new(hosts: &[&str]) -> World {
         let mut world = World {
             renewals: Renewals::default(),
@@ -72,7 +72,7 @@ impl World {
         self.step(Event::Tick { serves: true });
     }
 
-    /// The tasks of a kind without an answer, by their orders.
+    /// The tasks of a kind without a result, by their orders.
     fn waiting(&self, task: Task) -> Vec<&str> {
         let waiting = self.asked.iter().filter(|one| one.2 == task);
         waiting.map(|one| one.1.as_str()).collect()
@@ -85,14 +85,14 @@ impl World {
         (number, wish, text)
     }
 
-    /// Answers the first task of a kind.
+    /// Gives a result to the first task of a kind.
     fn answer(&mut self, task: Task, answer: Answer) -> Wish {
         let (number, wish, _) = self.taken(task);
         self.step(Event::Answered(number, Box::new(answer)));
         wish
     }
 
-    /// Answers all looks: nothing is new, or there is nothing.
+    /// Gives a result to all checks: the state is unchanged, or there are no files.
     fn answer_looks(&mut self) {
         while !self.waiting(Task::Look).is_empty() {
             let (number, wish, _) = self.taken(Task::Look);
@@ -105,13 +105,13 @@ impl World {
         }
     }
 
-    /// A second passes, and the looks tell of nothing new.
+    /// A second passes, and the checks find nothing new.
     fn look(&mut self) {
         self.pass(1);
         self.answer_looks();
     }
 
-    /// The first look tells of this state.
+    /// The first check finds this state.
     fn begin_with(&mut self, facts: Facts) {
         self.pass(1);
         self.answer(Task::Look, told(facts));
@@ -164,7 +164,7 @@ fn nothing(token: &str) -> Facts {
     }
 }
 
-/// Files with a certificate of that life.
+/// Files with a certificate of this validity.
 fn good(token: &str, begins_at: Wall, expires_at: Wall) -> Facts {
     let life = expires_at - begins_at;
     Facts {
@@ -238,7 +238,7 @@ fn a_failure_is_written_told_and_not_repeated_at_once() {
     assert_eq!(world.events(), ["acme_failed"]);
     assert!(world.lines[0]
         .text
-        .ends_with("refused; next attempt at 2027-01-15 08:01:01 UTC; there is no other one"));
+        .ends_with("refused; next attempt at 2027-01-15 08:01:01 UTC; no certificate is in use"));
     let kept = Facts {
         failure: Some(failure),
         ..nothing("2")
@@ -312,10 +312,10 @@ fn a_kept_failure_counts_at_a_start_and_its_file_can_be_deleted() {
     world.begin_with(kept);
     assert_eq!(
         world.lines[0].text,
-        "acme: the next attempt to get a certificate for a is at 2027-01-15 09:00:00 UTC, after 3 that have failed: refused; \
-         there is no other one"
+        "acme: the next attempt to get a certificate for a is at 2027-01-15 09:00:00 UTC, failed attempts: 3: refused; \
+         no certificate is in use"
     );
-    // The folder is gone, or the file is damaged: that forgives nothing.
+    // The folder is gone, or the file is damaged: this does not delete the failure.
     world.pass(1);
     world.answer(
         Task::Look,
@@ -496,13 +496,13 @@ fn an_order_that_hangs_holds_up_no_other_and_has_failed_after_its_time() {
     world.look();
     assert_eq!(
         world.report(0).error.as_deref(),
-        Some("the process that orders it has not answered within 720 s")
+        Some("the process that orders it has not responded within 720 s")
     );
     world.step(Event::Answered(
         hanging,
         Box::new(issued(good("3", START, START + 90 * DAY))),
     ));
-    assert_eq!(world.report(0).failures, 1, "the answer comes too late");
+    assert_eq!(world.report(0).failures, 1, "the result comes too late");
     world.pass(61);
     world.answer_looks();
     assert_eq!(world.waiting(Task::Order), ["a"]);
@@ -532,7 +532,7 @@ fn a_disk_that_hangs_at_one_order_stops_no_other() {
     assert_eq!(world.waiting(Task::Order), ["b"]);
     world.pass(55);
     world.step(Event::Answered(hanging, Box::default()));
-    assert_eq!(world.waiting(Task::Look), ["a"], "it is looked at again");
+    assert_eq!(world.waiting(Task::Look), ["a"], "its files are checked again");
 }
 
 #[test]
@@ -603,7 +603,7 @@ fn an_order_goes_on_in_the_former_generation_and_is_not_placed_twice() {
     assert_eq!(world.waiting(Task::Order), ["a", "b"]);
     world.answer(Task::Order, issued(good("2", START, START + 90 * DAY)));
     let renewed = world.report(1).expires_at;
-    assert_eq!(renewed, Some(date::wall(START + 90 * DAY)), "the answer still counts");
+    assert_eq!(renewed, Some(date::wall(START + 90 * DAY)), "the result still counts");
     world.look();
     assert_eq!(world.waiting(Task::Order), ["b"]);
     world.adopt(&["a"]);
@@ -637,7 +637,7 @@ fn a_folder_that_cannot_be_used_is_told_once_and_tried_again() {
     world.adopt(&["a"]);
     world.pass(1);
     world.answer(Task::Look, unusable());
-    assert_eq!(world.events().len(), 2, "each generation tells of it");
+    assert_eq!(world.events().len(), 2, "each generation logs it");
     world.look();
     assert_eq!(world.waiting(Task::Order), ["a"]);
 }
@@ -656,7 +656,7 @@ fn an_authority_is_asked_and_decides_when_a_certificate_is_renewed() {
     world.answer(Task::Ask, answer);
     assert_eq!(
         world.lines[1].text,
-        "acme: ca.example wants the certificate for a to be renewed at 2027-01-15 08:03:20 UTC"
+        "acme: ca.example asks to renew the certificate for a at 2027-01-15 08:03:20 UTC"
     );
     world.pass(120);
     world.answer_looks();
@@ -671,7 +671,7 @@ fn an_authority_is_asked_and_decides_when_a_certificate_is_renewed() {
     assert_eq!(
         world.report(0).next_attempt_at,
         date::wall(START + 60 * DAY),
-        "the suggestion was for the former one"
+        "the suggestion was for the previous one"
     );
 }
 

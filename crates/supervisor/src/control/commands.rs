@@ -1,4 +1,4 @@
-//! The commands of the control server: Puma's, with its answers, and a few more. The last part of the path names the
+//! The commands of the control server: Puma's, with its responses, and a few more. The last part of the path is the
 //! command.
 
 use super::counts::Counts;
@@ -18,7 +18,7 @@ const READING: [&[u8]; 3] = [b"stats", b"gc-stats", b"status"];
 /// The right to send commands.
 #[derive(Clone, Debug)]
 pub struct Access {
-    /// The secret; `None` lets every program command that reaches the server.
+    /// The secret; `None` accepts commands from every program that reaches the server.
     pub token: Option<String>,
     /// The address of the control server: "tcp://127.0.0.1:9293".
     pub url: String,
@@ -35,7 +35,7 @@ pub(super) enum Outcome {
     Ask(ToRuby),
 }
 
-/// A question to processes that run Ruby.
+/// A question to Ruby processes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ToRuby {
     /// To the spawner, or to the sole process.
@@ -61,7 +61,7 @@ impl Commands {
         }
     }
 
-    /// Takes over the peaks of the one before.
+    /// Takes over the peaks of the previous value.
     pub(super) fn replace(&mut self, access: &Access) {
         let peaks = std::mem::take(&mut self.peaks);
         *self = Commands {
@@ -70,12 +70,12 @@ impl Commands {
         };
     }
 
-    /// Looks at the counters; to be called about once a second.
+    /// Reads the counters; call this about once a second.
     pub(super) fn look(&mut self, host: &dyn Host) {
         self.peaks.look(&Counts::dealt(host.scoreboard()));
     }
 
-    /// Answers a request.
+    /// Responds to a request.
     pub(super) fn call(&mut self, request: &Request, host: &mut dyn Host) -> Outcome {
         if let Some(response) = self.prompt(request, host) {
             return Outcome::Answer(response);
@@ -111,7 +111,7 @@ impl Commands {
     }
 }
 
-/// The commands that the server is asked to do.
+/// Commands that change the server.
 fn steer(command: &[u8], host: &mut dyn Host) -> Response {
     match command {
         b"stop" => ask(Asked::Stop, host),
@@ -124,7 +124,7 @@ fn steer(command: &[u8], host: &mut dyn Host) -> Response {
         b"worker-count-down" => ask(Asked::RemoveWorker, host),
         b"info" => ask(Asked::Backtraces, host),
         b"refork" if host.status().has_workers() => ask(Asked::Refork, host),
-        b"reload-worker-directory" if host.status().has_workers() => Response::ok(), // each restart does that
+        b"reload-worker-directory" if host.status().has_workers() => Response::ok(), // each restart reloads it
         b"refork" => unavailable("refork"),
         b"reload-worker-directory" => unavailable("reload_worker_directory"),
         _ => Response::text(404, "Unsupported action"),

@@ -1,5 +1,5 @@
-//! One connection of the control server: it reads the head of one request and sends one response, as far as the socket
-//! allows at the moment. A body is not read but thrown away.
+//! One connection of the control server: it reads the head of one request and sends one response, without blocking. A
+//! body is not parsed but discarded.
 //!
 //! ```text
 //! reading ──▶ running ──▶ writing ──▶ lingering ──▶ closed
@@ -24,10 +24,10 @@ const LINGER: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub(super) struct Connection {
     socket: OwnedFd,
-    /// Time for the head, and again for the response.
+    /// Time limit for the head, and again for the response.
     patience: Duration,
     state: ConnectionState,
-    /// When bytes last moved.
+    /// The time when bytes last moved.
     active_at: Instant,
     /// Unread bytes may follow the head.
     body: bool,
@@ -63,7 +63,7 @@ impl Connection {
         }
     }
 
-    /// The events it waits for; `None` while a command runs, and when it is closed.
+    /// The events to poll for; `None` while a command runs, and when it is closed.
     pub(super) fn interest(&self) -> Option<Interest> {
         match self.state {
             ConnectionState::Reading { .. } | ConnectionState::Lingering { .. } => Some(Interest::IN),
@@ -72,7 +72,7 @@ impl Connection {
         }
     }
 
-    /// When it must be done with its present state.
+    /// The deadline of the current state.
     pub(super) fn deadline(&self) -> Option<Instant> {
         match self.state {
             ConnectionState::Reading { until, .. }
@@ -86,12 +86,12 @@ impl Connection {
         self.active_at
     }
 
-    /// No complete request has come yet.
+    /// Returns true if no complete request has arrived yet.
     pub(super) fn is_reading(&self) -> bool {
         matches!(self.state, ConnectionState::Reading { .. })
     }
 
-    /// A request has come, and its response is not there yet.
+    /// Returns true if a request has arrived, and its response is not ready yet.
     pub(super) fn is_running(&self) -> bool {
         matches!(self.state, ConnectionState::Running)
     }
@@ -100,7 +100,7 @@ impl Connection {
         matches!(self.state, ConnectionState::Closed)
     }
 
-    /// Goes on when the socket is ready. Returns the request when its head is complete; from then on it runs, until
+    /// Continues when the socket is ready. Returns the request when its head is complete; the request then runs until
     /// [`Connection::answer`].
     pub(super) fn advance(&mut self, now: Instant) -> Option<Request> {
         match self.state {
@@ -111,17 +111,17 @@ impl Connection {
         None
     }
 
-    /// Sends the response, or begins to.
+    /// Sends the response, or starts sending it.
     pub(super) fn answer(&mut self, response: &Response, now: Instant) {
         let (unsent, until) = (response.to_bytes(), now + self.patience);
         self.state = ConnectionState::Writing { unsent, sent: 0, until };
         self.write(now);
     }
 
-    /// Its deadline has passed.
+    /// Ends the connection if its deadline has passed.
     pub(super) fn expire(&mut self, now: Instant) {
         if self.is_reading() {
-            self.refuse(408, "The head is too slow", now);
+            self.refuse(408, "The request head did not arrive in time", now);
         } else {
             self.close();
         }
@@ -150,11 +150,11 @@ impl Connection {
         let ConnectionState::Reading { head, .. } = &mut self.state else {
             return None;
         };
-        let start = head.len().saturating_sub(3); // the end of a head may come in parts
+        let start = head.len().saturating_sub(3); // the end of a head may arrive in parts
         head.extend_from_slice(part);
         let Some(end) = end_of_head(head, start) else {
             if head.len() >= HEAD_BYTES {
-                self.refuse(431, "The head is too large", now);
+                self.refuse(431, "The request head is too large", now);
             }
             return None;
         };
@@ -200,8 +200,7 @@ impl Connection {
         }
     }
 
-    /// Closing with unread bytes would reset the connection, and the response be lost; so if there may be any, they are
-    /// thrown away first.
+    /// Closing with unread bytes would reset the connection and lose the response. So unread bytes are discarded first.
     fn finish(&mut self, now: Instant) {
         if self.body && shutdown(&self.socket, Shutdown::Write).is_ok() {
             self.state = ConnectionState::Lingering { until: now + LINGER };

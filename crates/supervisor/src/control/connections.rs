@@ -1,5 +1,5 @@
-//! The open connections of a control server. When there are too many, the connection that has been silent for longest
-//! is closed: a probe that sends its request at once is never that.
+//! The open connections of a control server. If there are too many, the connection that has been silent longest is
+//! closed. A probe that sends its request at once is never that connection.
 
 use super::connection::Connection;
 use super::poller::{Interest, Key, Poller};
@@ -11,10 +11,10 @@ use std::collections::BTreeMap;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::time::{Duration, Instant};
 
-/// Open connections; more than there may be commands.
+/// Most open connections; more than there may be commands.
 const LIMIT: usize = 64;
 
-/// Numbers of descriptors that connections leave free, for the processes that the supervisor starts.
+/// Descriptors that connections leave free, for the processes that the supervisor starts.
 const RESERVE: u64 = 32;
 
 /// The connections, by their names.
@@ -56,8 +56,8 @@ impl Connections {
         Some(key)
     }
 
-    /// The kernel gives the lowest free number. A socket in the reserve takes the place of another one below it, so the
-    /// reserve stays free; but there is always one connection.
+    /// The kernel assigns the lowest free number. A socket in the reserve replaces another one below it, so the reserve
+    /// stays free; but one connection is always allowed.
     fn place(&mut self, socket: OwnedFd, poller: &Poller) -> Option<OwnedFd> {
         if self.all.is_empty() || !is_in_reserve(&socket) {
             return Some(socket);
@@ -74,7 +74,7 @@ impl Connections {
         self.all.is_empty()
     }
 
-    /// Goes on with a connection that is ready. Returns its request when that is complete.
+    /// Continues with a ready connection. Returns its request when that is complete.
     pub(super) fn advance(&mut self, key: Key, now: Instant, poller: &Poller) -> Option<Request> {
         let request = self.all.get_mut(&key)?.connection.advance(now);
         self.settle(key, poller);
@@ -89,7 +89,7 @@ impl Connections {
         }
     }
 
-    /// Closes the connection that has been silent for longest. Returns false if there is none but those with a command.
+    /// Closes the connection that has been silent longest. Returns false if all connections have a running command.
     pub(super) fn drop_silent(&mut self, poller: &Poller) -> bool {
         let idle = self.all.iter().filter(|(_, watched)| !watched.connection.is_running());
         let silent = idle
@@ -120,7 +120,7 @@ impl Connections {
             .min()
     }
 
-    /// Ends what is late.
+    /// Ends connections past their deadline.
     pub(super) fn expire(&mut self, now: Instant, poller: &Poller) {
         let is_late = |connection: &Connection| connection.deadline().is_some_and(|deadline| deadline <= now);
         for key in self.select(is_late) {
@@ -143,7 +143,7 @@ impl Connections {
         self.settle(key, poller);
     }
 
-    /// Forgets a connection that is closed, and has the others watched for what they wait for.
+    /// Drops a closed connection, and updates the polled events of an open one.
     fn settle(&mut self, key: Key, poller: &Poller) {
         let Some(watched) = self.all.get_mut(&key) else {
             return;

@@ -20,7 +20,7 @@ pub(super) struct Counters {
 pub(super) struct Counts(Vec<(usize, Counters)>);
 
 impl Counts {
-    /// As the scoreboard has them now.
+    /// Reads the current counters of the scoreboard.
     pub(super) fn of(scoreboard: Option<&Scoreboard>) -> Counts {
         let slots = scoreboard
             .into_iter()
@@ -33,8 +33,8 @@ impl Counts {
         )
     }
 
-    /// With the requests in the waiting room dealt out to the workers that serve: Puma has no such room, and programs
-    /// that watch the backlog must not miss them.
+    /// Distributes the requests in the waiting room over the serving workers: Puma has no such room, and programs that
+    /// watch the backlog must see these requests.
     pub(super) fn dealt(scoreboard: Option<&Scoreboard>) -> Counts {
         let mut counts = Counts::of(scoreboard);
         let waiting = scoreboard.map_or(0, |scoreboard| i64::try_from(scoreboard.waiting()).unwrap_or(i64::MAX));
@@ -81,7 +81,7 @@ impl From<fairlead_engine::Stats> for Counters {
     }
 }
 
-/// The histograms of all workers together. Workers that were replaced still count.
+/// The histograms of all workers together, including replaced ones.
 pub(super) struct Times<'a>(pub(super) Option<&'a Scoreboard>);
 
 impl Serialize for Times<'_> {
@@ -100,7 +100,7 @@ impl Serialize for Room<'_> {
     }
 }
 
-/// A histogram: bounds in seconds, each with the number of times that were at most that long.
+/// A histogram: bounds in seconds, each with the number of values up to that bound.
 #[derive(Serialize)]
 struct Shown {
     count: u64,

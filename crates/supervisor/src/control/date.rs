@@ -1,4 +1,4 @@
-//! Times as RFC 3339 writes them, and as people read them, in UTC.
+//! Times in RFC 3339 format, and in a readable format, in UTC.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use time::OffsetDateTime;
@@ -25,7 +25,7 @@ pub(crate) fn words(milliseconds_since_1970: i64) -> String {
     format!("{} UTC", text.replace('T', " "))
 }
 
-/// The calendar here ends with the year 9999.
+/// Times are limited to the year 9999.
 fn time_of(milliseconds_since_1970: i64) -> SystemTime {
     const LAST: u64 = 253_402_300_799_999;
     UNIX_EPOCH + Duration::from_millis(u64::try_from(milliseconds_since_1970).unwrap_or(0).min(LAST))

@@ -1,5 +1,5 @@
-//! The answers to programs that decide whether the server gets requests (`/ready`) and whether it must be replaced
-//! (`/live`). They say nothing that needs a token.
+//! Responses to programs that check if the server accepts requests (`/ready`) and if it must be replaced (`/live`).
+//! They contain nothing that needs a token.
 
 use super::host::Host;
 use super::request::Request;
@@ -12,7 +12,7 @@ struct Health<T> {
     status: T,
 }
 
-/// The answer to a probe; `None` for another path.
+/// The response to a probe; `None` for another path.
 pub(super) fn answer(request: &Request, host: &dyn Host) -> Option<Response> {
     match request.path() {
         b"/ready" => {
@@ -20,13 +20,13 @@ pub(super) fn answer(request: &Request, host: &dyn Host) -> Option<Response> {
             let code = if is_ready(&status) { 200 } else { 503 };
             Some(Response::json_with(code, &Health { status: status.state }))
         }
-        // An answer shows that the loop of the supervisor turns.
+        // The response itself proves that the supervisor's loop runs.
         b"/live" => Some(Response::json(&Health { status: "live" })),
         _ => None,
     }
 }
 
-/// While new workers take the place of the old ones, these serve.
+/// The old workers serve while new workers replace them.
 fn is_ready(status: &Status) -> bool {
     matches!(status.state, ServerState::Ready | ServerState::Restarting) && status.children.iter().any(Child::serves)
 }

@@ -1,10 +1,11 @@
-//! The supervisor, as the control server sees it.
+//! The supervisor's interface for the control server.
 
 use super::status::Status;
 use fairlead_engine::Scoreboard;
 use std::os::fd::OwnedFd;
 
-/// Answers the questions of a [`ControlServer`](super::ControlServer), and takes its commands. Nothing here may block.
+/// Provides the state of the server to a [`ControlServer`](super::ControlServer), and runs its commands. No method may
+/// block.
 pub trait Host {
     /// The state of the server and its processes.
     fn status(&self) -> Status;
@@ -12,11 +13,11 @@ pub trait Host {
     /// The counters of all workers; `None` if there are none.
     fn scoreboard(&self) -> Option<&Scoreboard>;
 
-    /// Asks the server for something. An error is the reason why it refuses, in one line.
+    /// Makes a request to the server. An error is the reason of a refusal, in one line.
     fn ask(&mut self, asked: Asked) -> Result<(), String>;
 
-    /// Passes a question on to the current spawner, or to the sole process. Returns the end of a pipe for reading, from
-    /// which the answer will come: any JSON, and then the end of file. `None` if nothing can be asked at the moment.
+    /// Sends a question to the current spawner, or to the sole process. Returns the read end of a pipe for the answer:
+    /// any JSON, and then the end of file. `None` if no process can be asked now.
     fn ask_ruby(&mut self, question: Question) -> Option<OwnedFd>;
 
     /// Asks each worker, or the sole process, for the backtraces of its threads.
@@ -29,9 +30,9 @@ pub trait Host {
 /// A request to the supervisor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Asked {
-    /// To finish what has arrived, and to end.
+    /// Finish open requests, and end.
     Stop,
-    /// To end at once.
+    /// End at once.
     Halt,
     /// A hot restart.
     Restart,
@@ -39,22 +40,22 @@ pub enum Asked {
     PhasedRestart,
     /// A refork.
     Refork,
-    /// To reopen the log files.
+    /// Reopen the log files.
     ReopenLogs,
-    /// To read the certificates again.
+    /// Reload the certificates.
     ReloadCertificates,
-    /// One worker more.
+    /// Add a worker.
     AddWorker,
-    /// One worker less.
+    /// Remove a worker.
     RemoveWorker,
-    /// To log the backtraces of all processes.
+    /// Log the backtraces of all processes.
     Backtraces,
 }
 
 /// A question that only Ruby can answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Question {
-    /// Collect garbage; any JSON says that it is done.
+    /// Collect garbage; any JSON means that it is done.
     Gc,
     /// The statistics of garbage collection.
     GcStats,
@@ -63,7 +64,7 @@ pub enum Question {
 }
 
 impl Question {
-    /// Its name in the message `ask_ruby`.
+    /// The name in the message `ask_ruby`.
     pub fn name(self) -> &'static str {
         match self {
             Question::Gc => "gc",
@@ -80,6 +81,6 @@ pub struct WorkerAnswer {
     pub worker: Option<usize>,
     /// Its process; `None` while it is being forked.
     pub pid: Option<i32>,
-    /// Where the answer comes from; `None` if the worker could not be asked.
+    /// The pipe with the answer; `None` if the worker could not be asked.
     pub pipe: Option<OwnedFd>,
 }

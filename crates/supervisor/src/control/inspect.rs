@@ -1,4 +1,4 @@
-//! Bytes as Ruby's `String#inspect` shows a binary text.
+//! Bytes as Ruby's `String#inspect` shows a binary String.
 
 /// In quotes, and with escapes for everything that is not printable ASCII.
 pub(super) fn inspect(bytes: &[u8]) -> String {

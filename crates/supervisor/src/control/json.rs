@@ -1,10 +1,10 @@
-//! JSON, byte for byte as Ruby's `JSON.generate` writes it.
+//! Writes JSON, byte for byte as Ruby's `JSON.generate`.
 
 use serde::Serialize;
 use serde_json::ser::{Formatter, Serializer};
 use std::io::{self, Write};
 
-/// The value as JSON. Fails only if it has a key that is no text and no number.
+/// The value as JSON. Fails only if it has a key that is neither text nor number.
 pub(super) fn generate<T: Serialize + ?Sized>(value: &T) -> serde_json::Result<Vec<u8>> {
     let mut text = Vec::with_capacity(1024);
     value.serialize(&mut Serializer::with_formatter(&mut text, Floats))?;
@@ -20,7 +20,7 @@ impl Formatter for Floats {
     }
 }
 
-/// The shortest digits that mean this number: "0.001", "1.0", "2.0e-05".
+/// The shortest digits for this number: "0.001", "1.0", "2.0e-05".
 fn float(value: f64) -> String {
     if value == 0.0 || (1e-4..1e15).contains(&value.abs()) {
         return format!("{value:?}");

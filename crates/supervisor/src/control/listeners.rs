@@ -14,9 +14,9 @@ const PAUSE: Duration = Duration::from_millis(100);
 #[derive(Debug)]
 pub(super) struct Listeners {
     all: Vec<(Key, OwnedFd)>,
-    /// While descriptors are short: when to accept again.
+    /// The time to accept again, while descriptors are short.
     paused_until: Option<Instant>,
-    /// The last attempt has failed, and that was told.
+    /// True if the last attempt has failed and was reported.
     failing: bool,
 }
 
@@ -24,7 +24,7 @@ pub(super) struct Listeners {
 #[derive(Debug)]
 pub(super) struct Failure {
     pub(super) error: io::Error,
-    /// The first one in a row.
+    /// True for the first failure in a row.
     pub(super) is_first: bool,
 }
 
@@ -49,14 +49,14 @@ impl Listeners {
         self.all.iter().any(|(one, _)| *one == key)
     }
 
-    /// Accepts a connection; `None` if there is none. After a failure it pauses, so that descriptors become free.
+    /// Accepts a connection; `None` if there is none. Pauses after a failure, so that descriptors become free.
     pub(super) fn accept(&mut self, key: Key, now: Instant, poller: &Poller) -> Result<Option<OwnedFd>, Failure> {
         let Some((_, listener)) = self.all.iter().find(|(one, _)| *one == key) else {
             return Ok(None);
         };
         match accept_with(listener, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK) {
             Ok(socket) => Ok(Some(socket)),
-            // The next turn goes on if a connection has come and gone, or a signal has interrupted the call.
+            // The next turn continues if a connection has come and gone, or a signal has interrupted the call.
             Err(Errno::AGAIN | Errno::INTR | Errno::CONNABORTED) => {
                 self.failing = false;
                 Ok(None)
@@ -65,7 +65,7 @@ impl Listeners {
         }
     }
 
-    /// When it accepts again.
+    /// The time to accept again.
     pub(super) fn deadline(&self) -> Option<Instant> {
         self.paused_until
     }
@@ -97,7 +97,7 @@ impl Listeners {
 
     fn watch(&self, interest: Interest, poller: &Poller) {
         for (key, listener) in &self.all {
-            // It is watched already, so there is nothing that could fail.
+            // It is polled already, so this cannot fail.
             let _ = poller.change(listener, *key, interest);
         }
     }

@@ -1,9 +1,9 @@
-//! The control server and the health endpoints: a small HTTP server for programs that watch and steer Fairlead. It
-//! takes one short request of each connection.
+//! The control server and the health endpoints: a small HTTP server for programs that watch and control Fairlead. It
+//! accepts one short request per connection.
 //!
-//! No thread and no blocking: the loop of the supervisor waits for [`ControlServer::descriptor`] and
-//! [`ControlServer::deadline`], and calls [`ControlServer::turn`]. A command that only Ruby can answer is passed on;
-//! the answer comes through a pipe, or not at all, and no other request waits for it.
+//! It has no thread and never blocks: the supervisor's loop polls [`ControlServer::descriptor`], waits until
+//! [`ControlServer::deadline`], and calls [`ControlServer::turn`]. If a command needs Ruby, its question is passed on.
+//! The answer comes through a pipe, or not at all, and no other request waits for it.
 
 mod commands;
 mod connection;

@@ -1,4 +1,4 @@
-//! The highest number of waiting requests and of connections without a thread since they were last read, for Puma's
+//! The highest numbers of queued requests and of connections without a thread since the last read, for Puma's
 //! `backlog_max` and `reactor_max`.
 
 use super::counts::Counts;
@@ -16,7 +16,7 @@ pub(super) struct Peak {
 }
 
 impl Peaks {
-    /// Looks at the counters; to be called about once a second.
+    /// Reads the counters; call this about once a second.
     pub(super) fn look(&mut self, counts: &Counts) {
         for (slot, counters) in counts.iter() {
             let found = Peak {
@@ -29,7 +29,7 @@ impl Peaks {
         }
     }
 
-    /// Looks at the counters once more, returns the peaks, and begins anew.
+    /// Reads the counters once more, returns the peaks, and resets them.
     pub(super) fn take(&mut self, counts: &Counts) -> Peaks {
         self.look(counts);
         std::mem::take(self)

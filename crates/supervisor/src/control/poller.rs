@@ -1,17 +1,17 @@
-//! The descriptors of one control server that the kernel watches, behind one descriptor for the loop of the supervisor.
+//! The polled descriptors of one control server, behind one descriptor for the supervisor's loop.
 
 use rustix::buffer::spare_capacity;
 use rustix::event::{epoll, Timespec};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-/// Events for which a descriptor is watched.
+/// Events to poll a descriptor for.
 pub(super) use rustix::event::epoll::EventFlags as Interest;
 
-/// Events of one turn; more than there are descriptors.
+/// Most events of one turn; more than there are descriptors.
 const EVENTS: usize = 256;
 
-/// Names a watched descriptor; never used twice.
+/// Names a polled descriptor; never used twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Key(u64);
 
@@ -23,7 +23,7 @@ pub(super) struct Poller {
 }
 
 impl Poller {
-    /// Watches nothing yet.
+    /// Polls nothing yet.
     pub(super) fn new() -> io::Result<Poller> {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         Ok(Poller { epoll, last: 0 })
@@ -40,7 +40,7 @@ impl Poller {
         Key(self.last)
     }
 
-    /// Watches a descriptor.
+    /// Polls a descriptor.
     pub(super) fn add(&self, descriptor: impl AsFd, key: Key, interest: Interest) -> io::Result<()> {
         Ok(epoll::add(
             &self.epoll,
@@ -50,7 +50,7 @@ impl Poller {
         )?)
     }
 
-    /// Watches a descriptor for something else.
+    /// Polls a descriptor for other events.
     pub(super) fn change(&self, descriptor: impl AsFd, key: Key, interest: Interest) -> io::Result<()> {
         Ok(epoll::modify(
             &self.epoll,
@@ -60,10 +60,10 @@ impl Poller {
         )?)
     }
 
-    /// Watches a descriptor no longer. To be called before it is closed: a process that is being started may still have
-    /// a copy.
+    /// Stops polling a descriptor. Call this before it is closed: a process that is being started may still have a
+    /// copy.
     pub(super) fn remove(&self, descriptor: impl AsFd) {
-        // The only error is that it is not watched.
+        // The only possible error is that it is not polled.
         let _ = epoll::delete(&self.epoll, descriptor);
     }
 
@@ -71,7 +71,7 @@ impl Poller {
     pub(super) fn ready(&self) -> Vec<Key> {
         let mut events: Vec<epoll::Event> = Vec::with_capacity(EVENTS);
         let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
-        // An interrupted call is made again in the next turn.
+        // The next turn repeats an interrupted call.
         let _ = epoll::wait(&self.epoll, spare_capacity(&mut events), Some(&at_once));
         events.iter().map(|event| Key(event.data.u64())).collect()
     }

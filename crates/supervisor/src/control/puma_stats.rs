@@ -1,4 +1,4 @@
-//! The statistics with the keys that Puma has, in Puma's order, for programs that watch Puma.
+//! The statistics with Puma's keys in Puma's order, for programs that watch Puma.
 
 use super::counts::{Counters, Counts};
 use super::date;
@@ -11,7 +11,7 @@ use std::time::{Duration, SystemTime};
 /// The version of Puma that has these keys.
 const PUMA: &str = "8.0.2";
 
-/// The answer to `/stats`.
+/// The response to `/stats`.
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
 pub(super) enum PumaStats<'a> {
@@ -79,7 +79,7 @@ struct Versions<'a> {
 }
 
 impl<'a> PumaStats<'a> {
-    /// `counts`: with the waiting room dealt out.
+    /// `counts`: including the requests of the waiting room.
     pub(super) fn new(status: &'a Status, counts: &Counts, peaks: &Peaks) -> PumaStats<'a> {
         if !status.has_workers() {
             return PumaStats::Single(Single::new(status, counts, peaks));
@@ -155,7 +155,7 @@ fn last_sign_of_life(child: &Child) -> SystemTime {
         .unwrap_or(child.started_at)
 }
 
-/// Puma counts the phased restarts, Fairlead the starts of the code.
+/// Puma counts the phased restarts, Fairlead counts the loadings of the code.
 fn phase(generation: u32) -> i64 {
     i64::from(generation) - 1
 }

@@ -1,5 +1,5 @@
-//! Questions that only Ruby can answer, while they are asked. Requests for the same thing share one question, so there
-//! are few pipes. A process that hangs gives no answer, which is an answer too.
+//! Pending questions to Ruby. Requests for the same thing share one question, so there are few pipes. If a process
+//! hangs, its answer stays empty.
 
 use super::commands::ToRuby;
 use super::host::{Host, Question, WorkerAnswer};
@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
-/// Requests that wait for Ruby at once.
+/// Most requests that wait for Ruby at once.
 const LIMIT: usize = 32;
 
 /// The longest answer.
@@ -21,7 +21,7 @@ const LONGEST: usize = 16 * 1024 * 1024;
 #[derive(Debug)]
 pub(super) struct Questions {
     open: Vec<Open>,
-    /// Time for the answers.
+    /// Time limit for the answers.
     patience: Duration,
 }
 
@@ -39,7 +39,7 @@ struct Open {
 struct Answer {
     worker: Option<usize>,
     pid: Option<i32>,
-    /// `None` as soon as the answer is there, or if none can come.
+    /// `None` once the answer is complete, or if none can come.
     pipe: Option<(Key, OwnedFd)>,
     text: Vec<u8>,
     complete: bool,
@@ -54,13 +54,13 @@ struct Shown<'a> {
 }
 
 impl Questions {
-    /// `patience`: the time for the answers.
+    /// `patience`: the time limit for the answers.
     pub(super) fn new(patience: Duration) -> Questions {
         let open = Vec::new();
         Questions { open, patience }
     }
 
-    /// Asks for a connection. Returns a response if too many wait already.
+    /// Adds a question for a connection. Returns a response if too many requests wait already.
     pub(super) fn ask(
         &mut self,
         what: ToRuby,
@@ -101,7 +101,7 @@ impl Questions {
         self.open.iter().map(|open| open.until).min()
     }
 
-    /// The responses to questions whose answers are there, or are late.
+    /// The responses to questions with complete answers, or past their deadline.
     pub(super) fn take_done(&mut self, now: Instant, poller: &Poller) -> Vec<(Vec<Key>, Response)> {
         let open = std::mem::take(&mut self.open);
         let (done, open) = open.into_iter().partition(|open: &Open| open.is_done(now));
@@ -111,7 +111,7 @@ impl Questions {
             .collect()
     }
 
-    /// Forgets all.
+    /// Drops all questions.
     pub(super) fn clear(&mut self, poller: &Poller) {
         for mut open in self.open.drain(..) {
             open.answers.iter_mut().for_each(|answer| answer.close(poller));

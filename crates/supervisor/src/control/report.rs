@@ -1,5 +1,5 @@
-//! The answer to `/status`: the state of the server and its processes, the last restart, the counters of each process,
-//! and the times that requests have waited.
+//! The response to `/status`: the state of the server and its processes, the last restart, the counters of each
+//! process, and the times that requests have waited.
 
 use super::counts::{Counters, Counts, Room, Times};
 use super::date;
@@ -9,7 +9,7 @@ use fairlead_engine::Scoreboard;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-/// The answer, in the order of its keys.
+/// The response, in the order of its keys.
 #[derive(Serialize)]
 pub(super) struct Report<'a> {
     version: &'a str,
@@ -62,7 +62,7 @@ struct Worker {
 }
 
 impl<'a> Report<'a> {
-    /// Of this server.
+    /// The report of this server.
     pub(super) fn new(status: &'a Status, scoreboard: Option<&'a Scoreboard>) -> Report<'a> {
         Report {
             version: &status.version,

@@ -1,6 +1,6 @@
 //! The head of a request to the control server: its path, its query and a few fields.
 
-/// A head that was read.
+/// A parsed head.
 #[derive(Debug)]
 pub(super) struct Request {
     path: Vec<u8>,
@@ -8,12 +8,12 @@ pub(super) struct Request {
     fields: Vec<(Vec<u8>, Vec<u8>)>,
 }
 
-/// A head that cannot be read as HTTP/1.
+/// A head that is no valid HTTP/1.
 #[derive(Debug)]
 pub(super) struct Malformed;
 
 impl Request {
-    /// Reads a head, up to its empty line.
+    /// Parses a head, up to its empty line.
     pub(super) fn parse(head: &[u8]) -> Result<Request, Malformed> {
         let mut lines = head.split(|byte| *byte == b'\n').collect::<Vec<_>>();
         let last = lines.len() - 1;
@@ -29,31 +29,31 @@ impl Request {
         })
     }
 
-    /// The path, as it was sent.
+    /// The path as sent.
     pub(super) fn path(&self) -> &[u8] {
         &self.path
     }
 
-    /// The value of a field. The last one counts.
+    /// The value of a field. If it occurs several times, the last one counts.
     pub(super) fn field(&self, name: &str) -> Option<&[u8]> {
         let mut fields = self.fields.iter().rev();
         let (_, value) = fields.find(|(given, _)| given == name.as_bytes())?;
         Some(value)
     }
 
-    /// The last part of the path, which names the command.
+    /// The last part of the path, which is the command.
     pub(super) fn command(&self) -> &[u8] {
         let mut parts = self.path.split(|byte| *byte == b'/').rev();
         parts.find(|part| !part.is_empty()).unwrap_or_default()
     }
 
-    /// The values of a parameter, as they were sent.
+    /// The values of a parameter, as sent.
     pub(super) fn parameters<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a [u8]> {
         let parts = self.query.split(|byte| *byte == b'&');
         parts.filter_map(move |part| part.strip_prefix(name.as_bytes())?.strip_prefix(b"="))
     }
 
-    /// A body follows the head.
+    /// Returns true if a body follows the head.
     pub(super) fn has_body(&self) -> bool {
         self.field("content-length")
             .or(self.field("transfer-encoding"))

@@ -12,12 +12,12 @@ pub(super) struct Response {
 }
 
 impl Response {
-    /// Status 200 with this value.
+    /// Status 200 with this value as JSON.
     pub(super) fn json<T: Serialize + ?Sized>(value: &T) -> Response {
         Response::json_with(200, value)
     }
 
-    /// Any status with this value.
+    /// Any status with this value as JSON.
     pub(super) fn json_with<T: Serialize + ?Sized>(status: u16, value: &T) -> Response {
         match json::generate(value) {
             Ok(body) => Response::raw(status, body),
@@ -25,24 +25,24 @@ impl Response {
         }
     }
 
-    /// JSON that is written already.
+    /// A value that is JSON already.
     pub(super) fn raw(status: u16, body: impl Into<Vec<u8>>) -> Response {
         let (kind, body) = ("application/json", body.into());
         Response { status, kind, body }
     }
 
-    /// Puma's word that a command was accepted, to the last space.
+    /// Puma's response to an accepted command, identical to the last space.
     pub(super) fn ok() -> Response {
         Response::raw(200, r#"{ "status": "ok" }"#)
     }
 
-    /// A line for people.
+    /// A line of text.
     pub(super) fn text(status: u16, body: impl Into<Vec<u8>>) -> Response {
         let (kind, body) = ("text/plain", body.into());
         Response { status, kind, body }
     }
 
-    /// As it goes on the wire.
+    /// The bytes to send.
     pub(super) fn to_bytes(&self) -> Vec<u8> {
         let (status, reason, kind, length) = (self.status, reason(self.status), self.kind, self.body.len());
         let head = format!(

@@ -1,4 +1,4 @@
-//! The server: one turn at a time.
+//! The server: works in turns.
 
 use super::commands::{Access, Commands, Outcome};
 use super::connections::Connections;
@@ -13,10 +13,10 @@ use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
-/// Connections that are accepted before the others have their turn.
+/// Most connections that are accepted before the others get their turn.
 const ACCEPTS: usize = 16;
 
-/// Interval between looks at the counters, for the peaks.
+/// Interval between reads of the counters, for the peaks.
 const LOOK: Duration = Duration::from_secs(1);
 
 /// The purpose of a server.
@@ -28,14 +28,14 @@ pub enum Kind {
     Health,
 }
 
-/// Limits of time.
+/// Time limits.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// For a peer: to send its request, and again to take the response.
+    /// For a peer to send its request, and again to take the response.
     pub peer: Duration,
-    /// For Ruby: to answer a question.
+    /// For Ruby to answer a question.
     pub ruby: Duration,
-    /// For responses, when the server ends.
+    /// For responses when the server ends.
     pub grace: Duration,
 }
 
@@ -49,7 +49,7 @@ impl Default for Limits {
     }
 }
 
-/// The control server, or the health endpoints. Dropping it closes everything.
+/// The control server, or the health endpoints. Dropping it closes all sockets.
 #[derive(Debug)]
 pub struct ControlServer {
     poller: Poller,
@@ -58,10 +58,10 @@ pub struct ControlServer {
     questions: Questions,
     /// `None` for the health endpoints.
     commands: Option<Commands>,
-    /// When to look at the counters next.
+    /// The time of the next read of the counters.
     look_at: Instant,
     grace: Duration,
-    /// When responses must have left; `None` as long as the server does not end.
+    /// The deadline for responses; `None` until the server ends.
     closing: Option<Instant>,
 }
 
@@ -86,12 +86,12 @@ impl ControlServer {
         })
     }
 
-    /// Becomes readable when there is something to do: then [`ControlServer::turn`] is to be called.
+    /// Becomes readable when [`ControlServer::turn`] has work to do.
     pub fn descriptor(&self) -> BorrowedFd<'_> {
         self.poller.descriptor()
     }
 
-    /// When [`ControlServer::turn`] is to be called at the latest.
+    /// The latest time for the next call of [`ControlServer::turn`].
     pub fn deadline(&self) -> Option<Instant> {
         let look_at = self.commands.as_ref().map(|_| self.look_at);
         let others = [
@@ -103,12 +103,12 @@ impl ControlServer {
         others.into_iter().chain([self.connections.deadline()]).flatten().min()
     }
 
-    /// True if nobody is connected.
+    /// Returns true if no client is connected.
     pub fn is_idle(&self) -> bool {
         self.connections.is_empty()
     }
 
-    /// Does everything that can be done now.
+    /// Does all work that is possible now.
     pub fn turn(&mut self, now: Instant, host: &mut dyn Host) {
         let (listeners, others): (Vec<Key>, Vec<Key>) = self
             .poller
@@ -124,7 +124,7 @@ impl ControlServer {
         self.end(now);
     }
 
-    /// Goes on with other rights, at the same address.
+    /// Changes the rights, at the same address.
     pub fn change(&mut self, kind: &Kind) {
         match (&mut self.commands, kind) {
             (Some(commands), Kind::Control(access)) => commands.replace(access),
@@ -132,15 +132,14 @@ impl ControlServer {
         }
     }
 
-    /// Stops listening. Responses that are on their way are sent: until [`ControlServer::is_closed`], `turn` is to be
-    /// called as before.
+    /// Stops listening. Pending responses are still sent: call `turn` as before until [`ControlServer::is_closed`].
     pub fn close_gracefully(&mut self, now: Instant) {
         self.closing.get_or_insert(now + self.grace);
         self.listeners.close(&self.poller);
         self.connections.drop_reading(&self.poller);
     }
 
-    /// Returns true once it has stopped, and no response is on its way.
+    /// Returns true once it has stopped and no response is pending.
     pub fn is_closed(&self) -> bool {
         self.closing.is_some() && self.connections.is_empty()
     }
@@ -184,7 +183,7 @@ impl ControlServer {
         }
     }
 
-    /// Says why connections cannot be accepted, once for all failures in a row.
+    /// Logs why connections cannot be accepted, once for all failures in a row.
     fn make_room(&mut self, failure: &Failure, host: &mut dyn Host) {
         self.connections.drop_silent(&self.poller);
         if failure.is_first {

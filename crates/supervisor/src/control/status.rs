@@ -1,4 +1,4 @@
-//! The state of a server and its processes, as people and programs see it.
+//! The state of a server and its processes, for users and programs.
 
 use crate::machine::RestartKind;
 use crate::settings::RubySettings;
@@ -17,11 +17,11 @@ pub struct Status {
     pub generation: u32,
     /// The time of the start.
     pub started_at: SystemTime,
-    /// The number of workers that there are to be; 0 for a sole process.
+    /// The configured number of workers; 0 for a sole process.
     pub workers: usize,
-    /// The running restart, or else the last one.
+    /// The running restart, or the last one.
     pub restart: Option<Restart>,
-    /// All workers, or the sole process, by slot. Those that end are among them.
+    /// All workers, or the sole process, by slot, including ending ones.
     pub children: Vec<Child>,
     /// The addresses for clients: "http://127.0.0.1:9292".
     pub addresses: Vec<String>,
@@ -31,7 +31,7 @@ pub struct Status {
     pub version: String,
     /// The Ruby that runs the application.
     pub ruby: RubySettings,
-    /// The certificates that are ordered, if there are any.
+    /// The certificates from an authority, if there are any.
     pub acme: Option<Box<RawValue>>,
 }
 
@@ -56,9 +56,9 @@ pub struct Restart {
     pub kind: RestartKind,
     /// Its state.
     pub state: RestartState,
-    /// Why it has failed.
+    /// The reason of a failure.
     pub error: Option<String>,
-    /// When it has begun, or has ended.
+    /// The time of the start, or of the end.
     pub at: SystemTime,
 }
 
@@ -91,25 +91,24 @@ pub struct Child {
     pub ending: bool,
     /// The time of its start.
     pub started_at: SystemTime,
-    /// Seconds since its last sign of life; `None` before the first.
+    /// Seconds since its last heartbeat; `None` before the first.
     pub heartbeat_age: Option<f64>,
 }
 
 impl Child {
-    /// It takes requests.
+    /// Returns true if it takes requests.
     pub fn serves(&self) -> bool {
         self.booted && !self.ending
     }
 }
 
 impl Status {
-    /// Workers serve, and no sole process.
+    /// Returns true for workers, false for a sole process.
     pub(super) fn has_workers(&self) -> bool {
         self.workers > 0
     }
 
-    /// The sole process. During a restart there are two: the newest one that serves counts, or
-    /// else the newest one.
+    /// The sole process. During a restart there are two: this is the newest serving one, or else the newest one.
     pub(super) fn sole(&self) -> Option<&Child> {
         self.children
             .iter()

@@ -1,18 +1,18 @@
-//! The secret that lets a request steer the server, and the check of it. Without a secret, every program that reaches
-//! the control server may, except web pages: browsers mark their requests, and name the host of the page.
+//! The secret that permits a request to control the server, and its check. Without a secret, every program that reaches
+//! the control server is permitted, except web pages: browsers mark their requests, and name the host of the page.
 
 use super::request::Request;
 use ring::digest::{digest, SHA256};
 use std::net::{Ipv4Addr, Ipv6Addr};
 use subtle::ConstantTimeEq;
 
-/// Values of `token` that are looked at in one request.
+/// Most values of `token` that are checked in one request.
 const GUESSES: usize = 4;
 
 /// The check of requests.
 #[derive(Debug)]
 pub(super) struct Token {
-    /// SHA-256 of the secret. Digests have one length, and the time that their comparison takes tells nothing about the
+    /// SHA-256 of the secret. Digests have the same length, and the time to compare them reveals nothing about the
     /// secret.
     digest: Option<Vec<u8>>,
     /// The host in the address of the control server, in lower case; `None` for a Unix socket.
@@ -40,7 +40,7 @@ impl Token {
         texts.any(|text| sha256(&text).ct_eq(digest).into())
     }
 
-    /// For a request that is not allowed; the first text is Puma's.
+    /// The text for a request that is not allowed; the first one is Puma's.
     pub(super) fn refusal(&self) -> &'static str {
         match self.digest {
             Some(_) => "Invalid auth token",
@@ -48,9 +48,9 @@ impl Token {
         }
     }
 
-    /// A page of any name can have this name lead to an address of this machine (DNS rebinding). No name leads to an
-    /// address itself. Programs without a browser need not send a host. At a Unix socket it means nothing, and browsers
-    /// cannot reach one.
+    /// A page can have its own host name resolve to an address of this machine (DNS rebinding). The request then names
+    /// that host, so an address in the field is safe. Programs other than browsers need not send a host. For a Unix
+    /// socket the host means nothing, and browsers cannot reach one.
     fn is_own_host(&self, request: &Request) -> bool {
         let (Some(own), Some(field)) = (&self.host, request.field("host")) else {
             return true;
@@ -65,7 +65,7 @@ impl Token {
     }
 }
 
-/// The marks of browsers on requests that no page of another origin has made (Fetch Metadata).
+/// Browsers' marks on requests that no page of another origin has made (Fetch Metadata).
 fn is_own_page(request: &Request) -> bool {
     matches!(request.field("sec-fetch-site"), None | Some(b"none" | b"same-origin"))
 }
@@ -80,7 +80,7 @@ fn host_of(url: &str) -> Option<String> {
     Some(without_port(authority, 1).to_ascii_lowercase())
 }
 
-/// Without a colon and the digits behind it, if there are `least` of them.
+/// Removes a colon and the digits after it, if there are at least `least` digits.
 fn without_port(authority: &str, least: usize) -> &str {
     match authority.rsplit_once(':') {
         Some((host, port)) if port.len() >= least && port.bytes().all(|byte| byte.is_ascii_digit()) => host,
@@ -96,7 +96,7 @@ fn is_address(host: &str) -> bool {
     )
 }
 
-/// Puts the bytes in the place of their escapes (%2F).
+/// Decodes percent-encoded bytes (%2F).
 fn unescape(text: &[u8]) -> Vec<u8> {
     let (mut bytes, mut rest) = (Vec::with_capacity(text.len()), text);
     while let Some((first, others)) = rest.split_first() {

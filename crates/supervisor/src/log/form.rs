@@ -1,22 +1,22 @@
-//! The form of a line.
+//! The format of a line.
 
 use super::{rfc3339, Level};
 use crate::settings::LogSettings;
 use serde::Serialize;
 use std::time::SystemTime;
 
-/// What the configuration says about lines.
+/// The settings of the configuration for lines.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Form {
     is_json: bool,
     is_quiet: bool,
     has_details: bool,
     has_prefix: bool,
-    /// Lines are formatted or written by Ruby.
+    /// True if Ruby formats or writes lines.
     pub(super) is_ruby: bool,
 }
 
-/// A line of JSON, its keys in the order of all processes of the server.
+/// A line of JSON, with the key order of all processes of the server.
 #[derive(Serialize)]
 struct Entry<'a> {
     time: &'a str,
@@ -45,7 +45,7 @@ impl Form {
         }
     }
 
-    /// The whole line, with its end.
+    /// The whole line, with its line end.
     pub(super) fn line(self, level: Level, event: &str, text: &str) -> String {
         let pid = std::process::id();
         if self.is_json {
@@ -57,7 +57,7 @@ impl Form {
         }
     }
 
-    /// The line that tells how many lines were dropped.
+    /// The line that reports the number of dropped lines.
     pub(super) fn about_dropped(self, lines: u64, reason: &str) -> String {
         let subject = if lines == 1 {
             "1 line was"

@@ -1,4 +1,4 @@
-//! The lines of the supervisor for people.
+//! The log lines of the supervisor.
 //!
 //! Writing never waits: lines go to a bounded queue for each stream, and a thread of that stream writes them.
 
@@ -18,21 +18,21 @@ use writer::Writer;
 
 pub use timestamp::rfc3339;
 
-/// How urgent a line is.
+/// The severity of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Level {
-    /// Details, only if they are wanted.
+    /// Details, written only on request.
     Debug,
-    /// All is well.
+    /// Normal operation.
     Info,
-    /// Something is wrong.
+    /// A problem.
     Warn,
-    /// Something is broken.
+    /// A failure.
     Error,
 }
 
-/// Takes lines in place of the streams, for a logger or a formatter in Ruby; must not wait. Returns false if it cannot take the line
-/// now, which then goes to standard error.
+/// Takes lines instead of the streams, for a logger or a formatter in Ruby; must not wait. Returns false if it cannot
+/// take the line now; the line then goes to standard error.
 pub type Sink = Box<dyn FnMut(Level, &'static str, &str) -> bool + Send>;
 
 /// The log. Each clone writes to the same streams.
@@ -47,7 +47,7 @@ struct Shared {
 }
 
 impl Level {
-    /// Its name in lines of JSON, and in messages.
+    /// The name in lines of JSON, and in messages.
     pub fn name(self) -> &'static str {
         match self {
             Level::Debug => "debug",
@@ -75,12 +75,13 @@ impl Log {
         }))
     }
 
-    /// Follows another configuration from now on.
+    /// Uses another configuration from now on.
     pub fn adopt(&self, settings: &LogSettings) {
         *self.form() = Form::new(settings);
     }
 
-    /// Takes lines of a log that Ruby formats or writes (`by_ruby`). If the sink logs something itself, that goes to standard error.
+    /// Takes lines of a log that Ruby formats or writes (`by_ruby`). A line that the sink itself logs goes to standard
+    /// error.
     pub fn pass_to(&self, sink: Sink) {
         *self.0.sink.lock().unwrap_or_else(PoisonError::into_inner) = Some(sink);
     }
@@ -121,7 +122,7 @@ impl Log {
         }
     }
 
-    /// Waits until every line is written, but no longer than `limit`. Returns false if some are not.
+    /// Waits until every line is written, but no longer than `limit`. Returns false if lines are left.
     pub fn flush(&self, limit: Duration) -> bool {
         let deadline = Instant::now() + limit;
         [&self.0.errors, &self.0.output].map(|writer| writer.flush(deadline)) == [true, true]

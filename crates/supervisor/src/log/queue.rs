@@ -1,14 +1,14 @@
-//! Lines that wait for their thread.
+//! Lines in the queue of their thread.
 
 use std::collections::VecDeque;
 
-/// Most bytes that may wait.
+/// Most bytes in the queue.
 pub(super) const MOST_BYTES: usize = 256 * 1024;
 
-/// The reason in the line about lines that did not fit.
-const UNREAD: &str = "nobody reads the log";
+/// The reason for lines dropped from a full queue.
+const UNREAD: &str = "the reader of the log is too slow";
 
-/// A bounded queue. Lines that do not fit are counted, and a line in their place tells how many there were.
+/// A bounded queue. Lines that do not fit are counted, and a line in their place reports their number.
 #[derive(Debug, Default)]
 pub(super) struct Queue {
     lines: VecDeque<String>,
@@ -17,7 +17,7 @@ pub(super) struct Queue {
 }
 
 impl Queue {
-    /// Adds a line, or drops it. `about_dropped` makes the line about dropped ones.
+    /// Adds a line, or drops it. `about_dropped` makes the line about dropped lines.
     pub(super) fn add(&mut self, line: String, about_dropped: impl FnOnce(u64, &str) -> String) {
         if !self.has_room_for(&line) {
             self.dropped += 1;
@@ -41,8 +41,8 @@ impl Queue {
         self.lines.is_empty() && self.dropped == 0
     }
 
-    /// A line that is longer than the queue fits when that is empty. Once lines are dropped, half of the others go first, so that
-    /// not every other line is about dropped ones.
+    /// A line longer than the queue fits when the queue is empty. Once lines are dropped, half of the queue must drain
+    /// first, so that not every other line reports drops.
     fn has_room_for(&self, line: &str) -> bool {
         let most = if self.dropped > 0 { MOST_BYTES / 2 } else { MOST_BYTES };
         self.lines.is_empty() || self.bytes + line.len() <= most

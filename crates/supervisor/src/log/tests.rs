@@ -29,7 +29,7 @@ fn log(settings: &LogSettings) -> (Log, [BufReader<File>; 2]) {
     (log, [output, errors].map(|reader| BufReader::new(reader.into())))
 }
 
-/// All that the log has written to the streams until it was dropped.
+/// Everything that the log has written to the streams until it was dropped.
 fn rest(log: Log, readers: [BufReader<File>; 2]) -> [String; 2] {
     drop(log);
     readers.map(|mut reader| {
@@ -141,7 +141,7 @@ fn a_stream_that_nobody_reads_holds_up_neither_the_server_nor_the_other_stream()
     (0..sent).for_each(|_| log.info("much", &text));
     log.warn("one", "all is lost");
     assert_eq!(line(&mut errors), "all is lost\n");
-    assert!(!log.flush(Duration::from_millis(1)), "it is blocked");
+    assert!(!log.flush(Duration::from_millis(1)), "the stream is blocked");
 
     let mut kept = 0;
     let about_dropped = loop {
@@ -153,7 +153,10 @@ fn a_stream_that_nobody_reads_holds_up_neither_the_server_nor_the_other_stream()
     assert!((256..sent).contains(&kept), "{kept}");
     assert_eq!(
         about_dropped,
-        format!("{} lines were dropped: nobody reads the log\n", sent - kept)
+        format!(
+            "{} lines were dropped: the reader of the log is too slow\n",
+            sent - kept
+        )
     );
     assert!(log.flush(LIMIT));
     log.info("one", "again");
@@ -172,7 +175,7 @@ fn a_pipe_that_another_process_has_made_non_blocking_loses_nothing() {
     assert!(log.flush(LIMIT));
 }
 
-/// A full disk, and another stream in its place later.
+/// A full disk, which another stream replaces later.
 struct Replaced(File, OwnedFd, Arc<AtomicBool>);
 
 impl AsFd for Replaced {
@@ -211,7 +214,7 @@ fn a_reader_that_has_gone_is_harmless() {
     assert!(log.flush(LIMIT));
 }
 
-/// A stream whose first use panics.
+/// A stream that panics on first use.
 struct Panicking(OwnedFd, AtomicBool);
 
 impl AsFd for Panicking {
@@ -228,7 +231,7 @@ fn after_a_panic_the_next_line_is_written() {
     let [output, errors] = [(), ()].map(|()| Panicking(pipe.try_clone().expect("a descriptor"), true.into()));
     let log = Log::to(&settings(), output, errors);
     log.warn("one", "a");
-    assert!(log.flush(LIMIT), "it does not wait for the line");
+    assert!(log.flush(LIMIT), "flush does not wait for the line");
     log.warn("one", "b");
     assert_eq!(line(&mut BufReader::new(File::from(reader))), "b\n");
 }

@@ -1,4 +1,4 @@
-//! Times as programs read them.
+//! Times in a format for programs.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 

@@ -12,7 +12,7 @@ use std::time::Instant;
 /// Stack of the thread, in bytes.
 const STACK: usize = 64 * 1024;
 
-/// One stream, and its queue. When dropped, the thread ends after the lines that wait.
+/// One stream, and its queue. When it is dropped, the thread ends after the queued lines.
 pub(super) struct Writer {
     shared: Arc<Shared>,
 }
@@ -28,9 +28,9 @@ struct Shared {
 #[derive(Default)]
 struct Pending {
     queue: Queue,
-    /// The thread has taken a line and not yet written it.
+    /// True while the thread has a line that is not written yet.
     is_writing: bool,
-    /// There is a thread.
+    /// True if there is a thread.
     is_running: bool,
     is_closed: bool,
 }
@@ -38,10 +38,10 @@ struct Pending {
 /// Losses so far, and the state of the stream.
 #[derive(Default)]
 struct Progress {
-    /// Lines that the system did not take, and its reason, until a line tells of them.
+    /// Number of lines that the system did not accept, and the reason, until a line reports them.
     lost: u64,
     reason: String,
-    /// The stream ends in the middle of a line.
+    /// True if the stream ends in the middle of a line.
     is_torn: bool,
 }
 
@@ -60,7 +60,7 @@ impl Writer {
         writer
     }
 
-    /// Adds a line, or drops it if too many wait.
+    /// Adds a line, or drops it if the queue is full.
     pub(super) fn add(&self, line: String) {
         let mut pending = self.shared.pending();
         pending
@@ -70,7 +70,7 @@ impl Writer {
         self.shared.changed.notify_one();
     }
 
-    /// Waits until every line is written. Returns false if some are not, at the deadline or without a thread.
+    /// Waits until every line is written. Returns false if lines are left at the deadline, or without a thread.
     pub(super) fn flush(&self, deadline: Instant) -> bool {
         let mut pending = self.shared.pending();
         self.run(&mut pending);
@@ -85,7 +85,7 @@ impl Writer {
         pending.is_done()
     }
 
-    /// Starts the thread, unless there is one. Without room for a thread, the lines wait for the next attempt.
+    /// Starts the thread, unless there is one. If no thread can be started, the lines wait for the next attempt.
     fn run(&self, pending: &mut Pending) {
         if pending.is_running {
             return;
@@ -169,7 +169,7 @@ impl Drop for Running<'_> {
 }
 
 impl Progress {
-    /// Writes a line, in one piece, so that the lines of several processes do not mix.
+    /// Writes a line with one call, so that lines of several processes do not mix.
     fn write(&mut self, stream: BorrowedFd<'_>, line: &str) -> Result<(), Errno> {
         if self.is_torn {
             write_all(stream, b"\n").map_err(|(_, error)| error)?;
@@ -182,8 +182,8 @@ impl Progress {
     }
 }
 
-/// Waits for a pipe that takes nothing now, even if another process has made it non-blocking. If it fails, tells the bytes that were
-/// written before.
+/// Waits for a pipe that accepts nothing now, even if another process has made it non-blocking. On failure, returns the
+/// number of bytes written before.
 fn write_all(stream: BorrowedFd<'_>, bytes: &[u8]) -> Result<(), (usize, Errno)> {
     let mut written = 0;
     while written < bytes.len() {

@@ -1,56 +1,57 @@
-//! All that the machine can have done.
+//! All actions of the machine.
 
 use super::{Generation, Notice, ProcessId, RestartKind};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// One thing to do. Each is tried once; what becomes of it comes back as an event, if the machine has to know.
+/// One action. Each is tried once; if the machine needs the result, it comes back as an event.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Action {
-    /// Start a spawner, by running the command of the server. Answer: `SpawnerStarted` or `SpawnerNotStarted`.
+    /// Start a spawner, by running the command of the server. Result: `SpawnerStarted` or `SpawnerNotStarted`.
     StartSpawner {
         /// Its name.
         spawner: ProcessId,
         /// Its generation.
         generation: Generation,
-        /// What it is for.
+        /// The purpose of the spawner.
         kind: SpawnKind,
     },
-    /// Replace this program by the one of the version that the spawner has, which then supervises all processes. Answer:
-    /// `NotReexecuted`, or none, because another machine goes on.
+    /// Replace this program by the program of the spawner's version, which then supervises all processes. Result:
+    /// `NotReexecuted`, or none, because another machine continues.
     Reexecute(ProcessId),
-    /// Replace this program by the former one, which has started the generation that serves. There is no answer, because another
-    /// machine goes on; it is decided again if that does not happen.
+    /// Replace this program by the previous one, which has started the serving generation. There is no result, because
+    /// another machine continues; if that does not happen, the machine decides again.
     Return,
-    /// Prepare what the configuration of the ready spawner asks for (pid file, state file, control server): everything that can
-    /// fail. Nothing of the former configuration is given up. Answer: `Adopted`.
+    /// Prepare the resources of the ready spawner's configuration (pid file, state file, control server): everything
+    /// that can fail. The previous configuration keeps all of its resources. Result: `Adopted`.
     Adopt(Generation),
-    /// The restart has succeeded: give up what only the former configuration has (addresses, files).
+    /// The restart has succeeded: give up the resources that only the previous configuration has (addresses, files).
     Commit(Generation),
-    /// The restart has failed: give up what only this configuration has, and go back to that of before.
+    /// The restart has failed: give up the resources that only this configuration has, and return to the previous one.
     Revert(Generation),
-    /// Have the spawner fork a worker; or, if the generation is a sole process, have it serve: then `worker` is another name of the
-    /// process of `spawner`, and its end is told of both: first of the worker. `NotForked` if it could not be sent.
+    /// Have the spawner fork a worker. If the generation is a sole process, have it serve: then `worker` is another
+    /// name of the process of `spawner`, and its end is reported for both names, first for the worker. `NotForked` if
+    /// the message could not be sent.
     Fork {
         /// The spawner, or the sole process.
         spawner: ProcessId,
         /// The name of the worker.
         worker: ProcessId,
-        /// Its number among the workers. One that replaces it has the same.
+        /// Its number among the workers. A replacement has the same number.
         index: usize,
-        /// Its slot of the scoreboard. While it is being replaced, the two have different ones. The loop clears it first.
+        /// Its slot of the scoreboard. The replacement has a different slot. The loop clears the slot first.
         slot: usize,
     },
-    /// Ask a worker to finish what has arrived and to end, while others go on.
+    /// Ask a worker to finish open requests and to end, while other workers continue.
     Drain(ProcessId),
-    /// Ask a worker to accept for so long, then to empty the listeners and shut them down, and to finish what has arrived: the whole
-    /// server ends.
+    /// Ask a worker to accept for this time, then to empty the listeners and shut them down, and to finish open
+    /// requests: the whole server ends.
     EndWorker(ProcessId, Duration),
     /// Ask a worker to abort its requests and to end.
     StopWorker(ProcessId),
-    /// Tell a worker that does not listen, through the scoreboard, that it is going to be killed.
+    /// Tell a worker that does not respond, through the scoreboard, that it is about to be killed.
     GiveUp(ProcessId),
-    /// Ask a worker to stop serving and to become the spawner of that generation.
+    /// Ask a worker to stop serving and to become the spawner of this generation.
     Promote(ProcessId, Generation),
     /// Ask a spawner to end.
     EndSpawner(ProcessId),
@@ -58,37 +59,37 @@ pub enum Action {
     CloseListenersOf(ProcessId),
     /// Tell the spawner of the current generation that all its workers serve: once for each generation.
     TellBooted(ProcessId),
-    /// Tell a ready spawner that its generation is the current one from now on: it looks after certificates.
+    /// Tell a ready spawner that its generation is now the current one: it looks after certificates.
     TellCurrent(ProcessId),
-    /// Tell a spawner that a restart is going to replace it.
+    /// Tell a spawner that a restart is about to replace it.
     TellRestarting(ProcessId),
-    /// Tell a spawner that a worker (its index) is lost, without having been asked to end.
+    /// Tell a spawner that a worker (its index) is lost, without a request to end.
     TellLost(ProcessId, usize),
-    /// Kill a process. One that has no process id yet loses its link, so that it ends as soon as it is forked; then its end is told
-    /// at once.
+    /// Kill a process. A process without an id yet loses its link, so that it ends as soon as it is forked; its end is
+    /// then reported at once.
     Kill(ProcessId),
-    /// Stop listening, in all processes: the server ends, and no worker is there that empties the listeners.
+    /// Stop listening, in all processes: the server ends, and no worker is left that could empty the listeners.
     CloseListeners,
     /// All workers serve for the first time.
     Announce,
-    /// What was asked for is not done, and why. Only in the answer to `Asked`.
+    /// Refuse a request, with the reason. Only as a result of `Asked`.
     Refuse(String),
-    /// A line for the log.
+    /// A log line.
     Log(Notice),
     /// Everything has ended: leave the loop.
     Finish {
         /// The exit status.
         status: i32,
-        /// Why the server was defeated, if it has never served.
+        /// The reason why the server has failed, if it has never served.
         defeat: Option<String>,
     },
 }
 
-/// What a spawner is started for.
+/// The purpose of a spawner.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, Hash, Serialize)]
 pub enum SpawnKind {
     /// To bring in new code.
     Restart(RestartKind),
-    /// To take the place of one that was lost: with the certificates of the processes that serve.
+    /// To replace a lost spawner: with the certificates of the serving processes.
     Replacement,
 }

@@ -4,7 +4,7 @@ use super::{Moment, ProcessId};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// After so long without a failure, the former ones are forgotten.
+/// Time without a failure after which earlier failures no longer count.
 const MEMORY: Duration = Duration::from_secs(60);
 
 /// The longest pause between two spawners.
@@ -21,7 +21,7 @@ pub(super) struct Attempts {
 }
 
 impl Attempts {
-    /// Counts one that began at `started`; false if another one has counted for it.
+    /// Counts a failure that began at `started`. Returns false if another failure of the same group was counted.
     pub(super) fn fail(&mut self, now: Moment, started: Moment) -> bool {
         if self.failures > 0 && started < self.last {
             return false;
@@ -43,7 +43,7 @@ impl Attempts {
     }
 }
 
-/// Decides when missing workers are started. The first failure changes nothing; from the second on, a single worker is
+/// Decides when missing workers are started. The first failure changes nothing. From the second on, a single worker is
 /// tried once a second, and the others wait until it has settled.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Eq, Hash, Serialize)]
 pub(super) struct Hold {
@@ -51,7 +51,7 @@ pub(super) struct Hold {
     pub(super) state: HoldState,
 }
 
-/// Which workers may be started.
+/// The workers that may be started.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Eq, Hash, Serialize)]
 pub(super) enum HoldState {
     /// All.
@@ -61,12 +61,12 @@ pub(super) enum HoldState {
     Waiting { until: Moment },
     /// A single one.
     TrialDue,
-    /// None, since that one is on trial.
+    /// None while this worker is on trial.
     Trial { worker: ProcessId },
 }
 
 impl Hold {
-    /// Counts a failed start. Returns the pause until the next, if this is a new failure.
+    /// Counts a failed start. Returns the pause before the next one, if this is a new failure.
     pub(super) fn fail(&mut self, now: Moment, started: Moment) -> Option<Duration> {
         if !self.attempts.fail(now, started) {
             return None;
@@ -92,14 +92,15 @@ impl Hold {
         }
     }
 
-    /// The worker on trial may have been asked to end, or have failed together with others. `tried`: whether it still is on trial.
+    /// The worker on trial may have been asked to end, or have failed together with others. `tried`: true for a worker
+    /// that still is on trial.
     pub(super) fn tend(&mut self, tried: impl Fn(ProcessId) -> bool) {
         if matches!(self.state, HoldState::Trial { worker } if !tried(worker)) {
             self.state = HoldState::TrialDue;
         }
     }
 
-    /// Whether a worker may be started now.
+    /// Returns true if a worker may be started now.
     pub(super) fn allows(&self) -> bool {
         matches!(self.state, HoldState::Open | HoldState::TrialDue)
     }
@@ -111,7 +112,7 @@ impl Hold {
         }
     }
 
-    /// Other code is going to be started: former failures say nothing about it.
+    /// Other code is about to start: earlier failures are irrelevant for it.
     pub(super) fn forgive(&mut self) {
         *self = Hold::default();
     }

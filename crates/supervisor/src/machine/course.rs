@@ -7,7 +7,8 @@ use super::worker::{Worker, WorkerState};
 use super::{Action, End, Machine, Notice, ProcessId, Server, EXIT_GRACE};
 use std::time::Duration;
 
-/// A worker that ends within this time after it began to serve counts as one that could not start, however short `settle_time` is.
+/// A worker that ends within this time after it began to serve counts as a failed start, even if `settle_time` is
+/// shorter.
 const EARLY: Duration = Duration::from_secs(1);
 
 impl Machine {
@@ -72,7 +73,7 @@ impl Machine {
             self.server.enter(Server::Completing);
             self.begin_pending();
         } else if sole && self.current.seat == super::Seat::Taken(spawner) {
-            self.push(Action::TellBooted(spawner)); // it has taken the place of a lost one
+            self.push(Action::TellBooted(spawner)); // it has replaced a lost one
         }
     }
 
@@ -138,7 +139,7 @@ impl Machine {
                 self.settled_one_lost(generation, format!("worker {index} ended: {end}"));
             }
             WorkerState::Settling { started, .. } | WorkerState::Serving { since: started, .. } => {
-                let reason = format!("worker {index} ended as soon as it served: {end}");
+                let reason = format!("worker {index} ended right after it began to serve: {end}");
                 self.attempt_failed(generation, started, reason, end.to_string());
             }
             _ => {
@@ -149,7 +150,7 @@ impl Machine {
         }
     }
 
-    /// The end of its spawner, which is the same process, is told next.
+    /// The next event is the end of its spawner, which is the same process.
     fn sole_ended(&mut self, worker: &Worker, end: End) {
         let kill_at = self.now + EXIT_GRACE;
         if let Some(spawner) = self.spawners.get_mut(&worker.spawner).filter(|spawner| spawner.stays()) {
@@ -184,7 +185,8 @@ impl Machine {
         self.spawners.insert(id, spawner);
     }
 
-    /// Replaces a worker that still has former certificates: one after the other, so that others take over its work.
+    /// Replaces a worker that still has the previous certificates: one after the other, so that others take over its
+    /// work.
     pub(super) fn replace_behind(&mut self, id: ProcessId) {
         let restarts = self.restart.as_ref().is_some_and(|restart| !restart.is_over());
         let Some(worker) = self.workers.get(&id).filter(|worker| worker.settled() && !worker.sole) else {

@@ -7,7 +7,7 @@ use super::{Action, Machine, Moment, Notice, ProcessId, Seat, Server, StopReason
 use std::time::Duration;
 
 impl Machine {
-    /// Finishes what arrives within `delay` and before, and ends.
+    /// Accepts for `delay`, finishes open requests, and ends.
     pub(super) fn stop(&mut self, reason: StopReason, delay: Duration) {
         self.log(Notice::Draining {
             reason,
@@ -35,7 +35,7 @@ impl Machine {
         self.stop_at_once();
     }
 
-    /// The server ends because nothing has ever served. `reason`: if it was not logged.
+    /// The server ends because it has never served. `reason`: if it was not logged.
     pub(super) fn give_up(&mut self, reason: Option<String>) {
         self.status = 1;
         self.defeat = reason;
@@ -47,7 +47,8 @@ impl Machine {
         self.begin_end(self.now + EXIT_GRACE, Action::StopWorker);
     }
 
-    /// The workers that accept empty the listeners and shut them down. Spawners that load are not waited for. The others end after the workers, which may need them.
+    /// The accepting workers empty the listeners and shut them down. The end does not wait for loading spawners. The other
+    /// spawners end after the workers, which may need them.
     fn begin_end(&mut self, kill_at: Moment, how: impl Fn(ProcessId) -> Action) {
         self.forget_restart();
         let is_emptied = self.server == Server::Draining && self.workers.values().any(Worker::accepts);

@@ -1,4 +1,4 @@
-//! All that the machine learns.
+//! All events of the machine.
 
 use super::{Generation, ProcessId};
 use crate::settings::Limits;
@@ -6,61 +6,62 @@ use nix::sys::signal::Signal;
 use serde::{Deserialize, Deserializer, Serialize};
 use std::str::FromStr;
 
-/// One thing that has happened. Unless it says otherwise, an event about a process that the machine no longer knows is ignored.
+/// One event. Unless stated otherwise, an event about a process that the machine no longer knows is ignored.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Event {
-    /// Somebody asks for something: by a signal, through the control server, or from a process of the server.
+    /// A request: by a signal, through the control server, or from a process of the server.
     Asked(Command),
     /// [`Action::StartSpawner`](super::Action::StartSpawner) has made a process. It loads the application.
     SpawnerStarted(ProcessId),
     /// [`Action::StartSpawner`](super::Action::StartSpawner) has failed: no process, descriptor or memory.
     SpawnerNotStarted(ProcessId, String),
-    /// The spawner has loaded the application. Its configuration asks for these limits.
+    /// The spawner has loaded the application. Its configuration has these limits.
     SpawnerReady(ProcessId, Limits),
-    /// The spawner has loaded the application, and has that other version of Fairlead, which cannot share with this one.
+    /// The spawner has loaded the application, and has another version of Fairlead, which is incompatible with this
+    /// one.
     OtherVersionReady(ProcessId, String),
-    /// The program of another version has not taken the place of this one, for the sake of that spawner, or has given everything back;
-    /// and why.
+    /// The program of another version has not replaced this one for this spawner, or has returned everything; with the
+    /// reason.
     NotReexecuted(ProcessId, String),
     /// The spawner (or the sole process) is alive.
     SpawnerAlive(ProcessId),
-    /// The spawner cannot load the application or its configuration. Its process is going to end.
+    /// The spawner cannot load the application or its configuration. Its process is about to end.
     SpawnerFailed(ProcessId, String),
     /// The process has ended. Its status was taken.
     Ended(ProcessId, End),
-    /// [`Action::Adopt`](super::Action::Adopt) has succeeded, or why it has not.
+    /// [`Action::Adopt`](super::Action::Adopt) has succeeded, or the reason why it has not.
     Adopted(Generation, Result<(), String>),
-    /// [`Action::Fork`](super::Action::Fork) could not even be sent.
+    /// [`Action::Fork`](super::Action::Fork) could not be sent.
     NotForked(ProcessId, String),
     /// The worker has a process of its own.
     Forked(ProcessId),
     /// The worker serves.
     Booted(ProcessId),
-    /// The worker, or a sole process, cannot serve. Its process is going to end.
+    /// The worker, or a sole process, cannot serve. Its process is about to end.
     BootFailed(ProcessId, String),
     /// The worker is alive.
     WorkerAlive(ProcessId),
-    /// The worker has stopped serving, and is the spawner of the generation from now on. It keeps its [`ProcessId`].
+    /// The worker has stopped serving, and is now the spawner of the generation. It keeps its [`ProcessId`].
     Promoted(ProcessId),
-    /// A worker still has former certificates: it is to be replaced.
+    /// A worker still has the previous certificates: it must be replaced.
     Behind(ProcessId),
     /// No request has come for `idle_timeout`.
     Idle,
     /// A worker of the current generation has served `refork_after` requests.
     Warm,
-    /// Time has passed. The loop sends it when [`Machine::deadline`](super::Machine::deadline) has passed, after all other events of that
-    /// turn, so that a sign of life that has arrived is seen first; it may send it at any time.
+    /// Time has passed. The loop sends it when [`Machine::deadline`](super::Machine::deadline) has passed, after all
+    /// other events of that turn, so that a heartbeat that has arrived is seen first; it may send it at any time.
     Tick,
 }
 
-/// What people and programs can ask for.
+/// Requests of users and programs.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Command {
-    /// Finish what has arrived, and end. A second one, if `hurry`, ends at once.
+    /// Finish open requests, and end. A second one, if `hurry`, ends at once.
     Stop {
         /// TERM, INT, HUP or the command: for the log and the exit status.
         reason: StopReason,
-        /// Whether it ends the server at once if that is ending already (see `Insistence`; the loop decides).
+        /// True if it ends a stopping server at once (see `Insistence`; the loop decides).
         hurry: bool,
     },
     /// End at once, and abort all requests.
@@ -73,7 +74,7 @@ pub enum Command {
     RemoveWorker,
 }
 
-/// Why the server ends.
+/// The reason for the end of the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(into = "String")]
 pub enum StopReason {
@@ -86,7 +87,7 @@ pub enum StopReason {
 }
 
 impl StopReason {
-    /// The number of the signal; 0 if it was none.
+    /// The number of the signal; 0 if there was none.
     pub(super) fn number(self) -> i32 {
         match self {
             StopReason::Signal(name) => Signal::from_str(&format!("SIG{name}")).map_or(0, |signal| signal as i32),
@@ -115,25 +116,25 @@ impl<'a> Deserialize<'a> for StopReason {
     }
 }
 
-/// Which restart.
+/// The kind of a restart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize, Serialize)]
 pub enum RestartKind {
-    /// A worker that has served becomes the spawner, and the others become copies of it.
+    /// A worker that has served becomes the spawner, and copies of it replace the others.
     Refork,
-    /// New code, with the addresses, the logs and the number of workers of before (USR1).
+    /// New code, with the same addresses, logs and number of workers (USR1).
     Phased,
     /// New code and a new configuration (USR2).
     Hot,
 }
 
-/// How a process has ended.
+/// The end of a process.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, Hash, Serialize)]
 pub enum End {
     /// Its exit status.
     Exited(i32),
     /// The number of the signal that has killed it.
     Killed(i32),
-    /// Some other code has taken its status, or it was no child yet.
+    /// Other code has taken its status, or it was no child yet.
     Unknown,
 }
 

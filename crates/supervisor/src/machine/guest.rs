@@ -1,5 +1,5 @@
-//! The rules of a restart to another version, whose program takes the place of this one, and of that program as long as it is a guest:
-//! until the restart is done, it borrows the generation that serves.
+//! The rules of a restart to another version. Its program replaces this one, and is a guest until the restart is done:
+//! it borrows the serving generation.
 
 use super::restart::RestartState;
 use super::saved::Returned;
@@ -9,9 +9,9 @@ use super::worker::Worker;
 use super::{Action, Generation, Machine, Notice, ProcessId, Server, REEXECUTION_TIMEOUT, RETURN_PAUSE};
 
 impl Machine {
-    // --- the former program
+    // --- the previous program
 
-    /// The spawner has loaded the application, and is of that other version.
+    /// The spawner has loaded the application, and has another version.
     pub(super) fn spawner_of_other_version(&mut self, id: ProcessId, version: String) {
         let now = self.now;
         let Some(spawner) = self.spawners.get_mut(&id).filter(|spawner| spawner.loads()) else {
@@ -22,12 +22,12 @@ impl Machine {
             true => self.target_of_other_version(id, version),
             false => self.spawner_failed(
                 id,
-                format!("it has Fairlead {version}, which cannot share with what runs"),
+                format!("it has Fairlead {version}, which is incompatible with the running version"),
             ),
         }
     }
 
-    /// The new code is loaded, and is of another version.
+    /// The new code is loaded, and has another version.
     pub(super) fn target_of_other_version(&mut self, spawner: ProcessId, version: String) {
         if self.borrowed.is_some() {
             return self.fail_restart(format!("the new code has Fairlead {version}, a third version"));
@@ -39,7 +39,7 @@ impl Machine {
         self.push(Action::Reexecute(spawner));
     }
 
-    /// The other program has not taken over, or has given everything back.
+    /// The other program has not taken over, or has returned everything.
     pub(super) fn not_reexecuted(&mut self, spawner: ProcessId, reason: String) {
         let state = self.restart.as_ref().map(|restart| &restart.state);
         if matches!(state, Some(RestartState::Reexecuting { spawner: one, .. }) if *one == spawner) {
@@ -47,7 +47,7 @@ impl Machine {
         }
     }
 
-    /// The spawner with the new code, for the sake of which this machine waits for another program, or has taken over.
+    /// The spawner with the new code, for which this machine waits for another program, or has taken over.
     pub fn newcomer(&self) -> Option<ProcessId> {
         match self.restart.as_ref()?.state {
             RestartState::Reexecuting { spawner, .. } | RestartState::Loading { spawner } => Some(spawner),
@@ -55,30 +55,30 @@ impl Machine {
         }
     }
 
-    /// Whether the processes of that generation were started by another version.
+    /// Returns true if another version started the processes of this generation.
     pub fn borrows(&self, generation: Generation) -> bool {
         self.is_borrowed(generation)
     }
 
-    /// Whether another version may have to go on.
+    /// Returns true if another version may have to continue.
     pub fn is_guest(&self) -> bool {
         self.borrowed.is_some()
     }
 
     // --- the guest
 
-    /// Whether the processes of that generation were started by another version.
+    /// Returns true if another version started the processes of this generation.
     pub(super) fn is_borrowed(&self, generation: Generation) -> bool {
         self.borrowed.is_some_and(|last| generation <= last)
     }
 
-    /// Whether a spawner can be asked for one more worker by this program.
+    /// Returns true if this program can ask the spawner for another worker.
     pub(super) fn can_fork(&self, spawner: &Spawner) -> bool {
         spawner.can_fork() && !self.is_borrowed(spawner.generation)
     }
 
-    /// Whether a restart to another version is as good as done: all workers of that generation have settled, and those of before, which
-    /// may still end, would be of no use to the former program.
+    /// Returns true if a restart to another version can no longer be undone: all workers of this generation have
+    /// settled. Older workers, which may still be ending, would be of no use to the previous program.
     pub(super) fn needs_no_return(&self, generation: Generation) -> bool {
         let (fresh, old): (Vec<&Worker>, Vec<&Worker>) = self
             .workers
@@ -88,7 +88,7 @@ impl Machine {
         self.borrowed.is_some() && !old.iter().any(|worker| worker.stays()) && (0..self.places()).all(settled)
     }
 
-    /// Has the former program back, once nothing is left that it does not know of.
+    /// Returns to the previous program, once no process is left that it does not know.
     pub(super) fn go_back(&mut self, reason: String) {
         let kill_at = self.deadline_of_end();
         let own = self
@@ -131,7 +131,7 @@ impl Machine {
         }
     }
 
-    /// What to tell the program that gets everything back, and why.
+    /// The changes for the program that gets everything back, and the reason.
     pub fn giving_back(&self) -> Option<(Returned, String)> {
         let RestartState::Returning { reason, .. } = &self.restart.as_ref()?.state else {
             return None;

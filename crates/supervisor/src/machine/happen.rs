@@ -53,7 +53,7 @@ impl Machine {
         self.push(Action::Refuse(reason.to_owned()));
     }
 
-    /// A command that needs workers.
+    /// Refuses a command that needs workers.
     pub(super) fn refuse_without_workers(&mut self, request: &'static str) {
         self.log(Notice::NeedsWorkers { request });
         self.refuse("there are no workers");
@@ -65,7 +65,7 @@ impl Machine {
         }
         if self.wanted == SLOTS {
             self.log(Notice::WorkersAtLimit { count: SLOTS });
-            return self.refuse("there cannot be more workers");
+            return self.refuse("the maximum number of workers is reached");
         }
         self.change_wanted(self.wanted + 1);
     }
@@ -89,7 +89,7 @@ impl Machine {
     fn idle(&mut self) {
         if !self.server.ends() {
             self.log(Notice::Idle);
-            self.stop(StopReason::Idle, Duration::ZERO); // nobody waits for a load balancer to notice
+            self.stop(StopReason::Idle, Duration::ZERO); // no load balancer has to notice
         }
     }
 

@@ -1,7 +1,7 @@
 //! The decisions of the supervisor: from a state, an event and the time to the next state and the actions to take.
 //!
-//! No I/O, no clock, no threads. [`Machine::step`] is a pure function of the machine, the time and the event. Each state that waits
-//! for something has a [`Timer`] and a successor, so nothing waits for ever. A process may end in each of its states.
+//! No I/O, no clock, no threads. [`Machine::step`] is a pure function of the machine, the time and the event. Each
+//! waiting state has a [`Timer`] and a successor, so no state waits for ever. A process may end in each of its states.
 //!
 //! ```text
 //! Server:   Starting -> Completing -> Serving -> Draining -> Stopping -> Ended
@@ -41,12 +41,12 @@
 //!           Replacing -> Failed
 //! ```
 //!
-//! A restart that replaces workers starts a new one, waits until it has settled, and drains the old one of the same index. Before
-//! [`Action::Commit`] nothing of the old configuration is given up.
+//! A restart that replaces workers starts a new one, waits until it has settled, and drains the old one of the same
+//! index. Before [`Action::Commit`] the old configuration keeps all of its resources.
 //!
-//! Code of another version of Fairlead is supervised by the program of that version, which replaces this one (`Reexecuting`) and goes
-//! on with a machine of its own ([`saved`]). Until the restart has succeeded it only borrows the generation that serves: it forks
-//! nothing for it, and has this program back if the restart fails (`Returning`).
+//! Code of another version of Fairlead is supervised by the program of that version, which replaces this one
+//! (`Reexecuting`) and continues with its own machine ([`saved`]). Until the restart has succeeded it only borrows the
+//! serving generation: it forks nothing for it, and returns to this program if the restart fails (`Returning`).
 
 pub mod action;
 mod back_off;
@@ -90,8 +90,8 @@ use worker::Worker;
 /// Running time since the start of the supervisor: pauses of the machine do not count.
 pub type Moment = Duration;
 
-/// The number of a generation: one loading of the application, 1 for the first. Log lines and statistics show it. A spawner that
-/// replaces a lost one has the same number and another [`ProcessId`].
+/// The number of a generation: one loading of the application, 1 for the first. Log lines and statistics show it. The
+/// replacement of a lost spawner has the same number and another [`ProcessId`].
 pub type Generation = u32;
 
 /// Names a spawner or a worker within the supervisor; never used twice.
@@ -100,25 +100,25 @@ pub type ProcessId = u32;
 /// The maximum number of workers, and of slots.
 pub const SLOTS: usize = 64;
 
-/// How long a process may take to end once its requests have been aborted, or after it was killed.
+/// Time limit for a process to end once its requests have been aborted, or after it was killed.
 pub const EXIT_GRACE: Duration = Duration::from_secs(5);
 
-/// How long a worker that does not work may take to end before it is killed.
+/// Time limit for a faulty worker to end before it is killed.
 pub const REPLACEMENT_GRACE: Duration = Duration::from_secs(2);
 
-/// How long the program of another version may take to replace this one.
+/// Time limit for the program of another version to replace this one.
 pub const REEXECUTION_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The pause before the next attempt to go back to the former program.
+/// The pause before the next attempt to return to the previous program.
 pub const RETURN_PAUSE: Duration = Duration::from_secs(1);
 
-/// How long the loop may take to adopt a configuration.
+/// Time limit for the loop to adopt a configuration.
 pub const ADOPT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The spawner that the command has forked before there was a supervisor.
+/// The spawner that the command has forked before the supervisor started.
 #[derive(Clone, Copy, Debug)]
 pub struct FirstSpawner {
-    /// When it was forked.
+    /// The time of the fork.
     pub started: Moment,
 }
 
@@ -134,17 +134,17 @@ impl FirstSpawner {
 pub struct Machine {
     server: Server,
     limits: Limits,
-    /// How many workers there are to be; 0 for a sole process.
+    /// Configured number of workers; 0 for a sole process.
     wanted: usize,
     current: Current,
     spawners: BTreeMap<ProcessId, Spawner>,
     workers: BTreeMap<ProcessId, Worker>,
     restart: Option<Restart>,
-    /// Processes up to this generation were started by another version, which gets them back if the restart fails.
+    /// Another version started the processes up to this generation, and gets them back if the restart fails.
     borrowed: Option<Generation>,
-    /// Counts the changes of the restart that people see.
+    /// Counts the visible changes of the restart.
     restart_changes: u64,
-    /// The restart to begin when the one that runs is over.
+    /// The next restart, which begins when the running one is over.
     pending: Option<RestartKind>,
     spawner_attempts: Attempts,
     hold: Hold,
@@ -159,7 +159,7 @@ pub struct Machine {
     actions: Vec<Action>,
 }
 
-/// The generation that serves.
+/// The serving generation.
 #[derive(Clone, Debug, Deserialize, PartialEq, Eq, Hash, Serialize)]
 struct Current {
     generation: Generation,
@@ -172,23 +172,23 @@ struct Current {
 enum Seat {
     /// It runs.
     Taken(ProcessId),
-    /// It was lost; another one is started then.
+    /// It was lost; another one is started at that time.
     Vacant { until: Moment },
     /// It was lost, and a restart brings in another generation.
     Superseded,
 }
 
-/// The reforks of a generation that happen by themselves: one.
+/// The automatic reforks of a generation: one.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, Hash, Serialize)]
 enum Warmth {
-    /// It is still to come.
+    /// It has not happened yet.
     Cold,
     /// It has been tried, or the generation comes from one.
     Warm,
 }
 
 impl Machine {
-    /// A server that starts. Its first spawner has been forked already.
+    /// A starting server. Its first spawner has been forked already.
     pub fn new(limits: Limits, first: FirstSpawner) -> Machine {
         let (id, generation) = (FirstSpawner::ID, FirstSpawner::GENERATION);
         let part = if limits.workers == 0 {
@@ -235,7 +235,7 @@ impl Machine {
         }
     }
 
-    /// A machine in which one deadline is missing: a test of the tests.
+    /// A machine without one of the deadlines, to test the tests.
     #[doc(hidden)]
     #[must_use]
     pub fn without(mut self, timer: Timer) -> Machine {
@@ -243,7 +243,7 @@ impl Machine {
         self
     }
 
-    /// Takes note of an event and of the time, and returns what is to be done.
+    /// Takes an event and the time, and returns the actions to take.
     pub fn step(&mut self, now: Moment, event: Event) -> Vec<Action> {
         if self.server == Server::Ended {
             return Vec::new();
@@ -257,7 +257,7 @@ impl Machine {
         std::mem::take(&mut self.actions)
     }
 
-    /// Brings about what ought to be, from what there is.
+    /// Moves the current state towards the wanted one.
     fn tend(&mut self) {
         if self.server.ends() {
             return self.tend_end();
@@ -283,12 +283,12 @@ impl Machine {
         self.last_process
     }
 
-    /// How many indexes there are: a sole process has one, too.
+    /// Number of indexes: a sole process has one, too.
     fn places(&self) -> usize {
         self.wanted.max(1)
     }
 
-    /// When a process that is asked to end now is to be killed.
+    /// The time to kill a process that is asked to end now.
     fn deadline_of_end(&self) -> Moment {
         self.now + self.limits.shutdown_timeout + EXIT_GRACE
     }

@@ -1,31 +1,32 @@
-//! The lines of the log that the machine causes.
+//! The log lines of the machine.
 
 use super::{End, Generation, ProcessId, RestartKind, StopReason};
 use std::fmt::{self, Display};
 use std::time::Duration;
 
-/// The importance of a line.
+/// The severity of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Level {
-    /// In order.
+    /// Normal operation.
     Info,
-    /// Something is wrong, and the server goes on.
+    /// A problem; the server continues.
     Warn,
 }
 
-/// The loop's knowledge of processes, for the texts of lines. It still knows a process when a line about its end is written.
+/// The loop's knowledge of processes, for the texts of lines. It still knows a process when a line about the process's
+/// end is written.
 pub trait Names {
-    /// The process id, if the process has one by now.
+    /// The process id, if it is known yet.
     fn pid(&self, process: ProcessId) -> Option<i32>;
-    /// The threads of a process, as the kernel tells them; empty if it does not.
+    /// The threads of a process, as the kernel reports them; empty if it does not.
     fn threads(&self, process: ProcessId) -> String;
-    /// True if the process is the one of the supervisor, which is not killed.
+    /// True for the process of the supervisor itself, which is not killed.
     fn is_resident(&self, process: ProcessId) -> bool;
     /// Seconds without a request after which the server ends.
     fn idle_timeout(&self) -> f64;
 }
 
-/// A worker, for a line.
+/// A worker, for a log line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct WorkerName {
     /// Its name within the supervisor.
@@ -34,7 +35,7 @@ pub struct WorkerName {
     pub index: usize,
 }
 
-/// A line of the log.
+/// A log line.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[allow(missing_docs)] // the texts explain the fields
 pub enum Notice {
@@ -100,11 +101,11 @@ pub enum Notice {
         process: ProcessId,
         reason: String,
     },
-    /// A process does not end although it was killed.
+    /// A process has not ended after SIGKILL.
     Unkillable {
         process: ProcessId,
     },
-    /// The server ends without waiting for a process that was killed.
+    /// The server ends without waiting for a killed process.
     Abandoned {
         process: ProcessId,
     },
@@ -130,7 +131,7 @@ pub enum Notice {
     RestartRefused {
         reason: String,
     },
-    /// The program of another version is going to supervise.
+    /// The program of another version is about to supervise.
     OtherVersion {
         version: String,
     },
@@ -200,7 +201,7 @@ impl Notice {
         }
     }
 
-    /// The importance of the line.
+    /// The severity of the line.
     pub fn level(&self) -> Level {
         match self {
             Notice::WorkerBooted { .. }
@@ -283,11 +284,11 @@ impl Notice {
             Notice::WorkerNotAdded { reason } => format!("cannot add a worker: {reason}"),
             Notice::WorkersWanted { count: 1 } => "changing to 1 worker".to_owned(),
             Notice::WorkersWanted { count } => format!("changing to {count} workers"),
-            Notice::WorkersAtLimit { count } => format!("there cannot be more than {count} workers"),
+            Notice::WorkersAtLimit { count } => format!("cannot add a worker: {count} is the maximum"),
             Notice::LastWorkerKept => "the last worker cannot be removed".to_owned(),
             Notice::NextAttempt { after } => {
                 format!(
-                    "workers die as soon as they start; the next one starts in {} s",
+                    "workers end right after their start; starting the next one in {} s",
                     Seconds(*after)
                 )
             }
@@ -315,7 +316,7 @@ impl Notice {
             }
             Notice::SpawnerSlow { generation, spawner, after } => format!(
                 "the spawner of generation {generation}{} is not ready after {} s: it still loads the application or its \
-                 configuration, or waits for a file; another restart takes its place",
+                 configuration, or waits for a file; another restart replaces it",
                 pid(spawner),
                 Seconds(*after)
             ),
@@ -326,10 +327,10 @@ impl Notice {
                 format!("the process that serves{} is lost, starting another one: {reason}", pid(process))
             }
             Notice::Unkillable { process } => {
-                format!("a process{} does not end although it was killed; trying again", pid(process))
+                format!("a process{} has not ended after SIGKILL; killing it again", pid(process))
             }
             Notice::Abandoned { process } => {
-                format!("a process{} does not end although it was killed; ending without it", pid(process))
+                format!("a process{} has not ended after SIGKILL; ending without it", pid(process))
             }
             _ => String::new(),
         }
@@ -338,7 +339,7 @@ impl Notice {
     fn restart_text(&self, names: &dyn Names) -> String {
         match self {
             Notice::RestartGivesWay { to, kind } => {
-                format!("{to}: it takes the place of the {kind}, whose code is still being loaded")
+                format!("{to}: replaces the {kind}, which was still loading its code")
             }
             Notice::RestartBegun { kind, generation } => {
                 format!("{kind}: loading the new code (generation {generation})")
@@ -360,15 +361,15 @@ impl Notice {
             }
             Notice::RestartRefused { reason } => format!("hot restart: failed, the old code goes on serving: {reason}"),
             Notice::OtherVersion { version } => {
-                format!("the new code is loaded and has Fairlead {version}, whose supervisor takes over")
+                format!("the new code is loaded and has Fairlead {version}; its supervisor takes over")
             }
             Notice::ReforkBegun { worker } => {
                 format!(
-                    "refork: {} stops serving, and the others become copies of it",
+                    "refork: {} becomes the spawner; its copies replace the other workers",
                     worker.text(names)
                 )
             }
-            Notice::ReforkRefused { reason } => format!("refork: not now, {reason}"),
+            Notice::ReforkRefused { reason } => format!("refork: refused: {reason}"),
             Notice::PhasedRestartNeedsWorkers => {
                 "phased restart: there are no workers, so this is a hot restart".to_owned()
             }
@@ -378,7 +379,7 @@ impl Notice {
 
     fn server_text(&self, names: &dyn Names) -> String {
         match self {
-            Notice::NeedsWorkers { request } => format!("{request}: ignored, there are no workers"),
+            Notice::NeedsWorkers { request } => format!("{request}: ignored: there are no workers"),
             Notice::Draining { reason, timeout, delay } => {
                 let delay = if delay.is_zero() {
                     String::new()
@@ -387,7 +388,7 @@ impl Notice {
                 };
                 let reason = reason.of_stop();
                 format!(
-                    "{reason}: {delay}finishing what has arrived, for up to {} s",
+                    "{reason}: {delay}finishing open requests, for up to {} s",
                     Seconds(*timeout)
                 )
             }
@@ -434,7 +435,7 @@ impl Display for RestartKind {
     }
 }
 
-/// Seconds as the configuration has them: 30, 0.5.
+/// Seconds in the format of the configuration: 30, 0.5.
 pub(super) struct Seconds(pub(super) Duration);
 
 impl Display for Seconds {

@@ -1,4 +1,4 @@
-//! Machines that differ only in the time that has passed are the same for a model checker.
+//! Makes machines equal for a model checker if they differ only in the time that has passed.
 
 use super::back_off::{Attempts, HoldState};
 use super::restart::RestartState;
@@ -7,10 +7,10 @@ use super::worker::WorkerState;
 use super::{Machine, Moment, Seat};
 use std::time::Duration;
 
-/// No rule looks back further.
+/// No rule needs older moments.
 const HORIZON: Duration = Duration::from_secs(61);
 
-/// No rule looks back further at the time since which a worker serves.
+/// No rule needs an older start of a worker's service.
 const HORIZON_OF_SERVING: Duration = Duration::from_millis(1001);
 
 /// Moves moments from one time to another.
@@ -40,7 +40,8 @@ impl Shift {
 }
 
 impl Machine {
-    /// The same machine at another time. What lies too far back to matter is forgotten, so all limits must be shorter than a minute.
+    /// The same machine at another time. Moments too old to matter are dropped, so all limits must be shorter than a
+    /// minute.
     #[doc(hidden)]
     pub fn rebase(&mut self, to: Moment) {
         let shift = Shift { from: self.now, to };

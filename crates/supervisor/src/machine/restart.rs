@@ -6,25 +6,25 @@ use super::{Generation, Moment, ProcessId, RestartKind};
 use crate::settings::Limits;
 use serde::{Deserialize, Serialize};
 
-/// A restart: the one that runs, or the last one.
+/// A restart: the running one, or the last one.
 #[derive(Clone, Debug, Deserialize, PartialEq, Eq, Hash, Serialize)]
 pub(super) struct Restart {
     pub(super) kind: RestartKind,
-    /// The generation that it brings in.
+    /// The new generation.
     pub(super) generation: Generation,
     pub(super) state: RestartState,
 }
 
-/// The state of a restart. Its deadlines are those of the processes it waits for, but for `Adopting`.
+/// The state of a restart. Except in `Adopting`, its deadlines are the deadlines of its processes.
 #[derive(Clone, Debug, Deserialize, PartialEq, Eq, Hash, Serialize)]
 pub(super) enum RestartState {
     /// The spawner loads the new code.
     Loading { spawner: ProcessId },
-    /// The new code has loaded, and is of another version: the program of that version takes the place of this one.
+    /// The new code has loaded, and has another version: the program of that version replaces this one.
     Reexecuting { spawner: ProcessId, until: Moment },
     /// For a refork: the worker becomes a spawner.
     Promoting { worker: ProcessId },
-    /// The loop prepares what the new configuration asks for.
+    /// The loop prepares the resources of the new configuration.
     Adopting {
         spawner: ProcessId,
         limits: Limits,
@@ -32,13 +32,13 @@ pub(super) enum RestartState {
     },
     /// Workers are replaced.
     Replacing(Replacing),
-    /// It has failed, and the former generation takes over again what the new one had.
+    /// It has failed, and the previous generation takes back its resources from the new one.
     RollingBack { reason: String },
-    /// It has failed, and the program that has started the former generation takes the place of this one again.
+    /// It has failed, and the program that has started the previous generation replaces this one again.
     Returning { reason: String, again: Moment },
     /// It has succeeded.
     Done,
-    /// It has failed, and all is as before.
+    /// It has failed, and the previous state is restored.
     Failed { reason: String },
 }
 
@@ -50,7 +50,7 @@ pub(super) struct Replacing {
     pub(super) attempts: Attempts,
     /// New workers that were lost after they had settled.
     pub(super) losses: usize,
-    /// Limits and number of workers of before, if new ones were adopted.
+    /// Limits and number of workers before the restart, if new ones were adopted.
     pub(super) former: Option<(Limits, usize)>,
 }
 
@@ -81,7 +81,7 @@ impl Lifecycle for RestartState {
 }
 
 impl Restart {
-    /// Whether it may still succeed.
+    /// Returns true if it may still succeed.
     pub(super) fn runs(&self) -> bool {
         !matches!(
             self.state,
@@ -92,12 +92,12 @@ impl Restart {
         )
     }
 
-    /// Whether nothing is left to do for it.
+    /// Returns true if no step of it is left.
     pub(super) fn is_over(&self) -> bool {
         matches!(self.state, RestartState::Done | RestartState::Failed { .. })
     }
 
-    /// The spawner that it brings in, if it runs.
+    /// The spawner of its new generation, if it runs.
     pub(super) fn target(&self) -> Option<ProcessId> {
         match &self.state {
             RestartState::Loading { spawner }

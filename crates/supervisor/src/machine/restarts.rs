@@ -37,7 +37,7 @@ impl Machine {
         matches!(self.current.seat, Seat::Taken(id) if self.spawners.get(&id).is_some_and(Spawner::ready))
     }
 
-    /// A restart that still loads its code may do so for ever.
+    /// A restart that still loads its code may never finish.
     fn give_way(&mut self, loading: RestartKind, to: RestartKind, spawner: ProcessId) {
         if to == RestartKind::Hot {
             self.log(Notice::RestartGivesWay { to, kind: loading });
@@ -45,7 +45,7 @@ impl Machine {
         self.end_spawner(spawner, self.now + EXIT_GRACE);
     }
 
-    /// Begins a restart. It also takes the place of a lost spawner whose successor is not ready yet.
+    /// Begins a restart. It also replaces a lost spawner, if the replacement of that spawner is not ready yet.
     fn begin(&mut self, kind: RestartKind) {
         if !self.current_spawner_is_ready() {
             if let Seat::Taken(id) = self.current.seat {
@@ -94,7 +94,7 @@ impl Machine {
         self.refuse(reason);
     }
 
-    /// Makes the worker that has served longest a spawner; false if none serves.
+    /// Makes the longest-serving worker a spawner. Returns false if none serves.
     pub(super) fn begin_refork(&mut self) -> bool {
         let until = self.deadline_of_end();
         let Some(worker) = self.workers.values_mut().find(|worker| worker.serves()) else {
@@ -185,7 +185,7 @@ impl Machine {
         }
     }
 
-    /// Replaces the next worker that is not of that generation. Returns whether none is left, and all indexes serve.
+    /// Replaces the next worker of another generation. Returns true if none is left, and all indexes serve.
     fn replace(&mut self, generation: Generation, spawner: Option<ProcessId>) -> bool {
         let (fresh, old): (Vec<&Worker>, Vec<&Worker>) = self
             .workers
@@ -200,7 +200,7 @@ impl Machine {
         let complete = (0..self.places()).all(replaced);
         let goes = |worker: &&&Worker| match self.borrowed {
             _ if worker.sole => false,
-            // Without one that serves, the former program would have nobody when it is back.
+            // If none of them served, the previous program would have no serving worker when it is back.
             Some(_) if worker.serves() => replaced(worker.index) && (complete || serving > 1),
             Some(_) => true,
             None => replaced(worker.index),
@@ -224,7 +224,7 @@ impl Machine {
         rest.is_empty()
     }
 
-    /// Starts a worker. If there is no room for one more, an old one goes first.
+    /// Starts a worker. If there is no room for another one, an old worker ends first.
     fn replace_index(&mut self, index: usize, spawner: Option<ProcessId>, old: Option<ProcessId>) {
         let Some(id) = spawner.filter(|id| self.spawners.get(id).is_some_and(|one| self.can_fork(one))) else {
             return;
@@ -277,7 +277,7 @@ impl Machine {
         self.begin_pending();
     }
 
-    /// Nothing of the new generation stays.
+    /// All processes of the new generation end.
     pub(super) fn fail_restart(&mut self, reason: String) {
         let Some(restart) = self.restart.as_ref().filter(|restart| restart.runs()) else {
             return;
@@ -285,7 +285,7 @@ impl Machine {
         let (kind, generation) = (restart.kind, restart.generation);
         let current = self.current.generation;
         if self.borrowed.is_none() {
-            // Otherwise the former program says it.
+            // Otherwise the previous program logs it.
             self.log(Notice::RestartFailed {
                 kind,
                 generation: current,
@@ -317,7 +317,7 @@ impl Machine {
         }
     }
 
-    /// Gives up an adopted configuration. Returns that of before.
+    /// Gives up an adopted configuration. Returns the previous limits and number of workers.
     fn revert(&mut self, generation: Generation) -> Option<(Limits, usize)> {
         let former = match &self.restart.as_ref()?.state {
             RestartState::Adopting { .. } => None,
@@ -330,7 +330,7 @@ impl Machine {
         former
     }
 
-    /// Ends the spawner of that generation, and its workers that do not serve yet.
+    /// Ends the spawner of this generation, and its workers that do not serve yet.
     fn end_generation(&mut self, generation: Generation) {
         let kill_at = self.now + EXIT_GRACE;
         let early = self
@@ -362,7 +362,7 @@ impl Machine {
         self.begin_pending();
     }
 
-    /// The server ends: no restart goes on.
+    /// The server ends: no restart continues.
     pub(super) fn forget_restart(&mut self) {
         self.pending = None;
         let Some(restart) = self.restart.as_mut().filter(|restart| !restart.is_over()) else {

@@ -1,7 +1,7 @@
-//! A machine as another version of this program understands it: the processes that there are, and the restart that goes on.
+//! The state of a machine in a form for other versions of this program: its processes, and the running restart.
 //!
-//! The format is frozen: fields are only added, and each new one has a default. Times are left out, because the processes get all of
-//! their time again.
+//! The format is frozen: fields are only added, and each new one has a default. Times are left out, because all
+//! deadlines of the processes start again.
 
 use super::restart::{Restart, RestartState};
 use super::spawner::{Origin, Part, Spawner, SpawnerState};
@@ -13,13 +13,13 @@ use super::{
 use crate::settings::Limits;
 use serde::{Deserialize, Serialize};
 
-/// What another version gets.
+/// The state for another version.
 #[derive(Clone, Debug, Deserialize, PartialEq, Eq, Serialize)]
 pub struct Saved {
-    /// Whether all workers have served, so that it was announced.
+    /// True once all workers have served, and this was announced.
     announced: bool,
     wanted: usize,
-    /// The generation that serves, and its spawner.
+    /// The serving generation, and its spawner.
     generation: Generation,
     spawner: Option<ProcessId>,
     spawners: Vec<SavedSpawner>,
@@ -34,7 +34,7 @@ pub struct Saved {
 struct SavedRestart {
     kind: RestartKind,
     generation: Generation,
-    /// The one that has loaded the new code.
+    /// The spawner that has loaded the new code.
     spawner: ProcessId,
     changes: u64,
 }
@@ -43,7 +43,7 @@ struct SavedRestart {
 struct SavedSpawner {
     id: ProcessId,
     generation: Generation,
-    /// Whether it is a sole process; and its name as a worker.
+    /// True for a sole process; then its name as a worker.
     sole: bool,
     worker: Option<ProcessId>,
     phase: Phase,
@@ -61,7 +61,7 @@ struct SavedWorker {
     phase: Phase,
 }
 
-/// How far a process is.
+/// The state of a process.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 enum Phase {
@@ -75,22 +75,22 @@ enum Phase {
     Booting,
     /// A worker that serves.
     Serving,
-    /// Either of them, asked to end.
+    /// A spawner or a worker that was asked to end.
     Ending,
-    /// Either of them, killed.
+    /// A spawner or a worker that was killed.
     Killed,
 }
 
-/// What the program in between tells the one that it gives everything back to.
+/// The changes that the program in between reports when it returns everything.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Eq, Serialize)]
 pub struct Returned {
-    /// The number of workers that there are to be; nothing if it is as before.
+    /// The configured number of workers; nothing if it is unchanged.
     #[serde(default)]
     pub wanted: Option<usize>,
-    /// Whether all workers have served meanwhile.
+    /// True if all workers have served meanwhile.
     #[serde(default)]
     pub announced: bool,
-    /// The restart that was asked for meanwhile.
+    /// The restart that was requested meanwhile.
     #[serde(default)]
     pub pending: Option<RestartKind>,
     /// Processes that were asked to end.
@@ -99,7 +99,7 @@ pub struct Returned {
 }
 
 impl Machine {
-    /// Describes it for another version; `None` if it does not wait for that.
+    /// Describes the machine for another version; `None` if it does not wait for another version.
     pub fn save(&self) -> Option<Saved> {
         let restart = self.restart.as_ref()?;
         let RestartState::Reexecuting { spawner, .. } = restart.state else {
@@ -127,8 +127,8 @@ impl Machine {
         })
     }
 
-    /// A machine that goes on where one of another version was. The spawner with the new code is to be told as ready next. `limits`: of
-    /// the generation that serves.
+    /// A machine that continues the machine of another version. The spawner with the new code must be reported as ready
+    /// next. `limits`: the limits of the serving generation.
     pub fn take_over(saved: &Saved, limits: Limits, now: Moment) -> Machine {
         let new = saved.restart.spawner;
         let spawners = saved
@@ -172,8 +172,8 @@ impl Machine {
         }
     }
 
-    /// Goes on where it was when another program took over. [`Event::NotReexecuted`](super::Event::NotReexecuted) is to be told next,
-    /// then the ends of the processes that are no more.
+    /// Continues after another program took over. The next events must be
+    /// [`Event::NotReexecuted`](super::Event::NotReexecuted), then the ends of the processes that no longer exist.
     pub fn resume(&mut self, now: Moment, returned: &Returned) {
         self.now = now.max(self.now);
         self.wanted = returned.wanted.unwrap_or(self.wanted);
@@ -231,7 +231,7 @@ impl SavedSpawner {
                 Part::Forks
             },
             state: match self.phase {
-                _ if self.id == new => loading, // it is told as ready
+                _ if self.id == new => loading, // the next event reports it as ready
                 Phase::Ready => SpawnerState::Ready {
                     alive: now,
                     progress: now,

@@ -3,12 +3,12 @@
 use super::state::{names, Lifecycle};
 use serde::{Deserialize, Serialize};
 
-/// The state of the whole server. Its deadlines are those of its processes.
+/// The state of the whole server. Its deadlines are the deadlines of its processes.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, Hash, Serialize)]
 pub enum Server {
     /// No worker has ever served. A failure ends the server.
     Starting,
-    /// A worker has served, but not all serve yet.
+    /// A worker has served, but not all workers serve yet.
     Completing,
     /// All workers have served.
     Serving,
@@ -16,7 +16,7 @@ pub enum Server {
     Draining,
     /// Requests are aborted, and it ends.
     Stopping,
-    /// The loop is left.
+    /// The loop has ended.
     Ended,
 }
 
@@ -38,7 +38,7 @@ impl Lifecycle for Server {
 }
 
 impl Server {
-    /// Whether it was asked to end, or has been defeated.
+    /// Returns true if the server was asked to end, or has failed.
     pub(super) fn ends(self) -> bool {
         matches!(self, Server::Draining | Server::Stopping | Server::Ended)
     }

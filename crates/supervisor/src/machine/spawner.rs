@@ -1,4 +1,4 @@
-//! A spawner, as the machine sees it.
+//! The state of a spawner.
 
 use super::action::SpawnKind;
 use super::state::{names, Lifecycle};
@@ -15,10 +15,10 @@ pub(super) struct Spawner {
     pub(super) state: SpawnerState,
 }
 
-/// Where it comes from.
+/// The origin of a spawner.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, Hash, Serialize)]
 pub(super) enum Origin {
-    /// The command has forked it.
+    /// The command forked it.
     First,
     /// The command was run again.
     Started(SpawnKind),
@@ -26,23 +26,23 @@ pub(super) enum Origin {
     Promoted,
 }
 
-/// What it does with the application.
+/// Its use of the application.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, Hash, Serialize)]
 pub(super) enum Part {
     /// It forks workers.
     Forks,
-    /// It is a sole process, and serves as that worker, once it was told to.
+    /// It is a sole process, and serves as this worker, once it was told to.
     Serves(Option<ProcessId>),
 }
 
 /// The state of a spawner. Its process may end in each of them.
 #[derive(Clone, Debug, Deserialize, PartialEq, Eq, Hash, Serialize)]
 pub(super) enum SpawnerState {
-    /// The loop is asked to start it.
+    /// The loop was asked to start it.
     Starting { since: Moment },
-    /// It loads the application. `slow`: people were told that it takes long.
+    /// It loads the application. `slow`: true once its slowness was logged.
     Loading { since: Moment, slow: bool },
-    /// It has loaded the application. `progress`: when it has last forked a worker, or was idle.
+    /// It has loaded the application. `progress`: the time when it last forked a worker, or was idle.
     Ready { alive: Moment, progress: Moment },
     /// It was asked to end.
     Ending { kill_at: Moment },
@@ -69,7 +69,7 @@ impl Lifecycle for SpawnerState {
 }
 
 impl Spawner {
-    /// Whether it was not asked to end.
+    /// Returns true if it was not asked to end.
     pub(super) fn stays(&self) -> bool {
         !matches!(self.state, SpawnerState::Ending { .. } | SpawnerState::Killed { .. })
     }
@@ -78,7 +78,7 @@ impl Spawner {
         matches!(self.state, SpawnerState::Killed { .. })
     }
 
-    /// Whether it has yet to load the application.
+    /// Returns true if it has not loaded the application yet.
     pub(super) fn loads(&self) -> bool {
         matches!(self.state, SpawnerState::Starting { .. } | SpawnerState::Loading { .. })
     }
@@ -98,7 +98,7 @@ impl Spawner {
         matches!(self.state, SpawnerState::Ready { .. })
     }
 
-    /// Whether it can be asked for one more worker.
+    /// Returns true if it can be asked for another worker.
     pub(super) fn can_fork(&self) -> bool {
         self.ready() && !matches!(self.part, Part::Serves(Some(_)))
     }

@@ -41,7 +41,7 @@ impl Machine {
         };
         match spawner.state {
             SpawnerState::Starting { since } => spawner.state.enter(SpawnerState::Loading { since, slow: false }),
-            SpawnerState::Ending { .. } => self.push(Action::EndSpawner(id)), // it was asked before it was there
+            SpawnerState::Ending { .. } => self.push(Action::EndSpawner(id)), // it was asked before it existed
             SpawnerState::Killed { .. } => self.push(Action::Kill(id)),
             _ => {}
         }
@@ -71,7 +71,7 @@ impl Machine {
         self.push(Action::TellCurrent(id));
     }
 
-    /// The reason why such a process cannot take part in the generation that serves; nothing if it can.
+    /// The reason why such a process cannot join the serving generation; nothing if it can.
     pub(super) fn unsuitable(&self, limits: &Limits) -> Option<String> {
         let former = self
             .restart
@@ -111,7 +111,7 @@ impl Machine {
 
     // --- losses
 
-    /// A spawner that was needed cannot do its work any more. Its process may still be there.
+    /// A spawner in use has failed. Its process may still run.
     pub(super) fn spawner_lost(&mut self, id: ProcessId, reason: String) {
         if self.server.ends() {
             return;
@@ -133,7 +133,7 @@ impl Machine {
         self.leave_seat();
     }
 
-    /// A worker does not work. Returns whether it is a sole process, which then has to be replaced as a whole.
+    /// A worker has failed. Returns true if it is a sole process, which then has to be replaced as a whole.
     pub(super) fn sole_lost(&mut self, worker: ProcessId, reason: &str) -> bool {
         let Some(spawner) = self
             .workers
@@ -147,7 +147,7 @@ impl Machine {
         true
     }
 
-    /// Whether the current generation is a sole process.
+    /// Returns true if the current generation is a sole process.
     pub(super) fn sole_serves(&self) -> bool {
         let former = self
             .restart
@@ -156,7 +156,7 @@ impl Machine {
         former.map_or(self.wanted, |(_, wanted)| *wanted) == 0
     }
 
-    /// Has another spawner started in the place of the current one: at once, or later if that has happened lately.
+    /// Has another spawner replace the current one: at once, or later if that has happened recently.
     pub(super) fn leave_seat(&mut self) {
         if self.is_borrowed(self.current.generation) {
             self.current.seat = Seat::Superseded;
@@ -168,8 +168,8 @@ impl Machine {
         };
     }
 
-    /// The current spawner may have been asked to end, as a sole process that hangs is. A restart that replaces workers needs no
-    /// other one.
+    /// Handles a current spawner that was asked to end, such as a hanging sole process. A restart that replaces workers
+    /// needs no other spawner.
     pub(super) fn vacate_seat(&mut self) {
         let Seat::Taken(id) = self.current.seat else { return };
         let replacing = matches!(&self.restart, Some(restart) if matches!(restart.state, RestartState::Replacing(_)));
@@ -187,7 +187,7 @@ impl Machine {
 
     // --- ends
 
-    /// Asks a spawner to end. It is killed then, or earlier if it was asked before.
+    /// Asks a spawner to end. It is killed at `kill_at`, or earlier if it was asked before.
     pub(super) fn end_spawner(&mut self, id: ProcessId, kill_at: Moment) {
         let Some(spawner) = self.spawners.get_mut(&id) else {
             return;

@@ -1,14 +1,14 @@
-//! States, and the changes between them that are allowed.
+//! States, and their permitted transitions.
 
-/// A state of something: an enum whose changes are listed. The diagram in the doc of [`machine`](super) shows the same.
+/// A state: an enum with a list of its transitions. The diagram in the doc of [`machine`](super) shows the same list.
 pub(super) trait Lifecycle: Sized {
-    /// The changes that may happen, by the names of the variants.
+    /// The permitted transitions, by the names of the variants.
     const TRANSITIONS: &'static [(&'static str, &'static str)];
 
     /// The name of the variant.
     fn name(&self) -> &'static str;
 
-    /// Changes to that state. Every change goes this way.
+    /// Enters the next state. All transitions use this method.
     fn enter(&mut self, next: Self) {
         debug_assert!(
             Self::TRANSITIONS.contains(&(self.name(), next.name())),
@@ -20,7 +20,7 @@ pub(super) trait Lifecycle: Sized {
     }
 }
 
-/// Writes `Lifecycle::name` for an enum.
+/// Implements `Lifecycle::name` for an enum.
 macro_rules! names {
     ($state:ident: $($variant:ident),+ $(,)?) => {
         fn name(&self) -> &'static str {
@@ -41,7 +41,7 @@ mod tests {
     use super::Lifecycle;
     use std::collections::BTreeSet;
 
-    /// The changes that the diagram in the doc of the module shows for one of the enums.
+    /// The transitions that the diagram in the doc of the module shows for one of the enums.
     fn drawn(title: &str) -> BTreeSet<(&'static str, &'static str)> {
         let lines = include_str!("mod.rs")
             .lines()

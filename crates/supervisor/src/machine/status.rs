@@ -1,16 +1,16 @@
-//! Views of the machine, for people, programs and systemd.
+//! Views of the machine, for users, programs and systemd.
 
 use super::restart::RestartState;
 use super::worker::Worker;
 use super::{Generation, Machine, ProcessId, RestartKind, Seat, Server, StopReason};
 use crate::settings::Limits;
 
-/// The state of the server, in the words of `/status`.
+/// The state of the server, with the names of `/status`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ServerStatus {
     /// Not all workers have served yet.
     Starting,
-    /// In order.
+    /// Normal operation.
     Ready,
     /// A restart is under way.
     Restarting,
@@ -18,27 +18,27 @@ pub enum ServerStatus {
     Draining,
 }
 
-/// The state of a restart, in the words of `/status`.
+/// The state of a restart, with the names of `/status`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RestartStatus {
     /// It may still succeed.
     Running,
     /// It has succeeded.
     Done,
-    /// It has failed. Workers that were replaced may still be replaced again.
+    /// It has failed. Workers may still be replaced by old ones again.
     Failed,
 }
 
-/// The restart that runs, or the last one.
+/// The running restart, or the last one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RestartView<'a> {
     /// Its kind.
     pub kind: RestartKind,
     /// Its state.
     pub state: RestartStatus,
-    /// Why it has failed.
+    /// The reason of its failure.
     pub error: Option<&'a str>,
-    /// Another number after each change, for the time of the last change.
+    /// A counter that grows with each change, for the time of the last change.
     pub changes: u64,
 }
 
@@ -49,19 +49,19 @@ pub struct WorkerView {
     pub id: ProcessId,
     /// Its number among the workers.
     pub index: usize,
-    /// Its place in the scoreboard.
+    /// Its slot in the scoreboard.
     pub slot: usize,
     /// Its generation.
     pub generation: Generation,
-    /// Whether it serves, or has served before it was asked to end.
+    /// True if it serves, or has served before it was asked to end.
     pub booted: bool,
-    /// Whether it serves, and counts as one that works.
+    /// True if it serves and has settled.
     pub settled: bool,
-    /// Whether it was asked to end.
+    /// True if it was asked to end.
     pub ending: bool,
-    /// Whether it is a sole process.
+    /// True for a sole process.
     pub sole: bool,
-    /// The process that has forked it, or that it is.
+    /// The process that has forked it, or that is the same process.
     pub spawner: ProcessId,
 }
 
@@ -72,16 +72,16 @@ pub struct SpawnerView {
     pub id: ProcessId,
     /// Its generation.
     pub generation: Generation,
-    /// Whether it can fork workers.
+    /// True if it can fork workers.
     pub ready: bool,
-    /// Whether it was asked to end.
+    /// True if it was asked to end.
     pub ending: bool,
-    /// Whether it is a sole process.
+    /// True for a sole process.
     pub sole: bool,
 }
 
 impl Machine {
-    /// The state of the server, in the words of `/status`.
+    /// The state of the server, with the names of `/status`.
     pub fn state(&self) -> ServerStatus {
         match self.server {
             Server::Starting | Server::Completing => ServerStatus::Starting,
@@ -101,7 +101,7 @@ impl Machine {
         self.current.generation
     }
 
-    /// How many workers there are to be; 0 for a sole process.
+    /// Configured number of workers; 0 for a sole process.
     pub fn wanted(&self) -> usize {
         self.wanted
     }
@@ -116,12 +116,12 @@ impl Machine {
         self.ended_by
     }
 
-    /// The restart that runs, or the last one.
+    /// The running restart, or the last one.
     pub fn restart(&self) -> Option<RestartView<'_>> {
         let restart = self.restart.as_ref()?;
         let (state, error) = match &restart.state {
             RestartState::Done => (RestartStatus::Done, None),
-            // The former program says so.
+            // The previous program reports the failure.
             RestartState::RollingBack { .. } if self.borrowed.is_some() => (RestartStatus::Running, None),
             RestartState::Returning { .. } => (RestartStatus::Running, None),
             RestartState::RollingBack { reason } | RestartState::Failed { reason } => {
@@ -137,13 +137,13 @@ impl Machine {
         })
     }
 
-    /// The restart that begins when the one that runs is over.
+    /// The restart that begins when the running one is over.
     pub fn pending(&self) -> Option<RestartKind> {
         self.pending
     }
 
-    /// Whether nothing is under way: all workers of the current generation serve and have settled, its spawner is ready, no restart
-    /// runs or is asked for, and no other process is left, but for killed ones that do not end.
+    /// Returns true if nothing is under way: all workers of the current generation serve and have settled, its spawner
+    /// is ready, no restart runs or is requested, and no other process is left, except for killed ones that do not end.
     pub fn at_rest(&self) -> bool {
         let (generation, wanted) = (self.current.generation, self.places());
         let mut workers = self.workers.values().filter(|worker| worker.stays() || worker.drains());

@@ -1,4 +1,4 @@
-//! The deadlines of all that waits, and their successors.
+//! The deadlines of all waiting states, and their successors.
 
 use super::back_off::HoldState;
 use super::restart::RestartState;
@@ -8,16 +8,16 @@ use super::worker::{Worker, WorkerState};
 use super::{Action, Machine, Moment, Notice, ProcessId, Seat, EXIT_GRACE, REPLACEMENT_GRACE};
 use serde::{Deserialize, Serialize};
 
-/// The reason why something is due.
+/// The cause of a deadline.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 pub enum Timer {
     /// A spawner has not loaded the application in `load_timeout`.
     Load,
-    /// A spawner loads for longer than `worker_boot_timeout`, which is logged.
+    /// A spawner loads for longer than `worker_boot_timeout`. This is logged.
     Slow,
-    /// A ready spawner shows no sign of life.
+    /// A ready spawner sends no heartbeat.
     SpawnerSilence,
-    /// A spawner was asked to end, and has not.
+    /// A spawner was asked to end, and has not ended.
     SpawnerEnd,
     /// A spawner was killed, and has not ended.
     SpawnerKill,
@@ -27,11 +27,11 @@ pub enum Timer {
     Boot,
     /// A worker has served long enough to count.
     Settle,
-    /// A worker shows no sign of life.
+    /// A worker sends no heartbeat.
     Silence,
     /// A worker has not become a spawner.
     Promotion,
-    /// A worker was asked to end, and has not.
+    /// A worker was asked to end, and has not ended.
     WorkerEnd,
     /// A worker was killed, and has not ended.
     WorkerKill,
@@ -39,11 +39,11 @@ pub enum Timer {
     Adopt,
     /// The program of another version has not taken over.
     Reexecute,
-    /// The former program has not taken over again.
+    /// The previous program has not taken over again.
     Return,
-    /// A lost spawner is to be replaced.
+    /// A lost spawner has to be replaced.
     SpawnerRetry,
-    /// A worker is to be tried.
+    /// A worker has to be tried.
     WorkerRetry,
 }
 
@@ -56,12 +56,14 @@ struct Due {
 }
 
 impl Machine {
-    /// The moment at which an [`Event::Tick`](super::Event::Tick) is due, if no other event comes first; nothing if nothing is waited for.
+    /// The moment at which an [`Event::Tick`](super::Event::Tick) is due, if no other event comes first; nothing if
+    /// there is no deadline.
     pub fn deadline(&self) -> Option<Moment> {
         self.timers().into_iter().map(|due| due.at).min()
     }
 
-    /// Acts on all deadlines that have passed, the earliest first. Each makes a change after which it is not due any more.
+    /// Handles all deadlines that have passed, the earliest first. Each handler makes a change that removes its
+    /// deadline.
     pub(super) fn expire(&mut self) {
         while let Some(due) = self.timers().into_iter().min().filter(|due| due.at <= self.now) {
             match due.timer {
@@ -308,14 +310,14 @@ impl Machine {
         let (name, attempt, generation) = (worker.name(), worker.attempt(), worker.generation);
         let after = self.limits.worker_timeout;
         self.log(Notice::WorkerHung { worker: name, after });
-        self.push(Action::GiveUp(id)); // its Ruby threads may never hear of it
+        self.push(Action::GiveUp(id)); // its Ruby threads may never notice
         self.drain_worker(id, self.now + REPLACEMENT_GRACE);
         let reason = format!("it showed no sign of life for {} s", super::notice::Seconds(after));
         if self.sole_lost(id, &reason) {
             return;
         }
         if let Some(started) = attempt {
-            let reason = format!("worker {} hung as soon as it served", name.index);
+            let reason = format!("worker {} hung right after it began to serve", name.index);
             self.attempt_failed(generation, started, reason.clone(), reason);
         }
     }

@@ -1,4 +1,4 @@
-//! A worker, as the machine sees it.
+//! The state of a worker.
 
 use super::notice::WorkerName;
 use super::state::{names, Lifecycle};
@@ -11,14 +11,14 @@ pub(super) struct Worker {
     pub(super) id: ProcessId,
     /// Its number among the workers.
     pub(super) index: usize,
-    /// Its place in the scoreboard.
+    /// Its slot in the scoreboard.
     pub(super) slot: usize,
     pub(super) generation: Generation,
-    /// The process that forks it, or the sole process that it is.
+    /// The process that forks it, or the sole process.
     pub(super) spawner: ProcessId,
-    /// Whether it is a sole process.
+    /// True for a sole process.
     pub(super) sole: bool,
-    /// Whether it has ever served.
+    /// True if it has ever served.
     pub(super) booted: bool,
     pub(super) state: WorkerState,
 }
@@ -26,17 +26,17 @@ pub(super) struct Worker {
 /// The state of a worker. Its process may end in each of them.
 #[derive(Clone, Debug, Deserialize, PartialEq, Eq, Hash, Serialize)]
 pub(super) enum WorkerState {
-    /// The spawner is asked to fork it, and may have others to fork before.
+    /// The spawner was asked to fork it, and may have to fork others first.
     Forking { since: Moment },
-    /// It has a process, and prepares to serve. `started`: when its spawner was asked.
+    /// It has a process, and prepares to serve. `started`: the time when its spawner was asked.
     Booting { started: Moment, since: Moment },
-    /// It serves, but does not count yet.
+    /// It serves, but has not settled yet.
     Settling {
         started: Moment,
         since: Moment,
         alive: Moment,
     },
-    /// It serves. `since`: when it began.
+    /// It serves. `since`: the time when it began.
     Serving { since: Moment, alive: Moment },
     /// It was asked to become a spawner.
     Promoting { until: Moment },
@@ -68,27 +68,27 @@ impl Lifecycle for WorkerState {
 }
 
 impl Worker {
-    /// Whether it was not asked to end.
+    /// Returns true if it was not asked to end.
     pub(super) fn stays(&self) -> bool {
         !matches!(self.state, WorkerState::Ending { .. } | WorkerState::Killed { .. })
     }
 
-    /// Whether it accepts requests, and was not asked to end.
+    /// Returns true if it accepts requests, and was not asked to end.
     pub(super) fn serves(&self) -> bool {
         matches!(self.state, WorkerState::Settling { .. } | WorkerState::Serving { .. })
     }
 
-    /// Whether it counts as one that works.
+    /// Returns true if it has settled.
     pub(super) fn settled(&self) -> bool {
         matches!(self.state, WorkerState::Serving { .. })
     }
 
-    /// Whether it accepts connections, or will do so.
+    /// Returns true if it accepts connections, or will do so.
     pub(super) fn accepts(&self) -> bool {
         self.stays() && !matches!(self.state, WorkerState::Promoting { .. })
     }
 
-    /// When its start began, as long as it does not count.
+    /// The start of the attempt, until it has settled.
     pub(super) fn attempt(&self) -> Option<Moment> {
         match self.state {
             WorkerState::Forking { since } => Some(since),
@@ -97,7 +97,7 @@ impl Worker {
         }
     }
 
-    /// Whether it finishes its requests. One that was killed is not waited for.
+    /// Returns true if it finishes its requests. A killed worker does not count.
     pub(super) fn drains(&self) -> bool {
         matches!(self.state, WorkerState::Ending { .. })
     }

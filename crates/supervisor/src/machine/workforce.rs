@@ -1,4 +1,4 @@
-//! The workers: those that are missing, too many, or about to end.
+//! The workers: missing ones, surplus ones, and ending ones.
 
 use super::restart::RestartState;
 use super::spawner::{Part, Spawner, SpawnerState};
@@ -6,11 +6,11 @@ use super::state::Lifecycle;
 use super::worker::{Worker, WorkerState};
 use super::{Action, Generation, Machine, Moment, Notice, ProcessId, Seat, Server, EXIT_GRACE, SLOTS};
 
-/// How often workers may fail to start until the server ends, if none has ever served.
+/// Number of failed starts of workers after which a server ends that has never served.
 const ATTEMPTS: u32 = 4;
 
 impl Machine {
-    /// Whether each index has a worker that serves.
+    /// Returns true if each index has a serving worker.
     pub(super) fn complete(&self) -> bool {
         (0..self.places()).all(|index| {
             self.workers
@@ -19,7 +19,7 @@ impl Machine {
         })
     }
 
-    /// The spawner of missing workers. New code is not relied on before one of its workers has settled.
+    /// The spawner of missing workers. New code is used only after one of its workers has settled.
     fn source(&self) -> Option<ProcessId> {
         let id = match self
             .restart
@@ -65,7 +65,7 @@ impl Machine {
         }
     }
 
-    /// Starts a worker; false if there is no room for it.
+    /// Starts a worker. Returns false if there is no room for it.
     pub(super) fn start_worker(&mut self, index: usize, spawner: ProcessId) -> bool {
         let taken = |slot: &usize| self.workers.values().any(|worker| worker.slot == *slot);
         let Some(slot) = std::iter::once(index).chain(0..SLOTS).find(|slot| !taken(slot)) else {
@@ -110,7 +110,8 @@ impl Machine {
         true
     }
 
-    /// Ends workers above the wanted number, and others of an index that has two for no reason. A restart looks after the old ones itself.
+    /// Ends workers above the wanted number, and extra workers of an index without a reason. A restart handles the old
+    /// ones itself.
     pub(super) fn end_surplus(&mut self) {
         let incoming = match &self.restart {
             Some(restart) if restart.replacing().is_some() => Some(restart.generation),
@@ -129,7 +130,7 @@ impl Machine {
         }
     }
 
-    /// Whether another worker has the same index and is to be preferred.
+    /// Returns true if a preferable worker has the same index.
     fn has_better(&self, worker: &Worker) -> bool {
         let rank = |one: &Worker| {
             (
@@ -148,7 +149,8 @@ impl Machine {
 
     // --- failures
 
-    /// A worker has not started. `started`: when the attempt began. The reasons: for a restart that fails, and for a server that gives up.
+    /// A worker has not started. `started`: the start of the attempt. The reasons: for a restart that fails, and for a
+    /// server that gives up.
     pub(super) fn attempt_failed(&mut self, generation: Generation, started: Moment, reason: String, last: String) {
         if self.server.ends() {
             return;
@@ -171,12 +173,13 @@ impl Machine {
         }
         if self.server == Server::Starting && failures >= ATTEMPTS {
             self.give_up(Some(format!(
-                "no worker could start, in {failures} attempts; the last one: {last}"
+                "no worker could start in {failures} attempts; the last failure: {last}"
             )));
         }
     }
 
-    /// A new worker has ended after it had settled. New code whose workers do that all the time is not to be brought in.
+    /// A new worker has ended after it had settled. If the workers of new code keep doing that, the code must not be
+    /// adopted.
     pub(super) fn settled_one_lost(&mut self, generation: Generation, reason: String) {
         let places = self.places();
         let Some(restart) = self.restart.as_mut().filter(|restart| restart.generation == generation) else {
@@ -201,7 +204,7 @@ impl Machine {
 
     // --- ends
 
-    /// Asks a worker to finish what has arrived, and to end. It is killed at that time, or earlier if it was asked before.
+    /// Asks a worker to finish open requests, and to end. It is killed at `kill_at`, or earlier if it was asked before.
     pub(super) fn drain_worker(&mut self, id: ProcessId, kill_at: Moment) {
         self.end_worker(id, kill_at, Action::Drain(id));
     }
@@ -223,7 +226,7 @@ impl Machine {
         self.push(how);
     }
 
-    /// The spawner of a sole process ends with its worker, which is told.
+    /// The spawner of a sole process ends with its worker, which gets the message.
     fn end_sole(&mut self, id: ProcessId, kill_at: Moment) {
         if let Some(spawner) = self.spawners.get_mut(&id) {
             if !matches!(spawner.state, SpawnerState::Killed { .. }) {

@@ -1,4 +1,4 @@
-//! Does what the machine has decided.
+//! Performs the actions of the machine.
 
 use super::{Ended, Supervisor};
 use crate::children::{Child, Place};
@@ -64,7 +64,7 @@ impl Supervisor {
             }
             Action::TellCurrent(spawner) => self.make_current(spawner),
             Action::Announce => self.announce(),
-            Action::Refuse(_) => {} // the one who has asked is told
+            Action::Refuse(_) => {} // the requester gets the reason
             Action::Log(notice) => self.tell(&notice),
             Action::Finish { status, defeat } => self.end(status, defeat),
         }
@@ -152,7 +152,7 @@ impl Supervisor {
     }
 }
 
-/// The processes, for lines of the log.
+/// The processes, for log lines.
 struct Processes<'a>(&'a Supervisor);
 
 impl Names for Processes<'_> {

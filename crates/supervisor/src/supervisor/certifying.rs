@@ -1,4 +1,4 @@
-//! Certificates from an authority: has the current spawner do what the schedule asks for, and keeps their texts.
+//! Certificates from an authority: has the current spawner do the scheduled tasks, and stores the certificates' texts.
 
 use super::Supervisor;
 use crate::acme::message::{Answer, Orders, Task, Text, Wish};
@@ -15,13 +15,13 @@ use std::io::{self, Read, Seek};
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// The schedule, and what belongs to it outside.
+/// The schedule, and its related state.
 #[derive(Default)]
 pub(super) struct Certifying {
     renewals: Renewals,
-    /// The spawner whose orders these are. Others do not know them.
+    /// The spawner that has named these orders. Other processes do not know them.
     clerk: Option<ProcessId>,
-    /// Tasks that have no answer yet: their numbers, the processes that have them, and the keys of their orders.
+    /// Tasks without a result: their numbers, the processes that have them, and the keys of their orders.
     tasks: BTreeMap<u64, (ProcessId, String)>,
     /// Texts of certificates with their keys, in files in memory.
     texts: BTreeMap<(String, Text), OwnedFd>,
@@ -34,7 +34,7 @@ impl Certifying {
         (!report.is_empty()).then(|| to_raw_value(&report).ok()).flatten()
     }
 
-    /// Describes it for another program. The texts go into the luggage.
+    /// Describes the state for another program. Adds the texts to `luggage`.
     ///
     /// # Errors
     /// If descriptors are short.
@@ -52,7 +52,8 @@ impl Certifying {
         })?)
     }
 
-    /// What another program has described. Begins anew if that cannot be read: the files of the orders have most of it.
+    /// Restores the state that another program has described. Starts anew if it cannot be read: the files of the orders
+    /// contain most of it.
     pub(super) fn restore(saved: &RawValue, package: &Package, now: Moment) -> Certifying {
         let Ok(saved) = serde_json::from_str::<Saved>(saved.get()) else {
             return Certifying::default();
@@ -82,7 +83,8 @@ struct Saved {
 }
 
 impl Supervisor {
-    /// A spawner that has become the current one names its orders. It may have been late, and be the current one no more.
+    /// A new current spawner names its orders. The message may be late, so that this spawner is no longer the current
+    /// one.
     pub(super) fn hear_orders(&mut self, spawner: ProcessId, message: Message) {
         if self.machine.current_spawner() != Some(spawner) {
             return;
@@ -95,7 +97,7 @@ impl Supervisor {
         self.certifying.texts.retain(|(key, _), _| keys.contains(&key.as_str()));
     }
 
-    /// A process has done a task.
+    /// A process has finished a task.
     pub(super) fn hear_task_done(&mut self, message: Message) {
         let Some((number, (_, key))) = message
             .number(0)
@@ -117,7 +119,7 @@ impl Supervisor {
         self.schedule(Event::Answered(number, Box::new(answer)));
     }
 
-    /// A process has ended. `planned`: it was asked to.
+    /// A process has ended. `planned`: it was asked to end.
     pub(super) fn lose_tasks(&mut self, name: ProcessId, planned: bool) {
         let tasks = self.certifying.tasks.iter();
         let lost: Vec<u64> = tasks
@@ -130,7 +132,7 @@ impl Supervisor {
         }
     }
 
-    /// Starts what is due. A spawner of another version is asked for nothing.
+    /// Starts the tasks that are due. A spawner of another version gets none.
     pub(super) fn tend_orders(&mut self) {
         let serves = matches!(self.machine.state(), ServerStatus::Ready | ServerStatus::Restarting);
         let clerk = self
@@ -168,7 +170,7 @@ impl Supervisor {
         }
     }
 
-    /// Returns false if the spawner takes no message.
+    /// Sends a task. Returns false if the spawner accepts no message.
     fn ask_clerk(&mut self, number: u64, key: &str, task: Task, wish: &Wish, text: Text) -> bool {
         let Some(clerk) = self.certifying.clerk else {
             return false;

@@ -1,4 +1,4 @@
-//! News: signals, messages and ends of processes, and results of the threads.
+//! Receives signals, messages and ends of processes, and results of the threads.
 
 use super::Supervisor;
 use crate::certificates::Outcome;
@@ -15,7 +15,7 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 
 impl Supervisor {
-    /// Signals, and requests of this process.
+    /// Handles signals, and requests from this process.
     pub(super) fn hear_requests(&mut self) {
         for name in self.signals.read() {
             self.hear_signal(name);
@@ -51,7 +51,7 @@ impl Supervisor {
         Ok(())
     }
 
-    /// HUP ends a server that has nothing to reopen or to read again, unless `nohup` has taken it away.
+    /// HUP ends a server without logs to reopen or certificates to reload, unless `nohup` has disabled it.
     fn hang_up(&mut self) -> Result<(), String> {
         let reopened = self.reopen_logs();
         let reloaded = self.reload_certificates();
@@ -79,7 +79,7 @@ impl Supervisor {
         }
     }
 
-    /// A request of a process of the server.
+    /// Handles a request from a process of the server.
     fn hear_ask(&mut self, request: &str) {
         let asked = match request {
             "stop" => Asked::Stop,
@@ -97,7 +97,7 @@ impl Supervisor {
         let _ = self.do_asked(asked);
     }
 
-    /// Does what people and programs ask for. An error is the reason why not.
+    /// Handles a request of a user or a program. An error is the reason of a refusal.
     pub(super) fn do_asked(&mut self, asked: Asked) -> Result<(), String> {
         match asked {
             Asked::Stop => self.stop(StopReason::Command),
@@ -122,7 +122,7 @@ impl Supervisor {
         }
     }
 
-    /// Returns false if no log is a file.
+    /// Reopens the logs. Returns false if no log is a file.
     fn reopen_logs(&mut self) -> bool {
         let Some(reopening) = self.streams.reopening(&self.adoption.current().settings.log) else {
             return false;
@@ -136,14 +136,14 @@ impl Supervisor {
         true
     }
 
-    /// Returns false if there are no certificates. As long as there is no spawner to read them, that waits.
+    /// Reloads the certificates. Returns false if there are none. Waits until there is a spawner to read them.
     pub(super) fn reload_certificates(&mut self) -> bool {
         self.reload_waits = self.adoption.current().settings.tls;
         self.ask_for_certificates();
         self.adoption.current().settings.tls
     }
 
-    /// Asks the current spawner to read the certificates, if that waits.
+    /// Asks the current spawner to read the certificates, if a reload is pending.
     pub(super) fn ask_for_certificates(&mut self) {
         if let (true, Some(spawner)) = (self.reload_waits, self.machine.current_spawner()) {
             self.reload_waits = !self.fleet.tell(spawner, "reload_certificates", &[]);
@@ -164,8 +164,8 @@ impl Supervisor {
         }
     }
 
-    /// Processes that have ended, after their last messages. A signal that has ended one of them may have been sent to the whole
-    /// process group: then this process has it, too, and is told of it first.
+    /// Handles processes that have ended, after their last messages. A signal that has ended one of them may have been
+    /// sent to the whole process group: then this process has it, too, and handles it first.
     pub(super) fn hear_ends(&mut self) {
         let ends = self.fleet.children.note_ends();
         if !ends.is_empty() {
@@ -194,7 +194,7 @@ impl Supervisor {
         self.adoption.keep(lives);
     }
 
-    /// For the hooks of the current spawner.
+    /// Reports the end to the hooks of the current spawner.
     fn tell_of_end(&mut self, ended: Ended) {
         let (Some(index), Some(spawner)) = (ended.index, self.machine.current_spawner()) else {
             return;
@@ -225,7 +225,7 @@ impl Supervisor {
             ("forked", _, Some(worker)) => return self.hear_forked(worker, &message),
             ("booted", _, Some(worker)) => return self.hear_booted(worker),
             ("promoted", None, Some(worker)) => self.hear_promoted(worker),
-            // A signal that asks a process to end can reach it when it takes signals for requests to the server.
+            // A signal that asks a process to end can arrive when the process takes signals for requests to the server.
             ("ask", ..) if is_ending => return,
             ("ask", ..) => return self.hear_ask(&message.text(0)),
             ("acme_orders", Some(spawner), _) => return self.hear_orders(spawner, message),
@@ -237,19 +237,20 @@ impl Supervisor {
         self.happen(event);
     }
 
-    /// The process has become a spawner, also if the machine does not wait for it any more.
+    /// The process has become a spawner, even if the machine does not wait for it any more.
     fn hear_promoted(&mut self, worker: ProcessId) -> Event {
         self.fleet.promoted(worker);
         Event::Promoted(worker)
     }
 
-    /// The new code has another protocol or layout. It goes on loading the application, and reports to its own program.
+    /// The new code has another protocol or layout. It continues loading the application, and reports to its own
+    /// program.
     fn hear_other_version(&mut self, spawner: ProcessId, message: &Message) {
         let version = message.text(0);
         if self.host.is_some() {
             self.fleet.tell(spawner, "end", &[]);
             let reason = format!(
-                "the new code has Fairlead {version}, which cannot share with what runs; stop the server and start it again"
+                "the new code has Fairlead {version}, which is incompatible with the running version; stop the server and start it again"
             );
             return self.happen(Event::SpawnerFailed(spawner, reason));
         }
@@ -275,7 +276,7 @@ impl Supervisor {
             (child.generation, std::mem::take(&mut child.listeners))
         });
         let settings = message.descriptors.into_iter().next();
-        let settings = settings.ok_or_else(|| "it has sent no settings".to_string());
+        let settings = settings.ok_or_else(|| "its message contains no settings".to_string());
         let read = settings.and_then(|file| Configuration::read(file, listeners, Some(self.adoption.current())));
         match read {
             Ok(configuration) => {
@@ -318,7 +319,7 @@ impl Supervisor {
                     .each(|fields, bytes| _ = child.send("certificates", &fields, &[bytes]));
             }
         }
-        self.fleet.tend(); // the others are to know its mailbox
+        self.fleet.tend(); // the others must know its mailbox
         self.happen(Event::Booted(worker));
     }
 
@@ -361,15 +362,16 @@ impl Supervisor {
             }
             Outcome::Failed(process, location, reason) => {
                 let (name, pid) = (self.title(process), self.pid_text(process));
-                let text = format!(
-                    "certificates not reloaded for {location} in {name} (pid {pid}), which tries again: {reason}"
-                );
+                let text =
+                    format!("certificates not reloaded for {location} in {name} (pid {pid}): {reason}; trying again");
                 self.log.warn("certificates_behind", text);
             }
             Outcome::Behind(worker, location) => {
                 let (name, pid) = (self.title(worker), self.pid_text(worker));
                 let seconds = crate::certificates::Certificates::PATIENCE.as_secs();
-                let text = format!("{name} (pid {pid}) still has the former certificates for {location} after {seconds} s; replacing it");
+                let text = format!(
+                    "{name} (pid {pid}) still uses the old certificates for {location} after {seconds} s; replacing it"
+                );
                 self.log.warn("worker_behind", text);
                 self.happen(Event::Behind(worker));
             }

@@ -1,4 +1,4 @@
-//! The supervisor as outsiders see it: for the control server, and for systemd.
+//! Views of the supervisor for the control server and for systemd.
 
 use super::Supervisor;
 use crate::certificates::Serving;
@@ -70,7 +70,7 @@ impl Host for Supervisor {
 }
 
 impl Supervisor {
-    /// Answers outsiders.
+    /// Runs the control server and reports to systemd.
     pub(super) fn serve(&mut self) {
         let mut services = std::mem::take(&mut self.services);
         services.turn(self);
@@ -93,7 +93,7 @@ impl Supervisor {
         }
     }
 
-    /// Takes note of the time at which the restart has changed.
+    /// Stores the time at which the restart has changed.
     pub(super) fn note_restart(&mut self) {
         let changes = self.machine.restart().map_or(0, |restart| restart.changes);
         if changes != self.restart_changed_at.0 {
@@ -115,7 +115,7 @@ impl Supervisor {
         }
     }
 
-    /// The server, for systemd.
+    /// The state of the server, for systemd.
     fn report(&self) -> systemd::Report<'_> {
         let slots = (0..SLOTS).map(|slot| self.fleet.memory().scoreboard().slot(slot));
         let stats: Vec<_> = slots
@@ -142,7 +142,7 @@ impl Supervisor {
         }
     }
 
-    /// The workers that serve, for certificates.
+    /// The serving workers, for certificates.
     pub(super) fn serving(&self) -> Vec<Serving> {
         let workers = self.machine.workers().filter(|worker| worker.booted && !worker.ending);
         let serving = workers.map(|worker| Serving {
@@ -159,7 +159,7 @@ impl Supervisor {
 }
 
 impl Supervisor {
-    /// Looks after what is due now and then.
+    /// Does periodic work.
     pub(super) fn tend(&mut self) {
         self.note_restart();
         self.ask_for_certificates();

@@ -1,5 +1,5 @@
-//! The loop: waits for news, tells the machine, and does what it decides. Every step may fail; the error becomes an event, and never
-//! ends the loop.
+//! The loop: waits for events, passes them to the machine, and performs its actions. Every step may fail; the error
+//! becomes an event, and never ends the loop.
 
 mod acting;
 mod certifying;
@@ -39,27 +39,27 @@ use watching::Watch;
 
 pub use services::RubyLog;
 
-/// Longest time between two looks at what announces itself by nothing.
+/// Longest time between two checks of state without notifications.
 const TICK: Duration = Duration::from_secs(1);
 
-/// Longest time between two looks at the last answers of the control server.
+/// Longest time between two checks of the last responses of the control server.
 const LAST_ANSWERS: Duration = Duration::from_millis(50);
 
-/// Turns in a row that may have a defect, and the pause after each.
+/// Most turns in a row that may panic, and the pause after each.
 const MOST_DEFECTS: u32 = 10;
 const AFTER_DEFECT: Duration = Duration::from_millis(100);
 
-/// Time for the last lines of the log.
+/// Time limit for the last lines of the log.
 const LAST_LINES: Duration = Duration::from_secs(1);
 
-/// How a server has ended.
+/// The end of a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ended {
     /// The exit status of the process.
     pub status: i32,
-    /// Why the server has never served.
+    /// The reason, if the server has never served.
     pub defeat: Option<String>,
-    /// True if the process is to end as by TERM.
+    /// True if the process has to end as by TERM.
     pub by_term: bool,
 }
 
@@ -79,31 +79,31 @@ pub struct Supervisor {
     watch: Watch,
     insistence: Insistence,
     restart_signals: RestartSignals,
-    /// Certificates are to be read again as soon as there is a spawner.
+    /// True if certificates must be reloaded as soon as there is a spawner.
     reload_waits: bool,
     log: Log,
     ruby_log: RubyLog,
     signals: Signals,
     asks: Asks,
     started_at: SystemTime,
-    /// Events that have not been given to the machine.
+    /// Events in the queue of the machine.
     events: VecDeque<Event>,
     ended: Option<Ended>,
     /// The number of the last change of the restart, and its time.
     restart_changed_at: (u64, SystemTime),
     /// The last signal or command that has asked for the end.
     asked_by: Option<&'static str>,
-    /// The program with the application in which this supervisor is.
+    /// The program with the application that contains this supervisor.
     host: Option<Host>,
-    /// Another program is to take the place of this one.
+    /// Set when another program is about to replace this one.
     leaving: Option<Leaving>,
-    /// What the former program has left, as long as it may have to come back.
+    /// The state from the previous program, while it may have to come back.
     arrival: Option<Arrival>,
-    /// The event with which this program goes on after another one.
+    /// The first event after another program has run.
     welcomed: Option<Event>,
 }
 
-/// What differs between a server that starts and one that goes on.
+/// The parts that differ between a starting server and a continued one.
 struct Parts {
     machine: Machine,
     now: Moment,
@@ -118,7 +118,7 @@ struct Parts {
 }
 
 impl Supervisor {
-    /// Takes over what the command has left. `signals`: those of this process.
+    /// Takes over the state from the command. `signals`: the signals of this process.
     ///
     /// # Errors
     /// If a file cannot be written or descriptors are short: a sentence.
@@ -192,12 +192,13 @@ impl Supervisor {
         })
     }
 
-    /// Asks the server for something from other threads.
+    /// Makes requests to the server from other threads.
     pub fn asks(&self) -> Asks {
         self.asks.clone()
     }
 
-    /// Runs until everything has ended. A defect in one turn does not end the server, unless each further turn has it, too.
+    /// Runs until everything has ended. A panic in one turn does not end the server, unless every further turn panics,
+    /// too.
     pub fn run(&mut self) -> Ended {
         let mut defects = 0;
         loop {
@@ -208,21 +209,21 @@ impl Supervisor {
                 Err(_) => {
                     defects += 1;
                     self.log
-                        .error("defect", "[BUG] the supervisor has a defect, see above; it goes on");
+                        .error("defect", "[BUG] the supervisor panicked, see above; it continues");
                     std::thread::sleep(AFTER_DEFECT);
                 }
             }
         }
     }
 
-    /// Logs why the server has never served.
+    /// Logs the reason why the server has never served.
     pub fn tell_of_defeat(&self, reason: &str) {
         let text = format!("fairlead: {}", reason.replace('\n', "\nfairlead: "));
         self.log.error("start_failed", text);
         self.log.flush(LAST_LINES);
     }
 
-    /// Waits for news and acts on them. Returns the end of the server.
+    /// Waits for events and handles them. Returns the end of the server.
     pub fn turn(&mut self) -> Option<Ended> {
         let pause = self.pause();
         self.wait(pause);
@@ -239,7 +240,7 @@ impl Supervisor {
         self.finish()
     }
 
-    /// Time until something is due.
+    /// Time until the next deadline.
     fn pause(&self) -> Duration {
         let machine = self
             .machine
@@ -274,7 +275,7 @@ impl Supervisor {
         }
     }
 
-    /// Gives an event to the machine, and does what it decides, and what follows from that.
+    /// Passes an event to the machine, and performs its actions, including their consequences.
     fn happen(&mut self, event: Event) {
         self.events.push_back(event);
         while let Some(event) = self.events.pop_front() {
@@ -284,7 +285,7 @@ impl Supervisor {
         }
     }
 
-    /// Asks the machine. An error is the reason why it refuses.
+    /// Makes a request to the machine. An error is the reason of a refusal.
     fn ask(&mut self, command: Command) -> Result<(), String> {
         let actions = self.machine.step(self.now, Event::Asked(command));
         let mut answer = Ok(());
@@ -305,7 +306,7 @@ impl Supervisor {
             self.serve();
         }
         self.adoption.end();
-        let ruby_says = self.adoption.current().settings.log.by_ruby; // the last process of the server
+        let ruby_says = self.adoption.current().settings.log.by_ruby; // the last process then logs this
         if ended.defeat.is_none() && !ruby_says {
             self.log.info("stopped", "fairlead stopped");
         }

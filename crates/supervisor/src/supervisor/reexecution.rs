@@ -1,5 +1,5 @@
-//! Another program takes the place of this one: one of another version, which perhaps gives it back, or the same supervisor without
-//! the application that has called it.
+//! Another program replaces this one: a program of another version, which may return the state, or the same supervisor
+//! without the application that has called it.
 
 use super::{Parts, Supervisor};
 use crate::adoption::Adoption;
@@ -27,16 +27,16 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// How long somebody who is connected to the control server is waited for.
+/// Time limit for open requests to the control server.
 const COURTESY: Duration = Duration::from_secs(1);
 
-/// Pause between two looks at what is under way.
+/// Pause between two checks of pending work.
 pub(super) const PAUSE: Duration = Duration::from_millis(20);
 
-/// Time for lines of the log that are not written yet.
+/// Time limit for log lines that are not written yet.
 const LINES: Duration = Duration::from_secs(1);
 
-/// This program is to be replaced.
+/// A planned replacement of this program.
 #[derive(Debug)]
 pub(super) struct Leaving {
     since: Instant,
@@ -45,11 +45,11 @@ pub(super) struct Leaving {
 
 #[derive(Debug)]
 enum Destination {
-    /// The program of the version that this spawner has.
+    /// The program of this spawner's version.
     Other(ProcessId),
-    /// The program that was here before.
+    /// The previous program.
     Former,
-    /// One of the same version, without the application.
+    /// A program of the same version, without the application.
     Own,
 }
 
@@ -60,12 +60,12 @@ impl Leaving {
     }
 }
 
-/// The program of an application that supervises its server, with the old code and its threads.
+/// A program with an application that supervises its own server, with the old code and its threads.
 pub(super) struct Host {
     caller: Caller,
-    /// The last generation that a process of its own has loaded.
+    /// The last generation that a separate process has loaded.
     loaded: Generation,
-    /// One of them serves, or has served.
+    /// True if such a generation serves, or has served.
     is_old: bool,
 }
 
@@ -78,13 +78,13 @@ impl Host {
         }
     }
 
-    /// The command is run again for this generation.
+    /// The command runs again for this generation.
     pub(super) fn loads(&mut self, generation: Generation) {
         self.loaded = generation;
     }
 }
 
-/// What only this program can read again.
+/// State that only this program can read again.
 #[derive(Deserialize, Serialize)]
 struct Own {
     machine: Machine,
@@ -99,18 +99,19 @@ struct Own {
 }
 
 impl Supervisor {
-    /// Asks for the program of another version.
+    /// Plans the change to the program of another version.
     pub(super) fn leave_to(&mut self, spawner: ProcessId) {
         self.leaving = Some(Leaving::to(Destination::Other(spawner)));
     }
 
-    /// Asks for the former program.
+    /// Plans the return to the previous program.
     pub(super) fn leave_back(&mut self) {
         self.leaving = Some(Leaving::to(Destination::Former));
     }
 
-    /// Asks for a program of its own, once code that was loaded anew serves: threads of the old code would go on here, and keep its
-    /// memory and sockets. Processes that this one has forked end with it, so they have to be gone.
+    /// Plans the change to a separate program, once reloaded code serves: otherwise the threads of the old code would
+    /// continue here, and keep its memory and sockets. The kernel ends processes that
+    /// this one has forked when it is replaced, so none of them may be left.
     pub(super) fn leave_host(&mut self) {
         let serves = self.machine.state() == ServerStatus::Ready;
         let current = self.machine.generation();
@@ -124,12 +125,12 @@ impl Supervisor {
         }
     }
 
-    /// Is replaced, if that is asked for and nothing is under way that would be cut off.
+    /// Performs the planned replacement, if no pending work would be lost.
     pub(super) fn leave_if_idle(&mut self) {
         let serves = self.machine.state() == ServerStatus::Ready;
         let is_late = |leaving: &Leaving| matches!(leaving.to, Destination::Own) && !serves;
         if self.leaving.as_ref().is_some_and(is_late) {
-            self.leaving = None; // it is asked for again after the restart
+            self.leaving = None; // it is planned again after the restart
         }
         let Some(leaving) = self.leaving.take_if(|leaving| {
             let idle = [&self.adoption.is_idle(), &self.fleet.is_idle(), &self.watch.is_idle()];
@@ -152,7 +153,7 @@ impl Supervisor {
 
     // --- this program leaves
 
-    /// Stays here if that fails, until another restart.
+    /// If that fails, this program stays until the next restart.
     fn execute_own(&mut self) {
         let package = self.pack(None).map_err(|error| crate::wording::shortage(&error));
         let Some(host) = &mut self.host else { return };
@@ -162,7 +163,9 @@ impl Supervisor {
         Strangers::adopt();
         self.log.error(
             "host_not_left",
-            format!("the supervisor cannot get a program of its own, so threads of the old code go on: {reason}"),
+            format!(
+                "cannot start a separate program for the supervisor, so threads of the old code continue: {reason}"
+            ),
         );
     }
 
@@ -176,7 +179,7 @@ impl Supervisor {
         program.take_over(&package, &versions().version)
     }
 
-    /// `restart`: for a program of another version, which goes on with it.
+    /// `restart`: for a program of another version, which continues it.
     fn pack(&self, restart: Option<(Saved, ProcessId)>) -> io::Result<Package> {
         let mut luggage = Luggage::default();
         let (machine, spawner) = restart.unzip();
@@ -252,7 +255,7 @@ impl Supervisor {
 
     // --- this program is the other one
 
-    /// Takes the place of a program of another version. Reads memory only: nobody supervises meanwhile.
+    /// Replaces a program of another version. Only reads memory: the server has no supervisor meanwhile.
     ///
     /// # Errors
     /// If it cannot read that state, or descriptors or threads are short: a sentence. Nothing has changed then.
@@ -277,7 +280,7 @@ impl Supervisor {
         Ok(supervisor)
     }
 
-    /// Keeps the way back, and goes on with the restart.
+    /// Stores the state for a return, and continues the restart.
     pub fn begin_as_guest(&mut self, arrival: Arrival) {
         self.arrival = Some(arrival);
         if let Some(event) = self.welcomed.take() {
@@ -285,7 +288,7 @@ impl Supervisor {
         }
     }
 
-    /// Reads what the spawner with the new code has reported.
+    /// Reads the report of the spawner with the new code.
     fn welcome(&mut self, package: &Package) -> Result<(), String> {
         let report = package.read()?.report.ok_or("the new code is missing")?;
         let spawner = self.machine.newcomer().ok_or("there is no new code")?;
@@ -313,13 +316,13 @@ impl Supervisor {
         let Err(error) = arrival.give_back(&reason, &news);
         self.log.error(
             "not_given_back",
-            format!("the former supervisor cannot take over again: {error}"),
+            format!("the previous supervisor cannot take over again: {error}"),
         );
     }
 
     // --- this program is back
 
-    /// Goes on where this program was when another one took over.
+    /// Continues after another program has run.
     ///
     /// # Errors
     /// If descriptors or threads are short: a sentence.

@@ -1,4 +1,4 @@
-//! Everything that outsiders see: the control server, the health endpoints, and systemd.
+//! External interfaces: the control server, the health endpoints, and systemd.
 
 use crate::configuration::Configuration;
 use crate::control::{Access, ControlServer, Host, Kind};
@@ -13,12 +13,12 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// The open doors of the supervisor.
+/// The external interfaces of the supervisor.
 #[derive(Default)]
 pub(super) struct Services {
     control: Option<ControlServer>,
     health: Option<ControlServer>,
-    /// Servers of a former configuration: responses are on their way.
+    /// Servers of a previous configuration, which still send responses.
     closing: Vec<ControlServer>,
     systemd: Option<Reporter>,
     /// The last report to systemd.
@@ -36,7 +36,7 @@ impl Services {
         Ok(services)
     }
 
-    /// The same, where another program was. `told`: what systemd was told.
+    /// Does the same after another program. `told`: the last report to systemd.
     pub(super) fn resume(configuration: &Configuration, told: Option<Told>) -> io::Result<Services> {
         let systemd = Systemd::from(|name| std::env::var_os(name))?;
         let mut services = Services {
@@ -50,18 +50,18 @@ impl Services {
         Ok(services)
     }
 
-    /// What systemd was told; nothing without systemd.
+    /// The last report to systemd; nothing without systemd.
     pub(super) fn told(&self) -> Option<Told> {
         self.systemd.as_ref().and_then(Reporter::told)
     }
 
-    /// True if no message waits for systemd, and nobody for an answer.
+    /// Returns true if no message for systemd and no response is pending.
     pub(super) fn is_idle(&self) -> bool {
         let told = self.systemd.as_ref().is_none_or(|systemd| systemd.told().is_some());
         told && self.servers().all(ControlServer::is_idle)
     }
 
-    /// Serves what another configuration says from now on.
+    /// Uses another configuration from now on.
     pub(super) fn adopt(&mut self, configuration: &Configuration, log: &Log) {
         let now = Instant::now();
         for mut former in self.control.take().into_iter().chain(self.health.take()) {
@@ -86,7 +86,7 @@ impl Services {
         Ok(())
     }
 
-    /// Gives systemd the listeners to keep, if the configuration says so.
+    /// Gives systemd the listeners to keep, if configured.
     pub(super) fn store(&mut self, configuration: &mut Configuration) {
         let (Some(systemd), true) = (&mut self.systemd, configuration.settings.systemd_store) else {
             return;
@@ -116,7 +116,7 @@ impl Services {
             .min()
     }
 
-    /// Answers the requests that have come.
+    /// Handles the requests that have arrived.
     pub(super) fn turn(&mut self, host: &mut dyn Host) {
         let now = Instant::now();
         for server in self.control.iter_mut().chain(&mut self.health).chain(&mut self.closing) {
@@ -125,7 +125,7 @@ impl Services {
         self.closing.retain(|server| !server.is_closed());
     }
 
-    /// True if systemd is to be told something by now.
+    /// Returns true if a report to systemd is due.
     pub(super) fn want_report(&mut self, now: Moment, state: ServerStatus) -> bool {
         let Some(systemd) = &self.systemd else { return false };
         let is_due = |told_at| now.saturating_sub(told_at) >= systemd.interval();
@@ -136,14 +136,14 @@ impl Services {
         due
     }
 
-    /// Tells systemd about changes.
+    /// Reports changes to systemd.
     pub(super) fn tell(&mut self, report: &Report<'_>) {
         if let Some(systemd) = &mut self.systemd {
             systemd.look(report);
         }
     }
 
-    /// Stops listening. Responses on their way go out with [`Services::turn`].
+    /// Stops listening. Pending responses are sent by [`Services::turn`].
     pub(super) fn close(&mut self) {
         let now = Instant::now();
         self.closing
@@ -153,12 +153,12 @@ impl Services {
         }
     }
 
-    /// True once no response is on its way.
+    /// Returns true once no response is pending.
     pub(super) fn are_closed(&self) -> bool {
         self.closing.is_empty()
     }
 
-    /// Tells systemd of the end.
+    /// Reports the end to systemd.
     pub(super) fn ended(&mut self) {
         if let Some(systemd) = &mut self.systemd {
             systemd.ended();
@@ -182,7 +182,7 @@ fn kind(control: &ControlSettings) -> Kind {
     })
 }
 
-/// Lines that Ruby formats: they go to the current spawner, as long as there is one.
+/// Lines that Ruby formats: they go to the current spawner, while there is one.
 #[derive(Clone)]
 pub struct RubyLog {
     link: Arc<Mutex<Option<Link>>>,
@@ -203,7 +203,7 @@ impl RubyLog {
         ruby_log
     }
 
-    /// From now on the lines go there.
+    /// Sends the lines over this link from now on.
     pub(super) fn follow(&self, link: Option<Link>) {
         *self.link.lock().unwrap_or_else(PoisonError::into_inner) = link;
     }

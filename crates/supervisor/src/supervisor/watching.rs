@@ -1,4 +1,4 @@
-//! Looks at what announces itself by nothing: idleness, requests that warm workers up, a file that restarts the server.
+//! Checks state without notifications: idleness, requests that warm workers up, a file that restarts the server.
 
 use crate::background::Background;
 use crate::configuration::Configuration;
@@ -9,18 +9,18 @@ use fairlead_engine::{Scoreboard, Stats};
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
-/// Time between two looks at what workers share.
+/// Time between two checks of shared resources.
 const SECOND: Duration = Duration::from_secs(1);
 
-/// Time between two looks at the orphans.
+/// Time between two checks for orphans.
 const ORPHANS: Duration = Duration::from_secs(1);
 
-/// When to look at what, and what was seen.
+/// The times of the checks, and their results.
 pub(super) struct Watch {
     idleness: Option<Idleness>,
-    /// Requests of the busiest worker that begin a refork; 0 for never.
+    /// Number of requests of the busiest worker that begins a refork; 0 for never.
     refork_after: u64,
-    /// The generation that has begun one.
+    /// The generation that has begun a refork.
     warm: Generation,
     restart_file: Option<(PathBuf, RestartFile)>,
     touches: Option<Background<SystemTime>>,
@@ -45,7 +45,7 @@ impl Watch {
         watch
     }
 
-    /// Follows another configuration from now on.
+    /// Uses another configuration from now on.
     pub(super) fn adopt(&mut self, configuration: &Configuration, now: Moment) {
         let settings = &configuration.settings;
         self.idleness = match Duration::try_from_secs_f64(settings.idle_timeout) {
@@ -62,29 +62,29 @@ impl Watch {
         }
     }
 
-    /// True if no look is under way.
+    /// Returns true if no check is under way.
     pub(super) fn is_idle(&self) -> bool {
         self.touches.as_ref().is_none_or(Background::is_idle)
     }
 
-    /// When the restart file was touched last.
+    /// The time of the last touch of the restart file.
     pub(super) fn touched_at(&self) -> Option<SystemTime> {
         self.restart_file.as_ref().map(|(_, file)| file.touched_at())
     }
 
-    /// Goes on where another program was.
+    /// Continues after another program.
     pub(super) fn resume(&mut self, touched_at: Option<SystemTime>) {
         if let (Some((_, file)), Some(touched_at)) = (&mut self.restart_file, touched_at) {
             *file = RestartFile::new(touched_at);
         }
     }
 
-    /// Time until the next look.
+    /// Time until the next check.
     pub(super) fn pause(&self) -> Option<Duration> {
         self.idleness.as_ref().map(Idleness::pause)
     }
 
-    /// True if it is time to look for orphans.
+    /// Returns true if a check for orphans is due.
     pub(super) fn orphans_are_due(&mut self, now: Moment) -> bool {
         let due = now >= self.orphans_at;
         if due {
@@ -93,7 +93,7 @@ impl Watch {
         due
     }
 
-    /// True once a second, for what workers share.
+    /// Returns true once a second, to maintain shared resources.
     pub(super) fn is_due(&mut self, now: Moment) -> bool {
         let due = now >= self.due_at;
         if due {
@@ -102,7 +102,7 @@ impl Watch {
         due
     }
 
-    /// Looks at the statistics of the workers. Returns what the machine has to know.
+    /// Checks the statistics of the workers. Returns events for the machine.
     pub(super) fn look(&mut self, now: Moment, generation: Generation, scoreboard: &Scoreboard) -> Vec<Event> {
         let mut events = Vec::new();
         if self.idleness.is_none() && self.refork_after == 0 {

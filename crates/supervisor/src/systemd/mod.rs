@@ -14,7 +14,7 @@ use std::os::fd::BorrowedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::time::Duration;
 
-/// The variable with the path of systemd's socket, or its abstract name behind an "@".
+/// The variable with the path of systemd's socket, or its abstract name after an "@".
 const SOCKET: &str = "NOTIFY_SOCKET";
 
 /// Puma's variable that makes the server ignore systemd.
@@ -23,7 +23,8 @@ const SKIP: &str = "PUMA_SKIP_SYSTEMD";
 /// The name of the listeners in systemd's store of descriptors.
 const NAME: &str = "fairlead";
 
-/// The systemd that watches this process. Sending never waits: a message that finds its queue full is sent later.
+/// The systemd that watches this process. Sending never waits: if the queue of systemd is full, a message is sent
+/// later.
 #[derive(Debug)]
 pub struct Systemd {
     outbox: Outbox,
@@ -51,7 +52,7 @@ impl Systemd {
         }))
     }
 
-    /// After this time without a sign of life systemd ends the service; `None` if it never does.
+    /// Time without a heartbeat after which systemd ends the service; `None` if it never does.
     pub fn watchdog(&self) -> Option<Duration> {
         self.watchdog
     }
@@ -61,7 +62,7 @@ impl Systemd {
         self.outbox.send(Message::State("READY=1".into()));
     }
 
-    /// A restart has begun. The time tells systemd to which of its requests this is the answer.
+    /// A restart has begun. The time identifies the reload request of systemd.
     pub fn reloading(&mut self) {
         let now = clock_gettime(ClockId::Monotonic);
         let microseconds = now.tv_sec * 1_000_000 + now.tv_nsec / 1_000;
@@ -84,7 +85,8 @@ impl Systemd {
         self.outbox.send(Message::Alive);
     }
 
-    /// Gives it a listener to keep. It passes it to the next start of the service, unless that has been stopped in between.
+    /// Gives systemd a listener to keep. It passes the listener to the next start of the service, unless the service
+    /// has been stopped in between.
     ///
     /// # Errors
     /// If there is no descriptor.
@@ -94,18 +96,18 @@ impl Systemd {
         Ok(())
     }
 
-    /// Sends the messages that wait, as far as possible. Returns false if some still wait.
+    /// Sends the queued messages, as far as possible. Returns false if some are left.
     pub fn flush(&mut self) -> bool {
         self.outbox.flush()
     }
 
-    /// True if messages wait.
+    /// Returns true if messages are queued.
     pub fn is_behind(&self) -> bool {
         !self.outbox.is_empty()
     }
 }
 
-/// `None` if the name is of no known kind.
+/// `None` if the name has no known form.
 fn address(name: &OsStr) -> io::Result<Option<SocketAddrUnix>> {
     Ok(match name.as_bytes() {
         [b'@', name @ ..] if !name.is_empty() => Some(SocketAddrUnix::new_abstract_name(name)?),
@@ -114,7 +116,7 @@ fn address(name: &OsStr) -> io::Result<Option<SocketAddrUnix>> {
     })
 }
 
-/// `pid`: the process that the watchdog is for, if it is named.
+/// `pid`: the process to which the watchdog applies, if it is named.
 fn watchdog(microseconds: Option<OsString>, pid: Option<OsString>) -> Option<Duration> {
     let microseconds: u64 = microseconds?.to_str()?.parse().ok()?;
     let is_ours = pid.is_none_or(|pid| pid == *std::process::id().to_string());

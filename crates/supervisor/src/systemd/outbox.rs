@@ -1,4 +1,4 @@
-//! Messages for systemd, and those that its full queue did not take.
+//! Messages for systemd, and the queue of messages that it has not accepted yet.
 
 use rustix::io::Errno;
 use rustix::net::{sendmsg_addr, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketAddrUnix};
@@ -12,17 +12,17 @@ use std::os::fd::{AsFd, OwnedFd};
 pub(super) enum Message {
     /// A change of the server's state: never lost.
     State(String),
-    /// The beginning of a reload. It takes the place of an earlier reload that systemd has not heard of.
+    /// The beginning of a reload. It replaces an earlier queued reload.
     Reload(String),
-    /// A text that takes the place of an earlier one.
+    /// A text that replaces an earlier queued one.
     Status(String),
-    /// A sign of life.
+    /// A heartbeat.
     Alive,
     /// A descriptor to keep.
     Store(String, OwnedFd),
 }
 
-/// The socket, and messages that wait, in the order in which they are sent.
+/// The socket, and queued messages in their order.
 #[derive(Debug)]
 pub(super) struct Outbox {
     socket: OwnedFd,
@@ -48,15 +48,15 @@ impl Outbox {
         }
     }
 
-    /// Sends a message, or has it wait.
+    /// Sends a message, or queues it.
     pub(super) fn send(&mut self, message: Message) {
         self.supersede(&message);
         self.waiting.push_back(message);
         self.flush();
     }
 
-    /// Sends the messages that wait, as far as possible. Returns false if some still wait. One that systemd refuses for another reason
-    /// than a full queue is dropped: it has gone, or will never take it.
+    /// Sends the queued messages, as far as possible. Returns false if some are left. If systemd refuses a message for
+    /// another reason than a full queue, it is dropped: systemd is gone, or will never accept it.
     pub(super) fn flush(&mut self) -> bool {
         while let Some(message) = self.waiting.front() {
             match self.try_send(message) {
@@ -72,7 +72,8 @@ impl Outbox {
         self.waiting.is_empty()
     }
 
-    /// Removes the messages that say nothing more once this one is sent, so that few wait however long the queue is full.
+    /// Removes the messages that this one makes obsolete, so that few are queued even if the queue of systemd is full
+    /// for long.
     fn supersede(&mut self, by: &Message) {
         match by {
             Message::Status(_) => self.waiting.retain(|message| !matches!(message, Message::Status(_))),
@@ -82,7 +83,7 @@ impl Outbox {
         }
     }
 
-    /// With the states that have followed it.
+    /// Also drops the states after it.
     fn forget_last_reload(&mut self) {
         let is_reload = |message: &Message| matches!(message, Message::Reload(_));
         if let Some(index) = self.waiting.iter().position(is_reload) {

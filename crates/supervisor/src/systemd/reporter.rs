@@ -1,13 +1,13 @@
-//! Tells systemd how the server changes.
+//! Reports changes of the server to systemd.
 
 use super::Systemd;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// The longest time between two looks.
+/// The longest time between two checks.
 const INTERVAL: Duration = Duration::from_secs(1);
 
-/// Time until the next look while messages wait.
+/// Time until the next check while messages are queued.
 pub(super) const PATIENCE: Duration = Duration::from_millis(100);
 
 /// The state of the server.
@@ -24,21 +24,22 @@ pub enum NotifyState {
     Draining,
 }
 
-/// What systemd was told last, for another program of the supervisor. Frozen, as the [`HotRestartState`](crate::hot_restart_state::HotRestartState) that has it.
+/// The last report to systemd, for another supervisor program. Its format is frozen, like
+/// [`HotRestartState`](crate::hot_restart_state::HotRestartState), which contains it.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 pub struct Told {
     state: NotifyState,
     restart: Option<u64>,
 }
 
-/// The server at one moment.
+/// The state of the server at one moment.
 #[derive(Clone, Copy, Debug)]
 pub struct Report<'a> {
     /// Its state.
     pub state: NotifyState,
-    /// The restart that is under way, or the last one.
+    /// The running restart, or the last one.
     pub restart: Option<Restart<'a>>,
-    /// Workers that there are to be; 0 for a sole process.
+    /// Configured number of workers; 0 for a sole process.
     pub workers: usize,
     /// Workers that serve.
     pub booted: usize,
@@ -46,20 +47,21 @@ pub struct Report<'a> {
     pub busy_threads: i64,
     /// Threads that have started.
     pub threads: i64,
-    /// Requests that wait for a thread.
+    /// Requests in the queue.
     pub queued: i64,
 }
 
 /// A restart.
 #[derive(Clone, Copy, Debug)]
 pub struct Restart<'a> {
-    /// Another one for each restart.
+    /// A number that differs for each restart.
     pub number: u64,
-    /// The reason why it has failed, if it has.
+    /// The reason of its failure, if it has failed.
     pub error: Option<&'a str>,
 }
 
-/// Tells systemd how the server changes. The loop of the supervisor looks, so the watchdog hears nothing of a loop that hangs.
+/// Reports changes of the server to systemd. The loop of the supervisor calls it, so the watchdog gets no heartbeat
+/// from a loop that hangs.
 ///
 /// ```text
 ///   starting ──READY──▶ ready ──RELOADING──▶ restarting ──READY──▶ ready ──STOPPING──▶ draining
@@ -73,7 +75,7 @@ pub struct Reporter {
 }
 
 impl Reporter {
-    /// For a server that starts.
+    /// For a starting server.
     pub fn new(systemd: Systemd) -> Reporter {
         Reporter {
             systemd,
@@ -83,7 +85,7 @@ impl Reporter {
         }
     }
 
-    /// Goes on where another program was.
+    /// Continues after another program.
     pub fn resume(systemd: Systemd, told: Told) -> Reporter {
         Reporter {
             told: told.state,
@@ -92,7 +94,7 @@ impl Reporter {
         }
     }
 
-    /// What another program has to know to go on; nothing while messages wait.
+    /// The state that another program needs to continue; nothing while messages are queued.
     pub fn told(&self) -> Option<Told> {
         let told = Told {
             state: self.told,
@@ -101,19 +103,19 @@ impl Reporter {
         (!self.systemd.is_behind()).then_some(told)
     }
 
-    /// The systemd that it tells, to give it listeners.
+    /// The systemd of this reporter, to give it listeners.
     pub fn systemd(&mut self) -> &mut Systemd {
         &mut self.systemd
     }
 
-    /// Time until the next look.
+    /// Time until the next check.
     pub fn interval(&self) -> Duration {
         let watchdog = self.systemd.watchdog().map_or(INTERVAL, |watchdog| watchdog / 2);
         let waiting = if self.systemd.is_behind() { PATIENCE } else { INTERVAL };
         INTERVAL.min(watchdog).min(waiting)
     }
 
-    /// Tells what has changed.
+    /// Reports changes.
     pub fn look(&mut self, report: &Report<'_>) {
         self.systemd.flush();
         if self.told != NotifyState::Starting || report.state != NotifyState::Starting {
@@ -131,7 +133,7 @@ impl Reporter {
         self.tell_state(NotifyState::Draining);
     }
 
-    /// A restart may begin and end between two looks.
+    /// A restart may begin and end between two checks.
     fn tell_restart(&mut self, number: Option<u64>) {
         if number.is_some() && number != self.restart {
             self.tell_state(NotifyState::Restarting);

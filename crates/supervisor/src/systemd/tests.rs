@@ -6,7 +6,7 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, OwnedFd};
 use tempfile::TempDir;
 
-/// The other end.
+/// The other end of the socket.
 struct Notified {
     folder: TempDir,
     socket: OwnedFd,
@@ -46,7 +46,7 @@ impl Notified {
         ))
     }
 
-    /// All messages that have arrived; of reloads only the first line.
+    /// All messages that have arrived; only the first line of reloads.
     fn messages(&self) -> Vec<String> {
         let texts = std::iter::from_fn(|| self.next()).map(|(text, _)| text);
         texts
@@ -54,7 +54,7 @@ impl Notified {
             .collect()
     }
 
-    /// The same without texts.
+    /// The messages without texts.
     fn states(&self) -> Vec<String> {
         let messages = self.messages().into_iter();
         messages.filter(|text| !text.starts_with("STATUS=")).collect()

@@ -1,4 +1,4 @@
-//! The commands that steer the server: status codes, types and texts are Puma's.
+//! The commands that control the server: status codes, types and texts are the same as Puma's.
 
 use crate::support::{access, answer, status, Answer, Builder, Client, FakeHost};
 use fairlead_engine::Scoreboard;

@@ -1,4 +1,4 @@
-//! The control server by its sockets, with a host that stands in for the supervisor.
+//! The control server through its sockets, with a fake supervisor.
 #![allow(missing_docs, clippy::unwrap_used, reason = "tests")]
 
 mod commands;

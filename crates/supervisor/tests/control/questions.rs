@@ -9,7 +9,7 @@ fn silence() -> Answer {
     answer(503, "text/plain", "Ruby does not answer")
 }
 
-/// A server that waits for Ruby so long.
+/// A server that waits this long for Ruby.
 fn patient(patience: Duration) -> Server {
     let mut builder = Builder::default();
     builder.limits.ruby = patience;

@@ -42,7 +42,10 @@ fn a_large_head_is_refused() {
     let mut client = server.connect();
     client.write(format!("GET /live HTTP/1.1\r\nx: {}", "y".repeat(9000)));
 
-    assert_eq!(answer(431, "text/plain", "The head is too large"), client.answer());
+    assert_eq!(
+        answer(431, "text/plain", "The request head is too large"),
+        client.answer()
+    );
 }
 
 #[test]
@@ -53,7 +56,10 @@ fn a_slow_head_is_refused() {
     let mut client = server.connect();
     client.write("GET /live HTTP/1.1\r\n");
 
-    assert_eq!(answer(408, "text/plain", "The head is too slow"), client.answer());
+    assert_eq!(
+        answer(408, "text/plain", "The request head did not arrive in time"),
+        client.answer()
+    );
 }
 
 #[test]

@@ -29,7 +29,7 @@ fn serve(status: Status, scoreboard: Scoreboard) -> (Server, Arc<Scoreboard>) {
     (server.start(), scoreboard)
 }
 
-/// A worker that serves, a worker of the generation before, which ends, and a worker that is being forked.
+/// A serving worker, an ending worker of the previous generation, and a worker that is being forked.
 fn in_a_restart() -> Status {
     let mut children = [child(0), child(1), child(2)];
     (children[0].generation, children[1].generation, children[2].generation) = (3, 2, 3);
@@ -183,7 +183,7 @@ fn a_peak_between_two_reads_is_shown_once() {
     let scoreboard = Scoreboard::default();
     count(&scoreboard, 0, 50);
     let (server, scoreboard) = serve(status(0), scoreboard);
-    // The counters were looked at in the first turn, and that turn has answered the probe.
+    // The first turn has read the counters and responded to the probe.
     assert_eq!(200, server.get("/live").status);
     assert_eq!(200, server.get("/live").status);
     scoreboard.slot(0).queued.store(1, Relaxed);

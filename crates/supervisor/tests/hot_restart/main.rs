@@ -1,4 +1,4 @@
-//! What one version of the supervisor leaves for another is frozen.
+//! The format of the hot restart state between versions of the supervisor is frozen.
 
 use fairlead_supervisor::hot_restart_state::{HotRestartState, News};
 use fairlead_supervisor::machine::saved::Returned;
@@ -27,7 +27,7 @@ fn limits() -> Limits {
 
 const NOW: Moment = Duration::from_secs(100);
 
-/// A server with one worker (2) that waits for another program for the sake of the spawner 3.
+/// A server with one worker (2) that waits for another program because of spawner 3.
 fn waiting() -> Machine {
     let mut machine = Machine::new(limits(), FirstSpawner { started: NOW });
     for event in [

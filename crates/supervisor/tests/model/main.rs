@@ -78,13 +78,13 @@ fn scenarios() -> Vec<Scenario> {
 }
 
 impl Scenario {
-    /// New code is of another version.
+    /// New code has another version.
     fn with_another_version(mut self) -> Scenario {
         self.other_version = true;
         self
     }
 
-    /// One fault less, where there are many states; `MODEL_FAULTS` has more.
+    /// One fault less, for scenarios with many states; `MODEL_FAULTS` has more.
     fn calmer(mut self) -> Scenario {
         self.faults = self.faults.saturating_sub(1);
         self
@@ -119,11 +119,11 @@ fn nothing_is_forgotten_lost_or_stuck() {
     println!("{states} states, {transitions} transitions, {:.1?}", began.elapsed());
 }
 
-/// How far a search for a missing deadline goes: without it, processes may be started for ever.
+/// Limit of a search for a missing deadline: without the deadline, processes may be started for ever.
 const SEEDED_STATES: usize = 200_000;
 
-/// Deadlines, the scenario in which each of them is missed, and the number of faults that takes. `SpawnerRetry` is none of them, for
-/// every other event does the same; `Slow` only writes a line.
+/// Deadlines, the scenario that needs each of them, and the number of faults to show it. `SpawnerRetry` is missing,
+/// because every other event does the same; `Slow` only logs.
 const SEEDED: [(Timer, &str, u8); 15] = [
     (Timer::Load, "phased restart", 1),
     (Timer::SpawnerSilence, "phased restart", 1),
@@ -153,8 +153,8 @@ fn a_missing_deadline_is_found() {
         });
         let scenario = scenario.unwrap_or_else(|| panic!("no scenario {title}"));
         match Search::with_most(&scenario, SEEDED_STATES).run() {
-            Ok(()) => panic!("nothing goes wrong without {timer:?}"),
-            Err(violation) => assert_ne!(violation.rule, TOO_MANY, "no defect is found without {timer:?}"),
+            Ok(()) => panic!("no rule is violated without {timer:?}"),
+            Err(violation) => assert_ne!(violation.rule, TOO_MANY, "no violation is found without {timer:?}"),
         }
     }
 }

@@ -1,10 +1,10 @@
-//! The rules that hold in every state and for every step.
+//! The rules for every state and every step.
 
 use crate::world::{Move, Phase, World, BASE};
 use fairlead_supervisor::machine::{Action, Command, Server, WorkerView};
 use std::collections::BTreeSet;
 
-/// Checks a step. `most`: the most workers that any configuration asks for; `least`: the fewest.
+/// Checks a step. `most`: the largest number of workers in any configuration; `least`: the smallest.
 pub(crate) fn check(
     before: &World,
     made: &Move,
@@ -73,7 +73,7 @@ fn ends_in_time(world: &World) -> Result<(), String> {
     }
 }
 
-/// Workers that serve are asked to end only as long as enough others serve.
+/// Serving workers are asked to end only while enough others serve.
 fn keeps_serving(before: &World, made: &Move, actions: &[Action], after: &World, least: usize) -> Result<(), String> {
     let stops = matches!(
         after.machine.server(),
@@ -81,7 +81,7 @@ fn keeps_serving(before: &World, made: &Move, actions: &[Action], after: &World,
     );
     let drained = actions.iter().any(|action| matches!(action, Action::Drain(_)));
     let hung = actions.iter().any(|action| matches!(action, Action::GiveUp(_)));
-    // The former program has nobody left that serves, but it alone can start others.
+    // The previous program has no serving worker left, but only it can start others.
     let machine = &before.machine;
     let borrowed = |one: &WorkerView| machine.borrows(one.generation) && one.booted && !one.ending;
     let returns = machine.is_guest() && !machine.workers().any(|one| borrowed(&one));
@@ -103,7 +103,7 @@ fn answered(before: &World, made: &Move, actions: &[Action], after: &World) -> R
     let refused = actions.iter().any(|action| matches!(action, Action::Refuse(_)));
     let repeated = match command {
         Command::Stop { .. } | Command::Halt(_) => before.end_by.is_some(),
-        // It is kept already, or a greater one.
+        // The restart is pending already, or one of a higher kind.
         Command::Restart(kind) => before.machine.pending() >= Some(*kind),
         _ => false,
     };
@@ -113,7 +113,7 @@ fn answered(before: &World, made: &Move, actions: &[Action], after: &World) -> R
     Err("a command is lost".to_owned())
 }
 
-/// The state in which it stays, if nothing goes wrong any more: it has ended, or all is in order.
+/// The final state if no more faults happen: the server has ended, or runs normally.
 pub(crate) fn goal(world: &World) -> bool {
     let healthy = world.processes.values().all(|one| match one.phase {
         Phase::Serving | Phase::Ready => !one.hung && !one.asked,

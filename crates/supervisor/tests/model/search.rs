@@ -7,22 +7,22 @@ use std::collections::hash_map::Entry;
 use std::collections::HashMap;
 use std::hash::{Hash, Hasher};
 
-/// A search that has found so many states has no end.
+/// Limit of states: a search that exceeds it does not end.
 const MOST_STATES: usize = 2_000_000;
 
-/// So many steps lead from every state to one that is in order.
+/// Most steps from any state to a normal one.
 const MOST_STEPS: usize = 300;
 
-/// The rule that a search has an end.
+/// The rule that a search ends.
 pub(crate) const TOO_MANY: &str = "too many states";
 
-/// The rule that a server gets in order, or ends.
-const STUCK: &str = "it never gets in order";
+/// The rule that a server returns to normal, or ends.
+const STUCK: &str = "it never returns to normal";
 
-/// How far a story goes on after the rule was broken.
+/// Number of steps in a story after the violation.
 const CALM_STEPS: usize = 40;
 
-/// All that was explored.
+/// All explored states.
 pub(crate) struct Search<'a> {
     scenario: &'a Scenario,
     /// The number of each state, by its fingerprint.
@@ -36,13 +36,13 @@ pub(crate) struct Search<'a> {
 struct Node {
     parent: usize,
     made: Option<Move>,
-    /// The state that follows if nothing goes wrong.
+    /// The next state if no fault happens.
     calm: Option<usize>,
     goal: bool,
 }
 
 impl Violation {
-    /// The way there, with what the machine does at each step.
+    /// The steps to the violation, with the actions of the machine at each step.
     pub(crate) fn story(&self, scenario: &Scenario) -> String {
         let mut world = World::new(scenario);
         let mut lines = vec![format!("{}: {}", scenario.title, self.rule)];
@@ -50,7 +50,7 @@ impl Violation {
             let actions = world.make(made, scenario);
             lines.push(format!("{made:?}\n    {actions:?}"));
         }
-        lines.push("... and then, if nothing else goes wrong:".to_owned());
+        lines.push("... and then, without further faults:".to_owned());
         for _ in 0..CALM_STEPS {
             let Some(made) = world.moves(scenario).into_iter().next() else {
                 break;
@@ -63,7 +63,7 @@ impl Violation {
     }
 }
 
-/// A rule that does not hold, and the way there.
+/// A violated rule, and the steps that lead to it.
 pub(crate) struct Violation {
     pub(crate) rule: String,
     pub(crate) way: Vec<Move>,
@@ -74,7 +74,7 @@ impl<'a> Search<'a> {
         Search::with_most(scenario, MOST_STATES)
     }
 
-    /// One that gives up after so many states.
+    /// A search that gives up after `most` states.
     pub(crate) fn with_most(scenario: &'a Scenario, most: usize) -> Search<'a> {
         let mut search = Search {
             scenario,
@@ -92,7 +92,7 @@ impl<'a> Search<'a> {
         self.nodes.len()
     }
 
-    /// Explores everything.
+    /// Explores all states.
     pub(crate) fn run(&mut self) -> Result<(), Violation> {
         while let Some((number, world)) = self.stack.pop() {
             self.expand(number, &world)?;
@@ -149,8 +149,8 @@ impl<'a> Search<'a> {
         number
     }
 
-    /// From every state, the server gets in order, or ends, within so many steps, if nothing goes wrong any more. Nothing is said
-    /// of a way that leads to a state that was not explored.
+    /// From every state, the server returns to normal, or ends, within a limited number of steps, if no more faults
+    /// happen. Steps to unexplored states are not checked.
     fn check_progress(&self) -> Result<(), Violation> {
         let mut good: Vec<bool> = self.nodes.iter().map(|node| node.goal).collect();
         for start in 0..self.nodes.len() {
@@ -195,7 +195,7 @@ impl<'a> Search<'a> {
     }
 }
 
-/// Two numbers that are mixed with all that is hashed: quicker than the hasher of the standard library in a debug build.
+/// Two numbers that are mixed with all hashed values: faster than the hasher of the standard library in a debug build.
 struct Fingerprint(u64, u64);
 
 impl Hasher for Fingerprint {

@@ -1,4 +1,4 @@
-//! A machine, and the processes around it as they could be.
+//! A machine, and a model of the processes around it.
 
 use fairlead_supervisor::machine::{
     Action, Command, End, Event, FirstSpawner, Generation, Machine, Moment, ProcessId, Server, Timer,
@@ -7,10 +7,10 @@ use fairlead_supervisor::settings::Limits;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// The time of every state: machines that differ only in time are the same.
+/// The time of every state: machines that differ only in time are equal.
 pub(crate) const BASE: Moment = Duration::from_secs(1000);
 
-/// One start of a server, and what may happen to it.
+/// One start of a server, and its possible events.
 #[derive(Clone, Debug)]
 pub(crate) struct Scenario {
     /// Its title in the output.
@@ -19,15 +19,15 @@ pub(crate) struct Scenario {
     pub(crate) workers: usize,
     /// Workers of the configuration that new code reads.
     pub(crate) next: usize,
-    /// Whether new code is of another version.
+    /// True if new code has another version.
     pub(crate) other_version: bool,
-    /// The commands that may be given.
+    /// The possible commands.
     pub(crate) commands: Vec<Command>,
-    /// How many of them.
+    /// Number of commands.
     pub(crate) asked: u8,
-    /// How many faults may happen.
+    /// Number of possible faults.
     pub(crate) faults: u8,
-    /// The deadline that is missing.
+    /// The missing deadline.
     pub(crate) without: Option<Timer>,
 }
 
@@ -35,16 +35,16 @@ pub(crate) struct Scenario {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Process {
     pub(crate) phase: Phase,
-    /// The process that forks it, or that it also is.
+    /// The process that forks it, or that is the same process.
     pub(crate) parent: Option<ProcessId>,
-    /// Whether it is the serving half of a sole process.
+    /// True for the serving half of a sole process.
     pub(crate) half: bool,
-    /// Whether it was asked to end.
+    /// True if it was asked to end.
     pub(crate) asked: bool,
     pub(crate) hung: bool,
 }
 
-/// How far a process is.
+/// The progress of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Phase {
     Unborn,
@@ -58,52 +58,52 @@ pub(crate) enum Phase {
     Dead(End),
 }
 
-/// All there is.
+/// The state of the model.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct World {
     pub(crate) machine: Machine,
     pub(crate) processes: BTreeMap<ProcessId, Process>,
     pub(crate) adopting: Option<Generation>,
-    /// The program that is to be executed.
+    /// The program to be executed.
     execution: Option<Execution>,
-    /// The machine of the former program.
+    /// The machine of the previous program.
     former: Option<Box<Machine>>,
-    /// Whether the other version supervises for good.
+    /// True if the other version supervises for good.
     renewed: bool,
     pub(crate) faults: u8,
     pub(crate) asked: u8,
-    /// When the server has to have ended.
+    /// The time by which the server must have ended.
     pub(crate) end_by: Option<Moment>,
     pub(crate) finished: bool,
 }
 
-/// One thing that may happen.
+/// A possible step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Move {
-    /// A process does what it is to do next.
+    /// A process takes its next step.
     Answer(ProcessId),
     /// The loop has adopted a configuration.
     Adopt(Result<(), String>),
-    /// A hung process goes on.
+    /// A hung process continues.
     Wake(ProcessId),
-    /// A process goes wrong.
+    /// A process has a fault.
     Fault(ProcessId, Fault),
-    /// The loop never answers.
+    /// The loop never reports a result.
     LoseAdoption,
     /// The program of another version takes over, or does not.
     Reexecute(Result<(), String>),
-    /// The former program takes over again.
+    /// The previous program takes over again.
     Return,
-    /// The other program is not executed, and nobody says so.
+    /// The other program is not executed, without a report.
     LoseExecution,
-    /// Somebody asks for something.
+    /// A command arrives.
     Ask(Command),
-    /// Nothing but time passes, up to the next deadline.
+    /// Only time passes, up to the next deadline.
     Time,
 }
 
 impl Move {
-    /// Whether it happens without a fault, a command, or a process that comes back by itself.
+    /// Returns true if the step needs no fault, no command, and no process that recovers by itself.
     pub(crate) fn calm(&self) -> bool {
         matches!(
             self,
@@ -112,7 +112,7 @@ impl Move {
     }
 }
 
-/// One thing that goes wrong.
+/// A possible fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
     Die,
@@ -134,7 +134,7 @@ pub(crate) fn limits(workers: usize) -> Limits {
     }
 }
 
-/// TERM has to end everything within this time: workers, then spawners, each asked, killed and given up.
+/// Time limit after TERM: workers, then spawners, each asked, killed and given up.
 const END: Duration = Duration::from_secs(1 + 7 + 5 + 5 + 7 + 5 + 5);
 
 impl World {
@@ -164,7 +164,7 @@ impl World {
         }
     }
 
-    /// What may happen next. The first one is what happens if nothing goes wrong.
+    /// The possible steps. The first one is the step without faults.
     pub(crate) fn moves(&self, scenario: &Scenario) -> Vec<Move> {
         if self.finished {
             return Vec::new();
@@ -200,7 +200,7 @@ impl World {
         moves
     }
 
-    /// Whether a process is going to say something without being asked to.
+    /// Returns true if a process is about to report an event without a request.
     fn answers(&self, id: ProcessId) -> bool {
         let process = &self.processes[&id];
         if process.hung {
@@ -209,9 +209,9 @@ impl World {
         let parent = process.parent.and_then(|parent| self.processes.get(&parent));
         match process.phase {
             Phase::Ready | Phase::Serving => process.asked,
-            // The spawner forks it, unless that hangs; a dead one lets the link go.
+            // The spawner forks it, unless the spawner hangs; a dead spawner closes the link.
             Phase::Forking => parent.is_none_or(|parent| !parent.hung),
-            // The end of a sole process is told of the worker first.
+            // The end of a sole process is reported for the worker first.
             Phase::Dead(_) => !self.processes.values().any(|one| one.parent == Some(id) && one.half),
             _ => true,
         }
@@ -249,7 +249,7 @@ impl World {
         }
     }
 
-    /// Makes a move. Returns the actions of the machine.
+    /// Takes a step. Returns the actions of the machine.
     pub(crate) fn make(&mut self, next: &Move, scenario: &Scenario) -> Vec<Action> {
         let event = match next {
             Move::Answer(id) => self.answer(*id, scenario),
@@ -295,7 +295,7 @@ impl World {
         actions
     }
 
-    /// Healthy processes show that they are alive; then the deadline has come.
+    /// Healthy processes send a heartbeat; then the deadline passes.
     fn pass_time(&mut self, scenario: &Scenario) -> Vec<Action> {
         let Some(deadline) = self.machine.deadline() else {
             return Vec::new();
@@ -304,7 +304,7 @@ impl World {
         let mut actions = Vec::new();
         for (id, process) in self.processes.clone() {
             let event = match process.phase {
-                // The loop does not know better of those of another version.
+                // The loop cannot see heartbeats of processes of another version.
                 Phase::Serving if self.is_borrowed(id) => Event::WorkerAlive(id),
                 _ if process.hung => continue,
                 Phase::Ready => Event::SpawnerAlive(id),
@@ -333,7 +333,7 @@ impl World {
         None
     }
 
-    /// A process does what comes next.
+    /// A process takes its next step.
     fn answer(&mut self, id: ProcessId, scenario: &Scenario) -> Option<Event> {
         let process = self.processes.get_mut(&id)?;
         match process.phase {
@@ -376,7 +376,7 @@ impl World {
         Some(Event::Forked(id))
     }
 
-    /// It ends. Its end is told later.
+    /// The process ends. Its end is reported later.
     fn die(&mut self, id: ProcessId, end: End) -> Option<Event> {
         let sole = self.processes[&id].half;
         let twins: Vec<ProcessId> = match self.processes[&id].parent {
@@ -404,7 +404,7 @@ impl World {
             Fault::Die => self.die(id, End::Killed(11)),
             Fault::Hang => {
                 process.hung = true;
-                // A sole process that cannot be killed stays under both names.
+                // A sole process that cannot be killed remains under both names.
                 let twin = process.parent.filter(|_| process.half && process.dead());
                 twin.and_then(|twin| self.change(twin, |process| process.hung = true))
             }
@@ -476,7 +476,7 @@ impl World {
         self.machine.resume(BASE, &returned);
         let known = self.names();
         self.processes
-            .retain(|id, process| known.contains(id) || !process.dead()); // a stranger, which is reaped
+            .retain(|id, process| known.contains(id) || !process.dead()); // an orphan, which is reaped
         let mut events: Vec<Event> = self
             .machine
             .newcomer()
@@ -585,12 +585,12 @@ impl World {
     }
 }
 
-/// The program that is to be executed.
+/// The program to be executed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Execution {
-    /// Of the version that this spawner has.
+    /// The program of this spawner's version.
     Other(ProcessId),
-    /// The one of before.
+    /// The previous program.
     Former,
 }
 

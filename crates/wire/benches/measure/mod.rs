@@ -1,12 +1,12 @@
-//! How a call is timed: the fastest of many rounds, in nanoseconds, to compare two versions of the code on one machine;
-//! the figures mean nothing across machines.
+//! Times a call: the fastest of many rounds, in nanoseconds, to compare two versions of the code on one machine. The
+//! results cannot be compared across machines.
 
 use std::time::Instant;
 
-/// Prints how long `call` takes.
+/// Prints the time that `call` takes.
 pub(crate) fn measure(what: &str, mut call: impl FnMut()) {
     const ROUNDS: usize = 300;
-    /// What a round takes at least, so that the clock does not count.
+    /// Least duration of a round, so that the cost of reading the clock does not matter.
     const ROUND_NANOSECONDS: f64 = 1e6;
     let mut timed = |calls: u32| {
         let start = Instant::now();

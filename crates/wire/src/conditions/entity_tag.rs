@@ -42,7 +42,7 @@ pub(super) fn weakly_equal(one: EntityTag<'_>, other: EntityTag<'_>) -> bool {
     one.opaque == other.opaque
 }
 
-/// Whether a list of entity tags, without white space around it, contains one that is `wanted`; `None` if the list is
+/// Returns true if a list of entity tags, without white space around it, contains a `wanted` one; `None` if the list is
 /// invalid. Members may be empty (RFC 9110 §5.6.1.2).
 pub(super) fn names(list: &[u8], wanted: impl Fn(EntityTag<'_>) -> bool) -> Option<bool> {
     let mut found = false;

@@ -11,18 +11,18 @@ type Weight = u16;
 
 const FULL: Weight = 1_000;
 
-/// The codings that a request accepts, with their weights. Without Accept-Encoding, or with an empty one, none is
+/// The codings that a request accepts, with their weights. Without Accept-Encoding, or if it is empty, no coding is
 /// accepted: such a client may not understand any.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Accepted {
     /// In the order of [`Coding::ALL`]; 0 if declined or not mentioned.
     weights: [Weight; Coding::ALL.len()],
-    /// The weight of content without a coding. That is acceptable even if it is not mentioned, but then comes last.
+    /// The weight of content without a coding. It is acceptable even if it is not mentioned, but then comes last.
     identity: Weight,
 }
 
 impl Accepted {
-    /// What the head of a request, parsed from `bytes`, accepts. Repeated fields are one list (RFC 9110 §5.3);
+    /// The codings that the request head, parsed from `bytes`, accepts. Repeated fields are one list (RFC 9110 §5.3);
     /// malformed members are ignored.
     pub fn of(head: &Head, bytes: &[u8]) -> Accepted {
         let mut named = Named::default();
@@ -37,13 +37,13 @@ impl Accepted {
         Named::default().accepted()
     }
 
-    /// The accepted codings, the preferred one first, equal ones in the order of [`Coding::ALL`]. Codings that the
-    /// client likes less than no coding at all are left out.
+    /// The accepted codings, the preferred one first. Codings of equal weight come in the order of [`Coding::ALL`].
+    /// Codings that the client ranks below no coding at all are left out.
     pub fn best_first(&self) -> impl Iterator<Item = Coding> {
         self.ranked(Coding::ALL)
     }
 
-    /// As [`Accepted::best_first`], with equal ones in the order of `ties`.
+    /// Does the same as [`Accepted::best_first`], with codings of equal weight in the order of `ties`.
     pub fn ranked(&self, ties: [Coding; 3]) -> impl Iterator<Item = Coding> {
         let weights = self.weights;
         let least = self.identity.max(1);
@@ -55,8 +55,8 @@ impl Accepted {
     }
 }
 
-/// The weights that were found so far. If one is named twice, the lower weight counts, so that what was declined stays
-/// declined.
+/// The weights that were found so far. If a coding occurs twice, the lower weight counts, so that a declined coding
+/// stays declined.
 #[derive(Default)]
 struct Named {
     codings: [Option<Weight>; Coding::ALL.len()],

@@ -6,11 +6,11 @@ use brotli::enc::StandardAlloc;
 /// The next level takes twice as long and is a tenth smaller.
 const QUALITY: u32 = 4;
 
-/// Log2 of the window: 128 KiB. The library then uses 2.3 MiB at most in total; with twice the window it would be 3.7,
-/// for hardly any gain.
+/// Log2 of the window: 128 KiB. The library then uses at most 2.3 MiB in total; with twice the window it would use 3.7
+/// MiB, for hardly any gain.
 const WINDOW_BITS: u32 = 17;
 
-/// The content length that the library is told. From 1 MiB on it would allocate a table of 4 MiB.
+/// The content length for the library. From 1 MiB on it would allocate a table of 4 MiB.
 const LENGTH: u32 = 1 << 19;
 
 pub(super) struct Brotli {
@@ -38,8 +38,8 @@ impl Brotli {
         self.run(&[], BrotliEncoderOperation::BROTLI_OPERATION_FINISH, out);
     }
 
-    /// Continues until `input` is consumed and no output is left. The library gets no output buffer, so it keeps the
-    /// output until it is fetched, which saves a copy.
+    /// Runs until `input` is consumed and no output is left. The library gets no output buffer, so it keeps the output
+    /// until it is fetched, which saves a copy.
     fn run(&mut self, input: &[u8], operation: BrotliEncoderOperation, out: &mut Vec<u8>) {
         let mut left = input.len();
         let mut taken = 0;
@@ -58,7 +58,8 @@ impl Brotli {
             let mut made = 0;
             let output = self.stream.take_output(&mut made);
             out.extend_from_slice(output.get(..made).unwrap_or_default());
-            // The library refuses only operations that are invalid at this point of a stream, and none is.
+            // The library refuses only operations that are invalid at this point of a stream; no operation here is
+            // invalid.
             if !going_on || (left == 0 && !self.stream.has_more_output()) {
                 return;
             }

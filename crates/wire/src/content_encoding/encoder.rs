@@ -9,11 +9,11 @@ use super::Coding;
 ///
 /// It uses memory until the end of the stream, and none afterwards: 0.4 MiB for gzip, 1.2 for zstd, 0.5 to 2.3 for
 /// brotli, depending on the content. No call fails. If there is no memory, the process ends, as with any other
-/// allocation in Rust; the library that is not written in Rust allocates only in [`Encoder::new`].
+/// allocation in Rust; zstd, the library that is not written in Rust, allocates only in [`Encoder::new`].
 pub struct Encoder {
     /// `None` once the stream has ended.
     stream: Option<Stream>,
-    /// Whether something has been written since the last flush.
+    /// True if bytes were written since the last flush.
     unflushed: bool,
 }
 
@@ -37,7 +37,7 @@ impl Encoder {
         }
     }
 
-    /// Encodes the next bytes of the content. Without effect after [`Encoder::finish`].
+    /// Encodes the next bytes of the content. Has no effect after [`Encoder::finish`].
     pub fn write(&mut self, input: &[u8], out: &mut Vec<u8>) {
         if input.is_empty() {
             return;
@@ -51,8 +51,8 @@ impl Encoder {
         }
     }
 
-    /// Appends what the peer still needs to read everything that was written. Appends nothing if there is nothing, and
-    /// after [`Encoder::finish`].
+    /// Appends the bytes that the peer still needs to read everything that was written. Appends nothing if there are no
+    /// such bytes, and after [`Encoder::finish`].
     pub fn flush(&mut self, out: &mut Vec<u8>) {
         if !std::mem::take(&mut self.unflushed) {
             return;

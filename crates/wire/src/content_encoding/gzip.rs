@@ -2,7 +2,7 @@
 
 use flate2::{Compress, Compression, FlushCompress, Status};
 
-/// The next level takes half as long again, for little gain.
+/// The next level takes half as much time again, for little gain.
 const LEVEL: u32 = 5;
 
 /// Log2 of the window: 32 KiB, the maximum.
@@ -13,8 +13,8 @@ const PIECE: usize = 8 * 1024;
 
 pub(super) struct Gzip {
     stream: Compress,
-    /// The buffer for output. The library clears all the space that it is given each time, and `out` may have much of
-    /// it.
+    /// The buffer for output. The library clears the whole buffer that it gets each time, and `out` may have much free
+    /// space.
     piece: Box<[u8; PIECE]>,
 }
 
@@ -38,8 +38,7 @@ impl Gzip {
         self.run(&[], FlushCompress::Finish, out);
     }
 
-    /// Continues until `input` is consumed and the output does not fill the buffer, which means that there is no more
-    /// of it.
+    /// Runs until `input` is consumed and the output does not fill the buffer, which means that no more output is left.
     fn run(&mut self, input: &[u8], operation: FlushCompress, out: &mut Vec<u8>) {
         let mut rest = input;
         loop {
@@ -49,7 +48,7 @@ impl Gzip {
             let made = (self.stream.total_out() - made) as usize;
             rest = rest.get(taken..).unwrap_or_default();
             out.extend_from_slice(self.piece.get(..made).unwrap_or_default());
-            // Any other result than `Ok` means that the stream has ended, or that nothing is left to do.
+            // Any result other than `Ok` means that the stream has ended, or that nothing is left to do.
             if (rest.is_empty() && made < PIECE) || !matches!(status, Ok(Status::Ok)) {
                 return;
             }

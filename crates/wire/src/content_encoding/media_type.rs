@@ -1,8 +1,8 @@
-//! Media types (RFC 9110 §8.3.1) for compression: which of them are some form of text, and patterns for others.
+//! Media types (RFC 9110 §8.3.1) for compression: the types that are some form of text, and patterns for others.
 
 use crate::fields::trim;
 
-/// Types that get much smaller, besides `text/*` and those of [`SUFFIXES`].
+/// Types that compress well, besides `text/*` and the types with one of the [`SUFFIXES`].
 const COMPRESSIBLE: &[&str] = &[
     "application/ecmascript",
     "application/graphql",
@@ -37,8 +37,8 @@ const COMPRESSIBLE: &[&str] = &[
 /// Structured syntaxes that are text (RFC 6838 §4.2.8).
 const SUFFIXES: &[&str] = &["+json", "+xml", "+yaml", "+json-seq"];
 
-/// Whether content of this type is worth compressing. Parameters do not matter. An event stream is text, but is not
-/// worth it: it must arrive as it is made, in pieces that are too small to gain from it.
+/// Returns true if content of this type is worth compressing. Parameters do not matter. An event stream is text, but
+/// must arrive while it is made, in pieces that are too small to gain from compression.
 pub fn is_compressible(content_type: &[u8]) -> bool {
     let essence = essence(content_type);
     let is = |known: &&str| essence.eq_ignore_ascii_case(known.as_bytes());
@@ -50,7 +50,7 @@ pub fn is_compressible(content_type: &[u8]) -> bool {
         || COMPRESSIBLE.iter().any(is)
 }
 
-/// Whether a type matches `pattern`: a type such as `application/json`, or a range such as `text/*` or `*/*`.
+/// Returns true if a type matches `pattern`: a type such as `application/json`, or a range such as `text/*` or `*/*`.
 pub fn matches_type(content_type: &[u8], pattern: &[u8]) -> bool {
     let essence = essence(content_type);
     let slash = memchr::memchr(b'/', essence);

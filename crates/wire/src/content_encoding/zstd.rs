@@ -4,15 +4,15 @@ use std::alloc::{handle_alloc_error, Layout};
 use std::io;
 use zstd::stream::raw::{CParameter, Encoder, InBuffer, Operation, OutBuffer};
 
-/// Higher levels take longer and are hardly smaller.
+/// Higher levels take longer, and the results are hardly smaller.
 const LEVEL: i32 = 3;
 
-/// Log2 of the window: 256 KiB. Clients need not support more than 8 MiB (RFC 9659 §3); this bounds the memory used
-/// here.
+/// Log2 of the window: 256 KiB. Clients need not support more than 8 MiB (RFC 9659 §3); this smaller window bounds the
+/// memory of the server.
 const WINDOW_LOG: u32 = 18;
 
 /// Log2 of the tables' entries: a quarter of the level's defaults. The tables must be cleared first, which took a third
-/// of the time for small contents; large contents do not get larger with these.
+/// of the time for small contents. Large contents do not get larger with the small tables.
 const TABLES: [CParameter; 2] = [CParameter::HashLog(15), CParameter::ChainLog(14)];
 
 /// Space for output is reserved in pieces of at most this many bytes.
@@ -59,7 +59,7 @@ impl Zstd {
     }
 }
 
-/// Repeats `step`, which returns how many bytes are left, until none are. `left` is an estimate at first.
+/// Repeats `step`, which returns the number of remaining bytes, until none remain. `left` is an estimate at first.
 fn drain(out: &mut Vec<u8>, mut left: usize, mut step: impl FnMut(&mut OutBuffer<'_, Vec<u8>>) -> io::Result<usize>) {
     while left > 0 {
         out.reserve(PIECE.min(left / 2 + 64));

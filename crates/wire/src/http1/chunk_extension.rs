@@ -1,4 +1,4 @@
-//! Chunk extensions (RFC 9112 §7.1.1): no one uses them, but request smuggling hides in their grammar. So it is
+//! Chunk extensions (RFC 9112 §7.1.1): no client uses them, but request smuggling hides in their grammar. So they are
 //! checked, and their size is bounded.
 
 use super::fields::{is_token_byte, is_value_byte};
@@ -17,8 +17,8 @@ pub(super) struct Extensions {
     in_body: usize,
 }
 
-/// `chunk-ext = *( BWS ";" BWS name [ BWS "=" BWS value ] )`. White space has a state of its own where only more of an
-/// extension may follow, because the line must not end in white space.
+/// `chunk-ext = *( BWS ";" BWS name [ BWS "=" BWS value ] )`. White space has its own state where it must be followed
+/// by more of an extension, because the line must not end in white space.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum ExtensionState {
     #[default]
@@ -56,7 +56,7 @@ impl Extensions {
         Ok(())
     }
 
-    /// Whether the size line may end here.
+    /// Returns true if the size line may end here.
     pub(super) fn may_end(&self) -> bool {
         use ExtensionState::*;
         matches!(self.state, AfterSize | Name | Value | Unquoted)

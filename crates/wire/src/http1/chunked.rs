@@ -6,7 +6,7 @@
 //! ```
 //!
 //! Data is passed to a sink in pieces and is not copied here. [`ChunkedDecoder::skip_framing`] leaves the data to the
-//! caller instead, who may take it bit by bit. Trailer fields are checked and dropped, unless they are asked for: an
+//! caller instead, who may take it bit by bit. Trailer fields are checked and dropped, unless they are requested: an
 //! application has already read the body as data, and fields that come after it could only mislead.
 
 use super::chunk_extension::Extensions;
@@ -21,7 +21,7 @@ const MOST_DIGITS: u8 = 16;
 pub struct Progress {
     /// Bytes of the input that belong to the body: all of them unless it is done.
     pub consumed: usize,
-    /// Whether the body has ended, including trailers.
+    /// True if the body has ended, including trailers.
     pub done: bool,
 }
 
@@ -29,7 +29,7 @@ pub struct Progress {
 #[derive(Debug)]
 pub struct ChunkedDecoder {
     state: ChunkState,
-    /// The chunk size read so far, then what is left of the chunk.
+    /// The chunk size read so far, then the remaining bytes of the chunk.
     size: u64,
     extensions: Extensions,
     /// The trailer line that is arriving.
@@ -81,17 +81,17 @@ impl ChunkedDecoder {
         self
     }
 
-    /// The trailer lines with their line ends, without the empty line behind them; none if they are not kept.
+    /// The trailer lines with their line ends, without the empty line after them; empty if they are not kept.
     pub fn trailers(&self) -> &[u8] {
         self.trailers.as_deref().unwrap_or_default()
     }
 
-    /// Whether the body has ended, including trailers.
+    /// Returns true if the body has ended, including trailers.
     pub fn is_done(&self) -> bool {
         matches!(self.state, ChunkState::Done)
     }
 
-    /// Reads framing at the start of `input`, until data or the end of the body comes. Returns its length.
+    /// Reads framing at the start of `input`, up to data or the end of the body. Returns its length.
     pub fn skip_framing(&mut self, input: &[u8]) -> Result<usize, Error> {
         let mut rest = input;
         while !rest.is_empty() && !matches!(self.state, ChunkState::Data | ChunkState::Done) {
@@ -100,7 +100,7 @@ impl ChunkedDecoder {
         Ok(input.len() - rest.len())
     }
 
-    /// How many of the next `length` bytes are data of the chunk that has begun.
+    /// Returns the number of data bytes of the current chunk among the next `length` bytes.
     pub fn data_ahead(&self, length: usize) -> usize {
         match self.state {
             ChunkState::Data => usize::try_from(self.size).unwrap_or(usize::MAX).min(length),
@@ -116,8 +116,8 @@ impl ChunkedDecoder {
         }
     }
 
-    /// Decodes the part of the body in `input`, and passes its data to `sink`, in pieces that are never empty. On an
-    /// error the sink may already have got data from before it.
+    /// Decodes the part of the body in `input`, and passes its data to `sink`, in pieces that are never empty. If there
+    /// is an error, the sink may already have got the data before it.
     pub fn decode(&mut self, input: &[u8], sink: &mut dyn FnMut(&[u8])) -> Result<Progress, Error> {
         let mut rest = input;
         while !rest.is_empty() && !self.is_done() {
@@ -129,7 +129,7 @@ impl ChunkedDecoder {
         })
     }
 
-    /// As [`ChunkedDecoder::step`]; remembers an error.
+    /// Does the same as [`ChunkedDecoder::step`], and remembers an error.
     fn checked_step(&mut self, input: &[u8], sink: &mut dyn FnMut(&[u8])) -> Result<usize, Error> {
         let taken = self.step(input, sink);
         if let Err(error) = taken {
@@ -138,7 +138,7 @@ impl ChunkedDecoder {
         taken
     }
 
-    /// Takes the next byte of `input`, which is not empty, or several at once. Returns how many.
+    /// Takes the next byte of `input`, which is not empty, or several bytes at once. Returns their number.
     fn step(&mut self, input: &[u8], sink: &mut dyn FnMut(&[u8])) -> Result<usize, Error> {
         let byte = input[0];
         self.state = match self.state {
@@ -167,7 +167,7 @@ impl ChunkedDecoder {
             self.extensions.start();
             return self.extension(byte);
         };
-        // A size above the signed 64-bit range would be negative for peers that use a signed number.
+        // Peers that use a signed 64-bit number would read a larger size as negative.
         if digits == MOST_DIGITS || self.size > i64::MAX as u64 >> 4 {
             return Err(Error::ChunkSizeOverflow);
         }
@@ -215,7 +215,7 @@ impl ChunkedDecoder {
     }
 }
 
-/// Checks a line including its line feed; true for the empty line that ends the section.
+/// Checks a line including its line feed. Returns true for the empty line that ends the section.
 fn check_trailer_line(line: &[u8]) -> Result<bool, Error> {
     let Some(line) = line.strip_suffix(b"\r\n") else {
         return Err(Error::BareLineFeed);
@@ -256,8 +256,8 @@ fn check_trailer_line(line: &[u8]) -> Result<bool, Error> {
     Ok(false)
 }
 
-/// Fields that frame, route, authenticate or describe the content: it is too late for them after it (RFC 9110 §6.5.1).
-/// Underscores count as dashes, as they do in CGI names.
+/// Fields that frame, route, authenticate or describe the content: after the content they come too late (RFC 9110
+/// §6.5.1). Underscores count as dashes, as in CGI names.
 fn is_forbidden(name: &[u8]) -> bool {
     const FORBIDDEN: [&[u8]; 22] = [
         b"authorization",

@@ -1,6 +1,6 @@
-//! Header fields: which bytes names and values may have, token lists, and CGI names.
+//! Header fields: the bytes that names and values may have, token lists, and CGI names.
 
-/// The classes of a byte: one table look-up instead of a chain of comparisons.
+/// The classes of a byte: one table lookup instead of a chain of comparisons.
 const TOKEN: u8 = 1;
 const VALUE: u8 = 2;
 
@@ -27,30 +27,30 @@ const fn is_token_mark(byte: u8) -> bool {
     )
 }
 
-/// Whether `byte` is a `tchar` (RFC 9110 §5.6.2).
+/// Returns true if `byte` is a `tchar` (RFC 9110 §5.6.2).
 #[inline]
 pub fn is_token_byte(byte: u8) -> bool {
     CLASSES[usize::from(byte)] & TOKEN != 0
 }
 
-/// Whether a field value of a request may contain `byte`: HTAB, SP, visible ASCII or obs-text (RFC 9110 §5.5).
+/// Returns true if a field value of a request may contain `byte`: HTAB, SP, visible ASCII or obs-text (RFC 9110 §5.5).
 #[inline]
 pub fn is_value_byte(byte: u8) -> bool {
     CLASSES[usize::from(byte)] & VALUE != 0
 }
 
-/// Whether `name` is a token, as field names and methods are (RFC 9110 §5.1).
+/// Returns true if `name` is a token, like field names and methods (RFC 9110 §5.1).
 pub fn is_valid_field_name(name: &[u8]) -> bool {
     !name.is_empty() && name.iter().all(|&byte| is_token_byte(byte))
 }
 
-/// Whether an application may send `value` in a response: no NUL, CR or LF (Rack SPEC). These bytes would split the
-/// response; other control characters are up to the application.
+/// Returns true if an application may send `value` in a response: no NUL, CR or LF (Rack SPEC). These bytes would split
+/// the response; other control characters are the application's choice.
 pub fn is_valid_field_value(value: &[u8]) -> bool {
     memchr::memchr3(b'\r', b'\n', 0, value).is_none()
 }
 
-/// Whether `name` has an underscore, so that its CGI name is the same as that of the field spelt with dashes.
+/// Returns true if `name` has an underscore, so that the name with dashes has the same CGI name.
 pub fn has_underscore(name: &[u8]) -> bool {
     memchr::memchr(b'_', name).is_some()
 }
@@ -73,7 +73,7 @@ pub fn members(value: &[u8]) -> impl Iterator<Item = &[u8]> {
         .filter(|member| !member.is_empty())
 }
 
-/// Whether a comma-separated list contains `token`, ignoring case.
+/// Returns true if a comma-separated list contains `token`, ignoring case.
 pub fn has_member(value: &[u8], token: &[u8]) -> bool {
     members(value).any(|member| member.eq_ignore_ascii_case(token))
 }

@@ -1,27 +1,28 @@
-//! Where a request ends: Content-Length and Transfer-Encoding (RFC 9112 §6).
+//! The end of a request: Content-Length and Transfer-Encoding (RFC 9112 §6).
 //!
-//! Every leniency that the RFC permits here has led to a request-smuggling advisory for some server, so none is used.
+//! Every leniency that the RFC permits here has led to a request-smuggling advisory for some server, so this module is
+//! strict.
 
 use super::fields;
 use super::head::Version;
 use crate::Error;
 
-/// How the body of a request is delimited.
+/// The framing of a request body.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Framing {
     /// Neither Content-Length nor Transfer-Encoding: there is no body (RFC 9112 §6.3 rule 7).
     #[default]
     Empty,
-    /// As many bytes as Content-Length says; may be 0.
+    /// Content-Length gives the number of bytes, which may be 0.
     Length(u64),
     /// `Transfer-Encoding: chunked`.
     Chunked,
-    /// The end of its stream ends it: HTTP/2 (RFC 9113 §8.1).
+    /// The end of its stream ends the body: HTTP/2 (RFC 9113 §8.1).
     Stream,
 }
 
 impl Framing {
-    /// Whether body bytes follow the head. A chunked body may still be empty.
+    /// Returns true if body bytes follow the head. A chunked body may still be empty.
     pub fn has_body(self) -> bool {
         !matches!(self, Framing::Empty | Framing::Length(0))
     }
@@ -42,8 +43,8 @@ impl Framing {
     }
 }
 
-/// Digits only; no leading zero, which some peers read as octal; and at most a signed 64-bit number, because peers that
-/// use one would read a negative length.
+/// Digits only; no leading zero, which some peers read as octal; and at most a signed 64-bit number, because peers with
+/// signed numbers would read a negative length.
 fn parse_content_length(digits: &[u8]) -> Result<u64, Error> {
     const MOST_DIGITS: usize = 19;
     if digits.is_empty() || digits.len() > MOST_DIGITS || (digits[0] == b'0' && digits.len() > 1) {

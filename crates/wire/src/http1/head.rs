@@ -1,8 +1,8 @@
 //! The request head: request line and fields, parsed at once when complete (RFC 9112 §3, §5).
 //!
-//! `httparse` finds the parts. What it tolerates and this server does not (bare line feeds, several empty lines,
-//! fragments, bytes beyond ASCII in a target) is checked on its result. If it does not accept a head, `scan` finds the
-//! exact error.
+//! `httparse` finds the parts. It tolerates some input that this server does not (bare line feeds, several empty lines,
+//! fragments, bytes beyond ASCII in a target), so its result is checked for that. If it does not accept a head, `scan`
+//! finds the exact error.
 
 use super::fields::{has_member, members};
 use super::framing::Framing;
@@ -11,7 +11,7 @@ use super::target::{host_and_port, is_target_byte, Target};
 use crate::{Error, Span};
 use std::mem::MaybeUninit;
 
-/// Most fields of a head, whatever [`HeadLimits::fields`] says.
+/// Most fields of a head, even if [`HeadLimits::fields`] is larger.
 pub const MAX_FIELDS: usize = 128;
 
 /// Most bytes of a method; the longest registered one has 17.
@@ -33,7 +33,7 @@ pub struct HeadLimits {
 pub enum Version {
     /// HTTP/1.0
     Http10,
-    /// HTTP/1.1, and later minor versions, which are treated alike (RFC 9110 §2.5).
+    /// HTTP/1.1, and later minor versions, which are handled in the same way (RFC 9110 §2.5).
     #[default]
     Http11,
     /// HTTP/2. Its heads are not parsed here, see [`http2`](crate::http2).
@@ -49,11 +49,11 @@ pub struct Field {
     pub value: Span,
 }
 
-/// A request head. Its spans are positions in the bytes from which it was parsed. Meant to be reused: a connection
-/// parses all its requests into the same `Head`, so memory for the fields is allocated once.
+/// A request head. Its spans are positions in the parsed bytes. Meant to be reused: a connection parses all its
+/// requests into the same `Head`, so memory for the fields is allocated once.
 #[derive(Clone, Debug, Default)]
 pub struct Head {
-    /// Bytes of the head, including an empty line before it and the one that ends it: the body begins here.
+    /// Bytes of the head, including an empty line before it and the empty line at its end: the body begins here.
     pub len: usize,
     /// The method, case-sensitive; any token (RFC 9110 §9.1).
     pub method: Span,
@@ -65,35 +65,35 @@ pub struct Head {
     pub version: Version,
     /// All fields, in the order in which they were sent.
     pub fields: Vec<Field>,
-    /// How the body is delimited.
+    /// The framing of the body.
     pub framing: Framing,
-    /// Whether the client lets the connection persist (RFC 9112 §9.3).
+    /// True if the client lets the connection persist (RFC 9112 §9.3).
     pub keep_alive: bool,
-    /// Whether the client waits for `100 Continue` before it sends the body. False if there is no body.
+    /// True if the client waits for `100 Continue` before it sends the body. False if there is no body.
     pub expect_continue: bool,
-    /// The authority of the request: that of an absolute-form target, otherwise Host. `None` only in HTTP/1.0.
+    /// The authority of the request, from an absolute-form target, otherwise from Host. `None` only in HTTP/1.0.
     pub host: Option<Span>,
-    /// Whether the client offers another protocol: `Connection: upgrade` and Upgrade, in HTTP/1.1 (RFC 9110 §7.8).
+    /// True if the client offers another protocol: `Connection: upgrade` and Upgrade, in HTTP/1.1 (RFC 9110 §7.8).
     pub upgrade: bool,
-    /// Whether the fields ask for `100 Continue`.
+    /// True if the fields ask for `100 Continue`.
     asks_to_continue: bool,
 }
 
 impl Head {
-    /// Parses a request head at the start of `bytes`, which must be everything that has arrived.
+    /// Parses a request head at the start of `bytes`, which must be all bytes that have arrived.
     ///
     /// `Ok(true)`: the head is complete and `self` holds it. `Ok(false)`: the bytes are the beginning of a head,
     /// without errors so far. In this case and after an error the contents of `self` are meaningless.
     ///
-    /// The result depends only on the bytes, not on earlier calls: it is the same however a head is split. Every call
-    /// reads from the start; see [`Head::parse_on`] for one that arrives in pieces.
+    /// The result depends only on the bytes, not on earlier calls: it is the same for every split of a head. Every call
+    /// reads from the start; [`Head::parse_on`] is for a head that arrives in pieces.
     pub fn parse(&mut self, bytes: &[u8], limits: &HeadLimits) -> Result<bool, Error> {
         self.parse_on(bytes, limits, &mut HeadProgress::default())
     }
 
-    /// As [`Head::parse`], for a head that arrives in pieces: bytes that `progress` has covered are not read again
-    /// until the head is complete, and then once. `progress` must be new for each head; `bytes` are always everything
-    /// that has arrived of it.
+    /// Does the same as [`Head::parse`] for a head that arrives in pieces: bytes that `progress` has covered are not
+    /// read again until the head is complete, and then once. `progress` must be new for each head; `bytes` are always
+    /// all bytes of it that have arrived.
     pub fn parse_on(&mut self, bytes: &[u8], limits: &HeadLimits, progress: &mut HeadProgress) -> Result<bool, Error> {
         let longest = limits.head_bytes.min(u32::MAX as usize);
         let window = &bytes[..bytes.len().min(longest)];
@@ -110,7 +110,8 @@ impl Head {
             Scanned::Incomplete => Ok(false),
             Scanned::Complete if !is_new && self.find(window, limits) => self.interpret(window).map(|()| true),
             Scanned::Later { minor, len } => {
-                // `httparse` accepts only known versions. No client sends others, so a copy does not matter.
+                // `httparse` accepts only known versions. No client sends others, so the cost of a copy does not
+                // matter.
                 let mut known = window[..len].to_vec();
                 known[minor] = b'1';
                 self.parse(&known, limits)
@@ -120,7 +121,7 @@ impl Head {
         }
     }
 
-    /// Finds the parts of a head that is complete and has nothing that only `httparse` tolerates.
+    /// Finds the parts of a complete head. False if the head has something that only `httparse` tolerates.
     #[inline]
     fn find(&mut self, window: &[u8], limits: &HeadLimits) -> bool {
         #[cfg(test)]
@@ -172,7 +173,7 @@ impl Head {
         strict
     }
 
-    /// Derives what the fields and the target mean for the server itself.
+    /// Derives the meaning of the fields and the target for the server itself.
     fn interpret(&mut self, bytes: &[u8]) -> Result<(), Error> {
         let method = self.method.of(bytes);
         if method == b"CONNECT" {
@@ -193,17 +194,17 @@ impl Head {
         Ok(())
     }
 
-    /// The body is delimited by something else than the fields: by its stream in HTTP/2 (RFC 9113 §8.1).
+    /// Replaces the framing of the fields, for example by the stream in HTTP/2 (RFC 9113 §8.1).
     pub fn reframe(&mut self, framing: Framing) {
         self.framing = framing;
         self.expect_continue = self.asks_to_continue && framing.has_body();
     }
 
-    /// RFC 9112 §3.2 and §3.2.2: Host is required in HTTP/1.1. It is ignored if an absolute-form target says where the
-    /// request goes, but must still be valid.
+    /// RFC 9112 §3.2 and §3.2.2: HTTP/1.1 requires Host. If an absolute-form target names the host, Host is ignored,
+    /// but must still be valid.
     ///
-    /// The grammar allows an empty Host for targets without authority, but it names no server and cannot be represented
-    /// in an env, so it is refused like any other invalid Host.
+    /// The grammar allows an empty Host for targets without authority, but it names no server and an env cannot contain
+    /// it, so it is refused like any other invalid Host.
     fn authority(&self, bytes: &[u8], host: Option<Span>) -> Result<Option<Span>, Error> {
         match host {
             None if self.version == Version::Http11 => return Err(Error::MissingHost),
@@ -214,13 +215,13 @@ impl Head {
     }
 }
 
-/// Whether CRLF precedes position `at`.
+/// Returns true if CRLF precedes position `at`.
 #[inline]
 fn follows_line_end(bytes: &[u8], at: usize) -> bool {
     at >= 2 && bytes.get(at - 2..at) == Some(b"\r\n".as_slice())
 }
 
-/// What the fields say that concern the server itself.
+/// Values of the fields that concern the server itself.
 #[derive(Default)]
 struct Noted<'a> {
     host: Option<Span>,
@@ -234,7 +235,7 @@ struct Noted<'a> {
 }
 
 impl<'a> Noted<'a> {
-    /// Checks one field; the length of its name first, which rules out most fields.
+    /// Checks one field. Compares the length of its name first, which rules out most fields.
     #[inline]
     fn note(&mut self, bytes: &'a [u8], field: Field) -> Result<(), Error> {
         let name = field.name.of(bytes);
@@ -287,8 +288,8 @@ fn once<T>(place: &mut Option<T>, value: T, repeated: Error) -> Result<(), Error
     }
 }
 
-/// Whether `name` is `field` (lower case), ignoring case. An error if it only differs by an underscore instead of a
-/// dash.
+/// Returns true if `name` is `field` (lower case), ignoring case. Returns an error if it only differs by underscores
+/// instead of dashes.
 #[inline]
 fn is_spelt(name: &[u8], field: &[u8]) -> Result<bool, Error> {
     if name.eq_ignore_ascii_case(field) {

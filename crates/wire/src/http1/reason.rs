@@ -1,6 +1,6 @@
-//! Status codes of responses: their reason phrases, and which of them carry no body.
+//! Status codes of responses: their reason phrases, and the codes that never have a body.
 
-/// The reason phrase of `status` as registered with IANA; empty if it is not registered.
+/// The reason phrase that IANA has registered for `status`; empty if there is none.
 pub fn reason(status: u16) -> &'static str {
     match status {
         100 => "Continue",
@@ -68,7 +68,7 @@ pub fn reason(status: u16) -> &'static str {
     }
 }
 
-/// Whether a response with `status` never has a body: 1xx, 204 and 304 (RFC 9112 §6.3 rule 1).
+/// Returns true if a response with `status` never has a body: 1xx, 204 and 304 (RFC 9112 §6.3 rule 1).
 pub fn has_no_body(status: u16) -> bool {
     matches!(status, 100..=199 | 204 | 304)
 }

@@ -1,7 +1,6 @@
-//! Finds out what exactly is wrong with a head: a strict scan, byte by byte, for heads that the fast path did not
-//! accept.
+//! Finds the exact error of a head: a strict scan, byte by byte, for heads that the fast path did not accept.
 //!
-//! Each error is detected at one particular byte, so the result never depends on how the bytes were split. The scan
+//! Each error is detected at one particular byte, so the result never depends on the split of the bytes. The scan
 //! continues where it stopped, so each byte is read once, however slowly a head arrives.
 
 use super::fields::{is_token_byte, is_value_byte};
@@ -14,27 +13,27 @@ use crate::Error;
 pub(super) enum Scanned {
     /// The head is complete.
     Complete,
-    /// Complete, with a minor version above 1: where that digit is, and where the head ends.
+    /// Complete, with a minor version above 1: the position of that digit, and the end of the head.
     Later { minor: usize, len: usize },
     /// The head is incomplete.
     Incomplete,
 }
 
-/// How much of an incomplete head was scanned. Start with a new one for each head.
+/// Progress of the scan of an incomplete head. Start with a new one for each head.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct HeadProgress {
     /// The first byte that was not scanned.
     at: usize,
     part: Part,
-    /// Where that part begins.
+    /// The start of that part.
     start: usize,
     fields: usize,
-    /// Where the minor version is, if it is above 1.
+    /// The position of the minor version, if it is above 1.
     later_minor: Option<usize>,
 }
 
 impl HeadProgress {
-    /// Whether nothing was scanned yet.
+    /// Returns true if nothing was scanned yet.
     pub(super) fn is_new(&self) -> bool {
         self.part == Part::Beginning && self.at == 0
     }
@@ -61,7 +60,7 @@ enum Part {
     Value,
 }
 
-/// Why the scan stopped early: the end of the bytes, or an error.
+/// The reason for an early end of the scan: the end of the bytes, or an error.
 enum Stop {
     End,
     Error(Error),
@@ -169,13 +168,13 @@ impl<'a> Scan<'a> {
                 self.at += 1;
                 Ok(Part::Version)
             }
-            // A request line that ends after the target is HTTP/0.9.
+            // A request line that ends after the target belongs to HTTP/0.9.
             b'\r' => Err(self.misplaced(Error::InvalidVersion)),
             _ => Err(self.misplaced(Error::InvalidTarget)),
         }
     }
 
-    /// The version and the end of its line: these are so few bytes that incomplete ones are scanned again.
+    /// The version and the end of its line: so few bytes that incomplete ones are scanned again.
     fn version(&mut self) -> Result<Part, Stop> {
         self.at = self.start;
         for &expected in b"HTTP/" {
@@ -192,7 +191,7 @@ impl<'a> Scan<'a> {
         let minor = self.digit()?;
         match (major, minor) {
             (b'1', b'0' | b'1') => {}
-            // RFC 9110 §2.5: treated as the highest minor version that is known.
+            // RFC 9110 §2.5: treated like the highest known minor version.
             (b'1', _) => self.later_minor = Some(self.at - 1),
             (b'0', _) => return Err(Error::InvalidVersion.into()),
             _ => return Err(Error::UnsupportedVersion.into()),
@@ -259,7 +258,7 @@ impl<'a> Scan<'a> {
         Err(self.misplaced(Error::ControlCharacter))
     }
 
-    /// Consumes CRLF if it is next. A bare CR or LF is an error, anything else is left alone.
+    /// Consumes CRLF if it is next. A bare CR or LF is an error; other bytes are left alone.
     fn line_end(&mut self) -> Result<bool, Stop> {
         match self.peek()? {
             b'\r' => match self.bytes.get(self.at + 1) {
@@ -275,7 +274,7 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// The error for the byte here, which is not allowed: a specific one for control characters, otherwise `expected`.
+    /// The error for a forbidden byte at this position: a specific one for control characters, otherwise `expected`.
     fn misplaced(&mut self, expected: Error) -> Stop {
         match self.line_end() {
             Err(stop) => stop,

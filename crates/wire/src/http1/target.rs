@@ -6,10 +6,10 @@ use std::net::Ipv6Addr;
 /// The form of a request target.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TargetForm {
-    /// `/path?query`, what clients send to servers.
+    /// `/path?query`, as clients send it to servers.
     #[default]
     Origin,
-    /// `http://authority/path?query`, what clients send to proxies; servers must accept it.
+    /// `http://authority/path?query`, as clients send it to proxies; servers must accept it.
     Absolute,
     /// `*`, with OPTIONS only.
     Asterisk,
@@ -18,19 +18,19 @@ pub enum TargetForm {
 /// The parts of a request target.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Target {
-    /// The form it was sent in.
+    /// The form of the target as sent.
     pub form: TargetForm,
     /// The path as sent, not decoded. Empty for an absolute-form without a path, which means `/`; `*` for
     /// asterisk-form.
     pub path: Span,
-    /// What follows the first `?`, if there is one; may be empty.
+    /// The text after the first `?`, if there is one; may be empty.
     pub query: Option<Span>,
     /// Host and port of an absolute-form.
     pub authority: Option<Span>,
 }
 
 impl Target {
-    /// Splits the target that `span` marks in `bytes`; all of its bytes are known to be target bytes.
+    /// Splits the target at `span` in `bytes`. The caller has checked that all of its bytes may occur in a target.
     pub(super) fn split(method: &[u8], bytes: &[u8], span: Span) -> Result<Target, Error> {
         let target = span.of(bytes);
         match target {
@@ -75,8 +75,8 @@ impl Target {
     }
 }
 
-/// Whether a target may contain `byte`: visible ASCII except `#`. That is more than RFC 3986 permits, because browsers
-/// send `|`, `^`, `{` and others unencoded; but they never send bytes beyond ASCII.
+/// Returns true if a target may contain `byte`: visible ASCII except `#`. That is more than RFC 3986 permits, because
+/// browsers send `|`, `^`, `{` and others unencoded; but they never send bytes beyond ASCII.
 #[inline]
 pub(super) fn is_target_byte(byte: u8) -> bool {
     byte.is_ascii_graphic() && byte != b'#'
@@ -116,7 +116,7 @@ pub fn host_and_port(authority: &[u8]) -> Option<(&[u8], Option<u16>)> {
 }
 
 /// `reg-name` of RFC 3986 §3.2.2, which includes IPv4 addresses; at least one byte, and no comma, because some proxies
-/// join two Host fields with one.
+/// join two Host fields with a comma.
 fn is_registered_name(host: &[u8]) -> bool {
     let mut rest = host;
     loop {

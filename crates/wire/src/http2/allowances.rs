@@ -1,32 +1,32 @@
-//! Limits the frames of each kind that a peer may send: some cost the receiver much more than the sender, and no client needs many
-//! of them (RFC 9113 §10.5; CVE-2019-9511 to -9518, CVE-2023-44487, CVE-2025-8671).
+//! Limits the frames of each kind that a peer may send: some cost the receiver much more than the sender, and no client
+//! needs many of them (RFC 9113 §10.5; CVE-2019-9511 to -9518, CVE-2023-44487, CVE-2025-8671).
 //!
-//! Each kind has an allowance that fills up with time. What a peer is sent, and the streams that it opens, earn it
-//! more, because a client that is sent much has much to say: a window that is updated for each frame of content, a
-//! PING that measures a response, a request that is cancelled among others that are not.
+//! Each kind has an allowance that refills over time. Frames that the server sends to the peer, and streams that the
+//! peer opens, add to it, because a client that receives much has reason to send more frames: window updates for frames
+//! of content, a PING that measures a response, a canceled request among completed ones.
 
 use super::frames::{frame_type, FrameHead, END_STREAM};
 use std::time::Duration;
 
-/// Frames that a peer has sent, or provoked, too often.
+/// A kind of frame that a peer has sent, or provoked, too often.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flood {
-    /// Streams that it has reset (CVE-2023-44487).
+    /// Streams that the peer has reset (CVE-2023-44487).
     Resets,
-    /// Streams that it has made this server reset (CVE-2025-8671).
+    /// Streams that the peer has made this server reset (CVE-2025-8671).
     ProvokedResets,
     /// SETTINGS, and their acknowledgements (CVE-2019-9515).
     Settings,
-    /// PING, and answers to it (CVE-2019-9512).
+    /// PING, and its acknowledgements (CVE-2019-9512).
     Pings,
-    /// PRIORITY, PRIORITY_UPDATE, GOAWAY, and frames of unknown types: none of them has an effect (CVE-2019-9513).
+    /// PRIORITY, PRIORITY_UPDATE, GOAWAY, and frames of unknown types: all of them have no effect (CVE-2019-9513).
     Priorities,
     /// WINDOW_UPDATE: tiny ones cost a frame for each byte (CVE-2019-9511).
     WindowUpdates,
     /// CONTINUATION of one block of fields (CVE-2024-27316).
     Continuations,
-    /// DATA without data that does not end its stream (CVE-2019-9518), or with so little that it costs more memory than
-    /// it has.
+    /// DATA without data that does not end its stream (CVE-2019-9518), or with so little data that it costs more memory
+    /// than it contains.
     EmptyData,
 }
 
@@ -35,7 +35,7 @@ pub enum Flood {
 pub(super) struct Allowance {
     pub(super) at_once: u32,
     pub(super) a_second: u32,
-    /// Most that can be earned and not used.
+    /// Most frames that can be earned and not used.
     saved: u32,
 }
 
@@ -54,12 +54,12 @@ impl Flood {
     /// The reason in the log.
     pub fn name(self) -> &'static str {
         match self {
-            Flood::Resets => "it has reset too many streams",
-            Flood::ProvokedResets => "it has made the server reset too many streams",
+            Flood::Resets => "too many reset streams",
+            Flood::ProvokedResets => "too many streams that the server had to reset",
             Flood::Settings => "too many SETTINGS",
             Flood::Pings => "too many PINGs",
             Flood::Priorities => "too many frames without effect",
-            Flood::WindowUpdates => "too many updates of windows",
+            Flood::WindowUpdates => "too many WINDOW_UPDATEs",
             Flood::Continuations => "too many CONTINUATIONs",
             Flood::EmptyData => "too many DATA frames with little or no data",
         }
@@ -67,13 +67,13 @@ impl Flood {
 
     pub(super) fn allowance(self) -> Allowance {
         let (at_once, a_second, saved) = match self {
-            // A reset costs no more than the response that it spares, if the streams that may be open at a time bound
-            // what comes at once.
+            // A reset costs no more than the response that it spares, because the number of concurrent streams limits
+            // the burst.
             Flood::Resets | Flood::ProvokedResets => (200, 50, 200),
             Flood::Settings => (50, 5, 0),
             Flood::Pings => (100, 10, 1_000),
             Flood::Priorities => (1_000, 100, 10_000),
-            // A client may read for a while before it says what it has taken.
+            // A client may read for a while before it updates its windows.
             Flood::WindowUpdates => (1_000, 100, 1 << 20),
             Flood::Continuations => (0, 0, 0),
             // `h2` allows as many in the life of a connection.
@@ -87,35 +87,35 @@ impl Flood {
     }
 }
 
-/// WINDOW_UPDATE for each frame of content that was sent, as Envoy allows them: several for the stream and for the
+/// WINDOW_UPDATEs for each frame of content that was sent, as Envoy allows them: several for the stream and for the
 /// connection.
 const UPDATES_PER_DATA: u64 = 10;
 
-/// For each of so many bytes of content the peer may update one window more.
+/// Each time the server has sent this many bytes of content, the peer may send one more WINDOW_UPDATE.
 const BYTES_PER_UPDATE: usize = 256;
 
-/// WINDOW_UPDATE for each stream that the peer opens: for the stream and for the connection.
+/// WINDOW_UPDATEs for each stream that the peer opens: one for the stream and one for the connection.
 const UPDATES_PER_STREAM: u64 = 2;
 
-/// PRIORITY for each stream that the peer opens.
+/// PRIORITY frames for each stream that the peer opens.
 const PRIORITIES_PER_STREAM: u64 = 10;
 
 /// Use of the allowances of one peer.
 #[derive(Debug, Default)]
 pub(super) struct Allowances {
-    /// In thousandths.
+    /// In thousandths of a frame.
     used: [u64; 8],
     earned: [u64; 8],
-    /// When `used` was last reduced.
+    /// The time at which `used` was last reduced.
     since: Duration,
     /// The last stream that the peer has opened.
     last_stream: u32,
-    /// Small frames of content to come that are small because of a window.
+    /// Number of frames of content to come that are small because of a window.
     cut: u32,
 }
 
 impl Allowances {
-    /// The peer has sent, or provoked, one more. Returns it if that is one too many.
+    /// The peer has sent, or provoked, one more frame of this kind. Returns the kind if that is one too many.
     pub(super) fn spend(&mut self, flood: Flood, now: Duration) -> Option<Flood> {
         let earned = &mut self.earned[flood as usize];
         if *earned > 0 {
@@ -137,7 +137,7 @@ impl Allowances {
         }
     }
 
-    /// The peer was sent a frame. Returns what it has provoked too often.
+    /// The server has sent a frame to the peer. Returns the kind that the peer has provoked too often.
     pub(super) fn sent(&mut self, head: FrameHead, now: Duration) -> Option<Flood> {
         match head.kind {
             frame_type::DATA => self.sent_content(head.length),
@@ -153,13 +153,13 @@ impl Allowances {
         None
     }
 
-    /// Content is about to be sent in so small a piece only because the peer has opened a window so little. An update that
-    /// makes the server send a frame for a few bytes must not earn the next one (CVE-2019-9511).
+    /// The server is about to send a small piece of content, only because the peer has opened a window so little. A
+    /// window update that makes the server send a frame with a few bytes must not earn the next one (CVE-2019-9511).
     pub(super) fn cut(&mut self) {
         self.cut = self.cut.saturating_add(1);
     }
 
-    /// The next RST_STREAM is the server's own decision: it refuses a stream that it has no room for.
+    /// The next RST_STREAM is the server's own decision: it refuses a stream for lack of room.
     pub(super) fn refused(&mut self) {
         self.earn(Flood::ProvokedResets, 1);
     }
@@ -167,7 +167,7 @@ impl Allowances {
     fn sent_content(&mut self, length: usize) {
         let by_size = (length / BYTES_PER_UPDATE) as u64;
         let is_cut = by_size == 0 && self.cut > 0;
-        // A larger frame has what was cut, too.
+        // A larger frame includes the content that was cut.
         self.cut = if is_cut { self.cut - 1 } else { 0 };
         if !is_cut {
             self.earn(Flood::WindowUpdates, UPDATES_PER_DATA + by_size);
@@ -205,7 +205,7 @@ mod tests {
         }
     }
 
-    /// Counts the frames that may come at once after that.
+    /// Returns the number of frames that may come at once after that.
     fn allowed(mut allowances: Allowances, flood: Flood) -> u64 {
         (0..10_000_000)
             .take_while(|_| allowances.spend(flood, Duration::ZERO).is_none())

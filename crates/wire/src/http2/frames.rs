@@ -1,5 +1,5 @@
-//! Looks at the frames of a connection: the nine bytes before each of them, and nothing else. Tells which there are, whether
-//! one is incomplete, and, by `allowances.rs`, which there are too many of.
+//! Reads the frames of a connection: only the nine bytes before each payload. Reports the frames, an incomplete one,
+//! and, by `allowances.rs`, a kind that comes too often.
 
 use super::allowances::{Allowances, Flood};
 use std::time::Duration;
@@ -7,35 +7,35 @@ use std::time::Duration;
 /// Bytes before the payload of a frame (RFC 9113 §4.1).
 const FRAME_HEADER: usize = 9;
 
-/// Most CONTINUATION frames of one block: with frames of the smallest legal limit, 16 KiB, they have room for 256 KiB.
+/// Most CONTINUATION frames of one block. With the smallest legal frame limit, 16 KiB, they have room for 256 KiB.
 const MOST_CONTINUATIONS: u32 = 16;
 
-/// Most bytes of a GOAWAY that are kept.
+/// Most bytes of a GOAWAY that are stored.
 const GOAWAY_BYTES: usize = 64;
 
-/// The flag of DATA and HEADERS that end their stream.
+/// The flag of DATA and HEADERS frames that end their stream.
 pub(super) const END_STREAM: u8 = 1;
 
-/// The types of frames that others than the meter look at (RFC 9113 §6).
+/// The frame types that code outside the meter uses (RFC 9113 §6).
 pub mod frame_type {
     /// Content.
     pub const DATA: u8 = 0;
     /// The head of a request or of a response.
     pub const HEADERS: u8 = 1;
-    /// The end of a stream before its time.
+    /// The early end of a stream.
     pub const RST_STREAM: u8 = 3;
     /// The end of the connection.
     pub const GOAWAY: u8 = 7;
 }
 
-/// What a frame begins with (RFC 9113 §4.1).
+/// The header of a frame (RFC 9113 §4.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FrameHead {
     /// Bytes of the payload.
     pub length: usize,
     /// The type, see [`frame_type`].
     pub kind: u8,
-    /// What they mean depends on the type.
+    /// Flags; their meaning depends on the type.
     pub flags: u8,
     /// The stream; 0 for the connection.
     pub stream: u32,
@@ -53,26 +53,26 @@ impl FrameHead {
     }
 }
 
-/// Counts what comes in one direction of a connection.
+/// Counts the frames in one direction of a connection.
 #[derive(Debug, Default)]
 pub struct FrameMeter {
-    /// The header of the frame that is being read, and how much of it is there.
+    /// The header of the current frame, and the number of its bytes that have arrived.
     header: [u8; FRAME_HEADER],
     filled: usize,
-    /// Bytes of the payload that are still to come.
+    /// Bytes of the payload that have not arrived yet.
     payload: usize,
     /// Bytes to skip before the first frame.
     skip: usize,
     allowances: Allowances,
     continuations: u32,
-    /// Since when a frame or a block of fields is incomplete, see [`FrameMeter::inside_since`].
+    /// The time since when a frame or a block of fields is incomplete, see [`FrameMeter::inside_since`].
     begun: Option<Duration>,
     /// The beginning of the payload of the last GOAWAY.
     goaway: Vec<u8>,
 }
 
 impl FrameMeter {
-    /// A meter for a direction that begins with so many bytes before the first frame.
+    /// A meter for a direction that begins with `skip` bytes before the first frame.
     pub fn after(skip: usize) -> FrameMeter {
         FrameMeter {
             skip,
@@ -80,13 +80,13 @@ impl FrameMeter {
         }
     }
 
-    /// Looks at bytes that come next. `now`: the time since any moment, the same for all calls. Returns what there is too
-    /// much of.
+    /// Reads the next bytes. `now`: the time since any moment, the same for all calls. Returns the kind of frame that
+    /// has come too often.
     pub fn look(&mut self, bytes: &[u8], now: Duration) -> Option<Flood> {
         self.look_at_each(bytes, now, |_| {})
     }
 
-    /// The same; `each` is told of each frame once its head is there.
+    /// Does the same, and calls `each` for each frame once its header is complete.
     pub fn look_at_each(&mut self, mut bytes: &[u8], now: Duration, mut each: impl FnMut(FrameHead)) -> Option<Flood> {
         let mut flood = None;
         while !bytes.is_empty() {
@@ -117,28 +117,29 @@ impl FrameMeter {
         flood
     }
 
-    /// The peer was sent a frame. Returns what it has made this server send too often.
+    /// The server has sent a frame to the peer. Returns the kind that the peer has provoked too often.
     pub fn sent(&mut self, head: FrameHead, now: Duration) -> Option<Flood> {
         self.allowances.sent(head, now)
     }
 
-    /// Content is about to be sent to the peer in a piece that is smaller than 256 bytes only because of its windows.
+    /// The server is about to send content to the peer in a piece of less than 256 bytes, only because of the peer's
+    /// windows.
     pub fn cut(&mut self) {
         self.allowances.cut();
     }
 
-    /// The server is about to refuse a stream because it has no room for it. The peer has not provoked that reset.
+    /// The server is about to refuse a stream for lack of room. The peer has not provoked that reset.
     pub fn refused(&mut self) {
         self.allowances.refused();
     }
 
-    /// Since when a frame, or a block of fields, has begun and not ended. The payload of DATA may take as long as the body
-    /// to which it belongs.
+    /// The time at which the current frame, or block of fields, has begun. The payload of DATA may take as long as its
+    /// body.
     pub fn inside_since(&self) -> Option<Duration> {
         self.begun
     }
 
-    /// What the last GOAWAY says beside its code (RFC 9113 §6.8), or the beginning of that.
+    /// The debug data of the last GOAWAY (RFC 9113 §6.8), or the beginning of it.
     pub fn goaway_data(&self) -> &[u8] {
         self.goaway.get(8..).unwrap_or_default()
     }
@@ -177,7 +178,7 @@ impl FrameMeter {
                 return (self.continuations > MOST_CONTINUATIONS).then_some(Flood::Continuations);
             }
             frame_type::RST_STREAM => Flood::Resets,
-            // An acknowledgement has no effect if nothing has asked for it, and few do.
+            // An acknowledgement has no effect if no frame of the server has asked for it, and few have.
             4 => Flood::Settings,
             6 => Flood::Pings,
             8 => Flood::WindowUpdates,
@@ -210,7 +211,7 @@ mod tests {
         bytes
     }
 
-    /// How many of such frames may come at once.
+    /// Returns the number of such frames that may come at once.
     fn allowed(frame: &[u8]) -> usize {
         let mut meter = FrameMeter::default();
         (0..100_000)
@@ -276,7 +277,7 @@ mod tests {
         let at = Duration::from_secs;
         let mut meter = FrameMeter::default();
         let (headers, data) = (frame(1, 0, 20), frame(0, 0, 1_000));
-        // Content that comes in other pieces than its frames: each head has its own time.
+        // Content in pieces that do not match its frames: each header has its own time.
         let content = data.repeat(20);
         for (second, piece) in content.chunks(100).enumerate() {
             meter.look(piece, at(second as u64));

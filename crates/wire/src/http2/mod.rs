@@ -1,5 +1,5 @@
-//! HTTP/2 (RFC 9113), as far as the `h2` crate leaves it to us: how a connection begins, what a request and a response
-//! are in the terms of HTTP/1, the priority of a request, and which frames a peer may send how often.
+//! HTTP/2 (RFC 9113), except for the parts of the `h2` crate: the start of a connection, requests and responses in
+//! terms of HTTP/1, the priority of a request, and limits on the frames of a peer.
 
 mod allowances;
 mod frames;
@@ -13,11 +13,11 @@ pub use priority::Priority;
 pub use request::{write_head, RequestHead};
 pub use response::{ResponseLines, MAX_RESPONSE_HEAD};
 
-/// What a client begins with that knows of HTTP/2 beforehand, or by ALPN (RFC 9113 §3.4).
+/// The first bytes of a client that uses HTTP/2 with prior knowledge, or by ALPN (RFC 9113 §3.4).
 pub const PREFACE: &[u8; 24] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
-/// Whether `bytes`, which begin a connection, begin with the preface. `None`: more of them will tell. No request of
-/// HTTP/1 begins like it.
+/// Returns true if `bytes`, the start of a connection, begin with the preface. `None`: too few bytes to decide. No
+/// request of HTTP/1 begins like the preface.
 pub fn begins_with_preface(bytes: &[u8]) -> Option<bool> {
     if bytes.len() >= PREFACE.len() {
         return Some(bytes.starts_with(PREFACE));

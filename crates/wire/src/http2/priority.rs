@@ -1,6 +1,6 @@
 //! The priority that a client gives a request among its own (RFC 9218).
 
-/// How urgent a response is: 0 (most) to 7 (least).
+/// The urgency of a response: 0 (most) to 7 (least).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Priority(u8);
 
@@ -11,8 +11,9 @@ impl Default for Priority {
 }
 
 impl Priority {
-    /// The priority in the value of a `priority` field: a Dictionary (RFC 8941 §3.2) whose member `u` is the urgency.
-    /// What is malformed or out of range is ignored, as RFC 9218 §4 asks for. Of several members the last one counts.
+    /// The priority in the value of a `priority` field: a Dictionary (RFC 8941 §3.2) in which the member `u` is the
+    /// urgency. Malformed values and values out of range are ignored, as RFC 9218 §4 requires. If a member occurs
+    /// several times, the last one counts.
     pub fn of(value: &[u8]) -> Priority {
         let members = value.split(|byte| *byte == b',').map(|member| member.trim_ascii());
         let mut urgencies = members.filter_map(|member| match member.strip_prefix(b"u=")? {

@@ -1,9 +1,10 @@
-//! A request of HTTP/2 as a head of HTTP/1, so that one parser judges both: targets, hosts, fields and limits have the
-//! same rules, and a request that moves to another worker has one form.
+//! Writes an HTTP/2 request as a head of HTTP/1, so that one parser checks both: targets, hosts, fields and limits have
+//! the same rules, and a request that migrates to another worker has one form.
 //!
-//! `h2` has checked most of what is particular to HTTP/2 (RFC 9113 §8.2, §8.3): names in lower case, no fields of the
-//! connection, each pseudo-header at most once and before the fields. Text is another matter: h2 lets any UTF-8 pass in
-//! `:protocol`, line breaks too. So nothing is written here that could end its line, wherever it comes from.
+//! `h2` has checked most rules that are specific to HTTP/2 (RFC 9113 §8.2, §8.3): names in lower case, no
+//! connection-specific fields, each pseudo-header at most once and before the fields. It does not check text: h2 lets
+//! any UTF-8 pass in `:protocol`, even line breaks. So no value is written here that could end its line, whatever its
+//! source.
 
 use crate::http1::fields::{is_token_byte, is_valid_field_name, is_valid_field_value, trim};
 use crate::Error;
@@ -13,29 +14,28 @@ use crate::Error;
 pub struct RequestHead<'a> {
     /// `:method`
     pub method: &'a [u8],
-    /// `:scheme`, if it is known.
+    /// `:scheme`, if it is present.
     pub scheme: Option<&'a [u8]>,
-    /// `:authority`, if it is there.
+    /// `:authority`, if it is present.
     pub authority: Option<&'a [u8]>,
     /// `:path`; empty if it is missing, as in a CONNECT without protocol.
     pub path: &'a [u8],
-    /// `:protocol`, if it is there.
+    /// `:protocol`, if it is present.
     pub protocol: Option<&'a [u8]>,
 }
 
-/// The key that stands for the one which a WebSocket over HTTP/2 does not have (RFC 8441 §5): 16 zero bytes.
+/// A placeholder for the key, which a WebSocket over HTTP/2 does not have (RFC 8441 §5): 16 zero bytes.
 const NO_KEY: &[u8] = b"AAAAAAAAAAAAAAAAAAAAAA==";
 
-/// The only protocol of an extended CONNECT that this server knows (RFC 8441 §5).
+/// The only protocol of an extended CONNECT that this server supports (RFC 8441 §5).
 const WEBSOCKET: &[u8] = b"websocket";
 
-/// Writes the head of a request to `out`. `fields`: names and values, in order. An extended CONNECT
-/// becomes what asks for the same in HTTP/1: a GET that offers to upgrade. Crumbs of `cookie` become one field (RFC 9113
-/// §8.2.3).
+/// Writes the head of a request to `out`. `fields`: names and values, in order. An extended CONNECT becomes the
+/// equivalent of HTTP/1: a GET that offers to upgrade. Several `cookie` fields become one (RFC 9113 §8.2.3).
 ///
 /// # Errors
-/// If the request is malformed in a way that the text would not show, or that its parser does not know of. Part of the
-/// head may be in `out` then.
+/// If the request is malformed in a way that the text would not show, or that the parser does not know. `out` may then
+/// contain a part of the head.
 pub fn write_head<'a, I>(head: &RequestHead<'_>, fields: impl Fn() -> I, out: &mut Vec<u8>) -> Result<(), Error>
 where
     I: Iterator<Item = (&'a [u8], &'a [u8])>,
@@ -71,7 +71,8 @@ where
                 cookies(fields(), out)?;
             }
             b"sec-websocket-key" if is_tunnel => {}
-            // The bytes of a tunnel are no content (RFC 9110 §9.3.6), and h2 would end the stream behind so many of them.
+            // The bytes of a tunnel are no content (RFC 9110 §9.3.6), and h2 would end the stream after that many of
+            // them.
             b"content-length" if is_tunnel => return Err(Error::ContentLengthOfTunnel),
             _ => line(name, value, out)?,
         }
@@ -81,7 +82,7 @@ where
 }
 
 impl RequestHead<'_> {
-    /// True for an extended CONNECT. The case of a protocol makes no difference (RFC 9110 §7.8).
+    /// Returns true for an extended CONNECT. The case of a protocol makes no difference (RFC 9110 §7.8).
     fn check_protocol(&self) -> Result<bool, Error> {
         match self.protocol {
             None => Ok(false),
@@ -92,7 +93,7 @@ impl RequestHead<'_> {
         }
     }
 
-    /// A proxy in front may have used TLS or not, so either scheme of HTTP may come over any connection.
+    /// A proxy in front may have used TLS or not, so a connection may carry either scheme of HTTP.
     fn check_scheme(&self) -> Result<(), Error> {
         let is = |own: &[u8]| self.scheme.is_none_or(|scheme| scheme.eq_ignore_ascii_case(own));
         match is(b"http") || is(b"https") {
@@ -102,7 +103,7 @@ impl RequestHead<'_> {
     }
 }
 
-/// The first line, whose parts are separated by single spaces.
+/// The first line. Single spaces separate its parts.
 fn request_line(method: &[u8], target: &[u8], out: &mut Vec<u8>) -> Result<(), Error> {
     if !is_valid_field_name(method) {
         return Err(Error::InvalidMethod);
@@ -127,7 +128,7 @@ fn line(name: &[u8], value: &[u8], out: &mut Vec<u8>) -> Result<(), Error> {
     Ok(())
 }
 
-/// A value that stays on its line, and that the parser does not trim (RFC 9113 §8.2.1).
+/// Accepts a value that stays on its line and that the parser does not trim (RFC 9113 §8.2.1).
 fn check_value(value: &[u8]) -> Result<(), Error> {
     if !is_valid_field_value(value) {
         return Err(Error::LineBreakInValue);

@@ -1,12 +1,12 @@
-//! The head of a response in HTTP/1, as this server writes it, taken apart again: to be sent in HTTP/2. It comes from the
-//! exchange of a request, from another worker that has run it, or from an application that has taken a tunnel.
+//! Parses the head of an HTTP/1 response as this server writes it, to send it over HTTP/2. The head comes from the
+//! exchange of a request, from another worker that has run the request, or from an application that has taken a tunnel.
 
 use memchr::memmem;
 
 /// Most bytes of such a head.
 pub const MAX_RESPONSE_HEAD: usize = 1 << 20;
 
-/// Fields that concern a connection of HTTP/1, which HTTP/2 does not have (RFC 9113 §8.2.2, RFC 8441 §5).
+/// Fields that concern an HTTP/1 connection, which HTTP/2 does not have (RFC 9113 §8.2.2, RFC 8441 §5).
 const OF_HTTP1: [&[u8]; 6] = [
     b"connection",
     b"keep-alive",
@@ -16,12 +16,12 @@ const OF_HTTP1: [&[u8]; 6] = [
     b"upgrade",
 ];
 
-/// A head that is complete.
+/// A complete head.
 #[derive(Clone, Copy, Debug)]
 pub struct ResponseLines<'a> {
     /// The status.
     pub status: u16,
-    /// Bytes of the head; what follows belongs to the body, or to the next head.
+    /// Bytes of the head; the following bytes belong to the body, or to the next head.
     pub len: usize,
     lines: &'a [u8],
 }
@@ -42,7 +42,7 @@ impl<'a> ResponseLines<'a> {
         })
     }
 
-    /// Names, in any case, and values of the fields that mean something in HTTP/2, in order.
+    /// Names, in any case, and values of the fields that have a meaning in HTTP/2, in order.
     pub fn fields(&self) -> impl Iterator<Item = (&'a [u8], &'a [u8])> {
         let is_of_http1 = |name: &[u8]| OF_HTTP1.iter().any(|own| name.eq_ignore_ascii_case(own));
         self.all().filter(move |(name, _)| !is_of_http1(name))

@@ -1,19 +1,19 @@
-//! Which characters a path may have, at any position.
+//! The characters that a path may have, at any position.
 
 use super::PathFault;
 
-/// What a byte requires.
+/// The action that a byte requires.
 #[derive(Clone, Copy)]
 pub(super) enum Class {
     /// Nothing.
     Plain,
-    /// To check the name that it ends.
+    /// Check the name that ends here.
     Slash,
-    /// To check whether the name is a short one.
+    /// Check the name for the form of a short one.
     Tilde,
-    /// To check the path as UTF-8.
+    /// Check the path as UTF-8.
     NonAscii,
-    /// To refuse the path.
+    /// Refuse the path.
     Refused(PathFault),
 }
 
@@ -54,7 +54,7 @@ pub(super) fn check_text(path: &[u8]) -> Result<(), PathFault> {
     })
 }
 
-/// Whether a character beyond ASCII is equivalent to another one for some file system or reader.
+/// Returns true if some file system or reader treats a character beyond ASCII as equivalent to another one.
 fn is_deceptive(character: char) -> bool {
     is_dot_or_slash(character) || is_invisible(character)
 }
@@ -64,14 +64,17 @@ fn is_deceptive(character: char) -> bool {
 fn is_dot_or_slash(character: char) -> bool {
     matches!(
         character,
-        // By compatibility folding (Unicode NFKC), which ZFS can do: leaders, a/c, a/s, c/o, c/u, small and full width.
+        // Equivalents by compatibility folding (Unicode NFKC), which ZFS can do: leaders, a/c, a/s, c/o, c/u, small and
+        // full width.
         '\u{2024}'..='\u{2026}' | '\u{2100}' | '\u{2101}' | '\u{2105}' | '\u{2106}'
         | '\u{fe19}' | '\u{fe30}' | '\u{fe52}' | '\u{fe68}' | '\u{ff0e}' | '\u{ff0f}' | '\u{ff3c}'
-        // By their looks, which conversions to code pages use: fraction, division, set minus, and the big ones.
+        // Characters that look alike, which conversions to code pages use: fraction, division, set minus, and the big
+        // ones.
         | '\u{2044}' | '\u{2215}' | '\u{2216}' | '\u{29f5}' | '\u{29f8}' | '\u{29f9}'
         // The yen and won signs, which are at the position of the backslash in code pages 932 and 949.
         | '\u{a5}' | '\u{20a9}'
-        // Private use: what Cygwin and clients of Windows file servers write for characters that Windows forbids.
+        // Private use: Cygwin and clients of Windows file servers write these instead of characters that Windows
+        // forbids.
         | '\u{f000}'..='\u{f0ff}'
     )
 }

@@ -2,8 +2,8 @@
 
 use super::{PathFault, MAX_PATH_BYTES};
 
-/// Appends `path` to `out`, with each `%xx` as the byte that it encodes. An encoded slash is refused. Does not check
-/// what the path names.
+/// Appends `path` to `out`, with each `%xx` as the byte that it encodes. Refuses an encoded slash. Does not check the
+/// names in the path.
 pub fn decode(path: &[u8], out: &mut Vec<u8>) -> Result<(), PathFault> {
     if path.len() > 3 * MAX_PATH_BYTES {
         return Err(PathFault::PathTooLong);

@@ -1,10 +1,10 @@
-//! [`PathFault`]: one variant for each reason why a path can never name a file.
+//! [`PathFault`]: one variant for each reason to refuse a path by its text.
 
 use std::fmt;
 
 macro_rules! faults {
     ($($(#[$doc:meta])* $variant:ident = $reason:literal;)+) => {
-        /// Why a path is refused by its text alone.
+        /// The reason to refuse a path by its text alone.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum PathFault {
             $($(#[$doc])* $variant,)+
@@ -25,7 +25,7 @@ macro_rules! faults {
 faults! {
     /// The path does not begin with a slash: `*`, an empty path, or another form of target.
     NoLeadingSlash = "no leading slash";
-    /// `#`, not encoded: it ends a path (RFC 3986 §3.3), and is never sent.
+    /// `#`, not encoded: it ends a path (RFC 3986 §3.3), and clients never send it.
     Fragment = "fragment in path";
     /// `%` that is not followed by two hexadecimal digits (RFC 3986 §2.1), including `%u002e`.
     InvalidEscape = "invalid percent-encoding";
@@ -48,8 +48,8 @@ faults! {
     ReservedCharacter = "reserved character in path";
     /// The path is not UTF-8: overlong forms, surrogates, other encodings.
     InvalidUtf8 = "path not in UTF-8";
-    /// A character that some file system treats as a dot or a slash, or ignores; or one that changes how the path is
-    /// shown.
+    /// A character that some file system treats as a dot or a slash, or ignores; or a character that changes the
+    /// display of the path.
     DeceptiveCharacter = "deceptive character in path";
 
     /// Nothing between two slashes, or before the first one.

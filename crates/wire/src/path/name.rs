@@ -1,11 +1,11 @@
-//! Which names a path may contain.
+//! The names that a path may contain.
 
 use super::{PathFault, PathRules};
 
 /// The longest name: NAME_MAX of Linux.
 const MAX_NAME_BYTES: usize = 255;
 
-/// Checks one name, whose bytes are known to be allowed. `may_be_short` is false if no `~` occurred in the path so far.
+/// Checks one name with allowed bytes. `may_be_short` is false if the path has no `~` so far.
 #[inline]
 pub(super) fn check(name: &[u8], is_first: bool, may_be_short: bool, rules: PathRules) -> Result<(), PathFault> {
     let (Some(&first), Some(&last)) = (name.first(), name.last()) else {
@@ -42,8 +42,8 @@ fn check_leading_dot(name: &[u8], is_first: bool, rules: PathRules) -> Result<()
     }
 }
 
-/// Whether a name has the form of FAT and NTFS aliases of longer names: at most eight characters that end with `~` and
-/// digits, then an extension of at most three characters.
+/// Returns true if a name has the form of FAT and NTFS aliases of longer names: at most eight characters that end with
+/// `~` and digits, then an extension of at most three characters.
 fn is_short_name(name: &[u8]) -> bool {
     let (stem, extension) = split_at_dot(name);
     let is_numbered = stem
@@ -58,7 +58,8 @@ fn characters(text: &[u8]) -> usize {
     text.iter().filter(|&&byte| byte & 0xc0 != 0x80).count()
 }
 
-/// Whether Windows treats the name as a device: the part before the first dot, without trailing spaces, ignoring case.
+/// Returns true if Windows treats the name as a device: the part before the first dot, without trailing spaces,
+/// ignoring case.
 fn is_device_name(name: &[u8]) -> bool {
     let Some(beginning) = name.first_chunk::<3>() else {
         return false;
@@ -76,7 +77,7 @@ fn is_device_name(name: &[u8]) -> bool {
     devices.iter().any(|device| stem.eq_ignore_ascii_case(device))
 }
 
-/// Whether this is the number of a port. Superscripts count as digits, because they do in Latin-1.
+/// Returns true for the number of a port. Superscripts count as digits, because they do in Latin-1.
 fn is_one_digit(text: &[u8]) -> bool {
     matches!(text, [b'0'..=b'9']) || ["¹", "²", "³"].iter().any(|digit| text == digit.as_bytes())
 }

@@ -1,5 +1,5 @@
-//! The vectors behind the addresses of a header of version 2: type, length, value. Those that nobody here needs are
-//! skipped; those that run over their end, come twice or are not what they should be make the header invalid.
+//! The vectors after the addresses of a header of version 2: type, length, value. Unknown ones are skipped. A vector
+//! that exceeds its bounds, occurs twice or has an invalid value makes the header invalid.
 
 use super::checksum::crc32c;
 use crate::Error;
@@ -23,18 +23,18 @@ mod client {
     pub(super) const CERTIFICATE_IN_SESSION: u8 = 4;
 }
 
-/// What a client has agreed on with the proxy.
+/// TLS parameters between a client and the proxy.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ProxyTls<'a> {
-    /// The version, such as `TLSv1.3`; empty if it is not told.
+    /// The version, such as `TLSv1.3`; empty if the proxy does not report it.
     pub version: &'a str,
-    /// The cipher, as the proxy names it; empty if it is not told.
+    /// The cipher, as the proxy names it; empty if the proxy does not report it.
     pub cipher: &'a str,
-    /// Whether the client has sent a certificate, on this connection or earlier in its session.
+    /// True if the client has sent a certificate, on this connection or earlier in its session.
     pub has_certificate: bool,
-    /// Whether the proxy has found it valid.
+    /// True if the proxy has found the certificate valid.
     pub is_verified: bool,
-    /// Whether the certificate is that of an earlier connection of the session.
+    /// True if the certificate comes from an earlier connection of the session.
     pub is_resumed: bool,
     /// The common name of the client's certificate.
     pub common_name: Option<&'a str>,
@@ -42,7 +42,7 @@ pub struct ProxyTls<'a> {
     pub certificate: Option<&'a [u8]>,
 }
 
-/// What the vectors say.
+/// The values of the vectors.
 #[derive(Default)]
 pub(super) struct Vectors<'a> {
     pub(super) authority: Option<&'a str>,
@@ -50,7 +50,7 @@ pub(super) struct Vectors<'a> {
 }
 
 impl<'a> Vectors<'a> {
-    /// Reads those from `start` to the end of `header`.
+    /// Reads the vectors from `start` to the end of `header`.
     pub(super) fn read(header: &'a [u8], start: usize) -> Result<Vectors<'a>, Error> {
         let (mut authority, mut tls, mut checksum) = (None, None, None);
         let mut rest = &header[start..];
@@ -67,7 +67,7 @@ impl<'a> Vectors<'a> {
             }
         }
         if let Some((place, sum)) = checksum {
-            // It was computed over the header with zeros in its place.
+            // The checksum was computed over the header with zeros in its place.
             if crc32c(&[&header[..place], &[0; 4], &header[place + 4..]]) != sum {
                 return Err(Error::ProxyChecksumMismatch);
             }
@@ -125,8 +125,8 @@ fn next<'a>(rest: &mut &'a [u8]) -> Result<Option<(u8, &'a [u8])>, Error> {
     }
 }
 
-/// Text on one line: it goes to the env as it is, and a common name may be what its owner likes. U+0085, U+2028 and U+2029
-/// end lines, too, for those who read them so.
+/// Text on one line: it goes into the env unchanged, and the owner of a certificate chooses its common name. U+0085,
+/// U+2028 and U+2029 end lines, too, for some readers.
 fn text(value: &[u8]) -> Result<&str, Error> {
     let text = std::str::from_utf8(value).ok();
     let ends_line = |char: char| char.is_control() || matches!(char, '\u{2028}' | '\u{2029}');

@@ -28,10 +28,10 @@ pub(super) fn parse(input: &[u8]) -> Result<Option<ProxyHeader<'_>>, Error> {
     }))
 }
 
-/// What stands between `PROXY` and the line end; `None` if it is malformed.
+/// The client in the text between `PROXY` and the line end; `None` if it is malformed.
 fn client(line: &[u8]) -> Option<Option<SocketAddr>> {
     if line.split(|byte| *byte == b' ').next() == Some(b"UNKNOWN") {
-        return Some(None); // whatever follows is to be ignored
+        return Some(None); // the rest must be ignored
     }
     let mut words = std::str::from_utf8(line).ok()?.split(' ');
     let address: fn(&str) -> Option<IpAddr> = match words.next()? {

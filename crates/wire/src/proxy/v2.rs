@@ -1,5 +1,5 @@
-//! Version 2: a signature that no other protocol begins with, what the proxy does and for which kind of client, a length,
-//! the addresses, and vectors with what else it knows (`tlv.rs`).
+//! Version 2: a unique signature, the command and the kind of client, a length, the addresses, and vectors with further
+//! data (`tlv.rs`).
 
 use super::tlv::Vectors;
 use super::{ProxyHeader, PROXY_HEADER_BYTES};
@@ -8,10 +8,10 @@ use std::net::SocketAddr;
 
 const SIGNATURE: &[u8; 12] = b"\r\n\r\n\0\r\nQUIT\n";
 
-/// Up to and with the length.
+/// Up to and including the length.
 const FIXED_BYTES: usize = 16;
 
-/// The kinds of clients, by family and transport. A datagram stands for a client of QUIC. All others are invalid.
+/// The kinds of clients, by family and transport. A datagram means a client of QUIC. All others are invalid.
 mod kind {
     pub(super) const UNSPEC: u8 = 0x00;
     pub(super) const TCP4: u8 = 0x11;
@@ -22,12 +22,12 @@ mod kind {
     pub(super) const UNIX_DATAGRAM: u8 = 0x32;
 }
 
-/// What the proxy does.
+/// The command of the proxy.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Command {
-    /// It speaks for itself: a health check.
+    /// The proxy connects for itself: a health check.
     Local,
-    /// It speaks for a client.
+    /// The proxy connects for a client.
     Proxy,
 }
 
@@ -36,7 +36,7 @@ pub(super) fn parse(input: &[u8]) -> Result<Option<ProxyHeader<'_>>, Error> {
     if input[..known] != SIGNATURE[..known] {
         return Err(Error::InvalidProxyHeader);
     }
-    // Each byte is looked at when it arrives, so that nobody waits for the rest of what cannot become a header.
+    // Each byte is checked when it arrives, so an invalid header fails at once.
     let command = match input.get(12) {
         None => return Ok(None),
         Some(0x20) => Command::Local,
@@ -60,7 +60,7 @@ pub(super) fn parse(input: &[u8]) -> Result<Option<ProxyHeader<'_>>, Error> {
         return Ok(None);
     };
     if command == Command::Local || *kind == kind::UNSPEC {
-        // Whatever it contains is to be skipped: of what kind the addresses are, if any, is not known.
+        // The content must be skipped: the kind of its addresses, if it has any, is unknown.
         return Ok(Some(ProxyHeader::silent(len)));
     }
     let start = FIXED_BYTES + address_bytes;
@@ -74,7 +74,7 @@ pub(super) fn parse(input: &[u8]) -> Result<Option<ProxyHeader<'_>>, Error> {
     }))
 }
 
-/// How many bytes the addresses take, at least; `None` if there is no such kind.
+/// Least number of bytes that the addresses take; `None` for an unknown kind.
 fn address_bytes(command: Command, kind: u8) -> Option<usize> {
     if command == Command::Local {
         return Some(0);

@@ -6,8 +6,8 @@ use super::frame::{frame, Opcode};
 /// Space for the reason in a control frame, after the code (RFC 6455 §5.5).
 const LONGEST_REASON: usize = 123;
 
-/// Whether a close frame may contain this code: the codes of RFC 6455 §7.4.1 and the IANA registry that may be sent
-/// (1004 to 1006 and 1015 may not), and those for libraries and applications, 3000 to 4999.
+/// Returns true if a close frame may contain this code: the codes of RFC 6455 §7.4.1 and the IANA registry, except for
+/// 1004 to 1006 and 1015, which must not be sent, and the codes for libraries and applications, 3000 to 4999.
 pub fn is_sendable_close_code(code: u16) -> bool {
     matches!(code, 1000..=1003 | 1007..=1014 | 3000..=4999)
 }

@@ -1,4 +1,4 @@
-//! [`Decoder`]: turns the bytes of a connection into messages, however they are split into frames and reads.
+//! [`Decoder`]: turns the bytes of a connection into messages, for any split into frames and reads.
 //!
 //! ```text
 //!         ┌──────────────────────────────┐
@@ -6,8 +6,8 @@
 //! ```
 //!
 //! A message that arrives in one frame and one read is unmasked in place and passed on from there. Only a split message
-//! is assembled, in memory that exceeds neither the limits nor twice what has arrived: a compressed message stays
-//! compressed until it is complete, and the caller may stop after each message.
+//! is assembled, in memory that exceeds neither the limits nor twice the bytes that have arrived: a compressed message
+//! stays compressed until it is complete, and the caller may stop after each message.
 
 use super::close::parse_close;
 use super::extension::Deflate;
@@ -30,14 +30,15 @@ pub struct Limits {
     pub fragments: usize,
 }
 
-/// What a peer has sent. A message is owned if it had to be assembled, otherwise borrowed from the input.
+/// A message or control frame of a peer. A message is owned if it had to be assembled, otherwise borrowed from the
+/// input.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Incoming<'a> {
-    /// A message in UTF-8, which was checked.
+    /// A message in UTF-8; its encoding was checked.
     Text(Cow<'a, [u8]>),
-    /// A message of any bytes.
+    /// A message with any bytes.
     Binary(Cow<'a, [u8]>),
-    /// Must be answered with a pong with the same bytes (RFC 6455 §5.5.2).
+    /// Requires a pong with the same bytes (RFC 6455 §5.5.2).
     Ping(&'a [u8]),
     /// The response to a ping, or an unsolicited pong.
     Pong(&'a [u8]),
@@ -45,11 +46,11 @@ pub enum Incoming<'a> {
     Close(Option<u16>, &'a str),
 }
 
-/// Decodes one direction of a connection. Allocates nothing until a message arrives in pieces or compressed, and
-/// afterwards keeps nothing of it except the window of a compression with context.
+/// Decodes one direction of a connection. Allocates nothing until a message arrives in pieces or compressed. After the
+/// message it keeps only the window of a compression with context.
 pub struct Decoder {
     rules: Rules,
-    /// Whether compressed messages may refer to earlier ones.
+    /// True if compressed messages may refer to earlier ones.
     keep_context: bool,
     state: DecoderState,
     /// The beginning of an incomplete header.
@@ -70,7 +71,7 @@ enum DecoderState {
     Failed(Failure),
 }
 
-/// The frame whose payload is arriving.
+/// The frame of the arriving payload.
 struct Frame {
     opcode: Opcode,
     fin: bool,
@@ -79,7 +80,7 @@ struct Frame {
     left: u64,
 }
 
-/// The message whose frames are arriving.
+/// The message of the arriving frames.
 #[derive(Default)]
 struct Message {
     /// The part of an assembled message that has arrived.
@@ -94,7 +95,7 @@ struct Message {
 }
 
 impl Decoder {
-    /// A decoder for what the peer of `role` sends, after the handshake has settled on `deflate`.
+    /// A decoder for the messages from the peer of `role`, after the handshake has agreed on `deflate`.
     pub fn new(role: Role, deflate: Option<Deflate>) -> Decoder {
         let no_context = |deflate: Deflate| match role {
             Role::Server => deflate.client_no_context,
@@ -121,19 +122,19 @@ impl Decoder {
         }
     }
 
-    /// Bytes of an incomplete message that have arrived, as they were sent.
+    /// Bytes of an incomplete message that have arrived, as sent by the peer.
     pub fn unfinished(&self) -> usize {
         self.message.bytes.len()
     }
 
-    /// Memory that is kept for them.
+    /// Memory in use for these bytes.
     pub fn held(&self) -> usize {
         self.message.bytes.capacity()
     }
 
     /// Decodes the next bytes, which are unmasked in place, and passes everything complete to `on`, in order. Messages
-    /// and the failure depend only on the bytes, not on how they are split. After a failure every call returns the same
-    /// one; bytes after a close frame are ignored (RFC 6455 §5.5.1).
+    /// and the failure depend only on the bytes, not on their split. After a failure every call returns the same
+    /// failure; bytes after a close frame are ignored (RFC 6455 §5.5.1).
     pub fn feed(&mut self, bytes: &mut [u8], limits: &Limits, on: &mut dyn FnMut(Incoming<'_>)) -> Result<(), Failure> {
         self.feed_while(bytes, limits, &mut |incoming| {
             on(incoming);
@@ -142,8 +143,8 @@ impl Decoder {
         Ok(())
     }
 
-    /// As [`Decoder::feed`], until `on` breaks. Returns how many bytes were taken; the rest is unchanged, and must be
-    /// fed before any bytes that follow it.
+    /// Does the same as [`Decoder::feed`], until `on` breaks. Returns the number of bytes taken; the rest is unchanged,
+    /// and must be fed before any later bytes.
     pub fn feed_while(
         &mut self,
         bytes: &mut [u8],
@@ -168,7 +169,7 @@ impl Decoder {
         Ok(length - rest.len())
     }
 
-    /// Decodes a frame, or the part of it that is there. `input` is not empty. Returns how many bytes were taken.
+    /// Decodes a frame, or the part of it that is there. `input` is not empty. Returns the number of bytes taken.
     fn step(&mut self, input: &mut [u8], limits: &Limits, on: &mut dyn FnMut(Incoming<'_>)) -> Result<usize, Failure> {
         let start = match self.state {
             DecoderState::Header => match self.read_header(input)? {
@@ -203,7 +204,7 @@ impl Decoder {
         Ok(start + length)
     }
 
-    /// The header that ends in `input`, and how many bytes of `input` belong to it.
+    /// The header that ends in `input`, and the number of its bytes in `input`.
     fn read_header(&mut self, input: &[u8]) -> Result<Option<(Header, usize)>, Failure> {
         let before = usize::from(self.header_length);
         if before == 0 {
@@ -300,7 +301,7 @@ impl Decoder {
         let inflater = self.inflater.get_or_insert_with(|| Box::new(Inflater::new()));
         let mut bytes = Vec::new();
         let inflated = inflater.inflate(&compressed, &mut bytes, limits.message_bytes);
-        // A fault in the text before the broken data is reported first, as if the text had arrived alone.
+        // A fault in the text before the broken data is reported first, just as if the text had arrived alone.
         if self.message.text && !self.message.utf8.feed(&bytes) {
             return Err(Failure::INVALID_UTF8);
         }
@@ -312,7 +313,7 @@ impl Decoder {
         self.message.end(Cow::Owned(bytes), on)
     }
 
-    /// Adds to the message; returns all of it, as it was sent, when it is complete.
+    /// Adds to the message; returns the whole message, as sent, when it is complete.
     fn assemble<'a>(&mut self, payload: &'a [u8], limits: &Limits) -> Option<Cow<'a, [u8]>> {
         let message = &mut self.message;
         let ends = self.frame.fin && self.frame.left == 0;
@@ -338,8 +339,8 @@ impl Decoder {
         self.release();
     }
 
-    /// Frees what is held of a message that will not be completed. Nothing is held of a control frame: it can only fail
-    /// or close when it is complete.
+    /// Frees the memory of a message that will not be completed. A control frame needs none: it can only fail or close
+    /// when it is complete.
     fn release(&mut self) {
         self.message = Message::default();
         self.inflater = None;
@@ -361,8 +362,8 @@ impl Message {
     }
 }
 
-/// How many bytes the frames of a message may announce together. Incompressible data gets larger: by five bytes for
-/// each block, of which there may be many small ones.
+/// Number of bytes that the frames of a message may announce together. Incompressible data gets larger: by five bytes
+/// for each block, and there may be many small blocks.
 fn most_announced(limits: &Limits, compressed: bool) -> u64 {
     let most = limits.message_bytes as u64;
     if compressed {
@@ -388,7 +389,7 @@ mod tests {
         bytes
     }
 
-    /// A text, a ping and a compressed message: the decoder keeps the parts of each in a different place.
+    /// A text, a ping and a compressed message: the decoder keeps the parts of each in a different buffer.
     fn frames() -> [Vec<u8>; 3] {
         let mut compressed = Vec::new();
         Deflater::new(15).message(&[b'a'; 500], false, &mut compressed);

@@ -2,7 +2,7 @@
 
 use flate2::{Compress, Compression, FlushCompress};
 
-/// Higher levels take much longer and are little smaller; level 1 is a third larger.
+/// Higher levels take much longer, and the results are little smaller; level 1 is a third larger.
 const LEVEL: u32 = 2;
 
 /// The end of a flush, which the receiver adds again.
@@ -11,7 +11,8 @@ const TAIL: &[u8] = &[0, 0, 0xff, 0xff];
 /// Output is made in pieces of at most this many bytes.
 const PIECE: usize = 16 * 1024;
 
-/// Compresses messages. Uses a quarter of a megabyte, so if no context is kept, one serves all connections of a thread.
+/// Compresses messages. Uses a quarter of a megabyte. If no context is kept, one compressor serves all connections of a
+/// thread.
 pub struct Deflater {
     stream: Compress,
 }

@@ -15,10 +15,10 @@ const MOST_BITS: u8 = 15;
 /// Log2 of the smallest window that the compressor supports; RFC 7692 also has 8.
 const LEAST_BITS: u8 = 9;
 
-/// Whether messages may refer to earlier ones.
+/// Defines if messages may refer to earlier ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Context {
-    /// Each message is compressed by itself, in both directions: no memory is held between messages, and a message to
+    /// Each message is compressed by itself, in both directions: no memory is used between messages, and a message to
     /// many clients is compressed once.
     PerMessage,
     /// Each side keeps its window, unless the peer asks otherwise: messages are smaller, but each connection takes much
@@ -26,7 +26,7 @@ pub enum Context {
     Kept,
 }
 
-/// What both sides have agreed on.
+/// The parameters that both sides have agreed on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Deflate {
     /// The server resets its window after each message.
@@ -56,7 +56,7 @@ pub fn offer(context: Context) -> String {
     }
 }
 
-/// The result of the server's response to [`offer`] with the same `context`. `None` if the response does not fit the
+/// The result of the server's response to [`offer`] with the same `context`. `None` if the response does not match the
 /// offer, or asks for something unsupported: then the connection must be failed (RFC 7692 §7).
 pub fn accept_response(value: &[u8], context: Context) -> Option<Deflate> {
     let response = Parameters::parse(value)?;
@@ -121,9 +121,9 @@ impl Parameters {
         (!repeated).then_some(())
     }
 
-    /// What a server agrees to. A client that states its own limits keeps them whether they are confirmed or not (RFC
-    /// 7692 §7.1.1.2, §7.1.2.2), and inflating does not depend on the window, so the response need not contain
-    /// `client_max_window_bits`.
+    /// The parameters that a server agrees to. A client that states its own limits applies them even if they are not
+    /// confirmed (RFC 7692 §7.1.1.2, §7.1.2.2), and inflating does not depend on the window, so the response need not
+    /// contain `client_max_window_bits`.
     fn accept(&self, context: Context) -> Option<(Deflate, String)> {
         let per_message = context == Context::PerMessage;
         let deflate = Deflate {

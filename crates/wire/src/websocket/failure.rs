@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// Why a connection is failed (RFC 6455 §7.1.7): send a close frame with this code, then close.
+/// The reason to fail a connection (RFC 6455 §7.1.7): send a close frame with this code, then close.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Failure {
     /// The close code.
@@ -16,7 +16,7 @@ macro_rules! failures {
         impl Failure {
             $($(#[$doc])* pub const $name: Failure = Failure { code: $code, reason: $reason };)+
 
-            /// All of them, for tables and tests.
+            /// All failures, for tables and tests.
             pub const ALL: &'static [Failure] = &[$(Failure::$name),+];
         }
     };
@@ -37,7 +37,7 @@ failures! {
     MASKED = 1002, "masked frame";
     /// A length that is encoded in more bytes than necessary (RFC 6455 §5.2).
     LENGTH_NOT_MINIMAL = 1002, "length not minimal";
-    /// A length whose most significant bit is set (RFC 6455 §5.2).
+    /// A length with its most significant bit set (RFC 6455 §5.2).
     LENGTH_OVERFLOW = 1002, "length overflow";
     /// A continuation frame without a message (RFC 6455 §5.4).
     UNEXPECTED_CONTINUATION = 1002, "unexpected continuation";

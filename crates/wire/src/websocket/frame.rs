@@ -35,7 +35,7 @@ impl Opcode {
         })
     }
 
-    /// Whether it may occur between the fragments of a message (RFC 6455 §5.5).
+    /// Returns true if the frame may occur between the fragments of a message (RFC 6455 §5.5).
     pub(super) fn is_control(self) -> bool {
         self as u8 >= 8
     }
@@ -44,9 +44,9 @@ impl Opcode {
 /// One end of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// Peers must mask what they send.
+    /// Peers must mask their frames.
     Server,
-    /// Peers must not mask what they send.
+    /// Peers must not mask their frames.
     Client,
 }
 

@@ -1,4 +1,5 @@
-//! How the buffer of an assembled message grows: by doubling, like a vector, but never beyond what may still arrive.
+//! The growth of the buffer of an assembled message: it doubles, like a vector, but never beyond the bytes that may
+//! still arrive.
 
 /// Makes room for `size` more bytes; doubles the length if as many may still arrive, but reserves no more than `most`.
 pub(super) fn grow(out: &mut Vec<u8>, size: usize, most: usize) {

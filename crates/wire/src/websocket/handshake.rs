@@ -1,4 +1,4 @@
-//! The opening handshake: which requests are one, and the key of the response (RFC 6455 §4.2).
+//! The opening handshake: recognizes its requests, and computes the key of the response (RFC 6455 §4.2).
 
 use crate::fields::has_member;
 use crate::parameters::values;
@@ -17,7 +17,7 @@ pub struct Handshake {
     pub accept: [u8; 28],
 }
 
-/// Why a request does not open a WebSocket.
+/// The reason why a request does not open a WebSocket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HandshakeError {
     /// An ordinary request.
@@ -28,8 +28,8 @@ pub enum HandshakeError {
     Malformed,
 }
 
-/// Checks a request as in RFC 6455 §4.2.1. Host is checked with the head; Origin and the subprotocols are up to the
-/// application.
+/// Checks a request as in RFC 6455 §4.2.1. Host is checked with the head; the application is responsible for Origin and
+/// the subprotocols.
 pub fn handshake(head: &Head, bytes: &[u8]) -> Result<Handshake, HandshakeError> {
     let offered = |protocol| values(head, bytes, b"upgrade").any(|value| has_member(value, protocol));
     if !head.upgrade || head.method.of(bytes) != b"GET" || !offered(b"websocket") {
@@ -39,7 +39,7 @@ pub fn handshake(head: &Head, bytes: &[u8]) -> Result<Handshake, HandshakeError>
         return Err(HandshakeError::Version);
     }
     let key = only(head, bytes, b"sec-websocket-key")?;
-    // A peer that does not know the protocol would take frames for a body, or a body for frames.
+    // A peer that does not know the protocol would read frames as a body, or a body as frames.
     if !is_key(key) || head.framing.has_body() {
         return Err(HandshakeError::Malformed);
     }
@@ -57,7 +57,7 @@ fn only<'a>(head: &'a Head, bytes: &'a [u8], name: &'a [u8]) -> Result<&'a [u8],
     }
 }
 
-/// Whether these are 16 bytes in base64.
+/// Returns true for 16 bytes in base64.
 fn is_key(key: &[u8]) -> bool {
     let digits = key.strip_suffix(b"==").unwrap_or_default();
     digits.len() == 22 && digits.iter().all(|digit| BASE64.contains(digit))

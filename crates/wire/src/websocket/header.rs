@@ -1,4 +1,4 @@
-//! The header of a received frame (RFC 6455 §5.2): what can be checked without knowing earlier frames.
+//! The header of a received frame (RFC 6455 §5.2): checks everything that does not depend on earlier frames.
 
 use super::failure::Failure;
 use super::frame::Opcode;
@@ -18,7 +18,7 @@ pub(super) struct Header {
     pub(super) length: u64,
 }
 
-/// What the handshake has settled for all frames of a connection.
+/// Parameters that the handshake has set for all frames of a connection.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rules {
     pub(super) masked: bool,
@@ -26,8 +26,8 @@ pub(super) struct Rules {
 }
 
 impl Header {
-    /// The header at the start of `bytes`, and its length; `None` if it is incomplete. The first fault in the order of
-    /// the bytes is returned, so it does not matter how many have arrived.
+    /// The header at the start of `bytes`, and its length; `None` if it is incomplete. Returns the first fault in the
+    /// order of the bytes, so the number of bytes that have arrived does not matter.
     #[inline]
     pub(super) fn parse(bytes: &[u8], rules: Rules) -> Result<Option<(Header, usize)>, Failure> {
         let Some(&first) = bytes.first() else {
@@ -82,7 +82,7 @@ fn kind(first: u8, rules: Rules) -> Result<(Opcode, bool, bool), Failure> {
     Ok((opcode, fin, compressed))
 }
 
-/// The length of the payload, and where its encoding ends.
+/// The length of the payload, and the end of its encoding.
 #[inline]
 fn length(bytes: &[u8], short: u8) -> Result<Option<(u64, usize)>, Failure> {
     let (size, least) = match short {

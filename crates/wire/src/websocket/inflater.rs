@@ -4,10 +4,10 @@ use super::failure::Failure;
 use super::growth::grow;
 use flate2::{Decompress, FlushDecompress, Status};
 
-/// What the sender has left out at the end of a message.
+/// The bytes that the sender has left out at the end of a message.
 const TAIL: &[u8] = &[0, 0, 0xff, 0xff];
 
-/// An empty last block: the stream ends with it only if it is between two blocks.
+/// An empty last block: it ends the stream only between two blocks.
 const LAST_BLOCK: &[u8] = &[3, 0];
 
 /// Output is made in pieces of at most this many bytes.
@@ -16,13 +16,13 @@ const PIECE: usize = 16 * 1024;
 /// Inflates the messages of one connection.
 pub(super) struct Inflater {
     stream: Decompress,
-    /// Whether nothing has arrived since the stream began or the last message ended.
+    /// True if nothing has arrived since the start of the stream or the end of the last message.
     between_messages: bool,
 }
 
 impl Inflater {
-    /// Always uses the largest window: with a smaller one it would depend on the splitting of the bytes whether a
-    /// reference beyond it is detected.
+    /// Always uses the largest window: with a smaller one, the split of the bytes would decide if a reference beyond it
+    /// is detected.
     pub(super) fn new() -> Inflater {
         Inflater {
             stream: Decompress::new(false),
@@ -30,8 +30,8 @@ impl Inflater {
         }
     }
 
-    /// Appends the decompressed `input` to `out`. `out` never gets longer than `limit`, and has everything before a
-    /// fault.
+    /// Appends the decompressed `input` to `out`. `out` never gets longer than `limit`, and contains everything before
+    /// a fault.
     pub(super) fn inflate(&mut self, input: &[u8], out: &mut Vec<u8>, limit: usize) -> Result<(), Failure> {
         let mut rest = input;
         loop {
@@ -67,8 +67,8 @@ impl Inflater {
         }
     }
 
-    /// Ends a message: what the sender has left out must not add any bytes. Without `keep_context` also checks that the
-    /// message did not end within a block; this inflater cannot be used any more.
+    /// Ends a message: the bytes that the sender has left out must not add any bytes. Without `keep_context` this also
+    /// checks that the message did not end within a block; this inflater cannot be used any more.
     pub(super) fn finish(&mut self, out: &mut Vec<u8>, keep_context: bool) -> Result<(), Failure> {
         if self.between_messages {
             return Ok(());

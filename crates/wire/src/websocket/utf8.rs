@@ -1,4 +1,4 @@
-//! UTF-8 that arrives in pieces (RFC 3629): a fault is found at the first byte that no valid text could have there.
+//! UTF-8 that arrives in pieces (RFC 3629): a fault is detected at the first byte that no valid text could have there.
 
 use std::str::from_utf8;
 
@@ -10,7 +10,7 @@ pub(super) struct Validator {
 }
 
 impl Validator {
-    /// Checks the next piece; false if no valid text begins with the bytes so far. Must not be used after that.
+    /// Checks the next piece. Returns false if no valid text begins with the bytes so far; do not call it after that.
     pub(super) fn feed(&mut self, piece: &[u8]) -> bool {
         let mut rest = piece;
         while self.length > 0 {
@@ -34,13 +34,13 @@ impl Validator {
         if error.error_len().is_some() {
             return false;
         }
-        // Without an error length the text ends within a character, after at most three bytes of it.
+        // Without an error length, the text ends within a character, after at most three bytes of it.
         self.begun[..begun.len()].copy_from_slice(begun);
         self.length = begun.len() as u8;
         true
     }
 
-    /// Whether the text may end here; starts the next one.
+    /// Returns true if the text may end here; starts the next text.
     pub(super) fn finish(&mut self) -> bool {
         std::mem::take(&mut self.length) == 0
     }

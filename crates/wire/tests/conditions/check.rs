@@ -1,4 +1,4 @@
-//! What must hold for any request whatsoever; used by the random tests and by a fuzz target.
+//! Properties of every request; the random tests and a fuzz target use them.
 
 #[path = "model.rs"]
 pub(crate) mod model;
@@ -6,7 +6,7 @@ pub(crate) mod model;
 use fairlead_wire::conditions::{evaluate, permits_range, Outcome, Validators};
 use fairlead_wire::Head;
 
-/// Checks the verdict on the conditions of a request against the model. Tells the status it stands for.
+/// Checks the result of a request's conditions against the model. Returns the status of the response.
 pub(crate) fn conditions(head: &Head, bytes: &[u8], file: &Validators<'_>) -> u16 {
     let outcome = match evaluate(head, bytes, file) {
         Outcome::Proceed => 200,
@@ -21,7 +21,7 @@ pub(crate) fn conditions(head: &Head, bytes: &[u8], file: &Validators<'_>) -> u1
     outcome
 }
 
-/// Checks against the model whether a request may get a range, and tells it.
+/// Checks against the model if a request may get a range, and returns the result.
 pub(crate) fn if_range(head: &Head, bytes: &[u8], file: &Validators<'_>) -> bool {
     let permitted = permits_range(head, bytes, file);
     let expected = model::range_permitted(&fields(head, bytes), file.etag, file.modified);

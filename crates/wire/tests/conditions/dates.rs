@@ -57,7 +57,7 @@ fn any_moment_is_read_in_any_form_as_what_it_is() {
         for (form, text) in forms.iter().enumerate() {
             let read = parse_http_date(text.as_bytes());
             assert_eq!(read, model::date(text.as_bytes()), "{text}");
-            // The second form has but two digits for the year.
+            // The second form has only two digits for the year.
             assert!(
                 read == Some(seconds) || (form == 1 && seconds >= END_OF_TWO_DIGITS),
                 "{text}"
@@ -80,7 +80,7 @@ fn what_is_not_a_date() {
         "Sun, 6 Nov 1994 08:49:37 GMT",
         "Sun 06 Nov 1994 08:49:37 GMT",
         "06 Nov 1994 08:49:37 GMT",
-        // The day of the week is another, the day or the time does not exist.
+        // The day of the week is wrong, or the day or the time does not exist.
         "Mon, 06 Nov 1994 08:49:37 GMT",
         "Wed, 30 Feb 2000 00:00:00 GMT",
         "Thu, 29 Feb 1900 00:00:00 GMT",

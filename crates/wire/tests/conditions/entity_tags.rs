@@ -94,10 +94,10 @@ fn quotation_marks_may_hold_commas_backslashes_and_high_bytes() {
             assert!(!if_none_match(&list, &tagged(tag)), "{list}");
         }
     }
-    // One tag with a comma is not two tags, nor the other way round.
+    // One tag with a comma is not two tags, and two tags are not one.
     assert!(!if_match("\"a,b\"", &tagged("\"a\"")));
     assert!(!if_match("\"a\",\"b\"", &tagged("\"a\",\"b\"")));
-    // The backslash escapes nothing, so the second tag stands by itself.
+    // The backslash escapes nothing, so the second tag is separate.
     assert!(if_match("\"\\\", \"b\"", &tagged("\"b\"")));
 }
 

@@ -1,5 +1,4 @@
-//! The tests of preconditions: which entity tags are equal, what is a date, which field decides, and what becomes of
-//! those that cannot be understood.
+//! Tests of preconditions: equality of entity tags, dates, precedence of fields, and invalid fields.
 
 mod check;
 mod dates;

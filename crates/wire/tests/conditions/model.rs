@@ -1,10 +1,10 @@
-//! RFC 9110 §13 read naively: the steps of §13.2.2 as they are numbered, entity tags byte by byte, and dates by writing
-//! the moment that one seems to be and comparing. Slow, and shares nothing with what it judges.
+//! RFC 9110 §13 read naively: the steps of §13.2.2 as they are numbered, entity tags byte by byte, and dates by
+//! formatting the moment that a date seems to be and comparing. Slow, and shares no code with the parser.
 
 /// The fields of a request: names in lower case, and values.
 pub(crate) type Fields = Vec<(String, Vec<u8>)>;
 
-/// The status that the conditions of a GET or HEAD come to, 200 if they change nothing.
+/// The status that results from the conditions of a GET or HEAD; 200 if they change nothing.
 pub(crate) fn status(fields: &Fields, etag: Option<&[u8]>, modified: Option<u64>) -> u16 {
     // Step 1.
     if let Some(list) = combined(fields, "if-match") {
@@ -38,12 +38,12 @@ pub(crate) fn status(fields: &Fields, etag: Option<&[u8]>, modified: Option<u64>
     }
 }
 
-/// Step 5: whether Range is obeyed.
+/// Step 5: returns true if Range applies.
 pub(crate) fn range_permitted(fields: &Fields, etag: Option<&[u8]>, modified: Option<u64>) -> bool {
     let Some(value) = combined(fields, "if-range") else {
         return true;
     };
-    // The first three characters tell a tag from a date.
+    // The first three characters distinguish a tag from a date.
     if value.iter().take(3).any(|&byte| byte == b'"') {
         is_tag(&value) && strong(&value) && Some(value.as_slice()) == etag
     } else {
@@ -73,7 +73,7 @@ fn is_tag(text: &[u8]) -> bool {
     named(text) == [text]
 }
 
-/// Where a byte of a list stands.
+/// The position of a byte in a list.
 #[derive(Clone, Copy, PartialEq)]
 enum Place {
     Between,
@@ -83,7 +83,7 @@ enum Place {
     Behind,
 }
 
-/// The tags of a list; none if there is a fault in it.
+/// The tags of a list; none if the list has a fault.
 fn named(list: &[u8]) -> Vec<Vec<u8>> {
     use Place::*;
     let mut place = Between;
@@ -142,7 +142,7 @@ fn days_of_month(year: u64, month: usize) -> u64 {
     }
 }
 
-/// A moment as RFC 9110 §5.6.7 writes it: IMF-fixdate, that of RFC 850, that of asctime with a space or a zero.
+/// A moment in all forms of RFC 9110 §5.6.7: IMF-fixdate, RFC 850, and asctime with a space or a zero.
 pub(crate) fn forms(seconds: u64) -> [String; 4] {
     let (days, second) = (seconds / 86_400, seconds % 86_400);
     let (mut year, mut month, mut day) = (1970, 0, days);
@@ -165,14 +165,14 @@ pub(crate) fn forms(seconds: u64) -> [String; 4] {
     ]
 }
 
-/// The moment that `text` is the date of.
+/// The moment of the date `text`.
 pub(crate) fn date(text: &[u8]) -> Option<u64> {
     let text = std::str::from_utf8(text).ok()?;
     let seconds = guess(text)?;
     forms(seconds).iter().any(|form| form == text).then_some(seconds)
 }
 
-/// The moment that the words of `text` seem to be, whatever stands between them.
+/// The moment that the words of `text` seem to be, with any separators.
 fn guess(text: &str) -> Option<u64> {
     let words = text.split(|letter: char| !letter.is_ascii_alphanumeric());
     let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();

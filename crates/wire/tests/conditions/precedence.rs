@@ -1,4 +1,4 @@
-//! Which field decides (RFC 9110 §13.2.2), and which are ignored.
+//! Precedence of fields (RFC 9110 §13.2.2), and ignored fields.
 
 use crate::support::*;
 use fairlead_wire::conditions::{evaluate, Outcome, Outcome::*, Validators};

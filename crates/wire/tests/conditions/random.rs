@@ -1,5 +1,5 @@
-//! Random conditions, made of tags and dates that nearly match, against the naive model. Deterministic: the request of
-//! a failing case is printed.
+//! Random conditions, made of tags and dates that nearly match, against the naive model. Deterministic: a failing case
+//! prints its request.
 
 use crate::check;
 use crate::http1::{Random, LIMITS};
@@ -95,7 +95,7 @@ fn conditions() {
         }
         permitted += u64::from(check::if_range(&head, &bytes, &file));
     }
-    // The cases have to exercise all verdicts.
+    // The cases must produce all results.
     assert!(statuses.iter().all(|&count| count > CASES / 20), "{statuses:?}");
     assert!(
         (CASES / 2..CASES * 19 / 20).contains(&permitted),

@@ -1,4 +1,4 @@
-//! What the tests share: a file with validators, and requests for it.
+//! Shared by the tests: a file with validators, and requests for it.
 
 use crate::http1::accept;
 use fairlead_wire::conditions::{evaluate, permits_range, Outcome, Validators};
@@ -31,7 +31,7 @@ pub(crate) fn request(method: &str, lines: &[&str]) -> (Head, Vec<u8>) {
     (accept(&bytes), bytes)
 }
 
-/// What a GET with these field lines comes to, which must be the same as for HEAD.
+/// The result of a GET with these field lines, which must be the same as for HEAD.
 pub(crate) fn outcome(lines: &[&str], file: &Validators<'_>) -> Outcome {
     let [get, head] = ["GET", "HEAD"].map(|method| {
         let (head, bytes) = request(method, lines);
@@ -41,7 +41,7 @@ pub(crate) fn outcome(lines: &[&str], file: &Validators<'_>) -> Outcome {
     get
 }
 
-/// Whether a GET with these field lines may get a range.
+/// Returns true if a GET with these field lines may get a range.
 pub(crate) fn permits(lines: &[&str], file: &Validators<'_>) -> bool {
     let (head, bytes) = request("GET", lines);
     permits_range(&head, &bytes, file)

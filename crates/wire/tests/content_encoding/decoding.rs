@@ -1,4 +1,4 @@
-//! What a peer makes of a coded stream as it arrives, by the decoders of other libraries.
+//! Decodes a coded stream as it arrives, as a peer would, with other libraries.
 
 use crate::puff;
 use fairlead_wire::content_encoding::Coding;
@@ -6,10 +6,10 @@ use flate2::{Decompress, FlushDecompress, Status};
 use std::io::Write;
 use zstd::stream::raw::{InBuffer, Operation, OutBuffer};
 
-/// A decoder that is fed as bytes come in, and asserts that they are sound.
+/// A decoder that gets the bytes as they arrive, and asserts that they are valid.
 pub(crate) struct Peer {
     decoder: Decoder,
-    /// All it has decoded.
+    /// All decoded content.
     pub(crate) content: Vec<u8>,
     ended: bool,
 }
@@ -34,12 +34,12 @@ impl Peer {
         }
     }
 
-    /// Decodes what `bytes` and all before them hold.
+    /// Decodes `bytes`, together with all earlier bytes.
     pub(crate) fn read(&mut self, bytes: &[u8]) {
         match &mut self.decoder {
             Decoder::Brotli(writer) => {
                 writer.write_all(bytes).expect("sound brotli");
-                // It keeps back what does not fit into its buffer, and gives it when it is called again.
+                // The decoder keeps output that does not fit into its buffer, and returns it with the next call.
                 while !writer.get_ref().is_empty() {
                     self.content.append(writer.get_mut());
                     assert_eq!(writer.write(&[]).expect("sound brotli"), 0);
@@ -85,7 +85,7 @@ impl Peer {
         }
     }
 
-    /// Whether the stream has ended with the last byte that was read; gives the content.
+    /// Returns the content, and true if the stream has ended with the last byte that was read.
     pub(crate) fn end(self) -> (Vec<u8>, bool) {
         match self.decoder {
             Decoder::Brotli(mut writer) => (self.content, writer.close().is_ok()),
@@ -94,7 +94,7 @@ impl Peer {
     }
 }
 
-/// Decodes what has to be a whole stream and nothing else.
+/// Decodes bytes that must be exactly one whole stream.
 pub(crate) fn decode(coding: Coding, bytes: &[u8]) -> Vec<u8> {
     let mut peer = Peer::new(coding);
     peer.read(bytes);
@@ -103,7 +103,7 @@ pub(crate) fn decode(coding: Coding, bytes: &[u8]) -> Vec<u8> {
     content
 }
 
-/// The same for gzip (RFC 1952 §2.3), slowly and without any library.
+/// Does the same for gzip (RFC 1952 §2.3), slowly and without any library.
 pub(crate) fn gunzip(bytes: &[u8]) -> Vec<u8> {
     assert_eq!(bytes[..4], [0x1f, 0x8b, 8, 0], "no optional parts");
     assert_eq!(bytes[4..8], [0; 4], "no time");

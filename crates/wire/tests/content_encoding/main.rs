@@ -1,5 +1,5 @@
-//! The tests of content codings: who accepts which, what is worth it, and that what an encoder makes can be read, at once
-//! after each flush, however the content comes.
+//! Tests of content codings: accepted codings, compressible types, and encoders. A peer can read the output of an
+//! encoder, and after each flush at once, for any split of the content.
 
 mod decoding;
 #[path = "../http1/support.rs"]
@@ -8,6 +8,6 @@ mod http1;
 mod media_types;
 mod negotiation;
 #[path = "../websocket/puff.rs"]
-#[allow(dead_code, reason = "how a stream ends is told by its trailer here")]
+#[allow(dead_code, reason = "here the trailer shows the end of a stream")]
 mod puff;
 mod streams;

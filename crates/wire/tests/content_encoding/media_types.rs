@@ -1,4 +1,4 @@
-//! Which types are compressed, and which a pattern means.
+//! Compressible types, and types that match a pattern.
 
 use fairlead_wire::content_encoding::{is_compressible, matches_type};
 

@@ -1,4 +1,4 @@
-//! Accept-Encoding (RFC 9110 §12.5.3), from its grammar to what servers have got wrong.
+//! Accept-Encoding (RFC 9110 §12.5.3): its grammar, and known mistakes of servers.
 
 use crate::http1::{accept, Random};
 use fairlead_wire::content_encoding::{Accepted, Coding};
@@ -7,7 +7,7 @@ const BR: Coding = Coding::Brotli;
 const ZSTD: Coding = Coding::Zstd;
 const GZIP: Coding = Coding::Gzip;
 
-/// What a request with these values of Accept-Encoding accepts.
+/// The codings that a request with these values of Accept-Encoding accepts.
 fn accepted(values: &[&str]) -> Accepted {
     let lines: String = values
         .iter()
@@ -91,7 +91,7 @@ fn a_coding_liked_less_than_none_is_not_used() {
         ("gzip;q=0.5, identity;q=0.6", &[]),
         ("gzip;q=0.5, identity;q=0.5", &[GZIP]),
         ("gzip;q=0.5, br;q=0.7, identity;q=0.6", &[BR]),
-        // `*` stands for no coding, too.
+        // `*` includes `identity`.
         ("gzip;q=0.5, *;q=0.6", &[BR, ZSTD]),
         ("gzip;q=0.5, *;q=0.6, identity;q=0.1", &[BR, ZSTD, GZIP]),
         ("gzip;q=0.5, identity", &[]),
@@ -192,7 +192,7 @@ fn malformed_members_are_passed_over() {
     }
 }
 
-/// All weights there are (RFC 9110 §12.4.2), in their spellings, with their value in thousandths.
+/// All possible weights (RFC 9110 §12.4.2), in all spellings, with their value in thousandths.
 fn weights() -> Vec<(String, usize)> {
     let mut weights = Vec::new();
     for digits in 0..=3 {
@@ -252,7 +252,7 @@ fn nothing_else_is_a_weight() {
     }
 }
 
-/// The same rules, written once more for members that are known to be sound.
+/// A second implementation of the rules, for valid members only.
 fn model(members: &[(&str, usize)]) -> Vec<Coding> {
     let lowest = |names: &[&str]| {
         members

@@ -1,4 +1,4 @@
-//! The encoder: whole streams, streams in pieces, and what a peer can read after a flush.
+//! The encoder: whole streams, streams in pieces, and the bytes that a peer can read after a flush.
 
 use crate::decoding::{decode, gunzip, Peer};
 use crate::http1::Random;
@@ -150,7 +150,7 @@ fn a_flush_lets_nothing_wait() {
     }
 }
 
-/// Writes of any size, flushes at any time, output taken whenever it comes.
+/// Writes of any size, flushes at any time, and reads of the output at any time.
 #[test]
 fn splits_and_flushes_change_nothing_but_the_size() {
     for seed in 0..60 {
@@ -218,7 +218,7 @@ fn what_comes_again_is_found_across_writes_and_flushes() {
     }
 }
 
-/// RFC 8878 §3.1.1.1.2: the window says what a peer has to hold, and RFC 9659 that it need not hold more than 8 MiB.
+/// RFC 8878 §3.1.1.1.2: the window is the memory that a peer needs; RFC 9659 limits it to 8 MiB.
 #[test]
 fn no_zstd_frame_asks_for_much_memory() {
     for length in [0, 1, 1_000, 3 << 20] {
@@ -232,7 +232,7 @@ fn no_zstd_frame_asks_for_much_memory() {
     }
 }
 
-/// RFC 7932 §9.1: the window in the first bits of a stream, here those of 10 to 17 bits.
+/// RFC 7932 §9.1: the window is in the first bits of a stream, here for 10 to 17 bits.
 #[test]
 fn no_brotli_stream_asks_for_much_memory() {
     for length in [0, 1, 1_000, 3 << 20] {

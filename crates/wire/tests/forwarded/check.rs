@@ -1,12 +1,13 @@
-//! What must hold for whatever a client sends in fields that only a proxy should set; the fuzzer runs it, too.
+//! Properties of every value that a client may send in fields that only a proxy should set; the fuzzer checks them,
+//! too.
 
 use fairlead_wire::forwarded::{member_of_hop, members_from_last, read_elements, trace, Node, Trace, MAX_HOPS};
 use std::net::IpAddr;
 
-/// What a proxy appends: the address of the client.
+/// The member that a proxy appends: the address of the client.
 const CLIENT: &str = "203.0.113.9";
 
-/// Whether an address is that of a proxy: 10.0.0.0/8.
+/// Returns true for the address of a proxy: 10.0.0.0/8.
 pub(crate) fn is_proxy(node: Node) -> bool {
     matches!(node.address(), Some(IpAddr::V4(address)) if address.octets()[0] == 10)
 }
@@ -26,7 +27,7 @@ pub(crate) fn elements(lines: &[&[u8]]) -> Option<Vec<Node>> {
     Some(elements.into_iter().rev().map(client).collect())
 }
 
-/// Nothing that a client sends changes what follows from what proxies append to it, in the same line or in another one.
+/// No input of a client changes the result for the members that proxies append, in the same line or in another one.
 pub(crate) fn nothing_forged_counts(sent: &[u8]) {
     if sent.contains(&b'\n') || sent.contains(&b'\r') {
         return; // never in a field value

@@ -1,4 +1,4 @@
-//! What proxies say of the way of a request, and who is believed.
+//! The route of a request as proxies report it, and the trusted part of it.
 
 mod check;
 
@@ -76,9 +76,9 @@ fn the_client_is_the_first_one_from_the_right_that_is_not_trusted() {
         ("6.6.6.6,192.0.2.1 ,, \t10.0.0.1:80,", 1, Some("192.0.2.1")),
         ("192.0.2.1:4000", 0, Some("192.0.2.1:4000")),
         ("2001:db8::1, ::ffff:10.0.0.1", 1, Some("2001:db8::1")),
-        // All are trusted: the one that is farthest away has asked.
+        // All are trusted: the farthest node is the client.
         ("10.0.0.3, 10.0.0.2", 1, Some("10.0.0.3")),
-        // Beyond someone who is not known nobody is believed.
+        // Members beyond an unknown node are not trusted.
         ("192.0.2.1, unknown", 0, None),
         ("192.0.2.1, _hidden, 10.0.0.1", 1, Some("10.0.0.1")),
         ("192.0.2.1, nonsense\" x, 10.0.0.1", 1, Some("10.0.0.1")),

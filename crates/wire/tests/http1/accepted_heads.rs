@@ -1,4 +1,4 @@
-//! What is accepted, and what a head then says.
+//! Accepted heads, and their parsed values.
 
 use crate::support::{accept, parse, post};
 use fairlead_wire::{Framing, Head, TargetForm, Version};

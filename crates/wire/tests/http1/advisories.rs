@@ -1,4 +1,4 @@
-//! What published advisories about HTTP/1 parsers were about, each tried against this one.
+//! Published advisories about HTTP/1 parsers, each tried against this parser.
 
 use crate::support::{decode, post, refuse};
 use fairlead_wire::{Error, Error::*, Head};
@@ -10,7 +10,7 @@ fn refuse_body(body: impl AsRef<[u8]>) -> Error {
     }
 }
 
-/// Puma: a Transfer-Encoding that it did not know was as good as none, so the body was read as the next request.
+/// Puma: ignored an unknown Transfer-Encoding, so the body was read as the next request.
 #[test]
 fn cve_2020_11076_and_11077_unknown_transfer_encoding() {
     assert_eq!(
@@ -52,7 +52,7 @@ fn cve_2022_24790_lenient_framing() {
     assert_eq!(refuse_body("5\r\nhelloXX0\r\n\r\n"), MissingChunkTerminator);
 }
 
-/// Puma: an empty Content-Length was as good as none, and trailer fields were left for the next request.
+/// Puma: ignored an empty Content-Length, and left trailer fields for the next request.
 #[test]
 fn cve_2023_40175_blank_content_length_and_trailers() {
     assert_eq!(refuse(post(&["Content-Length:"])), InvalidContentLength);
@@ -62,14 +62,14 @@ fn cve_2023_40175_blank_content_length_and_trailers() {
     assert_eq!(decode(format!("{body}{next}")), Ok((b"x".to_vec(), body.len(), true)));
 }
 
-/// Puma: chunk extensions of any length were read and thrown away.
+/// Puma: read and dropped chunk extensions of any length.
 #[test]
 fn cve_2024_21647_unbounded_chunk_extensions() {
     assert_eq!(refuse_body(format!("1;{}", "a".repeat(1 << 16))), ChunkExtensionTooLong);
     assert_eq!(refuse_body("1;a\r\nx\r\n".repeat(1 << 14)), ChunkExtensionTooLong);
 }
 
-/// Puma: `Content_Length` and `Transfer_Encoding` became the framing fields by way of their CGI names.
+/// Puma: `Content_Length` and `Transfer_Encoding` became the framing fields through their CGI names.
 #[test]
 fn cve_2026_68006_underscores_in_framing_fields() {
     assert_eq!(
@@ -93,7 +93,7 @@ fn cve_2020_25613_loosely_matched_transfer_encoding() {
     assert_eq!(refuse(post(&["Transfer-Encoding: \u{b}chunked"])), ControlCharacter);
 }
 
-/// WEBrick, reel, Agoo, goliath: Content-Length beside Transfer-Encoding, or more than one.
+/// WEBrick, reel, Agoo, goliath: Content-Length together with Transfer-Encoding, or several Content-Length fields.
 #[test]
 fn cve_2024_47220_and_2020_7659_7670_7671_two_framings() {
     let both = ["Content-Length: 5", "Transfer-Encoding: chunked"];
@@ -105,7 +105,7 @@ fn cve_2024_47220_and_2020_7659_7670_7671_two_framings() {
     assert_eq!(refuse(post(&["Content-Length: 5, 5"])), InvalidContentLength);
 }
 
-/// WEBrick: reading of the head ended at another line than that at which parsing ended.
+/// WEBrick: the end of reading the head and the end of parsing it were at different lines.
 #[test]
 fn cve_2025_6442_inconsistent_end_of_head() {
     assert_eq!(refuse("GET / HTTP/1.1\r\nHost: a\r\n \r\nX: y\r\n\r\n"), ObsoleteFold);
@@ -132,21 +132,21 @@ fn cve_2023_38697_sizes_as_ruby_reads_integers() {
     assert_eq!(refuse_body("5;a\nhello\r\n0\r\n\r\n"), BareLineFeed);
 }
 
-/// Passenger: a method that was no token made the parser crash.
+/// Passenger: a method that was no token crashed the parser.
 #[test]
 fn cve_2025_26803_invalid_method() {
     assert_eq!(refuse("\u{7f}\u{7f} / HTTP/1.1\r\nHost: a\r\n\r\n"), ControlCharacter);
     assert_eq!(refuse("{} / HTTP/1.1\r\nHost: a\r\n\r\n"), InvalidMethod);
 }
 
-/// hyper: of several Transfer-Encoding fields only one was looked at.
+/// hyper: read only one of several Transfer-Encoding fields.
 #[test]
 fn rustsec_2021_0020_several_transfer_encoding_fields() {
     let fields = ["Transfer-Encoding: chunked", "Transfer-Encoding: identity"];
     assert_eq!(refuse(post(&fields)), DuplicateTransferEncoding);
 }
 
-/// hyper: a sign in Content-Length, a chunk size that wraps round.
+/// hyper: a sign in Content-Length, a chunk size that wraps around.
 #[test]
 fn rustsec_2021_0078_and_0079_signs_and_overflow() {
     assert_eq!(refuse(post(&["Content-Length: +3"])), InvalidContentLength);
@@ -160,8 +160,9 @@ fn cve_2026_2835_transfer_encoding_in_http_1_0() {
     assert_eq!(refuse(request), TransferEncodingInHttp10);
 }
 
-/// tungstenite and WEBrick: a long head that arrives in many pieces was read over and over. Here the work is bounded
-/// by the number of lines, because the fields are: the most lines, each told of as it arrives, with a long last one.
+/// tungstenite and WEBrick: read a long head that arrives in many pieces again and again. Here the limit on fields
+/// bounds the number of lines, and so the work. Test: the most lines, each parsed when it arrives, with a long last
+/// one.
 #[test]
 fn cve_2023_43669_and_2008_4310_no_quadratic_reading() {
     let mut bytes = b"GET / HTTP/1.1\r\nHost: a\r\n".to_vec();

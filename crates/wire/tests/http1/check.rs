@@ -1,9 +1,9 @@
-//! What must hold for any input whatsoever; used by the random tests and by the fuzz targets.
+//! Properties of every input; the random tests and the fuzz targets use them.
 
 use super::model;
 use fairlead_wire::{ChunkedDecoder, Error, Head, HeadLimits, HeadProgress, Span, TargetForm};
 
-/// Checks a head against the model, against itself, and against being fed piece by piece. Tells whether it is accepted.
+/// Checks a head against the model, for consistency, and for input piece by piece. Returns true if it is accepted.
 pub(crate) fn head(bytes: &[u8], limits: &HeadLimits) -> bool {
     let mut head = Head::default();
     let outcome = head.parse(bytes, limits);
@@ -41,7 +41,7 @@ fn assert_same(bytes: &[u8], head: &Head, expected: &model::Head) {
     }
 }
 
-/// Spans lie in the head, in order, and hold nothing that could end a line for anyone.
+/// Spans are inside the head, in order, and contain no byte that any parser could take for a line end.
 fn assert_sound(bytes: &[u8], head: &Head) {
     assert!(head.len <= bytes.len());
     let mut at = 0;
@@ -65,7 +65,7 @@ fn assert_sound(bytes: &[u8], head: &Head) {
     assert!(!head.expect_continue || head.framing.has_body());
 }
 
-/// The first verdict other than "more bytes" when the input grows byte by byte.
+/// The first result other than "more bytes" when the input grows byte by byte.
 fn first_verdict(bytes: &[u8], limits: &HeadLimits) -> Result<bool, Error> {
     let mut head = Head::default();
     for end in 0..=bytes.len() {
@@ -77,7 +77,7 @@ fn first_verdict(bytes: &[u8], limits: &HeadLimits) -> Result<bool, Error> {
     Ok(false)
 }
 
-/// The same with what was seen kept, and more bytes at a time.
+/// Does the same with the progress kept, and several bytes at a time.
 fn grown(bytes: &[u8], limits: &HeadLimits, size: usize) -> (Result<bool, Error>, Head) {
     let (mut head, mut progress) = (Head::default(), HeadProgress::default());
     let ends = (0..bytes.len()).step_by(size).chain([bytes.len()]);
@@ -90,10 +90,11 @@ fn grown(bytes: &[u8], limits: &HeadLimits, size: usize) -> (Result<bool, Error>
     (Ok(false), head)
 }
 
-/// How a chunked body came out: its data, the bytes consumed, and whether it is done.
+/// The result for a chunked body: its data, the number of bytes consumed, and true if it is done.
 type Decoded = Result<(Vec<u8>, usize, bool), Error>;
 
-/// Checks a chunked body against the model, and fed in pieces against fed at once. Tells whether it is decoded to its end.
+/// Checks a chunked body against the model, and in pieces against all at once. Returns true if it is decoded to its
+/// end.
 pub(crate) fn chunked(bytes: &[u8], max_trailer_bytes: usize) -> bool {
     let decoded = decode(bytes, bytes.len().max(1), max_trailer_bytes);
     let expected = model::chunked(bytes);

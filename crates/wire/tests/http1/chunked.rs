@@ -1,4 +1,4 @@
-//! Chunked bodies: what is decoded, and a catalogue of what is refused.
+//! Chunked bodies: accepted ones, and a catalogue of refused ones.
 
 use crate::support::decode;
 use fairlead_wire::{ChunkedDecoder, Error, Error::*, Progress};

@@ -1,4 +1,5 @@
-//! Limits: what fits exactly is accepted, one more is told as soon as it has arrived, and nothing costs too much.
+//! Limits: a head of exactly the limit is accepted, one byte or field more is refused as soon as it has arrived, and
+//! the cost is bounded.
 
 use fairlead_wire::{Error, Head, HeadLimits, MAX_FIELDS};
 

@@ -1,5 +1,5 @@
-//! The HTTP/1 tests: what is accepted and what it means, what is refused and why, and that neither depends on how the
-//! bytes arrive.
+//! Tests of HTTP/1: accepted heads and their meaning, refused heads and their errors; the results do not depend on the
+//! split of the bytes.
 
 mod accepted_heads;
 mod advisories;

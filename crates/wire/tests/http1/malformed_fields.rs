@@ -1,4 +1,4 @@
-//! A catalogue of field sections that are refused, named by the defect, with the exact verdict.
+//! A catalogue of refused field sections, named by the defect, with the exact error.
 
 use crate::support::refuse;
 use fairlead_wire::{Error, Error::*};

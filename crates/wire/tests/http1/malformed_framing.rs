@@ -1,4 +1,4 @@
-//! A catalogue of Content-Length and Transfer-Encoding fields that are refused: where smuggling begins.
+//! A catalogue of refused Content-Length and Transfer-Encoding fields, which attackers use for smuggling.
 
 use crate::support::{post, refuse};
 use fairlead_wire::Error::*;

@@ -1,4 +1,4 @@
-//! A catalogue of request lines that are refused, named by the defect, with the exact verdict.
+//! A catalogue of refused request lines, named by the defect, with the exact error.
 
 use crate::support::{accept, refuse};
 use fairlead_wire::{Error, Error::*, MAX_METHOD_BYTES};

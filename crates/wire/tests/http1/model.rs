@@ -1,9 +1,9 @@
-//! A second opinion: heads and chunked bodies read in the most naive way from complete input, written from the RFCs
-//! and not from the parser. Slow and copying everything; it only has to be plainly right.
+//! A second implementation: reads heads and chunked bodies in the most naive way from complete input, written from the
+//! RFCs and not from the parser. It is slow and copies everything; it only has to be obviously right.
 
 use fairlead_wire::{Framing, HeadLimits};
 
-/// A head the model accepts.
+/// A head that the model accepts.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Head {
     pub(crate) len: usize,
@@ -15,7 +15,7 @@ pub(crate) struct Head {
     pub(crate) keep_alive: bool,
 }
 
-/// The head at the start of `bytes`, or nothing when it is incomplete or has any fault.
+/// The head at the start of `bytes`, or nothing if it is incomplete or has a fault.
 pub(crate) fn head(bytes: &[u8], limits: &HeadLimits) -> Option<Head> {
     let rest = bytes.strip_prefix(b"\r\n").unwrap_or(bytes);
     let end = rest.windows(4).position(|four| four == b"\r\n\r\n")?;
@@ -120,7 +120,7 @@ fn keep_alive(fields: &[(Vec<u8>, Vec<u8>)], minor: u8) -> bool {
     !has(b"close") && (minor == 1 || has(b"keep-alive"))
 }
 
-/// Everything about method, target, Host and Expect that makes a well-formed head one this server answers.
+/// Returns true if this server serves the well-formed head: checks method, target, Host and Expect.
 fn may_be_served(head: &Head) -> bool {
     let expectations = values(&head.fields, "expect").join(&b","[..]);
     let expected = split(&expectations, b',').into_iter().map(trim);
@@ -149,7 +149,7 @@ fn absolute(rest: &[u8]) -> bool {
     named.is_some_and(is_authority)
 }
 
-/// Whether it is host and port, in lower case.
+/// Returns true for host and port, in lower case.
 fn is_authority(bytes: &[u8]) -> bool {
     let Ok(text) = std::str::from_utf8(bytes) else {
         return false;
@@ -178,8 +178,8 @@ fn is_registered_name(host: &str) -> bool {
     !host.is_empty() && pieces.next().is_some_and(plain) && pieces.all(|piece| escaped(piece) && plain(&piece[2..]))
 }
 
-/// The data of the chunked body at the start of `bytes` and its length, or nothing when it is incomplete or has any
-/// fault. Does not know the limits on extensions and trailers.
+/// The data of the chunked body at the start of `bytes` and its length, or nothing if it is incomplete or has a fault.
+/// Ignores the limits on extensions and trailers.
 pub(crate) fn chunked(bytes: &[u8]) -> Option<(Vec<u8>, usize)> {
     let mut data = Vec::new();
     let mut rest = bytes;
@@ -237,7 +237,7 @@ const FRAMING_OR_ROUTING: [&str; 22] = [
     "x-forwarded-proto",
 ];
 
-/// Takes a line off `rest`, without the CRLF it must end with.
+/// Removes a line from `rest`; it must end with CRLF, which is left out.
 fn line<'a>(rest: &mut &'a [u8]) -> Option<&'a [u8]> {
     let end = rest.iter().position(|byte| *byte == b'\n')?;
     let line = rest[..end].strip_suffix(b"\r")?;

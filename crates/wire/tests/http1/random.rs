@@ -1,5 +1,5 @@
-//! Random heads and bodies, made of pieces that matter to parsers, against the naive model. Deterministic: the seed of
-//! a failing case is printed. `fuzz/` does the same guided by coverage.
+//! Random heads and bodies, made of pieces that matter to parsers, against the naive model. Deterministic: a failing
+//! case prints its seed. `fuzz/` does the same, guided by coverage.
 
 use crate::check;
 use crate::support::{Random, LIMITS};
@@ -85,7 +85,7 @@ const FRAGMENTS: [&str; 14] = [
 
 fn head(random: &mut Random) -> Vec<u8> {
     let mut text = random.pick(&REQUEST_LINES).to_owned();
-    // Mostly Host, or most heads would be refused for the lack of it.
+    // Usually adds Host: without it most heads would be refused.
     if random.below(8) > 0 {
         text += "Host: a\r\n";
     }
@@ -105,7 +105,7 @@ fn chunked_body(random: &mut Random) -> Vec<u8> {
     mutate(text.into_bytes(), random)
 }
 
-/// In half of the cases changes, adds or drops a byte or two.
+/// In half of the cases, changes, adds or drops one or two bytes.
 fn mutate(mut bytes: Vec<u8>, random: &mut Random) -> Vec<u8> {
     const INTERESTING: &[u8] = b"\r\n\t\0 :;,#?/*@[]%_-+x09aA\x7f\x80\xff\"\\";
     for _ in 0..random.below(4).saturating_sub(1) {
@@ -131,7 +131,7 @@ fn accepted(case: impl Fn(&mut Random) -> bool + RefUnwindSafe) -> u64 {
     (0..CASES).filter(|&seed| run(seed)).count() as u64
 }
 
-/// Fails when the cases no longer exercise both verdicts.
+/// Fails if the cases no longer produce both results.
 fn assert_mixed(accepted: u64) {
     assert!(
         (CASES / 5..CASES * 4 / 5).contains(&accepted),

@@ -1,4 +1,4 @@
-//! However the bytes are split on their way, the verdict is the same: at every split point, and byte by byte.
+//! The result is the same for every split of the bytes: at every split point, and byte by byte.
 
 use crate::check;
 use crate::support::{post, LIMITS};
@@ -103,7 +103,7 @@ fn feed(pieces: &[&[u8]]) -> (Vec<u8>, usize, String) {
                 consumed += progress.consumed;
                 done = progress.done;
             }
-            // How much of the piece with the fault was read is not part of the answer.
+            // The number of bytes read from the piece with the fault may differ.
             Err(error) => return (data, 0, format!("{error:?}")),
         }
     }

@@ -1,8 +1,8 @@
-//! What the tests share: parsing with ordinary limits, and repeatable random numbers.
+//! Shared by the tests: parsing with usual limits, and repeatable random numbers.
 
 use fairlead_wire::{ChunkedDecoder, Error, Head, HeadLimits};
 
-/// Limits no ordinary test meets.
+/// Limits that no usual test reaches.
 pub(crate) const LIMITS: HeadLimits = HeadLimits {
     head_bytes: 65_536,
     fields: 100,
@@ -25,7 +25,7 @@ pub(crate) fn accept(bytes: impl AsRef<[u8]>) -> Head {
     }
 }
 
-/// The error that `bytes` are refused with.
+/// The error for `bytes`, which must be refused.
 pub(crate) fn refuse(bytes: impl AsRef<[u8]>) -> Error {
     let bytes = bytes.as_ref();
     match parse(bytes) {
@@ -45,7 +45,7 @@ pub(crate) fn post(lines: &[&str]) -> Vec<u8> {
     request
 }
 
-/// Decodes a chunked body at once: its data, how many bytes were consumed, and whether it is done.
+/// Decodes a chunked body at once. Returns its data, the number of bytes consumed, and true if it is done.
 pub(crate) fn decode(body: impl AsRef<[u8]>) -> Result<(Vec<u8>, usize, bool), Error> {
     let mut data = Vec::new();
     let progress = ChunkedDecoder::default().decode(body.as_ref(), &mut |piece| data.extend_from_slice(piece))?;
@@ -73,12 +73,12 @@ impl Random {
         ((self.next() >> 32) as usize) % end
     }
 
-    /// One of `choices`.
+    /// Returns one of `choices`.
     pub(crate) fn pick<'a>(&mut self, choices: &[&'a str]) -> &'a str {
         choices[self.below(choices.len())]
     }
 
-    /// In one case of eight one of `others`, else one of `choices`.
+    /// Returns one of `others` in one case of eight, else one of `choices`.
     pub(crate) fn mostly<'a>(&mut self, choices: &[&'a str], others: &[&'a str]) -> &'a str {
         if self.below(8) > 0 {
             self.pick(choices)

@@ -1,4 +1,4 @@
-//! What must hold for any bytes of HTTP/2; the fuzzer runs it, too.
+//! Properties of any bytes of HTTP/2; the fuzzer checks them, too.
 
 use super::{http1, model};
 use fairlead_wire::http2::{write_head, FrameHead, FrameMeter, Priority, RequestHead, ResponseLines};
@@ -11,22 +11,22 @@ const LIMITS: HeadLimits = HeadLimits {
     target_bytes: 1 << 12,
 };
 
-/// Most bytes that are given at once, in three readings of the same.
+/// Most bytes in one call, for three readings of the same bytes.
 const PIECES: [usize; 3] = [usize::MAX, 1, 7];
 
-/// What a meter tells does not depend on how the bytes are split.
+/// The results of a meter do not depend on the split of the bytes.
 pub(crate) fn frames(bytes: &[u8]) {
     let [first, second, last] = PIECES.map(|size| meter(bytes, size));
     assert_eq!(first, second);
     assert_eq!(first, last);
     let expected = naively(bytes);
     assert_eq!(first.0, expected.0, "the frames");
-    assert_eq!(first.1, expected.1, "whether one is incomplete");
+    assert_eq!(first.1, expected.1, "an incomplete frame");
 }
 
 type Seen = (Vec<FrameHead>, bool, bool, Vec<u8>);
 
-/// The frames, whether one is incomplete, whether there were too many of something, and what the last GOAWAY says.
+/// The frames, true if one is incomplete, the flood if there is one, and the data of the last GOAWAY.
 fn meter(bytes: &[u8], size: usize) -> Seen {
     let (mut meter, mut seen, mut is_flood) = (FrameMeter::default(), Vec::new(), false);
     for piece in bytes.chunks(size.min(bytes.len().max(1))) {
@@ -42,7 +42,7 @@ fn meter(bytes: &[u8], size: usize) -> Seen {
     )
 }
 
-/// The frames, read without state, and whether one other than DATA, or a block of fields, is incomplete.
+/// The frames, read without state, and true if one other than DATA, or a block of fields, is incomplete.
 fn naively(mut bytes: &[u8]) -> (Vec<FrameHead>, bool) {
     let (mut heads, mut is_in_block, mut is_partial) = (Vec::new(), false, false);
     while let Some(header) = bytes.first_chunk::<9>() {
@@ -62,14 +62,14 @@ fn naively(mut bytes: &[u8]) -> (Vec<FrameHead>, bool) {
             return (heads, head.kind != 0);
         }
         bytes = &bytes[head.length..];
-        // DATA within a block is an error, which others find; it ends what was incomplete.
+        // DATA within a block is an error that other code detects; it ends the incomplete block.
         is_partial = is_in_block && head.kind != 0;
     }
     (heads, is_partial || !bytes.is_empty())
 }
 
-/// Whatever the parts of a request are, the parser finds in its text what a naive reading of the parts has found, or
-/// neither accepts it. The first byte says which parts there are; 0xff separates them. Tells whether it is accepted.
+/// For any parts of a request, the parser finds in its text the same values as a naive reading of the parts, or neither
+/// accepts it. The first byte says which parts are present; 0xff separates them. Returns true if it is accepted.
 pub(crate) fn request(bytes: &[u8]) -> bool {
     let [choice, rest @ ..] = bytes else { return false };
     let mut parts = rest.split(|byte| *byte == 0xff);
@@ -113,7 +113,7 @@ pub(crate) fn request(bytes: &[u8]) -> bool {
         .fields
         .iter()
         .map(|field| (field.name.of(&out), field.value.of(&out)));
-    // Only what separates the last crumb of a cookie may be trimmed.
+    // Only the space after the last `cookie` value may be trimmed.
     let wanted = lines.iter().map(|(name, value)| (&name[..], value.trim_ascii_end()));
     assert!(found.eq(wanted), "{head:?} {pairs:?}");
     assert_eq!(parsed.framing, expected.framing);
@@ -121,7 +121,7 @@ pub(crate) fn request(bytes: &[u8]) -> bool {
     true
 }
 
-/// A head of a response is taken apart into fields without line ends, and nothing behind it is.
+/// A response head is split into fields without line ends, and no byte after the head is read.
 pub(crate) fn response(bytes: &[u8]) {
     let Some(lines) = ResponseLines::of(bytes) else {
         // The shortest status line is "HTTP/1.1 200".
@@ -142,7 +142,7 @@ pub(crate) fn response(bytes: &[u8]) {
     assert!(again.fields().eq(lines.fields()) && again.status == lines.status);
 }
 
-/// The priority of anything is a priority, and the last member counts.
+/// The priority of any value is a valid priority, and the last member counts.
 pub(crate) fn priority(bytes: &[u8]) {
     assert!(Priority::of(bytes) <= Priority::of(b"u=7"));
     assert_eq!(Priority::of(&[bytes, b",u=1"].concat()), Priority::of(b"u=1"));

@@ -1,4 +1,4 @@
-//! HTTP/2: frames and heads, as random bytes make them. The same checks run under a fuzzer.
+//! HTTP/2: frames and heads from random bytes. A fuzzer runs the same checks.
 
 mod check;
 #[path = "../http1/model.rs"]
@@ -6,7 +6,7 @@ mod check;
 mod http1;
 mod model;
 
-/// Pieces of what the checks look at: frames, lines and fields.
+/// Pieces that matter to the checks: frames, lines and fields.
 const PIECES: [&[u8]; 28] = [
     b"\0\0\0\0\0\0\0\0\x01",
     b"\0\0\x05\x01\x05\0\0\0\x01hello",

@@ -1,13 +1,13 @@
-//! A second opinion: a request of HTTP/2 as a head of HTTP/1, written from the RFCs and not from the code. What it refuses
-//! must not be accepted in any form.
+//! A second implementation: an HTTP/2 request as a head of HTTP/1, written from the RFCs and not from the code. A
+//! request that it refuses must not be accepted in any form.
 
 use fairlead_wire::http2::RequestHead;
 
 /// A name and a value.
 pub(crate) type Pair = (Vec<u8>, Vec<u8>);
 
-/// The lines that a request means, the first one in three parts; `None` if it is malformed (RFC 9113 §8.2, §8.3, RFC 8441
-/// §4), or for another protocol than WebSocket.
+/// The lines of a request, the first one in three parts; `None` if the request is malformed (RFC 9113 §8.2, §8.3, RFC
+/// 8441 §4), or for a protocol other than WebSocket.
 pub(crate) fn lines(head: &RequestHead<'_>, fields: &[Pair]) -> Option<(Vec<u8>, Vec<u8>, Vec<Pair>)> {
     let is_tunnel = match head.protocol {
         None => false,
@@ -44,7 +44,7 @@ pub(crate) fn lines(head: &RequestHead<'_>, fields: &[Pair]) -> Option<(Vec<u8>,
             _ => lines.push((name.clone(), value.clone())),
         }
     }
-    // An empty crumb at the end leaves a space at the end of the line, which is no fault of its own.
+    // An empty `cookie` value at the end leaves a space at the end of the line, which is no fault.
     let are_plain = |(name, value): &Pair| is_token(name) && (is_plain(value) || name == b"cookie");
     lines.iter().all(are_plain).then_some(())?;
     let first_cookie = fields.iter().find(|(name, _)| name == b"cookie");
@@ -80,7 +80,7 @@ fn is_token(bytes: &[u8]) -> bool {
     !bytes.is_empty() && bytes.iter().all(|byte| byte.is_ascii_alphanumeric() || is_mark(byte))
 }
 
-/// On one line, and as it is after trimming.
+/// Returns true for a value on one line that trimming does not change.
 fn is_plain(value: &[u8]) -> bool {
     let ends = [value.first(), value.last()];
     let is_space = |byte: Option<&u8>| matches!(byte, Some(b' ' | b'\t'));

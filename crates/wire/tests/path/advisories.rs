@@ -1,4 +1,4 @@
-//! What published advisories about file servers, most of them in Ruby, were about, each tried against this one.
+//! Published advisories about file servers, most of them in Ruby, each tried against this code.
 
 use crate::check;
 use crate::support::{encoded, read, read_with, HIDDEN};
@@ -13,7 +13,7 @@ fn refuse(fault: PathFault, paths: &[&str]) {
     }
 }
 
-/// Mongrel: what had been decoded and checked was decoded once more to open it.
+/// Mongrel: decoded a decoded and checked path once more to open it.
 #[test]
 fn cve_2007_6612_double_decoding() {
     for path in ["/.%252e/.%252e/etc/passwd", "/%252e%252e/%252e%252e/etc/passwd"] {
@@ -28,7 +28,7 @@ fn cve_2007_6612_double_decoding() {
     refuse(HiddenName, &["/.%252e/.%252e/etc/passwd"]);
 }
 
-/// WEBrick: a backslash, plain or encoded, separates on Windows, and the check looked for slashes.
+/// WEBrick: a backslash, plain or encoded, is a separator on Windows, but the check searched for slashes.
 #[test]
 fn cve_2008_1145_backslashes() {
     refuse(
@@ -43,8 +43,8 @@ fn cve_2008_1145_backslashes() {
     );
 }
 
-/// WEBrick: `NondisclosureName` was compared with regard to case, on file systems that have none. What is hidden here
-/// begins with a dot or ends with a tilde, and neither has another case.
+/// WEBrick: compared `NondisclosureName` with regard to case, on file systems that ignore case. Here hidden names begin
+/// with a dot or end with a tilde, and these have no other case.
 #[test]
 fn cve_2008_1145_letter_case_of_hidden_names() {
     refuse(
@@ -63,8 +63,8 @@ fn cve_2008_1145_letter_case_of_hidden_names() {
     refuse(ShortName, &["/htpass~1", "/HTPASS~1", "/HtPass~1"]);
 }
 
-/// WEBrick: on NTFS and FAT a name with something at its end opened the same file, and its source was shown. A plus
-/// sign at the end is no part of that here: no file system leaves it out, and it does not stand for a space in a path.
+/// WEBrick: on NTFS and FAT, a name with certain characters at its end opened the same file, and its source was shown.
+/// A plus sign at the end is harmless here: no file system drops it, and it does not stand for a space in a path.
 #[test]
 fn cve_2008_1891_names_with_tails() {
     refuse(
@@ -96,7 +96,8 @@ fn cve_2008_1891_names_with_tails() {
     assert_eq!(read("/a+b.cgi").as_deref(), Ok("a+b.cgi"));
 }
 
-/// Rack::File: names before `..` were counted, but a link among them led elsewhere, so that `..` behind it was outside.
+/// Rack::File: counted the names before `..`, but a link among them led elsewhere, so that the `..` after it left the
+/// root.
 #[test]
 fn cve_2013_0262_counting_names_across_links() {
     refuse(
@@ -111,7 +112,7 @@ fn cve_2013_0262_counting_names_across_links() {
     );
 }
 
-/// Rack::Directory: the path was joined to the root, or compared with it, before it was resolved.
+/// Rack::Directory: joined the path to the root, or compared it with the root, before it was resolved.
 #[test]
 fn cve_2020_8161_and_2026_22860_outside_the_root_by_its_prefix() {
     refuse(
@@ -125,7 +126,7 @@ fn cve_2020_8161_and_2026_22860_outside_the_root_by_its_prefix() {
     );
 }
 
-/// iodine: the check for `..` and the opening of the file saw different texts.
+/// iodine: the check for `..` and the opening of the file used different texts.
 #[test]
 fn cve_2024_22050_traversal_past_the_public_folder() {
     refuse(
@@ -151,8 +152,8 @@ fn cve_2024_22050_traversal_past_the_public_folder() {
     refuse(InvalidEscape, &["/%2", "/%zz/a", "/a%"]);
 }
 
-/// Rack::Static: rules saw the path as it was sent, the file system saw it decoded and without its dots. Here all that
-/// is accepted has one form, and whoever has rules sees that.
+/// Rack::Static: rules saw the path as sent, the file system saw it decoded and without its dots. Here every accepted
+/// path has one form, and rules apply to that form.
 #[test]
 fn cve_2025_27610_and_2026_34786_two_views_of_a_path() {
     refuse(
@@ -171,8 +172,8 @@ fn cve_2025_27610_and_2026_34786_two_views_of_a_path() {
     assert_eq!(read(encoded(b"/fonts/test.woff")).as_deref(), Ok("fonts/test.woff"));
 }
 
-/// Rack::Static: `/css` as a prefix was that of `/css-backup` too. A name is a name to its end: the exception for
-/// `.well-known` is for no other that begins like it.
+/// Rack::Static: the prefix `/css` also matched `/css-backup`. Here whole names are compared: the exception for
+/// `.well-known` does not apply to a name that only begins like it.
 #[test]
 fn cve_2026_34785_prefix_without_its_end() {
     refuse(
@@ -188,14 +189,14 @@ fn cve_2026_34785_prefix_without_its_end() {
     assert_eq!(read("/.well-known/a").as_deref(), Ok(".well-known/a"));
 }
 
-/// HTTP.jl, WebP Server: drives, shares and separators of Windows within what was taken for one name.
+/// HTTP.jl, WebP Server: drives, shares and separators of Windows within a single name.
 #[test]
 fn cve_2026_53779_separators_within_a_name() {
     refuse(Backslash, &["/%5c%5chost%5cshare", "/a%5c..%5cb"]);
     refuse(Colon, &["/C:/boot.ini", "/C%3a/boot.ini", "/C:%5cboot.ini"]);
 }
 
-/// Apache: dots were looked for when only one of them was decoded.
+/// Apache: searched for dots when only one of them was decoded.
 #[test]
 fn cve_2021_41773_and_42013_half_encoded_dots() {
     refuse(

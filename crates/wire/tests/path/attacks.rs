@@ -1,10 +1,10 @@
-//! Attempts to leave the folder, made of every combination: a way to write "one up", how often, where it begins, and
-//! what each system keeps that is worth reading.
+//! Attempts to leave the folder, made of every combination: a spelling of "one up", the number of repetitions, the
+//! start, and a valuable file of each system.
 
 use crate::check;
 use crate::support::read;
 
-/// What is wanted, by platform.
+/// Targets of an attack, by platform.
 const TARGETS: [&str; 9] = [
     "etc/passwd",
     "proc/self/environ",
@@ -17,7 +17,7 @@ const TARGETS: [&str; 9] = [
     ".env",
 ];
 
-/// Where an attempt begins.
+/// Starts of an attempt.
 const BASES: [&str; 10] = [
     "",
     "a/",
@@ -31,7 +31,7 @@ const BASES: [&str; 10] = [
     ".well-known/",
 ];
 
-/// One step up as somebody, somewhere, takes it. All are refused.
+/// Spellings of one step up that some system accepts. All are refused.
 const STEPS: [&str; 50] = [
     "../",
     "..%2f",
@@ -85,7 +85,7 @@ const STEPS: [&str; 50] = [
     "..%e2%88%95",
 ];
 
-/// Steps that are encoded twice. They are names like any other after one decoding, which is all there is.
+/// Steps that are encoded twice. They are ordinary names after one decoding, and there is only one.
 const TWICE: [(&str, &str); 6] = [
     ("%252e%252e/", "%2e%2e/"),
     ("%252e%252e%252f", "%2e%2e%2f"),
@@ -95,7 +95,7 @@ const TWICE: [(&str, &str); 6] = [
     ("%2500/", "%00/"),
 ];
 
-/// What is left out, cut off or taken for something else when it stands at the end of a name.
+/// Text that some system drops, cuts off or misreads at the end of a name.
 const TAILS: &str =
     ". %2e .. ... %20 %20%20 .%20. %20. ::$DATA ::$data %3a%3a$DATA :x :$I30:$INDEX_ALLOCATION %00 %00.html %0a
     \\ %5c %2f // /. /./ /.. %e2%80%8b %ef%bb%bf %c2%ad %ef%bc%8e ? %3f * %22 < > |";
@@ -117,7 +117,7 @@ fn no_step_upwards_is_taken() {
     }
 }
 
-/// A step is no better with other names around it.
+/// A step is refused with any other names around it.
 #[test]
 fn no_step_is_taken_between_names() {
     for step in STEPS {
@@ -144,7 +144,7 @@ fn what_is_encoded_twice_is_a_name() {
     }
 }
 
-/// What follows the last step, or stands alone: other names for a file whose own name is guarded.
+/// Text after the last step, or alone: other names of a file with a guarded name.
 #[test]
 fn no_alias_of_a_guarded_file_is_read() {
     for name in ["config.ru", "app.cgi", "Gemfile", "login.php"] {

@@ -1,10 +1,10 @@
-//! Every byte there is, as it is and percent-encoded, at every place in a name.
+//! Every byte, plain and percent-encoded, at every place in a name.
 
 use crate::check;
 use crate::support::read;
 
-/// Whether a byte may be in a name, and where it then may stand: in the middle, at the beginning, at the end, alone.
-/// Spelt out, so that a slip in the table of the code cannot be repeated here.
+/// The bytes that may be in a name, and their places: in the middle, at the beginning, at the end, alone. Written out,
+/// so that a mistake in the table of the code is not repeated here.
 const ANYWHERE: &str = "!$%&'()+,-0123456789;=@ABCDEFGHIJKLMNOPQRSTUVWXYZ[]^_`abcdefghijklmnopqrstuvwxyz{}#";
 const NOT_AT_THE_END: &str = " ~";
 const WITHIN: &str = ".";
@@ -14,7 +14,7 @@ fn is_allowed(byte: u8, at_beginning: bool, at_end: bool) -> bool {
     among(ANYWHERE) || (among(NOT_AT_THE_END) && !at_end) || (among(WITHIN) && !at_end && !at_beginning)
 }
 
-/// The spellings of a byte in a path: percent-encoded in all mixtures of case, and as it is unless it is special there.
+/// The spellings of a byte in a path: percent-encoded in all mixtures of case, and plain unless it is special there.
 fn spellings(byte: u8) -> Vec<Vec<u8>> {
     let (low, up) = (format!("{byte:02x}"), format!("{byte:02X}"));
     let mixed = [&low[..1], &up[1..]].concat();

@@ -1,9 +1,9 @@
-//! The classes of paths that have misled file servers, by example: what is refused and why, or what is read. A slash at
-//! the end of what is read says that it is a folder.
+//! Classes of paths that have misled file servers, by example: the error of a refused path, or the resulting path. A
+//! slash at the end of the resulting path marks a folder.
 
 use fairlead_wire::PathFault::{self, *};
 
-/// A path as it is sent, and what is made of it.
+/// A path as sent, and the result.
 pub(crate) type Row = (&'static str, Result<&'static str, PathFault>);
 
 pub(crate) const CATALOGUE: &[(&str, &[Row])] = &[
@@ -54,7 +54,7 @@ pub(crate) const CATALOGUE: &[(&str, &[Row])] = &[
         ],
     ),
     (
-        "more dots than two",
+        "more than two dots",
         &[
             ("/.../a", Err(ParentFolder)),
             ("/..../a", Err(ParentFolder)),
@@ -86,7 +86,7 @@ pub(crate) const CATALOGUE: &[(&str, &[Row])] = &[
         ],
     ),
     (
-        "encoded twice: once is enough, what is left is a name",
+        "encoded twice: one decoding leaves a name",
         &[
             ("/%252e%252e%252fa", Ok("%2e%2e%2fa")),
             ("/%252e%252e/a", Ok("%2e%2e/a")),
@@ -181,7 +181,7 @@ pub(crate) const CATALOGUE: &[(&str, &[Row])] = &[
         ],
     ),
     (
-        "slashes beyond need",
+        "redundant slashes",
         &[
             ("//", Err(EmptyName)),
             ("///", Err(EmptyName)),
@@ -207,7 +207,7 @@ pub(crate) const CATALOGUE: &[(&str, &[Row])] = &[
         ],
     ),
     (
-        "a slash behind a file: whoever opens it finds no folder",
+        "a slash behind a file: opening it fails, as it is no folder",
         &[("/file.html/", Ok("file.html/")), ("/file.html/a", Ok("file.html/a"))],
     ),
     (
@@ -323,7 +323,7 @@ pub(crate) const CATALOGUE: &[(&str, &[Row])] = &[
         ],
     ),
     (
-        "what else Windows has in no name",
+        "other characters that Windows forbids in names",
         &[
             ("/a<b", Err(ReservedCharacter)),
             ("/a%3Eb", Err(ReservedCharacter)),
@@ -357,7 +357,7 @@ pub(crate) const CATALOGUE: &[(&str, &[Row])] = &[
         ],
     ),
     (
-        "characters that some leave out",
+        "characters that some systems drop",
         &[
             ("/.g\u{200c}it/config", Err(HiddenName)),
             ("/\u{200c}.git/config", Err(DeceptiveCharacter)),
@@ -372,11 +372,11 @@ pub(crate) const CATALOGUE: &[(&str, &[Row])] = &[
         ],
     ),
     (
-        "one name, two forms: composed or not, they stay what they are",
+        "one name, two forms: composed or not, it stays unchanged",
         &[("/%C3%A9", Ok("\u{e9}")), ("/e%CC%81", Ok("e\u{301}"))],
     ),
     (
-        "what macOS adds",
+        "additions of macOS",
         &[
             ("/file/..namedfork/rsrc", Err(ParentFolder)),
             ("/.vol/1/2", Err(HiddenName)),

@@ -1,4 +1,4 @@
-//! Every character of Unicode, against the list of those that no path may have.
+//! Every character of Unicode, against the list of forbidden ones.
 
 use crate::model;
 use crate::support::{encoded, read};
@@ -35,7 +35,7 @@ fn a_listed_character_is_refused_alone_encoded_and_at_either_end() {
     }
 }
 
-/// Every sequence of up to three bytes beyond ASCII is a character, or no UTF-8; nothing else is made of it.
+/// Every sequence of up to three bytes beyond ASCII is a character, or invalid UTF-8.
 #[test]
 fn sequences_of_bytes_are_characters_or_refused() {
     for first in 0x80..=255_u8 {

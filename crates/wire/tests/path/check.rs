@@ -1,10 +1,10 @@
-//! What must hold for any path whatsoever; used by the random tests and by the fuzz target.
+//! Properties of every path; the random tests and the fuzz target use them.
 
 use super::{model, platforms};
 use fairlead_wire::{check_path, relative_path, PathKind, PathRules};
 
-/// Checks bytes as a path that was sent and as one that is decoded already, by both sets of rules. Tells whether they
-/// are accepted as sent.
+/// Checks bytes as a path that was sent and as a decoded path, by both sets of rules. Returns true if they are accepted
+/// as sent.
 pub(crate) fn path(bytes: &[u8]) -> bool {
     let accepted = [false, true].map(|hidden| sent(bytes, hidden));
     assert!(accepted[1] || !accepted[0], "{}", bytes.escape_ascii());
@@ -34,7 +34,7 @@ fn sent(bytes: &[u8], hidden: bool) -> bool {
     outcome.is_ok()
 }
 
-/// A path that is decoded is accepted, or refused for the same reason, however it is encoded.
+/// A decoded path is accepted, or refused for the same reason, in every encoding.
 fn decoded(bytes: &[u8], hidden: bool) {
     let outcome = check_path(bytes, PathRules { hidden });
     let faults = model::decoded(bytes, hidden);
@@ -46,7 +46,7 @@ fn decoded(bytes: &[u8], hidden: bool) {
             bytes.escape_ascii()
         ),
     }
-    // A slash at the end would be taken for that of a folder, and be left out.
+    // A slash at the end would be read as the slash of a folder, and be removed.
     if bytes.ends_with(b"/") {
         return;
     }
@@ -61,7 +61,7 @@ fn decoded(bytes: &[u8], hidden: bool) {
     }
 }
 
-/// `/` and the path, with those bytes percent-encoded that `is_encoded` tells, but never a slash.
+/// `/` and the path; the bytes that `is_encoded` selects are percent-encoded, but never a slash.
 fn encoded(path: &[u8], is_encoded: impl Fn(u8) -> bool) -> Vec<u8> {
     let mut text = b"/".to_vec();
     for &byte in path {
@@ -74,7 +74,7 @@ fn encoded(path: &[u8], is_encoded: impl Fn(u8) -> bool) -> Vec<u8> {
     text
 }
 
-/// A path that is accepted has nothing in it that could mean anything but names, to anyone.
+/// An accepted path contains only names, for every system.
 fn assert_sound(path: &[u8], kind: PathKind, hidden: bool) {
     assert_eq!(check_path(path, PathRules { hidden }), Ok(()));
     let text = std::str::from_utf8(path).expect("UTF-8");

@@ -1,4 +1,4 @@
-//! The catalogue, tried row by row, and with other names around each row.
+//! The catalogue, tested row by row, and with other names around each row.
 
 use crate::catalogue::{Row, CATALOGUE};
 use crate::check;
@@ -27,7 +27,7 @@ fn every_fault_is_in_the_table_but_those_of_length() {
     }
 }
 
-/// What is refused at the top is refused anywhere, and whatever follows.
+/// A name that is refused at the top is refused anywhere, with anything after it.
 #[test]
 fn a_fault_is_one_at_any_depth() {
     for (class, (path, expected)) in rows() {

@@ -1,4 +1,4 @@
-//! Names that people give to files, all of which must be served.
+//! Usual names of files, all of which must be served.
 
 use crate::check;
 use crate::support::{encoded, read, read_with, HIDDEN};
@@ -84,7 +84,7 @@ fn legitimate_names_are_read_as_they_are() {
     }
 }
 
-/// What is hidden can be allowed; what is dangerous cannot.
+/// Hidden names can be allowed; dangerous names cannot.
 #[test]
 fn hidden_names_are_served_on_demand() {
     for name in [

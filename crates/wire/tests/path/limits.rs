@@ -1,4 +1,4 @@
-//! How long names and paths may be, decoded.
+//! The length of names and paths, decoded.
 
 use crate::check;
 use crate::support::read;
@@ -57,7 +57,7 @@ fn a_path_has_at_most_4096_bytes() {
     );
 }
 
-/// However long a path is, no more is kept of it than the longest that could be accepted takes.
+/// For a path of any length, the buffer is no larger than for the longest accepted path.
 #[test]
 fn a_long_path_costs_no_memory() {
     let mut out = Vec::new();
@@ -69,7 +69,7 @@ fn a_long_path_costs_no_memory() {
     assert!(out.capacity() <= 3 * 4096, "{}", out.capacity());
 }
 
-/// The work is bounded by the length, not its square: many of what is looked at closely, in the longest path.
+/// The work is linear in the length, not quadratic: the longest path, made of names that need the most checks.
 #[test]
 fn many_names_tildes_and_escapes_are_read_once() {
     for unit in ["~/", "a~1b/", "com/", "%7e", "ü", "~.", "a."] {

@@ -1,4 +1,5 @@
-//! The tests of paths: which are refused and why, what the others mean, and that they mean it on every platform.
+//! Tests of paths: refused paths and their errors, accepted paths and their meaning, which is the same on every
+//! platform.
 
 mod advisories;
 mod attacks;

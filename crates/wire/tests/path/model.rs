@@ -1,18 +1,18 @@
-//! Paths read a second time: naively, name by name on Strings, and written from the rules instead of from the code. It
-//! finds all faults of a path, where the code stops at the first it comes across.
+//! A second implementation of paths: naive, name by name on Strings, and written from the rules instead of from the
+//! code. It finds all faults of a path, whereas the code stops at the first one.
 
 use fairlead_wire::PathFault::{self, *};
 use std::ops::RangeInclusive;
 use std::sync::LazyLock;
 
-/// A path that has no fault.
+/// A path without a fault.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Path {
     pub(crate) decoded: Vec<u8>,
     pub(crate) is_folder: bool,
 }
 
-/// Reads a path as it was sent.
+/// Reads a path as sent.
 pub(crate) fn sent(path: &[u8], hidden: bool) -> Result<Path, Vec<PathFault>> {
     let mut names: Vec<&[u8]> = path.split(|&byte| byte == b'/').collect();
     if names.remove(0) != b"" || names.is_empty() {
@@ -33,7 +33,7 @@ pub(crate) fn sent(path: &[u8], hidden: bool) -> Result<Path, Vec<PathFault>> {
     }
 }
 
-/// The faults of a path that is decoded.
+/// The faults of a decoded path.
 pub(crate) fn decoded(path: &[u8], hidden: bool) -> Vec<PathFault> {
     if path.is_empty() {
         return Vec::new();
@@ -42,7 +42,7 @@ pub(crate) fn decoded(path: &[u8], hidden: bool) -> Vec<PathFault> {
     faults_of(&names, hidden)
 }
 
-/// What is wrong with an escape leaves it as it is, so that more faults can be found.
+/// An invalid escape stays unchanged, so that more faults can be found.
 fn decode(name: &[u8], faults: &mut Vec<PathFault>) -> Vec<u8> {
     if name.contains(&b'#') {
         faults.push(Fragment);
@@ -70,7 +70,7 @@ fn decode(name: &[u8], faults: &mut Vec<PathFault>) -> Vec<u8> {
 
 fn octet(digits: &[u8]) -> Option<u8> {
     let text = std::str::from_utf8(digits).ok()?;
-    // A sign is a part of a number, but not of an escape.
+    // A number may have a sign, but an escape may not.
     let text = text.chars().all(|digit| digit.is_ascii_hexdigit()).then_some(text)?;
     u8::from_str_radix(text, 16).ok()
 }
@@ -86,7 +86,7 @@ fn faults_of(names: &[Vec<u8>], hidden: bool) -> Vec<PathFault> {
         }
         match std::str::from_utf8(name) {
             Ok(text) => text_faults(text, index == 0, hidden, &mut faults),
-            // Whatever else is wrong with it may be told instead.
+            // Any other fault may be reported instead.
             Err(_) => faults.extend(PathFault::ALL),
         }
     }
@@ -136,7 +136,7 @@ fn is_deceptive(character: char) -> bool {
     becomes(character).is_some()
 }
 
-/// What `deceptive.txt` says a character becomes.
+/// The replacement of a character according to `deceptive.txt`.
 pub(crate) fn becomes(character: char) -> Option<&'static str> {
     static LIST: LazyLock<Vec<(RangeInclusive<char>, &str)>> = LazyLock::new(list);
     let line = LIST.iter().find(|(characters, _)| characters.contains(&character));

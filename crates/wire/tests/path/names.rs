@@ -1,4 +1,4 @@
-//! Devices and short names, in every form they have.
+//! Devices and short names, in all their forms.
 
 use crate::support::{read, read_with, HIDDEN};
 use fairlead_wire::PathFault::{DeviceName, ShortName};
@@ -59,7 +59,7 @@ fn names_around_those_of_devices_are_none() {
             format!("{device} a.txt"),
             device[..2].to_owned(),
         ] {
-            // CON begins what CONIN$ and CONOUT$ go on with, but these tails are not among them.
+            // CON is the start of CONIN$ and CONOUT$, but these tails do not make either of them.
             assert_eq!(read(format!("/{path}")).as_deref(), Ok(path.as_str()));
         }
     }

@@ -1,10 +1,10 @@
-//! Which files a path means to systems with other ideas about names than Linux. None of them is asked; each is
-//! imitated in the ways that have been used to get past a check.
+//! The files that a path means to systems with other rules for names than Linux. Each system is imitated in the ways
+//! that attackers have used to get past a check.
 
 use super::model;
 use std::path::{Component, Path};
 
-/// What each system makes of a relative path: the names that it looks up, one after the other.
+/// The names that each system looks up for a relative path, one after the other.
 pub(crate) fn readings(path: &str) -> Vec<(&'static str, Vec<String>)> {
     vec![
         ("POSIX", posix(path)),
@@ -22,7 +22,7 @@ fn posix(path: &str) -> Vec<String> {
 }
 
 /// Win32: both slashes separate, a colon begins a stream, dots and spaces at the end do not count, devices are in every
-/// folder, short names are aliases, and some characters are in no name.
+/// folder, short names are aliases, and some characters are forbidden.
 fn windows(path: &str) -> Vec<String> {
     resolve(path.split(['/', '\\']).map(|name| {
         let forbidden = |character| character < ' ' || "<>\"|?*".contains(character);
@@ -54,13 +54,13 @@ fn is_numbered(stem: &str) -> bool {
     without.len() < stem.len() && without.ends_with('~')
 }
 
-/// HFS+ leaves out what has no shape; the layer above it shows its slashes as colons.
+/// HFS+ drops invisible characters; the layer above it shows its slashes as colons.
 fn hfs(path: &str) -> Vec<String> {
     let shown = |&character: &char| model::becomes(character) != Some("nothing");
     posix(&path.chars().filter(shown).collect::<String>().replace(':', "/"))
 }
 
-/// What looks like a dot or a slash is one.
+/// Characters that look like a dot or a slash become one.
 fn folded(path: &str) -> String {
     let fold = |character: char| match model::becomes(character) {
         Some("nothing") => String::new(),
@@ -70,7 +70,7 @@ fn folded(path: &str) -> String {
     path.chars().map(fold).collect()
 }
 
-/// Some Java servers take parameters off every name.
+/// Some Java servers remove parameters from every name.
 fn without_parameters(path: &str) -> Vec<String> {
     let bare = |name: &str| {
         if name.starts_with("..;") {
@@ -82,7 +82,7 @@ fn without_parameters(path: &str) -> Vec<String> {
     resolve(path.split('/').map(bare))
 }
 
-/// Goes through the names: what is empty or `.` stays, `..` goes up. Whoever leaves the root is told so.
+/// Resolves the names: an empty name or `.` stays, `..` goes up. Marks a path that leaves the root.
 fn resolve(names: impl Iterator<Item = String>) -> Vec<String> {
     let mut resolved = Vec::new();
     for name in names {

@@ -1,5 +1,5 @@
-//! Random paths, made of pieces that matter, against the naive model. Deterministic: the seed of a failing case is
-//! printed. `fuzz/` does the same guided by coverage.
+//! Random paths, made of pieces that matter, against the naive model. Deterministic: a failing case prints its seed.
+//! `fuzz/` does the same, guided by coverage.
 
 use crate::check;
 use crate::http1::Random;

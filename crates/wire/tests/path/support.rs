@@ -1,12 +1,12 @@
-//! What the tests share: reading a path in one line.
+//! Shared by the tests: reads a path in one line.
 
 use fairlead_wire::{relative_path, PathFault, PathKind, PathRules};
 
-/// What hidden names are refused with, and allowed with.
+/// Rules that refuse hidden names, and rules that allow them.
 pub(crate) const USUAL: PathRules = PathRules { hidden: false };
 pub(crate) const HIDDEN: PathRules = PathRules { hidden: true };
 
-/// What is read, with a slash behind it if it is a folder.
+/// The resulting path, with a slash at the end if it is a folder.
 pub(crate) fn read_with(path: impl AsRef<[u8]>, rules: PathRules) -> Result<String, PathFault> {
     let mut out = Vec::new();
     let kind = relative_path(path.as_ref(), rules, &mut out)?;
@@ -17,12 +17,12 @@ pub(crate) fn read_with(path: impl AsRef<[u8]>, rules: PathRules) -> Result<Stri
     Ok(text)
 }
 
-/// The same by the usual rules.
+/// Does the same by the usual rules.
 pub(crate) fn read(path: impl AsRef<[u8]>) -> Result<String, PathFault> {
     read_with(path, USUAL)
 }
 
-/// A path with each byte but slashes percent-encoded.
+/// A path with each byte except slashes percent-encoded.
 pub(crate) fn encoded(path: &[u8]) -> String {
     let encode = |byte: &u8| match byte {
         b'/' => "/".to_owned(),

@@ -18,7 +18,7 @@ fn refused(bytes: &[u8]) -> Error {
     parse(bytes).expect_err("malformed")
 }
 
-/// What a proxy with TLS says: everything that there is.
+/// A header of a proxy with TLS that contains every vector.
 fn rich() -> Vec<u8> {
     let about_tls = tls(
         7,
@@ -41,7 +41,7 @@ fn rich() -> Vec<u8> {
     with_checksum(&with(&vectors))
 }
 
-/// One of each kind, for tests that change them.
+/// One header of each kind, for tests that change them.
 pub(super) fn samples() -> Vec<Vec<u8>> {
     vec![
         rich(),

@@ -1,11 +1,11 @@
-//! What must hold for any start of a connection; the fuzzer runs it, too.
+//! Properties of every start of a connection; the fuzzer checks them, too.
 
 use super::model::{self, Reading, Tls};
 use fairlead_wire::{Error, ProxyHeader, ProxyVersions, PROXY_HEADER_BYTES, PROXY_LINE_BYTES};
 
 const ALL: [ProxyVersions; 3] = [ProxyVersions::V1, ProxyVersions::V2, ProxyVersions::Any];
 
-/// Cuts up to this length are tried; beyond it one in sixteen.
+/// Every cut up to this length is tried; beyond it one in sixteen.
 const EVERY_CUT: usize = 128;
 
 pub(crate) fn proxy_header(bytes: &[u8]) {
@@ -20,7 +20,7 @@ pub(crate) fn proxy_header(bytes: &[u8]) {
         for length in (0..bytes.len()).filter(is_cut) {
             match ProxyHeader::parse(&bytes[..length], versions) {
                 Ok(None) => {}
-                early => assert_eq!(early, parsed, "what follows changes nothing"),
+                early => assert_eq!(early, parsed, "later bytes change nothing"),
             }
         }
         check_length(bytes, &parsed);

@@ -1,9 +1,9 @@
-//! A second reading of the headers, naive and slow, written from the specification.
+//! A second implementation of the headers, naive and slow, written from the specification.
 
 use fairlead_wire::{Error, ProxyVersions};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-/// What a header says.
+/// The values in a header.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Reading {
     pub(crate) len: usize,
@@ -12,8 +12,8 @@ pub(crate) struct Reading {
     pub(crate) tls: Option<Tls>,
 }
 
-/// What it says of TLS: version, cipher, name, certificate; whether there is a certificate, whether it is valid, and whether
-/// it is that of an earlier connection.
+/// The TLS values: version, cipher, name, certificate; then, if there is a certificate, if it is valid, and if it comes
+/// from an earlier connection.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Tls(
     pub(crate) [Option<String>; 3],
@@ -87,7 +87,7 @@ fn v6(word: &str) -> Option<IpAddr> {
     word.parse().ok().map(IpAddr::V6)
 }
 
-/// As it is printed, and in no other way.
+/// A number as it is printed, and in no other spelling.
 fn number(word: &str, most: u16) -> Option<u16> {
     let number: u16 = word.parse().ok()?;
     (number <= most && number.to_string() == word).then_some(number)
@@ -164,7 +164,7 @@ fn block(bytes: &[u8]) -> Result<Reading> {
     }
 }
 
-/// Whether the checksum is right; `None` if the vectors are malformed.
+/// Returns true if the checksum is right; `None` if the vectors are malformed.
 fn vectors(header: &[u8], start: usize, reading: &mut Reading) -> Option<bool> {
     let found = split(&header[start..])?;
     let mut is_right = true;
@@ -184,7 +184,7 @@ fn vectors(header: &[u8], start: usize, reading: &mut Reading) -> Option<bool> {
     Some(is_right)
 }
 
-/// Text without anything that ends a line or controls a terminal.
+/// Text without a character that ends a line or controls a terminal.
 fn on_one_line(value: &[u8]) -> Option<String> {
     let text = String::from_utf8(value.to_vec()).ok()?;
     let forbidden = text.chars().filter(|char| {
@@ -208,7 +208,7 @@ fn tls(value: &[u8]) -> Option<Option<Tls>> {
     if !has_certificate {
         texts[2] = None;
     }
-    // An empty version or cipher is none.
+    // An empty version or cipher counts as missing.
     texts[..2]
         .iter_mut()
         .for_each(|text| *text = text.take().filter(|text| !text.is_empty()));
@@ -220,7 +220,7 @@ fn tls(value: &[u8]) -> Option<Option<Tls>> {
     )))
 }
 
-/// Type, place of the value, value.
+/// Type, position of the value, value.
 fn split(bytes: &[u8]) -> Option<Vec<(u8, usize, &[u8])>> {
     let mut found = Vec::new();
     let mut at = 0;
@@ -232,7 +232,7 @@ fn split(bytes: &[u8]) -> Option<Vec<(u8, usize, &[u8])>> {
     Some(found)
 }
 
-/// The one of this type, if there is one; `None` if there are several.
+/// The vector of this type, if there is one; `None` if there are several.
 #[allow(clippy::type_complexity)]
 fn single<'a>(found: &[(u8, usize, &'a [u8])], kind: u8) -> Option<Option<(usize, &'a [u8])>> {
     let mut own = found.iter().filter(|(own, ..)| *own == kind);

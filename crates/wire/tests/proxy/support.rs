@@ -1,4 +1,4 @@
-//! Headers of version 2, put together byte by byte.
+//! Headers of version 2, assembled byte by byte.
 
 pub(crate) const SIGNATURE: &[u8] = b"\r\n\r\n\0\r\nQUIT\n";
 
@@ -18,7 +18,7 @@ pub(crate) fn header(command: u8, kind: u8, rest: &[&[u8]]) -> Vec<u8> {
     [SIGNATURE, &[command, kind], &length, &rest].concat()
 }
 
-/// A header for a client of IPv4 with these vectors.
+/// A header for an IPv4 client with these vectors.
 pub(crate) fn with(vectors: &[&[u8]]) -> Vec<u8> {
     header(PROXY, TCP4, &[ADDRESSES, &vectors.concat()])
 }

@@ -1,5 +1,5 @@
-//! What published advisories about ranges were about, each tried here: what an answer costs is bounded by the file and
-//! by a number of parts, whatever is asked for.
+//! Published advisories about ranges, each tried here: the size of the file and the number of parts bound the cost of a
+//! response to any request.
 
 use crate::check;
 use fairlead_wire::multipart;
@@ -12,7 +12,8 @@ fn number_of_parts(value: &str, size: u64) -> usize {
     }
 }
 
-/// Apache: overlapping ranges, each from a little further on to the end, took memory for all of them ("Apache Killer").
+/// Apache: overlapping ranges, each from a slightly later start to the end, took memory for all of them ("Apache
+/// Killer").
 #[test]
 fn cve_2011_3192_a_staircase_of_overlapping_ranges() {
     let stairs: Vec<String> = (5..MAX_RANGES).map(|first| format!("5-{first}")).collect();
@@ -20,7 +21,7 @@ fn cve_2011_3192_a_staircase_of_overlapping_ranges() {
     assert_eq!(ranges(value.as_bytes(), 1_000), Ranges::Whole);
 }
 
-/// nginx: a suffix that overflowed a signed number read what lay before the file.
+/// nginx: a suffix that overflowed a signed number read bytes before the start of the file.
 #[test]
 fn cve_2017_7529_a_suffix_longer_than_any_number() {
     for suffix in [
@@ -31,14 +32,14 @@ fn cve_2017_7529_a_suffix_longer_than_any_number() {
     ] {
         let value = format!("bytes=-{suffix}");
         assert_eq!(ranges(value.as_bytes(), 600), Ranges::Parts(vec![0..600]), "{value}");
-        // Both at once would be more than there is.
+        // Both together would be more than the file has.
         let value = format!("bytes=-599,-{suffix}");
         assert_eq!(ranges(value.as_bytes(), 600), Ranges::Whole, "{value}");
     }
 }
 
-/// Rack: a value was taken apart by a pattern whose time grew with the square of its length. Here every byte is looked
-/// at a fixed number of times; with a square these values, longer than any head, would take hours.
+/// Rack: split a value with a pattern that took quadratic time. Here every byte is read a fixed number of times; with
+/// quadratic time these values, longer than any head, would take hours.
 #[test]
 fn cve_2022_44570_time_in_proportion_to_the_length() {
     for filler in [" ", "\t", ",", ", ", "0", "-", "0-0 ", "=", "\u{e9}"] {
@@ -54,7 +55,7 @@ fn cve_2022_44570_time_in_proportion_to_the_length() {
     }
 }
 
-/// Rack: the parts of one answer could be far longer than the file together.
+/// Rack: the parts of one response together could be far longer than the file.
 #[test]
 fn cve_2024_26141_more_bytes_than_the_file_has() {
     assert_eq!(number_of_parts("bytes=0-4,5-9", 10), 2);
@@ -73,13 +74,13 @@ fn cve_2024_26141_more_bytes_than_the_file_has() {
     assert_eq!(ranges(format!("bytes={all}").as_bytes(), u64::MAX), Ranges::Whole);
 }
 
-/// Rack: as many parts as fit into a field, each with a head that is longer than itself.
+/// Rack: as many parts as fit in a field, each with a head that is longer than the part.
 #[test]
 fn cve_2026_34826_more_parts_than_anybody_needs() {
     let list = |members: usize| format!("bytes={}", vec!["7-7"; members].join(", "));
     assert_eq!(number_of_parts(&list(MAX_RANGES), 10_000), MAX_RANGES);
     assert_eq!(ranges(list(MAX_RANGES + 1).as_bytes(), 10_000), Ranges::Whole);
-    // What cannot be satisfied counts as well, empty members do not.
+    // Unsatisfiable ranges count as well, empty members do not.
     let value = format!("{},{}", list(MAX_RANGES), "99999-");
     assert_eq!(ranges(value.as_bytes(), 10_000), Ranges::Whole);
     let value = format!("{},,,,", list(MAX_RANGES));
@@ -91,7 +92,7 @@ fn cve_2026_34826_more_parts_than_anybody_needs() {
     );
 }
 
-/// The worst that can be asked for: the file, and a head for each of its first bytes.
+/// The most expensive request: the file, and a head for each of its first bytes.
 #[test]
 fn the_longest_answer_is_the_file_and_a_hundred_heads() {
     let (boundary, content_type, size) = ([b'x'; 70], Some(b"text/plain".as_slice()), 10_000_000_000);

@@ -1,4 +1,4 @@
-//! What must hold for any Range whatsoever; used by the random tests and by a fuzz target.
+//! Properties of every Range; the random tests and a fuzz target use them.
 
 #[path = "model.rs"]
 mod model;
@@ -12,10 +12,11 @@ use std::ops::Range;
 
 const BOUNDARY: &str = "B";
 
-/// The longest file whose parts are written out.
+/// The longest file for which the parts are written out.
 const WRITTEN: u64 = 1_000;
 
-/// Checks what the value of a Range field asks for against the model, and the body that answers it. Tells the status.
+/// Checks the result for the value of a Range field against the model, and the body of the response. Returns the
+/// status.
 pub(crate) fn value(value: &[u8], size: u64) -> u16 {
     let asked = ranges(value, size);
     let inclusive = |part: &Range<u64>| (part.start, part.end - 1);
@@ -32,7 +33,7 @@ pub(crate) fn value(value: &[u8], size: u64) -> u16 {
     status(&asked)
 }
 
-/// Checks what a request asks for. Tells the status.
+/// Checks the result for a request. Returns the status.
 pub(crate) fn request(head: &Head, bytes: &[u8], file: &Validators<'_>, size: u64) -> u16 {
     let named = |field: &&fairlead_wire::Field| field.name.of(bytes).eq_ignore_ascii_case(b"range");
     let fields: Vec<_> = head.fields.iter().filter(named).collect();
@@ -57,7 +58,7 @@ fn status(asked: &Ranges) -> u16 {
     }
 }
 
-/// Parts are not empty and within the file, not too many, and together no longer than it.
+/// Parts are not empty, lie within the file, do not exceed the limit, and together are no longer than the file.
 fn assert_sound(parts: &[Range<u64>], size: u64) {
     assert!((1..=100).contains(&parts.len()));
     let mut left = size;
@@ -68,7 +69,7 @@ fn assert_sound(parts: &[Range<u64>], size: u64) {
     }
 }
 
-/// A body is as long as it is said to be, and its parts are what was asked for.
+/// A body has the announced length, and its parts are the requested bytes.
 fn assert_written(parts: &[Range<u64>], size: u64) {
     for content_type in [None, Some("text/plain")] {
         let text = content_type.map(str::as_bytes);

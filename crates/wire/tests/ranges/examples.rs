@@ -1,4 +1,4 @@
-//! Ranges that are well-formed (RFC 9110 §14.1.2), satisfiable or not.
+//! Well-formed ranges (RFC 9110 §14.1.2), satisfiable or not.
 
 use fairlead_wire::ranges::{ranges, Ranges};
 use std::ops::Range;
@@ -97,7 +97,7 @@ fn numbers_have_as_many_digits_as_they_like() {
         (format!("bytes=-{nines}"), parts([0..10])),
         (format!("bytes={nines}-"), Ranges::Unsatisfiable),
         (format!("bytes={nines}-{nines}"), Ranges::Unsatisfiable),
-        // The second number is greater, though neither fits into 64 bits.
+        // The second number is greater, although neither fits into 64 bits.
         (format!("bytes=9{nines}-1{nines}0"), Ranges::Unsatisfiable),
         (format!("bytes=9{nines}-1{nines}"), Ranges::Whole),
         (
@@ -108,7 +108,7 @@ fn numbers_have_as_many_digits_as_they_like() {
             "bytes=18446744073709551617-18446744073709551616".to_owned(),
             Ranges::Whole,
         ),
-        // 2^64 and a bit is not a bit.
+        // A number just above 2^64 does not wrap around to a small one.
         ("bytes=18446744073709551617-".to_owned(), Ranges::Unsatisfiable),
         ("bytes=1-18446744073709551618".to_owned(), parts([1..10])),
         ("bytes=-18446744073709551617".to_owned(), parts([0..10])),

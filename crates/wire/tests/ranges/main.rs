@@ -1,5 +1,4 @@
-//! The tests of range requests: which bytes a Range asks for, when it is ignored, what it can cost, and how the parts
-//! are written.
+//! Tests of range requests: the bytes that a Range selects, ignored fields, limits of cost, and the writing of parts.
 
 #![allow(clippy::single_range_in_vec_init, reason = "a list of parts may have one")]
 

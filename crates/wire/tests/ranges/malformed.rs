@@ -1,4 +1,4 @@
-//! Range fields that are ignored because they say nothing (RFC 9110 §14.2).
+//! Malformed Range fields, which are ignored (RFC 9110 §14.2).
 
 use fairlead_wire::ranges::{ranges, Ranges};
 

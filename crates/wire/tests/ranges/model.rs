@@ -1,10 +1,11 @@
-//! RFC 9110 §14.1.2 read naively, with numbers as they are written, filled up with zeros and compared as text; and
-//! RFC 2046 §5.1.1 for what comes out. Slow, and shares nothing with what it judges.
+//! RFC 9110 §14.1.2 read naively, with numbers as text, padded with zeros and compared; and RFC 2046 §5.1.1 for the
+//! output. Slow, and shares no code with the parser.
 
-/// The most ranges that one request gets.
+/// Most ranges that one request gets.
 const MOST: usize = 100;
 
-/// First and last byte of every part, in the order asked; empty if nothing can be satisfied, `None` for the whole file.
+/// First and last byte of every part, in the requested order; empty if no part is satisfiable, `None` for the whole
+/// file.
 pub(crate) fn ranges(value: &[u8], size: u64) -> Option<Vec<(u64, u64)>> {
     let (unit, list) = std::str::from_utf8(value).ok()?.split_once('=')?;
     let specs: Vec<&str> = list.split(',').map(|spec| spec.trim_matches([' ', '\t'])).collect();
@@ -18,7 +19,7 @@ pub(crate) fn ranges(value: &[u8], size: u64) -> Option<Vec<(u64, u64)>> {
     (total <= u128::from(size)).then_some(parts)
 }
 
-/// First and last byte that a range-spec selects, `Some(None)` for none; `None` for a fault.
+/// First and last byte that a range-spec selects, `Some(None)` for none, `None` for a fault.
 fn selected(spec: &str, size: u64) -> Option<Option<(u64, u64)>> {
     let [first, last] = spec.split('-').collect::<Vec<_>>()[..] else {
         return None;
@@ -42,10 +43,10 @@ fn selected(spec: &str, size: u64) -> Option<Option<(u64, u64)>> {
     }
 }
 
-/// A part of a body: its fields as they are, and its bytes.
+/// A part of a body: its fields as text, and its bytes.
 pub(crate) type Part = (String, Vec<u8>);
 
-/// The parts of a multipart body; `None` if it is none.
+/// The parts of a multipart body; `None` for any other body.
 pub(crate) fn parts(body: &[u8], boundary: &str) -> Option<Vec<Part>> {
     let delimiter = format!("\r\n--{boundary}");
     let mut pieces = Vec::new();
@@ -57,7 +58,7 @@ pub(crate) fn parts(body: &[u8], boundary: &str) -> Option<Vec<Part>> {
         pieces.push(&rest[..at]);
         rest = &rest[at + delimiter.len()..];
     }
-    // Nothing before the first delimiter; the last one closes.
+    // There is nothing before the first delimiter; the last one closes.
     let [[], parts @ ..] = &pieces[..] else {
         return None;
     };

@@ -1,4 +1,4 @@
-//! How parts are written (RFC 9110 §14.4, §14.6, §15.3.7.2).
+//! Writing of parts (RFC 9110 §14.4, §14.6, §15.3.7.2).
 
 use fairlead_wire::multipart::{closing, content_range, length, part_head, unsatisfied};
 use std::ops::Range;
@@ -6,7 +6,7 @@ use std::ops::Range;
 fn written(write: impl FnOnce(&mut Vec<u8>)) -> String {
     let mut out = b"before".to_vec();
     write(&mut out);
-    assert!(out.starts_with(b"before"), "what was there is kept");
+    assert!(out.starts_with(b"before"), "earlier bytes are kept");
     String::from_utf8(out.split_off(6)).expect("UTF-8 went in")
 }
 

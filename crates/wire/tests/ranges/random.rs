@@ -1,5 +1,5 @@
-//! Random ranges, near to the ends of files and of numbers, against the naive model. Deterministic: the value of a
-//! failing case is printed.
+//! Random ranges, close to the ends of files and of numbers, against the naive model. Deterministic: a failing case
+//! prints its value.
 
 use crate::check;
 use crate::http1::{Random, LIMITS};
@@ -25,7 +25,7 @@ const FRAGMENTS: [&str; 12] = [
     "18446744073709551616",
 ];
 
-/// A number near to something.
+/// A number close to a boundary.
 fn number(random: &mut Random, size: u64) -> String {
     let near = [0, size / 2, size, u64::MAX][[0, 0, 0, 1, 1, 1, 2, 3][random.below(8)]];
     let number = u128::from(near) + random.below(12) as u128;
@@ -60,7 +60,7 @@ fn value(random: &mut Random, size: u64) -> String {
     text
 }
 
-/// Fails when the cases no longer exercise the three answers.
+/// Fails if the cases no longer produce the three statuses.
 fn assert_mixed(statuses: &[u16]) {
     for status in [200, 206, 416] {
         let count = statuses.iter().filter(|&&found| found == status).count();

@@ -1,4 +1,4 @@
-//! Which requests get a range at all (RFC 9110 §14.2).
+//! Requests to which Range applies at all (RFC 9110 §14.2).
 
 use crate::http1::accept;
 use fairlead_wire::conditions::Validators;

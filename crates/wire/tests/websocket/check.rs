@@ -1,10 +1,10 @@
-//! What must hold for any bytes whatsoever; used by the random tests and by the fuzz target.
+//! Properties of any bytes; the random tests and the fuzz target use them.
 
 use super::model;
 use super::support::{Heard, Outcome, Setup};
 
-/// Checks what is read against the model, against the same bytes in pieces (of each of these sizes, and of these in turn),
-/// and against a reader that stops after each message. Returns what was read.
+/// Checks the messages against the model, against the same bytes in pieces (of each of these sizes, and of these in
+/// turn), and against a reader that stops after each message. Returns the messages.
 pub(crate) fn connection(bytes: &[u8], setup: &Setup, sizes: &[usize]) -> Outcome {
     let outcome = setup.read([bytes]);
     let told = || format!("{} in {setup:?}", bytes.escape_ascii());

@@ -1,4 +1,4 @@
-//! Close frames, and what comes after the end (RFC 6455 §5.5.1, §7.4).
+//! Close frames, and bytes after the end (RFC 6455 §5.5.1, §7.4).
 
 use crate::support::*;
 use fairlead_wire::websocket::{close_frame, is_sendable_close_code, Decoder, Failure, Role};
@@ -7,7 +7,7 @@ fn close(code: u16, reason: &[u8]) -> Vec<u8> {
     sent(FIN | CLOSE, [&code.to_be_bytes(), reason].concat())
 }
 
-/// Registered with IANA, and meant to be sent.
+/// Registered with IANA, and permitted in a close frame.
 const REGISTERED: [u16; 12] = [1000, 1001, 1002, 1003, 1007, 1008, 1009, 1010, 1011, 1012, 1013, 1014];
 
 #[test]
@@ -57,7 +57,7 @@ fn a_reason_is_utf8() {
             reason.escape_ascii()
         );
     }
-    // The code is looked at first.
+    // The code is checked first.
     assert_eq!(SERVER.refuse(&close(999, b"\xff")), Failure::INVALID_CLOSE_CODE);
 }
 

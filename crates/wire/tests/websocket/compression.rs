@@ -1,4 +1,4 @@
-//! Compressed messages (RFC 7692 §7.2): those of the RFC, what other compressors make, bombs, and broken data.
+//! Compressed messages (RFC 7692 §7.2): examples of the RFC, output of other compressors, bombs, and broken data.
 
 use crate::check;
 use crate::http1::Random;
@@ -7,7 +7,7 @@ use crate::support::*;
 use fairlead_wire::websocket::{Decoder, Deflate, Deflater, Failure, Incoming, Limits, Role};
 use flate2::{Compress, Compression, Decompress, FlushCompress, FlushDecompress};
 
-/// What compresses well, and refers back as far as it can.
+/// Text that compresses well, and refers back as far as possible.
 fn long_text() -> String {
     let mut random = Random::new(7);
     let words: Vec<String> = (0..400).map(|id| format!("word{} ", id * 7_919 % 1_000)).collect();
@@ -90,8 +90,8 @@ fn plain_messages_may_come_between() {
     );
 }
 
-/// What the deflater makes is inflated by a library that knows the window, one byte at a time: so it would notice a
-/// reference beyond it.
+/// Inflates output of the deflater with a library that knows the window, one byte at a time. This detects a reference
+/// beyond the window.
 fn inflated(stream: &[u8], bits: u8) -> Vec<u8> {
     let mut inflater = Decompress::new_with_window_bits(false, bits);
     let mut out = Vec::new();
@@ -110,7 +110,7 @@ fn inflated(stream: &[u8], bits: u8) -> Vec<u8> {
 
 #[test]
 fn each_window_is_kept_to_and_a_larger_one_makes_it_smaller() {
-    // For each window there is something that only it and larger ones reach back to.
+    // For each window there is text that only this window and larger ones reach back to.
     let mut random = Random::new(3);
     let mut noise = |length| -> Vec<u8> { (0..length).map(|_| random.below(256) as u8).collect() };
     let payload: Vec<u8> = (9..=15).flat_map(|bits| noise((1 << bits) * 3 / 5).repeat(2)).collect();
@@ -206,14 +206,14 @@ fn what_other_compressors_make_is_understood() {
     }
 }
 
-/// Zeros in the proportion that DEFLATE has at best: 1 to 1,030.
+/// Zeros at DEFLATE's best ratio: 1 to 1,030.
 fn bomb(length: usize) -> Vec<u8> {
     let mut out = Vec::new();
     Deflater::new(15).message(&vec![0; length], false, &mut out);
     out
 }
 
-/// A server that takes messages of so many bytes.
+/// A server that accepts messages of up to this many bytes.
 fn limited(message_bytes: usize) -> Setup {
     let limits = Limits {
         message_bytes,
@@ -289,7 +289,7 @@ fn compressed_bytes_that_hold_nothing_have_a_limit_too() {
         setup.refuse(&compressed(TEXT, &empty.repeat(193))[..8]),
         Failure::TOO_LARGE
     );
-    // What cannot be compressed gets a little larger, and still arrives.
+    // Incompressible data gets a little larger, and still arrives.
     let mut random = Random::new(1);
     let noise: Vec<u8> = (0..800).map(|_| random.below(256) as u8).collect();
     let message = deflated(&noise);
@@ -301,13 +301,13 @@ fn compressed_bytes_that_hold_nothing_have_a_limit_too() {
 fn broken_data_is_refused() {
     let hello = deflated(b"Hello Hello Hello Hello");
     let broken: [&[u8]; 8] = [
-        // A block of the kind there is not.
+        // A block of an undefined kind.
         &[0x07],
         // Two lengths that do not match.
         &[0x00, 0x05, 0x00, 0x00, 0x00],
         // A reference to before the beginning.
         &[0x02, 0x13, 0x00, 0x00],
-        // Lengths of codes that leave room.
+        // Lengths of codes that leave codes unused.
         &[0x04, 0x80, 0x01, 0x00, 0x00],
         b"plain text",
         b"\x78\x9c\xf2\x48\xcd\xc9\xc9\x07\x00",

@@ -109,6 +109,6 @@ fn only_what_comes_in_pieces_is_copied() {
     ] {
         assert_eq!(decoder.feed(&mut piece.to_vec(), &LIMITS, &mut note), Ok(()));
     }
-    // The last one was split within its header, so its payload came whole.
+    // The last one was split within its header, so its payload arrived whole.
     assert_eq!(borrowed, [true, true, false, false, true]);
 }

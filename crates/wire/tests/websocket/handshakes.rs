@@ -1,4 +1,4 @@
-//! Which requests open a WebSocket (RFC 6455 §4.2.1).
+//! Requests that open a WebSocket (RFC 6455 §4.2.1).
 
 use crate::support::{get, request};
 use fairlead_wire::websocket::{accept_key, handshake, HandshakeError};
@@ -23,7 +23,7 @@ const ACCEPT: &str = "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=";
 fn the_example_of_the_rfc() {
     assert_eq!(outcome(&[UPGRADE, CONNECTION, KEY, VERSION]), Ok(ACCEPT.into()));
     assert_eq!(accept_key(b"dGhlIHNhbXBsZSBub25jZQ=="), ACCEPT.as_bytes());
-    // A pair that is much quoted.
+    // A pair that is often quoted.
     assert_eq!(
         &accept_key(b"x3JJHMbDL1EzLkh9GBhXDw=="),
         b"HSmrc0sMlYUkAGmm5OPpG2HaGWk="

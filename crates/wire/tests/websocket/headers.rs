@@ -1,11 +1,11 @@
-//! Every header there can be: all first bytes with and without a mask, with each class of length, for each role, with
-//! and without compression, alone and within a message.
+//! Every possible header: all first bytes with and without a mask, with each class of length, for each role, with and
+//! without compression, alone and within a message.
 
 use crate::check;
 use crate::support::*;
 use fairlead_wire::websocket::{Failure, Role};
 
-/// The second byte without its mask bit, and the digits of the length behind it.
+/// The second byte without its mask bit, and the digits of the length after it.
 const LENGTHS: [&[u8]; 13] = [
     &[0],
     &[1],
@@ -22,7 +22,7 @@ const LENGTHS: [&[u8]; 13] = [
     &[127, 0x80, 0, 0, 0, 0, 0, 0, 0],
 ];
 
-/// A header and as much of its payload as matters: all of a short one.
+/// A header and the relevant part of its payload: all of a short one.
 fn header(first: u8, masked: bool, length: &[u8]) -> Vec<u8> {
     let mut bytes = vec![first, length[0] | if masked { 0x80 } else { 0 }];
     bytes.extend_from_slice(&length[1..]);
@@ -30,7 +30,7 @@ fn header(first: u8, masked: bool, length: &[u8]) -> Vec<u8> {
         bytes.extend([0; 4]);
     }
     let short = if length[0] < 126 { length[0] } else { 3 };
-    // As a close frame 1000 and "!", as a compressed message three broken blocks, which is as good as any.
+    // As a close frame 1000 and "!", as a compressed message three broken blocks.
     bytes.extend([3, 0xe8].iter().chain(&[b'!'; 123]).take(usize::from(short)));
     bytes
 }
@@ -93,7 +93,7 @@ fn reserved_opcodes_are_refused() {
             "{opcode}"
         );
         assert_eq!(SERVER.refuse(&sent(opcode, "")), Failure::RESERVED_OPCODE, "{opcode}");
-        // The first byte says enough.
+        // The first byte is sufficient.
         assert_eq!(SERVER.refuse(&[FIN | opcode]), Failure::RESERVED_OPCODE, "{opcode}");
     }
 }

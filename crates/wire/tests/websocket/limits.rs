@@ -1,4 +1,4 @@
-//! Limits hold as soon as it is known that they are exceeded, and nothing is allocated for what has not come.
+//! Limits apply as soon as they are known to be exceeded, and no memory is allocated for bytes that have not arrived.
 
 use crate::support::*;
 use fairlead_wire::websocket::{Decoder, Failure, Incoming, Limits, Role};

@@ -1,5 +1,5 @@
-//! The WebSocket tests: which handshakes and offers are accepted, what frames mean, which misdeeds are answered with what,
-//! and that none of it depends on how the bytes arrive.
+//! Tests of WebSocket: accepted handshakes and offers, the meaning of frames, the failure for each violation; the
+//! results do not depend on the split of the bytes.
 
 mod check;
 mod closing;

@@ -1,17 +1,17 @@
-//! A second reading of RFC 6455 and RFC 7692 to hold the decoder against: naive, slow, all bytes at once, and written from
-//! the RFCs. It says what is heard and which failure ends it.
+//! A second implementation of RFC 6455 and RFC 7692 to check the decoder: naive, slow, all bytes at once, and written
+//! from the RFCs. It returns the messages and the failure that ends them.
 
 use crate::puff::{inflate, End};
 use crate::support::{Heard, Outcome, Setup};
 use fairlead_wire::websocket::{Failure, Role};
 
-/// What senders leave out (RFC 7692 §7.2.1).
+/// The bytes that senders leave out (RFC 7692 §7.2.1).
 const TAIL: [u8; 4] = [0, 0, 0xff, 0xff];
 
 /// A block without data that ends a stream.
 const LAST_BLOCK: [u8; 2] = [3, 0];
 
-/// What `bytes` mean in a connection.
+/// The meaning of `bytes` in a connection.
 pub(crate) fn read(bytes: &[u8], setup: &Setup) -> Outcome {
     let mut model = Model {
         setup,
@@ -35,7 +35,7 @@ struct Model<'a> {
     rest: &'a [u8],
     heard: Vec<Heard>,
     message: Option<Message>,
-    /// All compressed bytes that the present message may refer to, its own included.
+    /// All compressed bytes that the current message may refer to, including its own.
     stream: Vec<u8>,
 }
 
@@ -44,12 +44,12 @@ struct Message {
     compressed: bool,
     frames: usize,
     announced: u64,
-    /// As it came, unmasked.
+    /// As sent, unmasked.
     payload: Vec<u8>,
 }
 
 impl<'a> Model<'a> {
-    /// Reads a frame or the beginning of one. False: there is no more to read.
+    /// Reads a frame or the beginning of one. Returns false if nothing is left to read.
     fn frame(&mut self) -> Result<bool, Failure> {
         let Some((first, length)) = self.header()? else {
             return Ok(false);
@@ -88,7 +88,7 @@ impl<'a> Model<'a> {
         front
     }
 
-    /// First byte and length; `None` when the header has not come whole, the mask included.
+    /// First byte and length; `None` if the header, including the mask, is incomplete.
     fn header(&mut self) -> Result<Option<(u8, u64)>, Failure> {
         let at = |index: usize| self.rest.get(index).copied();
         let Some(first) = at(0) else { return Ok(None) };
@@ -191,7 +191,7 @@ impl<'a> Model<'a> {
         Ok(())
     }
 
-    /// What the present message holds, now that it has come, without a trace of what its sender left out.
+    /// The content of the current message, which is complete, without the bytes that its sender left out.
     fn inflated(&mut self) -> Result<Vec<u8>, Failure> {
         let message = self.message.as_ref().expect("there is one");
         let before = inflate(&self.stream).bytes.len();
@@ -232,7 +232,7 @@ impl<'a> Model<'a> {
             return Ok(());
         };
         let code = u16::from(code[0]) * 256 + u16::from(code[1]);
-        // The registry of IANA in November 2026, but for the codes that are for local use.
+        // The registry of IANA in November 2026, except for codes that are for local use.
         const REGISTERED: [u16; 12] = [1000, 1001, 1002, 1003, 1007, 1008, 1009, 1010, 1011, 1012, 1013, 1014];
         if !REGISTERED.contains(&code) && !(3000..5000).contains(&code) {
             return Err(Failure::INVALID_CLOSE_CODE);
@@ -243,7 +243,8 @@ impl<'a> Model<'a> {
     }
 }
 
-/// The first fault in the bytes of a message that may go on: a byte that text cannot have there, or one too many.
+/// The first fault in the bytes of a message that may continue: a byte that text cannot have there, or a byte beyond
+/// the limit.
 fn check(bytes: &[u8], text: bool, limit: usize) -> Result<(), Failure> {
     for end in 1..=bytes.len() {
         if end > limit {
@@ -256,7 +257,7 @@ fn check(bytes: &[u8], text: bool, limit: usize) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Whether some text in UTF-8 begins with these bytes (RFC 3629 §4). All but the last have been found to.
+/// Returns true if some text in UTF-8 begins with these bytes (RFC 3629 §4). All but the last byte were checked before.
 fn begins_text(bytes: &[u8]) -> bool {
     let mut rest = bytes;
     while let Some((&lead, tail)) = rest.split_first() {

@@ -1,9 +1,9 @@
-//! Which offers of permessage-deflate are accepted, and how (RFC 7692 §5, §7.1).
+//! Accepted offers of permessage-deflate, and their results (RFC 7692 §5, §7.1).
 
 use crate::support::get;
 use fairlead_wire::websocket::{accept_response, negotiate, offer, Context, Deflate};
 
-/// What is agreed on: `s` and `c` for a side that keeps no context, then the bits of server and client.
+/// The agreed parameters: `s` and `c` for a side that keeps no context, then the bits of server and client.
 fn told(deflate: Deflate) -> String {
     let mark = |no_context, mark| if no_context { mark } else { "" };
     format!(
@@ -15,7 +15,7 @@ fn told(deflate: Deflate) -> String {
     )
 }
 
-/// The agreement on the offers in these values of the field, and the answer.
+/// The agreement on the offers in these values of the field, and the response.
 fn negotiated(values: &[&str], context: Context) -> Option<(String, String)> {
     let lines: Vec<String> = values
         .iter()
@@ -25,7 +25,7 @@ fn negotiated(values: &[&str], context: Context) -> Option<(String, String)> {
     negotiate(&head, &bytes, context).map(|(deflate, answer)| (told(deflate), answer))
 }
 
-/// An offer, and what becomes of it where contexts are kept: the agreement, and the answer behind the name.
+/// An offer, and its result if contexts are kept: the agreement, and the response after the name.
 const ACCEPTED: [(&str, &str, &str); 30] = [
     ("permessage-deflate", "15 15", ""),
     ("PerMessage-Deflate", "15 15", ""),
@@ -105,7 +105,7 @@ const ACCEPTED: [(&str, &str, &str); 30] = [
         "s10 11",
         "; server_no_context_takeover; server_max_window_bits=10",
     ),
-    // The first that can be accepted.
+    // The first acceptable offer.
     ("x-webkit-deflate-frame, permessage-deflate", "15 15", ""),
     (
         "permessage-bzip2; level=9, permessage-deflate; client_max_window_bits=9",
@@ -140,7 +140,7 @@ const ACCEPTED: [(&str, &str, &str); 30] = [
     ),
 ];
 
-/// Offers that are declined, each alone.
+/// Declined offers, each alone.
 const DECLINED: [&str; 38] = [
     "",
     ",",
@@ -179,7 +179,7 @@ const DECLINED: [&str; 38] = [
     "permessage-deflate; client_max_window_bits=115",
     "permessage-deflate; client_max_window_bits=\"10",
     "permessage-deflate; client_max_window_bits=x",
-    // RFC 7692 permits it, but the compressor cannot keep to it.
+    // RFC 7692 permits it, but the compressor does not support it.
     "permessage-deflate; server_max_window_bits=8",
 ];
 
@@ -209,7 +209,7 @@ fn what_is_unknown_repeated_or_malformed_is_declined_alone() {
     for value in DECLINED {
         for context in [Context::PerMessage, Context::Kept] {
             assert_eq!(negotiated(&[value], context), None, "{value}");
-            // The next line has another offer, whatever this one is.
+            // The next line has another offer, for any offer in this one.
             let (agreed, _) = negotiated(&[value, "permessage-deflate"], context).expect(value);
             assert!(agreed.ends_with("15 15"), "{value}: {agreed}");
         }
@@ -269,7 +269,7 @@ fn a_client_takes_only_answers_it_can_keep_to() {
         agreed("permessage-deflate; server_max_window_bits=8", Context::Kept),
         Some("8 15".into())
     );
-    // Hinted at, the client forgets its own context whether it is confirmed or not.
+    // If the client offers it, the client drops its own context even without confirmation.
     let half = "permessage-deflate; server_no_context_takeover";
     assert_eq!(agreed(half, Context::PerMessage), Some("sc15 15".into()));
     for answer in [

@@ -1,19 +1,19 @@
-//! DEFLATE (RFC 1951) bit by bit: slow, plain, and written without a look at the library it checks. The whole stream is
-//! read from its start each time.
+//! DEFLATE (RFC 1951) bit by bit: slow, plain, and written independently of the tested library. It reads the whole
+//! stream from its start each time.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-/// Why there is no more output.
+/// Reason for the end of the output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum End {
-    /// The input has ended, whether between blocks or within one.
+    /// The input has ended, either between blocks or within one.
     Input,
-    /// The input is no DEFLATE stream from here on.
+    /// The input is no valid DEFLATE stream from here on.
     Broken,
 }
 
-/// What a stream holds.
+/// The content of a stream.
 pub(crate) struct Inflated {
     pub(crate) bytes: Vec<u8>,
     pub(crate) end: End,
@@ -21,7 +21,7 @@ pub(crate) struct Inflated {
     pub(crate) complete: bool,
 }
 
-/// All that `stream` holds. Behind a last block another stream begins with the next byte, and with no history.
+/// The content of `stream`. After a last block another stream begins with the next byte, and with no history.
 pub(crate) fn inflate(stream: &[u8]) -> Inflated {
     let mut reader = Reader {
         stream,
@@ -49,7 +49,7 @@ struct Reader<'a> {
     start: Start,
 }
 
-/// Where the present one of several streams begins.
+/// The start of the current one of several streams.
 struct Start {
     input: usize,
     output: usize,
@@ -136,15 +136,15 @@ impl Reader<'_> {
         }
     }
 
-    /// The number that a symbol stands for: each group of `group` symbols has one more extra bit, after the first two
-    /// groups (RFC 1951 §3.2.5).
+    /// The number for a symbol: each group of `group` symbols has one more extra bit, after the first two groups (RFC
+    /// 1951 §3.2.5).
     fn extended(&mut self, symbol: usize, group: usize) -> Result<usize, End> {
         let extra = |symbol: usize| (symbol / group).saturating_sub(1);
         let base: usize = (0..symbol).map(|smaller| 1 << extra(smaller)).sum();
         Ok(base + self.bits(extra(symbol))?)
     }
 
-    /// The next symbol. As soon as no code begins with the bits there are, they are broken.
+    /// The next symbol. The stream is broken as soon as no code begins with these bits.
     fn symbol(&mut self, codes: &Codes) -> Result<usize, End> {
         let mut code = 0;
         for length in 1..=codes.longest {
@@ -156,7 +156,7 @@ impl Reader<'_> {
         Err(End::Broken)
     }
 
-    /// The codes of a block with dynamic ones (RFC 1951 §3.2.7).
+    /// The codes of a block with dynamic codes (RFC 1951 §3.2.7).
     fn tables(&mut self) -> Result<(Codes, Codes), End> {
         const ORDER: [usize; 19] = [16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15];
         let counts = self.bits(14)?;
@@ -169,7 +169,7 @@ impl Reader<'_> {
             code_lengths[symbol] = self.bits(3)?;
         }
         if code_lengths.iter().all(|&length| length == 0) {
-            // Broken all the same, but the library notices when it has taken a bit for each length.
+            // Broken as well, but the library notices only after it has taken a bit for each length.
             (0..literals + distances).try_for_each(|_| self.bits(1).map(drop))?;
         }
         if room(&code_lengths) != 0 {
@@ -206,7 +206,7 @@ impl Reader<'_> {
     }
 }
 
-/// The codes of literals and distances in blocks with fixed ones (RFC 1951 §3.2.6).
+/// The codes of literals and distances in blocks with fixed codes (RFC 1951 §3.2.6).
 static FIXED: LazyLock<(Codes, Codes)> = LazyLock::new(|| {
     let length = |symbol| match symbol {
         144..=255 => 9,
@@ -217,7 +217,7 @@ static FIXED: LazyLock<(Codes, Codes)> = LazyLock::new(|| {
     (codes(&literals), codes(&[5; 32]))
 });
 
-/// The code of an alphabet, from how long the code of each symbol is.
+/// The code of an alphabet, from the length of each symbol's code.
 fn codes(lengths: &[usize]) -> Codes {
     let mut symbols = HashMap::new();
     let mut code = 0;
@@ -232,7 +232,7 @@ fn codes(lengths: &[usize]) -> Codes {
     Codes { symbols, longest }
 }
 
-/// What the codes leave of the space of 15 bits; less than 0 if there are too many.
+/// The part of the space of 15 bits that the codes leave free; less than 0 if there are too many.
 fn room(lengths: &[usize]) -> isize {
     let used = lengths
         .iter()

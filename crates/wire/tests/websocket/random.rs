@@ -1,5 +1,5 @@
-//! Random connections, made of frames as an independent encoder writes them, against what went in; and the same with
-//! faults, against the model. Deterministic: the seed of a failing case is printed.
+//! Random connections, made of frames of an independent encoder, against its input; and the same with faults, against
+//! the model. Deterministic: a failing case prints its seed.
 
 use crate::check;
 use crate::http1::Random;
@@ -9,7 +9,7 @@ use std::panic::{catch_unwind, resume_unwind, RefUnwindSafe};
 
 const CASES: u64 = 1_000;
 
-/// Runs `case` with every seed and returns how many were true.
+/// Runs `case` with every seed and returns the number of true results.
 fn count(case: impl Fn(&mut Random) -> bool + RefUnwindSafe) -> u64 {
     let run = |seed| {
         catch_unwind(|| case(&mut Random::new(seed))).unwrap_or_else(|panic| {
@@ -20,7 +20,7 @@ fn count(case: impl Fn(&mut Random) -> bool + RefUnwindSafe) -> u64 {
     (0..CASES).filter(|&seed| run(seed)).count() as u64
 }
 
-/// Writes messages as the peer would and remembers what they mean.
+/// Writes messages as the peer would, and remembers their meaning.
 struct Peer<'a> {
     random: &'a mut Random,
     setup: Setup,

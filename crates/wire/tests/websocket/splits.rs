@@ -1,4 +1,4 @@
-//! However the bytes are split on their way, the same is heard: at every split point, and at every two.
+//! The messages are the same for every split of the bytes: at every split point, and at every two.
 
 use crate::check;
 use crate::support::*;

@@ -1,4 +1,4 @@
-//! What the tests share: frames made byte by byte as RFC 6455 §5.2 draws them, and reading with ordinary limits.
+//! Shared by the tests: frames made byte by byte as RFC 6455 §5.2 draws them, and reading with usual limits.
 
 use fairlead_wire::websocket::{Decoder, Deflate, Failure, Incoming, Limits, Role};
 use fairlead_wire::{Head, HeadLimits};
@@ -13,7 +13,7 @@ pub(crate) const CLOSE: u8 = 8;
 pub(crate) const PING: u8 = 9;
 pub(crate) const PONG: u8 = 10;
 
-/// Limits no ordinary test meets.
+/// Limits that no usual test reaches.
 pub(crate) const LIMITS: Limits = Limits {
     message_bytes: 1 << 20,
     fragments: 1_000,
@@ -35,7 +35,7 @@ pub(crate) const KEPT: Deflate = Deflate {
     client_bits: 15,
 };
 
-/// What a decoder has given out, kept.
+/// An item that a decoder has returned, as an owned value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Heard {
     Text(Vec<u8>),
@@ -57,7 +57,7 @@ impl From<Incoming<'_>> for Heard {
     }
 }
 
-/// How the bytes of a connection were read.
+/// The result of reading the bytes of a connection.
 pub(crate) type Outcome = (Vec<Heard>, Result<(), Failure>);
 
 /// One direction of a connection.
@@ -96,7 +96,7 @@ impl Setup {
         (heard, Ok(()))
     }
 
-    /// The same with a stop after each thing that is heard.
+    /// Does the same with a stop after each item.
     pub(crate) fn read_one_by_one(&self, bytes: &[u8]) -> Outcome {
         let mut decoder = Decoder::new(self.role, self.deflate);
         let mut heard = Vec::new();
@@ -118,7 +118,7 @@ impl Setup {
         (heard, Ok(()))
     }
 
-    /// What `bytes` are, however they are split.
+    /// The result for `bytes`, which must be the same for every split.
     pub(crate) fn read_all(&self, bytes: &[u8]) -> Outcome {
         let outcome = self.read([bytes]);
         assert_eq!(
@@ -130,14 +130,14 @@ impl Setup {
         outcome
     }
 
-    /// What the bytes say, which must have no fault.
+    /// The items in the bytes, which must have no fault.
     pub(crate) fn accept(&self, bytes: &[u8]) -> Vec<Heard> {
         let (heard, outcome) = self.read_all(bytes);
         assert_eq!(outcome, Ok(()), "{}", bytes.escape_ascii());
         heard
     }
 
-    /// The misdeed in the bytes.
+    /// The violation in the bytes.
     pub(crate) fn refuse(&self, bytes: &[u8]) -> Failure {
         match self.read_all(bytes) {
             (_, Err(failure)) => failure,

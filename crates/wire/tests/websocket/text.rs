@@ -1,4 +1,4 @@
-//! Text is UTF-8 (RFC 6455 §8.1, RFC 3629), and what is not is refused with the first byte that shows it.
+//! Text is UTF-8 (RFC 6455 §8.1, RFC 3629); invalid text is refused at the first byte that shows it.
 
 use crate::support::*;
 use fairlead_wire::websocket::{Decoder, Deflater, Failure, Role};
@@ -25,12 +25,12 @@ const VALID: [&str; 18] = [
     "Hello-µ@ßöäüàá-UTF-8!!",
 ];
 
-/// What no valid text begins with: the bytes up to the one that shows it.
+/// Bytes that no valid text begins with, up to the byte that shows it.
 const INVALID: [&[u8]; 31] = [
     // Continuations without a beginning.
     b"\x80",
     b"\xbf",
-    // Beginnings of what could only be longer than needed.
+    // Beginnings of overlong characters.
     b"\xc0",
     b"\xc1",
     b"\xe0\x80",
@@ -47,7 +47,7 @@ const INVALID: [&[u8]; 31] = [
     b"\xfc",
     b"\xfe",
     b"\xff",
-    // A character that does not go on.
+    // A character that is not continued.
     b"\xc2 ",
     b"\xc2\xc2",
     b"\xdf\xff",
@@ -89,7 +89,7 @@ fn invalid_text_is_refused_with_the_byte_that_shows_it() {
     for invalid in INVALID {
         for before in ["", "a", "κόσμε", "a long beginning, so that it fills a word or two"] {
             let text = [before.as_bytes(), invalid].concat();
-            // As the beginning of a message whose rest has not come.
+            // As the beginning of a message that is not complete yet.
             let whole = sent(FIN | TEXT, [&text[..], b"and more"].concat());
             let header = 6;
             let at_last = header + text.len();
@@ -106,7 +106,7 @@ fn invalid_text_is_refused_with_the_byte_that_shows_it() {
                 text.escape_ascii()
             );
             assert_eq!(SERVER.refuse(&whole), Failure::INVALID_UTF8);
-            // Byte by byte in fragments that go on.
+            // Byte by byte, in fragments that are not the last.
             let fragment = |(at, byte): (usize, &u8)| sent(if at == 0 { TEXT } else { CONTINUATION }, [*byte]);
             let fragments: Vec<u8> = text.iter().enumerate().flat_map(fragment).collect();
             assert_eq!(
@@ -127,7 +127,7 @@ fn a_text_does_not_end_within_a_character() {
             assert_eq!(SERVER.refuse(&sent(FIN | TEXT, cut)), Failure::INVALID_UTF8);
             let fragments = [sent(TEXT, cut), sent(FIN | CONTINUATION, "")].concat();
             assert_eq!(SERVER.refuse(&fragments), Failure::INVALID_UTF8);
-            // The rest does not help in a message of its own.
+            // The rest does not help in a separate message.
             let apart = [sent(FIN | TEXT, cut), sent(FIN | TEXT, &text.as_bytes()[end..])].concat();
             assert_eq!(SERVER.refuse(&apart), Failure::INVALID_UTF8);
         }
@@ -156,7 +156,7 @@ fn compressed_text_is_checked_before_what_follows() {
         let text = ["κόσμε".as_bytes(), invalid, &[b'z'; 300]].concat();
         let mut compressed = Vec::new();
         Deflater::new(15).message(&text, false, &mut compressed);
-        // A byte follows that would be a fault of its own, were it looked at first.
+        // The next byte would be a fault, too, if it were checked first.
         let bytes = [sent(FIN | RSV1 | TEXT, &compressed), vec![0xff]].concat();
         assert_eq!(
             SERVER.with(ALONE).refuse(&bytes),

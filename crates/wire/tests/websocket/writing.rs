@@ -1,4 +1,4 @@
-//! Frames as they are written, against frames made byte by byte.
+//! Written frames, compared with frames made byte by byte.
 
 use crate::support::*;
 use fairlead_wire::websocket::{frame, masked_frame, Opcode, Role};

@@ -1,11 +1,11 @@
-//! What a thread does without the GVL at the end of its slice, so that another thread has it when this one wants it back.
+//! Waits without the GVL at the end of a slice, so that another thread has the GVL before this one asks for it again.
 
-/// From Ruby 3.3 on the longest waiting thread has it already.
+/// From Ruby 3.3 on the thread at the head of the queue already has the GVL.
 #[cfg(ruby_gte_3_3)]
 pub(super) fn stay_out() {}
 
-/// Returns once another thread has it. The longest waiting one is being woken, and would find it taken if this one went on
-/// at once.
+/// Returns once another thread has the GVL. Ruby is waking the thread at the head of the queue; if this thread went on
+/// at once, that thread would find the GVL taken.
 #[cfg(all(ruby_gte_3_2, not(ruby_gte_3_3)))]
 pub(super) fn stay_out() {
     use super::contention::{is_wanted, switches};
@@ -19,14 +19,15 @@ pub(super) fn stay_out() {
     }
 }
 
-/// Returns once another thread seems to have it, which Ruby 3.1 does not tell: once other threads have used a processor.
-/// Others may want nothing; the more often nobody has come, the sooner it returns.
+/// Returns once another thread seems to have the GVL. Ruby 3.1 does not report this, so the function waits until other
+/// threads have used processor time. Perhaps no other thread wants the GVL: the more often none has taken it, the
+/// sooner the function returns.
 #[cfg(not(ruby_gte_3_2))]
 pub(super) fn stay_out() {
     use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
     use std::time::Duration;
 
-    /// What a thread uses at least that runs Ruby. The monitor's tick is shorter.
+    /// Least processor time of a thread that runs Ruby. The tick of the monitor takes less.
     const USED: Duration = Duration::from_micros(20);
 
     static PAUSES: AtomicU32 = AtomicU32::new(MOST_PAUSES);
@@ -43,7 +44,7 @@ pub(super) fn stay_out() {
     PAUSES.store((pauses / 2).max(1), Relaxed);
 }
 
-/// Processor time of all threads of the process but the calling one.
+/// Processor time of all threads of the process except the calling one.
 #[cfg(not(ruby_gte_3_2))]
 fn used_by_others() -> std::time::Duration {
     use rustix::time::{clock_gettime, ClockId};
@@ -53,10 +54,10 @@ fn used_by_others() -> std::time::Duration {
     time(ClockId::ProcessCPUTime).saturating_sub(time(ClockId::ThreadCPUTime))
 }
 
-/// About twice this passes until the thread runs again; most threads that are woken run sooner.
+/// About twice this time passes until the thread runs again. Most woken threads run sooner.
 #[cfg(not(ruby_gte_3_3))]
 const PAUSE: std::time::Duration = std::time::Duration::from_micros(50);
 
-/// After about a millisecond the machine has more to do than it can, and the slice is given up.
+/// Most pauses, about a millisecond in total. After that the machine is overloaded, and the thread stops waiting.
 #[cfg(not(ruby_gte_3_3))]
 const MOST_PAUSES: u32 = 10;

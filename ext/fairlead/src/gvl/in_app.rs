@@ -1,5 +1,5 @@
-//! The hook that Ruby calls when a thread gives the GVL up, wants it and has it. It tells the engine when a thread that
-//! runs the app gives the GVL up and when it wants it back, and counts who waits for it (`contention.rs`).
+//! The hook that Ruby calls when a thread gives up the GVL, wants it and gets it. It tells the engine when a thread
+//! that runs the app gives up the GVL and when it wants it back, and counts the waiting threads (`contention.rs`).
 
 #[cfg(ruby_gte_3_2)]
 use super::{contention, lock_wait};
@@ -9,12 +9,12 @@ use std::cell::Cell;
 #[cfg(ruby_gte_3_2)]
 use std::ffi::c_void;
 
-/// What the hook knows of its thread.
+/// State that the hook keeps of its thread.
 #[derive(Clone, Copy)]
 struct InAppState {
-    /// The engine whose app it runs; null when it runs none.
+    /// The engine of the app that the thread runs; null if it runs none.
     engine: *const Engine,
-    /// Whether it has given the GVL up.
+    /// True if the thread has given up the GVL.
     is_suspended: bool,
 }
 
@@ -27,7 +27,7 @@ thread_local! {
     static STATE: Cell<InAppState> = const { Cell::new(OUTSIDE) };
 }
 
-/// Marks this thread as one that runs the app, for as long as the guard lives.
+/// Marks this thread as one that runs the app, while the guard lives.
 pub(crate) struct InApp(InAppState);
 
 impl InApp {
@@ -43,13 +43,13 @@ impl Drop for InApp {
     fn drop(&mut self) {
         let state = STATE.replace(self.0);
         if state.is_suspended {
-            // SAFETY: set by `InApp::enter`, whose caller still has the engine.
+            // SAFETY: set by `InApp::enter`, and the caller of `enter` still has the engine.
             unsafe { &*state.engine }.resume();
         }
     }
 }
 
-/// If this thread runs the app, wakes another one that has something to do.
+/// If this thread runs the app, wakes another thread if there is a job for it.
 pub(super) fn hand_over() {
     // SAFETY: set by `InApp::enter` on this very thread, and reset before the engine can go.
     if let Some(engine) = unsafe { STATE.get().engine.as_ref() } {
@@ -57,12 +57,12 @@ pub(super) fn hand_over() {
     }
 }
 
-/// This is the child of a fork, made on this thread: the engine that it knows is the parent's.
+/// This is the child of a fork that was made on this thread: the thread's engine belongs to the parent.
 pub(super) fn forget() {
     STATE.set(OUTSIDE);
 }
 
-/// Whether this version of Ruby has such a hook.
+/// True if this version of Ruby has such a hook.
 pub(super) const HANDS_OVER: bool = cfg!(ruby_gte_3_2);
 
 /// Installs the hook.
@@ -87,7 +87,7 @@ pub(crate) fn init(_: &Ruby) {
             unsafe { lock_wait::note(event, data) };
             let state = STATE.get();
             let is_suspended = event == RUBY_INTERNAL_THREAD_EVENT_SUSPENDED as u32;
-            // READY may come on the thread that wakes this one, which runs and is not marked as suspended.
+            // READY may come on a thread that wakes this one. That thread runs, and is not marked as suspended.
             if state.engine.is_null() || state.is_suspended == is_suspended {
                 return;
             }

@@ -1,9 +1,9 @@
-//! For how long the thread of a request wants the GVL and does not have it. The hook of `in_app.rs` tells when a thread
-//! wants it (READY) and when it gets it (RESUMED). Threads that the application starts itself are not looked at.
+//! Time that the thread of a request waits for the GVL. The hook of `in_app.rs` reports when a thread wants the GVL
+//! (READY) and when it gets it (RESUMED). Threads that the application starts itself are not measured.
 //!
-//! RESUMED comes on the thread itself. So does READY on Ruby 3.2. From 3.3 on it may come on the thread that wakes it, by
-//! unlocking a Mutex or pushing to a Queue; the event says which thread is meant. So the moment is kept in the storage
-//! that Ruby has for each of its threads, where any thread may write it.
+//! RESUMED comes on the thread itself; so does READY on Ruby 3.2. From 3.3 on, READY may come on the thread that wakes
+//! it, by unlocking a Mutex or pushing to a Queue; the event names the woken thread. So the moment is kept in the
+//! storage that Ruby has for each of its threads, where any thread may write it.
 
 use magnus::Ruby;
 use std::cell::Cell;
@@ -11,21 +11,21 @@ use std::num::NonZeroUsize;
 use std::time::Duration;
 
 thread_local! {
-    /// Nanoseconds that this thread has waited since its request began.
+    /// Nanoseconds that this thread has waited for the GVL since its request began.
     static WAITED: Cell<u64> = const { Cell::new(0) };
 }
 
-/// Stands for "watched, and does not wait". Every other number is the moment since when the thread waits: nanoseconds on
+/// Stands for "watched, and does not wait". Every other number is the moment at which the wait began: nanoseconds on
 /// the monotonic clock.
-#[cfg_attr(not(ruby_gte_3_2), expect(dead_code, reason = "Ruby 3.1 does not tell"))]
+#[cfg_attr(not(ruby_gte_3_2), expect(dead_code, reason = "Ruby 3.1 reports no waits"))]
 const HAS_IT: NonZeroUsize = NonZeroUsize::MIN;
 
-/// To be called once, before the hook is installed.
+/// Call this once, before the hook is installed.
 pub(super) fn init(ruby: &Ruby) {
     moment::init(ruby);
 }
 
-/// Measures on this thread from now on, until it ends.
+/// Measures this thread from now on, until it ends.
 pub(crate) fn watch_this_thread(ruby: &Ruby) {
     moment::watch_this_thread(ruby);
 }
@@ -35,7 +35,7 @@ pub(crate) fn begin() {
     WAITED.set(0);
 }
 
-/// For how long this thread has waited for the GVL since [`begin`]; `None` if Ruby does not tell.
+/// Time that this thread has waited for the GVL since [`begin`]; `None` if Ruby does not report it.
 pub(crate) fn so_far() -> Option<Duration> {
     moment::is_kept().then(|| Duration::from_nanos(WAITED.get()))
 }
@@ -51,10 +51,10 @@ mod events {
     };
     use rustix::time::{clock_gettime, ClockId};
 
-    /// Takes in an event.
+    /// Handles an event.
     ///
     /// # Safety
-    /// To be called by the hook, with what Ruby has called it with.
+    /// Only the hook may call this, with the arguments that Ruby gave it.
     pub(in crate::gvl) unsafe fn note(event: u32, data: *const rb_internal_thread_event_data_t) {
         // SAFETY: by the caller's promise.
         let Some(since) = (unsafe { moment::of(data) }) else {
@@ -78,7 +78,7 @@ mod events {
     }
 }
 
-/// Where the moment of a thread is kept; nothing for a thread that is not watched.
+/// Storage for the moment of a thread; empty for a thread that is not watched.
 #[cfg(ruby_gte_3_3)]
 mod moment {
     use super::{NonZeroUsize, Ruby, HAS_IT};
@@ -100,7 +100,7 @@ mod moment {
     }
 
     /// # Safety
-    /// To be called by the hook, with what Ruby has called it with.
+    /// Only the hook may call this, with the arguments that Ruby gave it.
     pub(super) unsafe fn of(data: *const rb_internal_thread_event_data_t) -> Option<NonZeroUsize> {
         // SAFETY: by the caller's promise.
         unsafe { MOMENT.get(data) }.and_then(NonZeroUsize::new)
@@ -114,7 +114,7 @@ mod moment {
     }
 }
 
-/// On Ruby 3.2 an event always comes on the thread that it is of.
+/// On Ruby 3.2 an event always comes on its own thread.
 #[cfg(all(ruby_gte_3_2, not(ruby_gte_3_3)))]
 mod moment {
     use super::{Cell, NonZeroUsize, Ruby, HAS_IT};
@@ -135,7 +135,7 @@ mod moment {
     }
 
     /// # Safety
-    /// None: it is unsafe as the one for other versions.
+    /// None: it is unsafe only to match the versions for other Rubies.
     pub(super) unsafe fn of(_: *const rb_internal_thread_event_data_t) -> Option<NonZeroUsize> {
         MOMENT.get()
     }
@@ -147,7 +147,7 @@ mod moment {
     }
 }
 
-/// Ruby 3.1 does not tell.
+/// Ruby 3.1 does not report waits.
 #[cfg(not(ruby_gte_3_2))]
 mod moment {
     use super::Ruby;

@@ -1,10 +1,11 @@
-//! The global VM lock: giving it up, telling the engine when a thread that runs the app does (`in_app.rs`), knowing who
-//! wants it (`contention.rs`) and for how long (`lock_wait.rs`), and taking it from a thread that has had it for a time
-//! slice (`slice.rs`, with `postponed.rs` and `aside.rs`). `word.rs` keeps what the hook notes of each thread.
+//! The global VM lock: gives it up, tells the engine when a thread that runs the app does (`in_app.rs`), counts the
+//! threads that want it (`contention.rs`), measures their waits (`lock_wait.rs`), and takes it from a thread that has
+//! had it for a time slice (`slice.rs`, with `postponed.rs` and `aside.rs`). `word.rs` stores a value of the hook for
+//! each thread.
 //!
-//! A `&Ruby` says that this thread has the GVL: magnus passes one to each method that Ruby calls, `called_back` makes
-//! one for each block, and everything that calls Ruby takes one, or a value that has one. It cannot get to where there
-//! is no GVL: what runs there is `Send`, and a `&Ruby` is not.
+//! A `&Ruby` proves that this thread has the GVL: magnus passes one to each method that Ruby calls, `called_back` makes
+//! one for each block, and each function that calls Ruby takes one, or a value that contains one. It cannot get into
+//! code without the GVL: such code is `Send`, and a `&Ruby` is not.
 
 mod aside;
 mod contention;
@@ -34,18 +35,18 @@ pub(crate) fn init(ruby: &Ruby) {
     in_app::init(ruby);
 }
 
-/// This process is the child of a fork: only the calling thread is left.
+/// This process is the child of a fork: only the calling thread exists.
 pub(crate) fn forget_others() {
     contention::forget_others();
     in_app::forget();
     slice::forget();
 }
 
-/// Runs `code` without the GVL. [`Engine::interrupt`] is called from another thread when Ruby wants this one back; it
-/// must make `code` return soon. If Ruby wants it back already, `code` is not run.
+/// Runs `code` without the GVL. Another thread calls [`Engine::interrupt`] when Ruby wants this thread back; it must
+/// make `code` return soon. If Ruby already wants the thread back, `code` does not run.
 pub(crate) fn without_gvl(ruby: &Ruby, engine: &Engine, mut code: impl FnMut() + Send) {
     unsafe extern "C" fn unblock(engine: *mut c_void) {
-        // SAFETY: `engine` is the reference below, which outlives rb_nogvl; Engine may be used from any thread.
+        // SAFETY: `engine` is the reference below, which outlives rb_nogvl; an Engine may be used from any thread.
         unsafe { &*engine.cast::<Engine>() }.interrupt();
     }
 
@@ -53,15 +54,15 @@ pub(crate) fn without_gvl(ruby: &Ruby, engine: &Engine, mut code: impl FnMut() +
     call_without_gvl(ruby, &mut code, Some(unblock), engine);
 }
 
-/// The same for `code` that waits in the kernel for a bounded time: a signal ends the wait when Ruby wants this thread
-/// back.
+/// Does the same for `code` that waits in the kernel for a bounded time: a signal ends the wait when Ruby wants this
+/// thread back.
 pub(crate) fn wait_without_gvl(ruby: &Ruby, mut code: impl FnMut() + Send) {
     // SAFETY: RUBY_UBF_IO is this number, which Ruby compares and never calls.
     let unblock = unsafe { std::mem::transmute::<isize, rb_unblock_function_t>(-1) };
     call_without_gvl(ruby, &mut code, unblock, std::ptr::null_mut());
 }
 
-/// The same for `code` that only computes: nothing ends it early, and it is run in any case, unless an exception for this
+/// Does the same for `code` that only computes: nothing interrupts it. It always runs, unless an exception for this
 /// thread comes first.
 pub(crate) fn compute_without_gvl<T: Send>(ruby: &Ruby, code: impl FnOnce() -> T + Send) -> Result<T, Error> {
     let mut code = Some(code);
@@ -76,10 +77,10 @@ pub(crate) fn compute_without_gvl<T: Send>(ruby: &Ruby, code: impl FnOnce() -> T
     }
 }
 
-/// What the engine wants to have run without the GVL.
+/// Code that the engine wants to run without the GVL.
 pub(crate) struct EngineCode<'a>(pub(crate) &'a mut dyn FnMut());
 
-// SAFETY: it never leaves its thread. Code that runs without the GVL is `Send` only so that it has no `&Ruby`, and the
+// SAFETY: it never leaves its thread. Code without the GVL must be `Send` only to keep a `&Ruby` out of it, and the
 // engine, which does not know Ruby, has none.
 unsafe impl Send for EngineCode<'_> {}
 
@@ -96,15 +97,15 @@ fn call_without_gvl(_: &Ruby, code: &mut dyn FnMut(), unblock: rb_unblock_functi
     }
 
     unsafe extern "C" fn trampoline(call: *mut c_void) -> *mut c_void {
-        // SAFETY: `call` is the address of the `Call` below, which outlives rb_nogvl and is used by nobody else.
+        // SAFETY: `call` is the address of the `Call` below, which outlives rb_nogvl and has no other user.
         let call = unsafe { &mut *call.cast::<Call<'_>>() };
         call.panic = catch_unwind(AssertUnwindSafe(|| (call.code)())).err();
         std::ptr::null_mut()
     }
 
     let mut call = Call { code, panic: None };
-    // SAFETY: the GVL is held, and again when this returns; both functions have the signatures asked for, and no panic
-    // leaves the first. With INTR_FAIL Ruby raises nothing here: it only returns early.
+    // SAFETY: the GVL is held now, and again when this returns; both functions have the required signatures, and no
+    // panic leaves the first. With INTR_FAIL Ruby raises nothing here: it only returns early.
     unsafe {
         rb_nogvl(
             Some(trampoline),

@@ -1,12 +1,14 @@
-//! The end of a time slice: the monitor of an engine makes the thread that has the GVL pass it on.
+//! The end of a time slice: the monitor of an engine makes the thread that has the GVL give it to another thread.
 //!
-//! The monitor, a native thread, triggers a postponed job of Ruby. The thread that has the GVL runs it where it checks
-//! for interrupts, so where Ruby itself may switch threads: between two instructions, never in the middle of one, in the
-//! collector or in C code that does not allow it. The job gives the GVL up, and takes its place behind those that wait.
+//! The monitor, a native thread, triggers a postponed job of Ruby. The holder of the GVL runs this job at a check for
+//! interrupts, where Ruby itself may switch threads: between two instructions, never in the middle of one, in the
+//! collector or in C code that does not allow it. The job gives up the GVL and then queues for it behind the waiting
+//! threads.
 //!
-//! It must not raise: Ruby swallows what a postponed job raises. `rb_thread_schedule` would, because it checks for
-//! interrupts when it has the GVL back, and a `Thread#raise`, `Thread#kill` or time-out that has come meanwhile would
-//! be lost. `rb_nogvl` with `RB_NOGVL_INTR_FAIL` checks for none. What has come is raised by the check that has called
+//! The job must not raise, because Ruby swallows exceptions of postponed jobs. `rb_thread_schedule` would raise: it
+//! checks for interrupts when it has the GVL back, and a `Thread#raise`, `Thread#kill` or timeout that has come
+//! meanwhile would be lost. `rb_nogvl` with `RB_NOGVL_INTR_FAIL` does not check. The check that has called the job
+//! raises such an exception as soon as the job is over.
 //! the job, as soon as the job is over.
 
 use super::{aside, contention, postponed, HANDS_OVER};
@@ -18,7 +20,7 @@ use std::ffi::{c_int, c_void};
 use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
-/// How often the GVL had changed hands when it was claimed from the thread that had it; or [`NOTHING`].
+/// Number of switches of the GVL at the moment of the claim; or [`NOTHING`].
 static CLAIMED: AtomicU64 = AtomicU64::new(NOTHING);
 
 const NOTHING: u64 = u64::MAX;
@@ -26,20 +28,20 @@ const NOTHING: u64 = u64::MAX;
 /// The GVL of this process, for its engines.
 #[derive(Debug)]
 pub(crate) struct Gvl {
-    /// The threads of its engine that use the GVL or want it, when the engine looked last.
+    /// Threads of its engine that used or wanted the GVL at the engine's last check.
     #[cfg(not(ruby_gte_3_2))]
     users: AtomicUsize,
-    /// How often this process and those it comes from had forked when it was made.
+    /// Number of forks in the ancestry of this process when this value was made.
     #[cfg(not(ruby_gte_3_2))]
     forks: u32,
 }
 
-/// Such threads of all engines.
+/// Sum of `users` over all engines.
 #[cfg(not(ruby_gte_3_2))]
 static USERS: AtomicUsize = AtomicUsize::new(0);
 
 impl Gvl {
-    /// Makes it known to Ruby, once for all engines, that jobs will come.
+    /// Registers the job with Ruby, once for all engines.
     pub(crate) fn new(ruby: &Ruby) -> Gvl {
         postponed::announce(ruby);
         Gvl {
@@ -92,20 +94,20 @@ impl Lock for Gvl {
     }
 }
 
-/// This is the child of a fork: a job that was triggered before does nothing.
+/// This is the child of a fork: a job that was triggered earlier does nothing.
 pub(super) fn forget() {
     CLAIMED.store(NOTHING, SeqCst);
     #[cfg(not(ruby_gte_3_2))]
     USERS.store(0, SeqCst);
 }
 
-/// Whether a claim waits that nobody has taken. Ruby may have interrupted the wrong thread.
+/// Returns true if no thread has taken the claim yet. Ruby may have interrupted the wrong thread.
 #[cfg(ruby_gte_3_3)]
 pub(super) fn is_claimed() -> bool {
     CLAIMED.load(SeqCst) != NOTHING
 }
 
-/// The job. Does nothing if the thread for which it was meant has passed the GVL on already.
+/// The job. Does nothing if the thread for which it was meant has given up the GVL already.
 pub(super) unsafe extern "C" fn pass_on(_: *mut c_void) {
     unsafe extern "C" fn step_aside(_: *mut c_void) -> *mut c_void {
         aside::stay_out();
@@ -135,7 +137,7 @@ pub(super) unsafe extern "C" fn pass_on(_: *mut c_void) {
     if !HANDS_OVER {
         contention::switched();
     }
-    // SAFETY: as above. What called the check for interrupts may not have looked at the number yet.
+    // SAFETY: as above. The caller of the check for interrupts may not have read errno yet.
     unsafe { *__errno_location() = errno };
 }
 

@@ -1,5 +1,6 @@
-//! A word that Ruby keeps for each of its threads, for what the hook notes of the thread that an event is of. From Ruby 3.3
-//! on, READY may come on the thread that wakes another one, so a thread-local would be the wrong thread's.
+//! A value that Ruby stores for each of its threads. The hook uses it for the thread to which an event belongs. From
+//! Ruby 3.3 on, READY may come on the thread that wakes another one, so a thread-local would belong to the wrong
+//! thread.
 
 use magnus::Ruby;
 use rb_sys::{
@@ -9,7 +10,7 @@ use rb_sys::{
 };
 use std::sync::OnceLock;
 
-/// 0 at first. Empty if other libraries have taken the few keys that there are.
+/// 0 at first. Empty if other libraries have taken all of the few keys.
 pub(super) struct ThreadValue(OnceLock<rb_internal_thread_specific_key_t>);
 
 impl ThreadValue {
@@ -17,10 +18,10 @@ impl ThreadValue {
         ThreadValue(OnceLock::new())
     }
 
-    /// To be called once, before the hook is installed.
+    /// Call this once, before the hook is installed.
     pub(super) fn make(&self, _: &Ruby) {
         let mut key = None;
-        // It raises if there are several Ractors or no key is left. Some versions return one too many instead.
+        // It raises if there are several Ractors or if no key is left. Some versions return one key too many instead.
         let made = magnus::rb_sys::protect(|| {
             // SAFETY: the GVL is held, and the closure owns nothing.
             key = Some(unsafe { rb_internal_thread_specific_key_create() });
@@ -36,31 +37,31 @@ impl ThreadValue {
         self.0.get().is_some()
     }
 
-    /// Sets the word of the calling thread.
+    /// Sets the value of the calling thread.
     pub(super) fn set_here(&self, _: &Ruby, value: usize) {
         if let Some(key) = self.0.get() {
-            // SAFETY: the GVL is held, and the key was made above. The pointer is a number that nobody follows.
+            // SAFETY: the GVL is held, and the key was made above. The pointer is a number that is never dereferenced.
             unsafe { rb_internal_thread_specific_set(rb_thread_current(), *key, value as *mut _) };
         }
     }
 
-    /// The word of the thread of an event; `None` if words are not kept.
+    /// Returns the value of the thread to which an event belongs; `None` if there is no key.
     ///
     /// # Safety
-    /// To be called by the hook, with what Ruby has called it with.
+    /// Only the hook may call this, with the arguments that Ruby gave it.
     pub(super) unsafe fn get(&self, data: *const rb_internal_thread_event_data_t) -> Option<usize> {
         let key = self.0.get()?;
         // SAFETY: the hook gets a live thread, the key was made above, and this needs no GVL.
         Some(unsafe { rb_internal_thread_specific_get((*data).thread, *key) } as usize)
     }
 
-    /// Sets that word.
+    /// Sets the value of the thread to which an event belongs.
     ///
     /// # Safety
     /// As above.
     pub(super) unsafe fn set(&self, data: *const rb_internal_thread_event_data_t, value: usize) {
         if let Some(key) = self.0.get() {
-            // SAFETY: as above. Ruby orders the events of a thread by the lock of its scheduler.
+            // SAFETY: as above. The lock of Ruby's scheduler orders the events of a thread.
             unsafe { rb_internal_thread_specific_set((*data).thread, *key, value as *mut _) };
         }
     }

@@ -23,15 +23,16 @@ use std::time::Duration;
 #[derive(TypedData)]
 #[magnus(class = "Fairlead::Native::Engine", free_immediately, mark, size)]
 struct NativeEngine {
-    /// `None` once it has been released.
+    /// `None` once the engine has been released.
     engine: RefCell<Option<Arc<Engine>>>,
-    /// The statistics at that moment.
+    /// The statistics at the moment of the release.
     last_stats: Cell<Stats>,
     app: RackApp,
 }
 
 impl Drop for NativeEngine {
-    /// A forked process keeps its copy for ever: the parts of an engine flush logs and end connections when they are dropped.
+    /// A forked process keeps its copy for ever: when parts of an engine are dropped, they flush logs and end
+    /// connections.
     fn drop(&mut self) {
         if self.at_home().is_none() {
             std::mem::forget(self.engine.take());
@@ -50,8 +51,8 @@ impl DataTypeFunctions for NativeEngine {
             app.template.value(),
             app.clients,
         ] {
-            // SAFETY: called by the collector while it marks, with values that were alive at the last collection. This
-            // pins them, so that their addresses stay good.
+            // SAFETY: called by the collector while it marks, with values that were alive at the last collection. The
+            // call pins them, so that their addresses stay valid.
             unsafe { rb_sys::rb_gc_mark(value) };
         }
     }
@@ -77,8 +78,8 @@ pub(crate) fn init(ruby: &Ruby, native: RModule) -> Result<(), Error> {
     class.define_method("stats", method!(NativeEngine::stats, 0))
 }
 
-/// `new(app, listeners, settings, shared, slot) { start a thread }`: makes the engine and starts its native threads. With the setting
-/// `alone` it counts in its slot, and serves as an engine without `shared` does.
+/// `new(app, listeners, settings, shared, slot) { start a thread }`: makes the engine and starts its native threads.
+/// With the setting `alone`, the engine counts in its slot but serves like an engine without `shared`.
 fn new(
     ruby: &Ruby,
     app: Value,
@@ -115,7 +116,7 @@ fn new(
     let prefix = siblings.map(|_| format!("[{}] ", std::process::id()));
     let logs = settings.logs(prefix.unwrap_or_default())?;
     let membership = shared.map(|shared| match siblings {
-        Some(_) => Membership::Worker(shared.waiting_room(), slot),
+        Some(_) => Membership::Worker(shared.queues(), slot),
         None => Membership::Alone(shared.scoreboard(), slot),
     });
     let engine = Engine::new(config, listeners, logs, membership, hub).map_err(io_error)?;
@@ -130,13 +131,13 @@ fn new(
         last_stats: Cell::default(),
         app,
     });
-    // Until the collector knows the object, it sees these on the stack only.
+    // Until the collector knows the object, it sees these values on the stack only.
     rb_sys::rb_gc_guard!(template);
     rb_sys::rb_gc_guard!(clients);
     Ok(object)
 }
 
-/// What all envs of this engine have in common.
+/// The part that all envs of this engine have in common.
 fn template(ruby: &Ruby, settings: &Settings<'_>, multithread: bool, multiprocess: bool) -> Result<Template, Error> {
     let errors: Value = ruby.eval("$stderr")?;
     let software: Value = settings.get("server_software")?;
@@ -144,13 +145,13 @@ fn template(ruby: &Ruby, settings: &Settings<'_>, multithread: bool, multiproces
     Ok(Template::new(ruby, errors, software, multithread, multiprocess))
 }
 
-/// `[fd, {scheme:, host:, port:} or {scheme:, path:}, TLS or nil, version of the PROXY protocol or nil]`; the descriptor is
-/// duplicated.
+/// `[fd, {scheme:, host:, port:} or {scheme:, path:}, TLS or nil, version of the PROXY protocol or nil]`; duplicates
+/// the descriptor.
 fn listener(ruby: &Ruby, pair: RArray, keys: Option<&'static TicketKeys>) -> Result<Listener, Error> {
     let fd: i32 = pair.entry(0)?;
     let hash: RHash = pair.entry(1)?;
     let text = |name: &str| hash.lookup::<_, Option<String>>(ruby.to_symbol(name));
-    // Only whether there is one: a path is bytes, not text.
+    // Only checks that there is one: a path is bytes, not text.
     let unix = hash.lookup::<_, Option<Value>>(ruby.to_symbol("path"))?.is_some();
     let origin = Origin {
         scheme: text("scheme")?.unwrap_or_else(|| "http".into()),
@@ -177,8 +178,8 @@ fn listener(ruby: &Ruby, pair: RArray, keys: Option<&'static TicketKeys>) -> Res
 }
 
 /// Serves on this thread until the engine has drained or stopped, and returns true. Returns false if the thread was
-/// killed: the caller has to let it end, because Ruby kills a thread only once. Raises what another thread has raised
-/// in this one.
+/// killed: the caller must let it end, because Ruby kills a thread only once. Raises an exception that another thread
+/// has raised in this one.
 fn run(ruby: &Ruby, this: Obj<NativeEngine>) -> bool {
     let Some(engine) = this.at_home() else { return true };
     let thread = OnThread {
@@ -198,8 +199,8 @@ fn run(ruby: &Ruby, this: Obj<NativeEngine>) -> bool {
     drop(thread);
     drop(engine);
     match leave {
-        // SAFETY: nothing is left on this stack that has a destructor that matters. The exception came from rb_protect
-        // on this thread, which has run no Ruby since.
+        // SAFETY: no value on this stack needs its destructor. The exception came from rb_protect on this thread, which
+        // has run no Ruby since.
         Some(jump) if jump.is_exception() => unsafe { rb_sys::rb_jump_tag(jump.0) },
         Some(_) => {
             // SAFETY: the GVL is held.
@@ -211,8 +212,9 @@ fn run(ruby: &Ruby, this: Obj<NativeEngine>) -> bool {
 }
 
 impl NativeEngine {
-    /// The engine; `None` once it was released, and in a process that the application has forked. Such a process has a copy of the engine's memory,
-    /// with locks that threads of its parent may have held, but the same sockets, poll set and logs.
+    /// The engine; `None` after its release, and in a process that the application has forked. Such a process has a
+    /// copy of the engine's memory, with locks that threads of its parent may have held, but the same sockets, poll set
+    /// and logs.
     fn at_home(&self) -> Option<Arc<Engine>> {
         self.engine.borrow().clone().filter(|engine| engine.is_at_home())
     }
@@ -251,15 +253,16 @@ impl NativeEngine {
         process::leave(ruby, &engine)
     }
 
-    /// Waits without the GVL until every connection is gone, at most `seconds` (nil: for ever). False on time-out.
-    /// Raises what ends the wait. Returns true at once if it was released, and in a forked process.
+    /// Waits without the GVL until every connection is closed, at most `seconds` (nil: for ever). False after a
+    /// timeout. Raises the exception that ends the wait. Returns true at once if the engine was released, and in a
+    /// forked process.
     fn wait(ruby: &Ruby, this: &NativeEngine, seconds: Option<f64>) -> Result<bool, Error> {
         let timeout = seconds.map(|seconds| Duration::try_from_secs_f64(seconds.max(0.0)).unwrap_or(Duration::MAX));
         let until = timeout.and_then(|timeout| std::time::Instant::now().checked_add(timeout));
         while let Some(engine) = this.at_home() {
             let mut done = false;
             let left = until.map(|until| until.saturating_duration_since(std::time::Instant::now()));
-            // In short steps, between which this thread can be interrupted.
+            // In short steps: this thread can be interrupted between them.
             let step = left.unwrap_or(WAIT_STEP).min(WAIT_STEP);
             without_gvl(ruby, &engine, || done = engine.wait(Some(step)));
             if done || left.is_some_and(|left| left.is_zero()) {
@@ -270,8 +273,8 @@ impl NativeEngine {
         Ok(true)
     }
 
-    /// Waits until everything that was logged is written, but for a limited time; later lines are lost. True if the logs may
-    /// be closed now.
+    /// Waits until all log lines are written, but for a limited time; later lines are lost. True if the logs may be
+    /// closed now.
     fn close_logs(ruby: &Ruby, this: &NativeEngine) -> bool {
         let Some(engine) = this.at_home() else { return true };
         let mut is_written = false;
@@ -279,7 +282,7 @@ impl NativeEngine {
         is_written
     }
 
-    /// Closes the descriptors of the engine, which has to be stopped, as soon as its last thread has ended.
+    /// Closes the descriptors of the stopped engine as soon as its last thread has ended.
     fn release(ruby: &Ruby, this: &NativeEngine) {
         let Some(engine) = this.at_home() else { return };
         this.last_stats.set(engine.stats());

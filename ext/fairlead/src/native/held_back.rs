@@ -1,8 +1,8 @@
 //! Signals that wait for the next program of this process.
 //!
-//! The kernel delivers a signal for a process to any thread that has not blocked it, and Ruby has more threads than the executing one.
-//! A signal that such a thread takes ends with it. So all threads block these signals: in each, a handler of a signal that nothing else
-//! uses changes the mask that the thread has after the handler.
+//! The kernel delivers a signal for a process to any thread that has not blocked it, and Ruby has more threads than the
+//! executing one. If such a thread takes a signal, the signal is lost with it. So all threads block these signals: in
+//! each, a handler of a signal that nothing else uses changes the mask that the thread has after the handler.
 
 use fairlead_supervisor::signals::{all, blocked_for, is_in_mask};
 use nix::libc::{c_int, c_void, sigaddset, siginfo_t, sigismember, syscall, ucontext_t, SYS_tgkill};
@@ -13,16 +13,16 @@ use std::sync::atomic::AtomicI32;
 use std::sync::atomic::Ordering::SeqCst;
 use std::time::{Duration, Instant};
 
-/// Asks a thread to block them. Linux never sends it.
+/// Asks a thread to block the signals. Linux itself never sends it.
 const ASK: Signal = Signal::SIGSTKFLT;
 
-/// Longest time for all threads: one may be in a system call that no signal ends.
+/// Longest time for all threads together: a thread may be in a system call that no signal ends.
 const LIMIT: Duration = Duration::from_millis(100);
 
-/// Pause before the next look at the answer.
+/// Pause before the next check of the answer.
 const PAUSE: Duration = Duration::from_micros(20);
 
-/// Longer than a handler of Ruby takes.
+/// Longer than any handler of Ruby takes.
 const HANDLER: Duration = Duration::from_millis(1);
 
 /// The last answer: the id of the thread, and an [`Answer`] in the lowest bit.
@@ -30,14 +30,15 @@ static ANSWER: AtomicI32 = AtomicI32::new(0);
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Answer {
-    /// All are blocked.
+    /// The thread has blocked all signals.
     Blocked,
-    /// Some of them were blocked already: perhaps it is in a handler of one of them, which sets the mask back at its end.
+    /// Some of the signals were blocked already: perhaps the thread is in a handler of one of them, and the end of that
+    /// handler restores the mask.
     Busy,
 }
 
-/// Runs `execute` with the supervisor's signals blocked in all threads. If it returns, this thread has its mask again; the others leave
-/// these signals to it.
+/// Runs `execute` with the supervisor's signals blocked in all threads. If `execute` returns, this thread gets its mask
+/// back; the other threads leave these signals to it.
 pub(super) fn hold_back<R>(execute: impl FnOnce() -> R) -> R {
     blocked_for(|| {
         block_in_others();
@@ -48,8 +49,8 @@ pub(super) fn hold_back<R>(execute: impl FnOnce() -> R) -> R {
 /// A thread that starts later inherits the mask of this one.
 fn block_in_others() {
     let action = SigAction::new(SigHandler::SigAction(block), SaFlags::SA_RESTART, all().collect());
-    // SAFETY: the handler makes no system call that changes errno, and uses nothing but its arguments and an atomic. It stays: a thread
-    // may be late.
+    // SAFETY: the handler makes no system call that changes errno, and uses nothing but its arguments and an atomic. It
+    // stays installed: a thread may be late.
     if unsafe { sigaction(ASK, &action) }.is_err() {
         return;
     }
@@ -64,12 +65,12 @@ fn block_in_others() {
     }
 }
 
-/// Returns `None` if the thread has ended, or does not answer in time. If it blocks the question, it answers when it takes signals
-/// again, before any other signal.
+/// Returns `None` if the thread has ended, or does not answer in time. If the thread blocks the asking signal, it
+/// answers when it takes signals again, before any other signal.
 fn ask(thread: i32, deadline: Instant) -> Option<Answer> {
     let waits = !is_in_mask(&format!("/proc/self/task/{thread}/status"), "SigBlk:", ASK);
     ANSWER.store(0, SeqCst);
-    // SAFETY: three numbers: a thread of this process, which may have ended, and a signal that has a handler.
+    // SAFETY: three numbers: the process, a thread of it (which may have ended), and a signal that has a handler.
     let asked = unsafe { syscall(SYS_tgkill, getpid().as_raw(), thread, ASK as c_int) };
     while asked == 0 && waits && Instant::now() < deadline {
         let answer = ANSWER.load(SeqCst);
@@ -85,8 +86,8 @@ fn ask(thread: i32, deadline: Instant) -> Option<Answer> {
 }
 
 extern "C" fn block(_: c_int, _: *mut siginfo_t, context: *mut c_void) {
-    // SAFETY: the kernel's record of the interrupted code, until this handler returns. These signals are in the first word of the
-    // mask, and the kernel has no more of it.
+    // SAFETY: the kernel's record of the interrupted code, valid until this handler returns. The mask that the kernel
+    // has is the first word; it contains these signals.
     let mask = unsafe { &raw mut (*context.cast::<ucontext_t>()).uc_sigmask };
     // SAFETY: as above; signals that exist.
     let is_blocked = |signal: Signal| unsafe { sigismember(mask, signal as c_int) } == 1;

@@ -1,4 +1,4 @@
-//! `Fairlead::Native`: what `lib/` sees of the extension.
+//! `Fairlead::Native`: the extension's interface for `lib/`.
 
 mod engine;
 mod held_back;
@@ -34,7 +34,7 @@ pub(crate) fn init(ruby: &Ruby) -> Result<(), Error> {
     engine::init(ruby, native)
 }
 
-/// What the system has refused as Ruby knows it: `Errno::EMFILE` and the like. `doing`: what it was for.
+/// An error of a system call as Ruby raises it: `Errno::EMFILE` and the like. `doing`: the purpose of the call.
 pub(super) fn system_error(ruby: &Ruby, doing: &str, error: &std::io::Error) -> Error {
     let Some(number) = error.raw_os_error() else {
         return Error::new(ruby.exception_runtime_error(), format!("{doing}: {error}"));
@@ -46,7 +46,7 @@ pub(super) fn system_error(ruby: &Ruby, doing: &str, error: &std::io::Error) -> 
     made.map_or_else(|error| error, Error::from)
 }
 
-/// Raises the soft limit of open files to the hard one; returns the limit, or nil when there is none.
+/// Raises the soft limit of open files to the hard one; returns the limit, or nil if there is none.
 fn raise_open_file_limit() -> Option<u64> {
     use rustix::process::{getrlimit, setrlimit, Resource, Rlimit};
     let limit = getrlimit(Resource::Nofile);
@@ -60,7 +60,7 @@ fn raise_open_file_limit() -> Option<u64> {
     getrlimit(Resource::Nofile).current
 }
 
-/// Makes this process the parent of processes further down that lose theirs. False if the system cannot do that.
+/// Makes this process the parent of descendants that lose their parent. False if the system does not support this.
 fn adopt_orphans() -> bool {
     use rustix::process::{getpid, set_child_subreaper};
     set_child_subreaper(Some(getpid())).is_ok()

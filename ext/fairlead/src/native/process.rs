@@ -1,5 +1,5 @@
-//! What belongs to the process rather than to one engine: its hub, subscriptions without a client, and tasks. These are
-//! methods of `Fairlead::Native`, which use the engine that runs in this process, if there is one.
+//! State of the process rather than of one engine: its hub, subscriptions without a client, and tasks. The methods of
+//! `Fairlead::Native` use the engine that runs in this process, if there is one.
 
 use crate::gvl::{wait_without_gvl, EngineCode};
 use crate::objects::call;
@@ -26,16 +26,16 @@ static PROCESS: Mutex<Process> = Mutex::new(Process {
     subscriptions: None,
 });
 
-/// Made by the supervisor, inherited by its workers.
+/// Made by the supervisor and inherited by its workers.
 static BUS: Mutex<Option<Arc<Bus>>> = Mutex::new(None);
 
 struct Process {
-    /// The process that this belongs to: a forked one starts afresh.
+    /// The process to which this state belongs: a forked process starts with a new state.
     pid: u32,
     hub: Option<Arc<Hub>>,
     descriptors: Option<Arc<Descriptors>>,
     engines: Vec<Weak<Engine>>,
-    /// The one that serves beside a supervisor in this process.
+    /// The engine that serves beside a supervisor in this process.
     resident: Option<Weak<Engine>>,
     subscriptions: Option<HashMap<Vec<u8>, Arc<ProcessSubscription>>>,
 }
@@ -47,15 +47,16 @@ impl Process {
     }
 }
 
-/// Has the engines of this process close their listeners and finish what has arrived. False if it has none. For a native thread.
+/// Has the engines of this process close their listeners and finish the requests that have arrived. False if there is
+/// no engine. For a native thread.
 pub(super) fn drain_all() -> bool {
     let engines: Vec<Arc<Engine>> = current().engines.iter().filter_map(Weak::upgrade).collect();
     engines.iter().for_each(|engine| engine.drain());
     !engines.is_empty()
 }
 
-/// Has the engine that belongs to the supervisor of this process close everything. For a thread that must not wait: a native one does
-/// it.
+/// Has the engine that belongs to the supervisor of this process close everything. For a thread that must not wait: a
+/// native thread does the work.
 pub(super) fn stop_resident() {
     let resident = current().resident.as_ref().and_then(Weak::upgrade);
     if let Some(engine) = resident {
@@ -64,7 +65,7 @@ pub(super) fn stop_resident() {
     }
 }
 
-/// What is returned must not live while Ruby is called.
+/// The guard must not live while Ruby is called.
 fn current() -> MutexGuard<'static, Process> {
     let mut process = PROCESS.lock().unwrap_or_else(PoisonError::into_inner);
     let pid = std::process::id();
@@ -73,7 +74,8 @@ fn current() -> MutexGuard<'static, Process> {
         process.engines.clear();
         process.resident = None;
         process.subscriptions = Some(HashMap::new());
-        // A fork does not copy the threads of a hub; its locks may be held by one of them, so nothing of it is dropped.
+        // A fork does not copy the threads of a hub, and such a thread may hold locks of the hub, so nothing of it is
+        // dropped.
         std::mem::forget(process.hub.take());
         process.descriptors = None;
     }
@@ -87,12 +89,12 @@ pub(super) fn init(native: RModule) -> Result<(), Error> {
     native.define_singleton_method("defer", function!(defer, 1))
 }
 
-/// Lets this process and those that it forks send each other what is published.
+/// Lets this process and its forks send each other published messages.
 pub(super) fn set_bus(bus: &Arc<Bus>) {
     *BUS.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(bus));
 }
 
-/// The hub of this process, made and started for its first engine.
+/// The hub of this process, made and started with its first engine.
 pub(super) fn hub(slot: Option<usize>) -> std::io::Result<Arc<Hub>> {
     let mut process = current();
     if let Some(hub) = &process.hub {
@@ -105,7 +107,7 @@ pub(super) fn hub(slot: Option<usize>) -> std::io::Result<Arc<Hub>> {
     Ok(hub)
 }
 
-/// The budget of descriptors, which the engines of this process share; computed for the first of them.
+/// The budget of descriptors, which the engines of this process share; computed with the first of them.
 pub(super) fn descriptors(max_connections: usize) -> Arc<Descriptors> {
     let mut process = current();
     let descriptors = process
@@ -114,7 +116,7 @@ pub(super) fn descriptors(max_connections: usize) -> Arc<Descriptors> {
     Arc::clone(descriptors)
 }
 
-/// Notes that an engine serves. `counts`: it has a place among the processes of a server.
+/// Notes that an engine serves. `counts`: it has a slot among the processes of a server.
 pub(super) fn enter(engine: &Arc<Engine>, counts: bool) {
     let mut process = current();
     process.engines.push(Arc::downgrade(engine));
@@ -123,7 +125,7 @@ pub(super) fn enter(engine: &Arc<Engine>, counts: bool) {
     }
 }
 
-/// Notes that an engine has ended. Another one takes over what it did for the process; with the last one all of that
+/// Notes that an engine has ended. Another engine takes over its work for the process; with the last engine, that work
 /// ends.
 pub(super) fn leave(ruby: &Ruby, engine: &Arc<Engine>) -> Result<(), Error> {
     let mut process = current();
@@ -132,14 +134,14 @@ pub(super) fn leave(ruby: &Ruby, engine: &Arc<Engine>) -> Result<(), Error> {
         let subscriptions = process.subscriptions.iter().flat_map(HashMap::values);
         subscriptions.for_each(|subscription| next.take_over(subscription));
         drop(process);
-        // Too many calls do no harm: a task that is gone is not run again.
+        // Too many calls do no harm: a removed task does not run again.
         (0..ruby.get_inner(&TASKS).len()).for_each(|_| next.defer());
         return Ok(());
     }
     let hub = process.hub.take();
     process.descriptors = None;
     process.subscriptions = Some(HashMap::new());
-    // Not to be held while the GVL is given up.
+    // This lock must not be held while the GVL is given up.
     drop(process);
     let cleared = ruby
         .get_inner(&BLOCKS)
@@ -159,7 +161,7 @@ pub(super) fn leave(ruby: &Ruby, engine: &Arc<Engine>) -> Result<(), Error> {
 }
 
 /// Subscribes the process; `block` is called with channel and message. Returns the number of this process's subscribers
-/// of that name, nil when no engine runs.
+/// of that name, or nil if no engine runs.
 fn subscribe(ruby: &Ruby, name: RString, pattern: u8, block: Value) -> Result<Option<usize>, Error> {
     let pattern = kind(ruby, pattern)?;
     // SAFETY: the String is on the stack; its bytes are copied before any Ruby runs.
@@ -167,7 +169,7 @@ fn subscribe(ruby: &Ruby, name: RString, pattern: u8, block: Value) -> Result<Op
     let Some((engine, hub)) = serving() else {
         return Ok(None);
     };
-    // With the same name again only the block changes, and gets the messages that wait.
+    // A second call with the same name only changes the block, which then gets the messages that wait.
     let subscription = known(&name).unwrap_or_else(|| engine.new_subscription());
     ruby.get_inner(&BLOCKS).aset(subscription.id(), block)?;
     let count = hub.subscribe(subscription.clone(), &name, pattern, Delivery::Event(subscription.id()));
@@ -175,13 +177,13 @@ fn subscribe(ruby: &Ruby, name: RString, pattern: u8, block: Value) -> Result<Op
     Ok(Some(count))
 }
 
-/// The engine that does what is to be done for the process, and its hub.
+/// The engine that works for the process, and its hub.
 fn serving() -> Option<(Arc<Engine>, Arc<Hub>)> {
     let mut process = current();
     process.engine().zip(process.hub.clone())
 }
 
-/// The subscription of a name.
+/// The subscription of this name.
 fn known(name: &[u8]) -> Option<Arc<ProcessSubscription>> {
     let process = current();
     process.subscriptions.as_ref()?.get(name).cloned()
@@ -193,7 +195,7 @@ fn keep(name: &[u8], subscription: Arc<ProcessSubscription>) {
     subscriptions.insert(name.to_vec(), subscription);
 }
 
-/// Takes the subscription of a name, and the hub.
+/// Removes the subscription of this name; returns it, and the hub.
 fn take(name: &[u8]) -> Option<(Arc<ProcessSubscription>, Arc<Hub>)> {
     let mut process = current();
     let hub = process.hub.clone()?;
@@ -201,8 +203,8 @@ fn take(name: &[u8]) -> Option<(Arc<ProcessSubscription>, Arc<Hub>)> {
     Some((subscription, hub))
 }
 
-/// Ends the subscription of that name. Returns the number of this process's subscribers that are left, nil when there
-/// was none.
+/// Ends the subscription of this name. Returns the number of this process's remaining subscribers, or nil if there was
+/// no subscription.
 fn unsubscribe(ruby: &Ruby, name: RString) -> Result<Option<usize>, Error> {
     // SAFETY: as above.
     let name = unsafe { bytes(ruby, name.as_raw()) }.to_vec();
@@ -218,13 +220,13 @@ fn end(ruby: &Ruby, hub: &Hub, subscription: &ProcessSubscription, name: &[u8]) 
     Ok(hub.unsubscribe(subscription.id(), name))
 }
 
-/// The block of a subscription; `None` if that has ended.
+/// The block of a subscription; `None` if the subscription has ended.
 pub(crate) fn block(ruby: &Ruby, id: u64) -> Option<VALUE> {
     ruby.get_inner(&BLOCKS).get(id).map(AsRawValue::as_raw)
 }
 
-/// Publishes, from any process of the server. `scope`: 0 every process, 1 this one, 2 all others. False when a process
-/// did not take it in time. Waits, without the GVL, while the mailbox of another process is full.
+/// Publishes from any process of the server. `scope`: 0 every process, 1 this one, 2 all others. False if a process did
+/// not take the message in time. Waits, without the GVL, while the mailbox of another process is full.
 fn publish(ruby: &Ruby, channel: RString, message: RString, scope: u8) -> Result<bool, Error> {
     let scope = match scope {
         0 => Scope::Cluster,
@@ -233,7 +235,7 @@ fn publish(ruby: &Ruby, channel: RString, message: RString, scope: u8) -> Result
         _ => {
             return Err(Error::new(
                 ruby.exception_arg_error(),
-                format!("there is no scope {scope}"),
+                format!("unknown scope {scope}; use 0, 1 or 2"),
             ))
         }
     };
@@ -259,7 +261,7 @@ fn publish(ruby: &Ruby, channel: RString, message: RString, scope: u8) -> Result
     }
 }
 
-/// Has `task` called by a thread of the application, in turn with requests. Nil when no engine runs.
+/// Has a thread of the application call `task`, in turn with requests. Nil if no engine runs.
 fn defer(ruby: &Ruby, task: Value) -> Result<Option<bool>, Error> {
     let Some(engine) = current().engine() else {
         return Ok(None);
@@ -276,7 +278,7 @@ pub(crate) fn next_task(ruby: &Ruby) -> Option<VALUE> {
     Some(task.as_raw())
 }
 
-/// Tells `Fairlead::PubSub` the names that nobody in this process is subscribed to any more. Inside `protect`.
+/// Tells `Fairlead::PubSub` the names that have no subscriber in this process any more. Inside `protect`.
 pub(crate) fn forgotten(ruby: &Ruby, names: &[Box<[u8]>]) {
     // SAFETY: live objects on the stack, exceptions are stopped by the caller, and nothing here has a destructor.
     let (pub_sub, list) = unsafe {

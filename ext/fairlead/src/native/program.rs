@@ -1,5 +1,5 @@
-//! System calls for the processes of a server that Ruby lacks: replacing this program without losing a signal, files in memory, and notice
-//! of the supervisor's end.
+//! System calls that Ruby lacks and the processes of a server need: replaces this program without losing a signal,
+//! makes files in memory, and notices the supervisor's end.
 
 use super::held_back::hold_back;
 use super::process;
@@ -17,7 +17,7 @@ use std::ffi::CString;
 use std::os::fd::{BorrowedFd, IntoRawFd, OwnedFd, RawFd};
 use std::time::Duration;
 
-/// How long a process that does not serve may take to notice the end of the supervisor by itself.
+/// Time for a process that does not serve to notice the end of the supervisor by itself.
 const MOMENT: Duration = Duration::from_secs(1);
 
 pub(super) fn init(native: RModule) -> Result<(), Error> {
@@ -28,14 +28,14 @@ pub(super) fn init(native: RModule) -> Result<(), Error> {
     native.define_singleton_method("end_with_link!", function!(end_with_link, 2))
 }
 
-/// `exec(path, arguments, environment)`: replaces this program. `arguments`: with the title of the process first. `environment`:
-/// `NAME=value` each. Signals that the supervisor acts on are blocked, and stay so: they wait for the next program. Returns only by
-/// raising: a SystemCallError, or the exception of a signal that came before.
+/// `exec(path, arguments, environment)`: replaces this program. `arguments`: with the title of the process first.
+/// `environment`: one `NAME=value` each. The supervisor's signals are blocked, and stay blocked: they wait for the next
+/// program. Returns only by raising: a SystemCallError, or the exception of a signal that came before.
 fn exec(ruby: &Ruby, path: RString, arguments: RArray, environment: RArray) -> Result<(), Error> {
     let path = text(ruby, path)?;
     let (arguments, environment) = (texts(ruby, arguments)?, texts(ruby, environment)?);
     hold_back(|| {
-        // Ruby has taken some already, and runs their traps now.
+        // Ruby has taken some signals already, and runs their traps now.
         check_interrupts_of_method(ruby)?;
         let error = nix::unistd::execve(&path, &arguments, &environment).unwrap_err();
         Err(system_error(ruby, &path.to_string_lossy(), &error.into()))
@@ -55,7 +55,7 @@ pub(super) fn text(ruby: &Ruby, string: RString) -> Result<CString, Error> {
     CString::new(bytes).map_err(|error| Error::new(ruby.exception_arg_error(), error.to_string()))
 }
 
-/// `memory_file(name, text)`: the descriptor of a file in memory that has this text for ever.
+/// `memory_file(name, text)`: the descriptor of a file in memory that has this text and cannot change.
 fn memory_file(ruby: &Ruby, name: RString, contents: RString) -> Result<RawFd, Error> {
     let name = text(ruby, name)?;
     // SAFETY: the String is on the stack, and no Ruby runs while its bytes are written.
@@ -80,26 +80,29 @@ fn filled(name: &CString, mut contents: &[u8]) -> rustix::io::Result<OwnedFd> {
     Ok(file)
 }
 
-/// Has the system send TERM to this process when its parent ends. False if that has ended already: `parent` is its id.
+/// Has the system send TERM to this process when its parent ends. False if the parent, which has the id `parent`, has
+/// ended already.
 fn end_with_parent(parent: i32) -> bool {
     let _ = set_parent_process_death_signal(Some(Signal::TERM));
     getppid() == Pid::from_raw(parent)
 }
 
-/// `outlive_parent!`: takes `end_with_parent!` back. The signal would also come when only the thread of the supervisor ends that has started
-/// this process, as all but one do when another program takes its place.
+/// `outlive_parent!`: reverts `end_with_parent!`. The system would also send the signal when only the thread of the
+/// supervisor ends that has started this process; all threads but one end when another program replaces the
+/// supervisor's.
 fn outlive_parent() {
     let _ = set_parent_process_death_signal(None);
 }
 
-/// `end_with_link!(descriptor, seconds)`: ends this process with the other end of that link, also if no Ruby can run here any more. The
-/// engine closes its listeners at once, and finishes what has arrived; after `seconds` the process is killed.
+/// `end_with_link!(descriptor, seconds)`: ends this process when the other end of that link is closed, even if no Ruby
+/// can run here any more. The engine closes its listeners at once, and finishes the requests that have arrived; after
+/// `seconds` the process is killed.
 fn end_with_link(ruby: &Ruby, descriptor: RawFd, seconds: f64) -> Result<(), Error> {
     let failed = |error: std::io::Error| system_error(ruby, "the link", &error);
     if descriptor < 0 {
         return Err(failed(Errno::BADF.into()));
     }
-    // SAFETY: used for the copy alone; if the number stands for nothing, the system says so.
+    // SAFETY: used for the copy alone; if the number is not an open descriptor, the system says so.
     let link = unsafe { BorrowedFd::borrow_raw(descriptor) };
     let link = fcntl_dupfd_cloexec(link, 0).map_err(|error| failed(error.into()))?;
     let limit = Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX);
@@ -113,7 +116,7 @@ fn watch(link: &OwnedFd, limit: Duration) {
     SigSet::all().thread_block().unwrap_or_default(); // Ruby's own threads take the signals
     let gone = PollFlags::HUP | PollFlags::ERR;
     loop {
-        // Without events, only the end of the other side is one.
+        // Without requested events, poll reports only the end of the other side.
         let mut links = [PollFd::new(link, PollFlags::empty())];
         if poll(&mut links, None).is_ok() && links[0].revents().intersects(gone) {
             break;

@@ -1,10 +1,10 @@
-//! Which request each thread of this process runs, for whoever wants to know where the time goes.
+//! The request that each thread of this process runs, for tools that show where the time goes.
 //!
-//! A thread keeps its env in a cell on its own stack, where the collector sees it; setting it is all that a request
-//! costs. The list has the addresses of these cells. Whoever reads or changes it has the GVL, so no thread can leave
-//! meanwhile.
+//! A thread keeps its env in a cell on its own stack, where the collector sees it; a request costs only one write to
+//! this cell. The list has the addresses of these cells. The GVL is held for each read and change of the list, so no
+//! thread can leave meanwhile.
 //!
-//! That is also how the callables in the env find out how long the request of their thread has waited.
+//! The callables in the env also use the list: they find out how long the request of their thread has waited.
 
 use crate::gvl::lock_wait;
 use crate::objects::new_array;
@@ -15,17 +15,17 @@ use rb_sys::{rb_ary_push, Qnil, VALUE};
 use std::cell::Cell;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// What a thread runs. Stays where it is, on the stack of the thread.
+/// The request of a thread. Stays at its address on the stack of the thread.
 pub(crate) struct Running {
     thread: VALUE,
     /// The env of the request; nil between two.
     env: Cell<VALUE>,
-    /// How long that request has waited for this thread.
+    /// Time that the request has waited for this thread.
     waits: Cell<Waits>,
 }
 
-/// The address of a [`Running`], and how often this process had been forked when it was noted: a child has the stacks
-/// of its parent's threads no more.
+/// The address of a [`Running`], and the number of forks when it was noted: a child no longer has the stacks of its
+/// parent's threads.
 struct Noted {
     running: usize,
     forks: u32,
@@ -37,7 +37,7 @@ fn threads() -> MutexGuard<'static, Vec<Noted>> {
     THREADS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// As long as it lives, the thread is in the list.
+/// Keeps the thread in the list while it lives.
 pub(crate) struct Listed<'a>(&'a Running);
 
 impl Running {
@@ -59,12 +59,12 @@ impl Running {
         Listed(self)
     }
 
-    /// Notes how long the request has waited that begins.
+    /// Notes the waits of the request that begins.
     pub(crate) fn begin(&self, waits: Waits) {
         self.waits.set(waits);
     }
 
-    /// Notes the env of that request; nil at its end.
+    /// Notes the env of the request; nil at its end.
     pub(crate) fn set(&self, env: VALUE) {
         self.env.set(env);
     }
@@ -84,44 +84,44 @@ pub(super) fn init(native: RModule) -> Result<(), Error> {
     native.define_singleton_method("lock_wait", function!(lock_wait, 0))
 }
 
-/// A method of `Fairlead::Native` as a frozen object that can be called. May raise.
+/// A method of `Fairlead::Native` as a frozen callable. May raise.
 pub(crate) fn callable(ruby: &Ruby, name: &str) -> VALUE {
     let native = crate::classes::native(ruby).as_raw();
-    // SAFETY: the GVL is held; a live module and a Symbol. The caller stops or expects what is raised.
+    // SAFETY: the GVL is held; a live module and a Symbol. The caller stops or expects an exception.
     unsafe { rb_sys::rb_obj_freeze(rb_sys::rb_obj_method(native, ruby.to_symbol(name).as_raw())) }
 }
 
-/// For how long the request that this thread runs has waited for it, without the time in the waiting room; nil if it
-/// runs none.
+/// Time that the request of this thread has waited for the thread, without the time in the waiting room; nil if it runs
+/// none.
 fn queue_time() -> Option<f64> {
     on_this_thread(|running| running.waits.get().queue.as_secs_f64())
 }
 
-/// For how long the same request was in the waiting room.
+/// Time that the same request spent in the waiting room.
 fn waiting_room_time() -> Option<f64> {
     on_this_thread(|running| running.waits.get().waiting_room.as_secs_f64())
 }
 
-/// For how long this thread has waited for the GVL so far, since the same request began; nil before Ruby 3.2, too.
+/// Time that this thread has waited for the GVL since the same request began; nil also before Ruby 3.2.
 fn lock_wait() -> Option<f64> {
     on_this_thread(|_| lock_wait::so_far())?.map(|time| time.as_secs_f64())
 }
 
-/// Asks what this thread runs, if that is a request. `question` must call no Ruby: the list is locked.
+/// Calls `question` with the request of this thread, if it runs one. `question` must call no Ruby: the list is locked.
 fn on_this_thread<T>(question: impl FnOnce(&Running) -> T) -> Option<T> {
-    // SAFETY: a method of Ruby has called: the GVL is held.
+    // SAFETY: called from a method of Ruby: the GVL is held.
     let thread = unsafe { rb_sys::rb_thread_current() };
     let threads = threads();
     let mut here = threads.iter().filter(|noted| noted.forks == forks());
     let running = here.find_map(|noted| {
-        // SAFETY: as in `running`: the address of one of this process, which stays while this thread has the GVL.
+        // SAFETY: as in `running`: an address of this process, which stays valid while this thread has the GVL.
         let running = unsafe { &*(noted.running as *const Running) };
         (running.thread == thread && running.env.get() != Qnil as VALUE).then_some(running)
     });
     running.map(question)
 }
 
-/// Pairs of a thread and the env of the request that it runs.
+/// Pairs of a thread and the env of its request.
 fn current_requests(ruby: &Ruby) -> Result<Value, Error> {
     magnus::rb_sys::protect(|| {
         let list = new_array(ruby);
@@ -143,16 +143,16 @@ fn current_requests(ruby: &Ruby) -> Result<Value, Error> {
     .map(|list| unsafe { Value::from_raw(list) })
 }
 
-/// The thread with that place in the list and its env, if it runs a request; `None` behind the last place. The list is
-/// not locked when this has returned, because a new object may need memory and raise.
+/// The thread at this index of the list and its env, if it runs a request; `None` behind the last one. The list is not
+/// locked when this has returned, because a new object may need memory and raise.
 fn running(index: usize) -> Option<Option<(VALUE, VALUE)>> {
     let threads = threads();
     let noted = threads.get(index)?;
     if noted.forks != forks() {
         return Some(None);
     }
-    // SAFETY: the address of a Running on the stack of a thread of this process, which leaves the list before the stack
-    // frame ends; it needs the GVL for that, which this thread has.
+    // SAFETY: the address of a Running on the stack of a thread of this process. The thread leaves the list before the
+    // stack frame ends; it needs the GVL for that, which this thread has.
     let running = unsafe { &*(noted.running as *const Running) };
     let env = running.env.get();
     Some((env != Qnil as VALUE).then_some((running.thread, env)))

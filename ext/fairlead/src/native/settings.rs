@@ -1,5 +1,5 @@
-//! From the settings Hash that `lib/` makes from its option table to the engine's [`Config`] and [`Logs`]: an
-//! implementation for each type of a field. An option whose type is among them needs nothing here.
+//! Converts the settings Hash that `lib/` makes from its option table into the engine's [`Config`] and [`Logs`]: one
+//! implementation for each type of a field. An option with one of these types needs no code here.
 
 use fairlead_engine::{
     Compression, Config, Context, Descriptors, FairBy, FilesConfig, Format, ForwardedFields, HttpsRedirect, Logs,
@@ -22,14 +22,14 @@ impl<'a> Settings<'a> {
         Settings { ruby, hash }
     }
 
-    /// The value of `name`, which must be there. (`RHash::fetch` would call the block of the running method if it is
-    /// not.)
+    /// Returns the setting `name`, which must be there. (`RHash::fetch` would call the block of the running method if
+    /// it is not.)
     pub(crate) fn get<T: TryConvert>(&self, name: &str) -> Result<T, Error> {
         let value = self.hash.get(self.ruby.to_symbol(name));
         T::try_convert(value.ok_or_else(|| self.missing(name))?)
     }
 
-    /// A setting with a choice of names: the name.
+    /// The name in a setting with a choice of names.
     fn choice(&self, name: &str) -> Result<String, Error> {
         Ok(self.get::<Value>(name)?.to_string())
     }
@@ -94,7 +94,7 @@ plain!(
     Vec<(Option<String>, PathBuf)>,
 );
 
-/// The types whose values are one of several words.
+/// Types with a fixed set of names as values.
 macro_rules! choices {
     ($($type:ty { $($word:literal => $value:expr),+ $(,)? })+) => {
         $(impl Setting<$type> for Settings<'_> {
@@ -190,7 +190,7 @@ impl Setting<Arc<Descriptors>> for Settings<'_> {
     }
 }
 
-/// The disk has room for one body of the largest size, whatever the total says.
+/// The disk has room for one body of the largest size, even if the total is less.
 impl Setting<Arc<RequestTotals>> for Settings<'_> {
     type Error = Error;
 

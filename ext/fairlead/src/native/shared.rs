@@ -1,8 +1,8 @@
-//! `Fairlead::Native::Shared`: the scoreboard, the waiting room and the mailboxes, made by the supervisor and inherited by
-//! its workers. A process that is not forked but started afresh adopts them by their descriptors.
+//! `Fairlead::Native::Shared`: the scoreboard, the waiting room and the mailboxes, made by the supervisor and inherited
+//! by its workers. A process that is not forked but started anew adopts them by their descriptors.
 
 use super::{statistics, system_error};
-use fairlead_engine::{Scoreboard, TicketKeys, WaitingRoom};
+use fairlead_engine::{Scoreboard, SharedQueues, TicketKeys};
 use fairlead_shared_memory::SharedMemory;
 use magnus::{function, method, prelude::*, Error, RArray, RHash, RModule, Ruby};
 use rustix::io::{fcntl_dupfd_cloexec, Errno};
@@ -29,10 +29,10 @@ pub(crate) fn init(ruby: &Ruby, native: RModule) -> Result<(), Error> {
 }
 
 impl Shared {
-    /// For up to `slots` workers, of which `workers` are about to be forked.
+    /// Makes the memory for up to `slots` workers, of which `workers` are about to be forked.
     fn new(ruby: &Ruby, slots: usize, workers: usize) -> Result<Shared, Error> {
         if slots > SharedMemory::slots() || workers > slots {
-            let text = format!("at most {} workers", SharedMemory::slots());
+            let text = format!("too many workers; use at most {}", SharedMemory::slots());
             return Err(Error::new(ruby.exception_arg_error(), text));
         }
         let memory = SharedMemory::new(workers);
@@ -40,8 +40,8 @@ impl Shared {
         Ok(Shared::of(memory, slots))
     }
 
-    /// `adopt(slots, descriptors)`: the memory of another process with the same LAYOUT, from what `descriptors` gave there.
-    /// The mailboxes follow one by one.
+    /// `adopt(slots, descriptors)`: the memory of another process with the same LAYOUT, from the result of
+    /// `descriptors` in that process. The mailboxes follow one by one.
     fn adopt(ruby: &Ruby, slots: usize, descriptors: RArray) -> Result<Shared, Error> {
         let failed = |error: std::io::Error| system_error(ruby, "the memory that workers share", &error);
         let copies = copies(descriptors.to_array()?).map_err(|error| failed(error.into()))?;
@@ -54,13 +54,14 @@ impl Shared {
         Shared { memory, slots }
     }
 
-    /// The numbers of the descriptors that another process needs to adopt this; they stay open as long as this object.
+    /// The descriptor numbers that another process needs to adopt this memory; they stay open as long as this object.
     fn descriptors(ruby: &Ruby, this: &Shared) -> RArray {
         let all = this.memory.descriptors();
         ruby.ary_from_iter(all.map(|descriptor| descriptor.as_raw_fd()))
     }
 
-    /// `adopt_mailbox(slot, descriptors)`: that of another process, from what `mailbox` gave there.
+    /// `adopt_mailbox(slot, descriptors)`: the mailbox of another process, from the result of `mailbox` in that
+    /// process.
     fn adopt_mailbox(ruby: &Ruby, this: &Shared, slot: usize, descriptors: RArray) -> Result<(), Error> {
         this.check(ruby, slot)?;
         let copies = copies(descriptors.to_array()?).map_err(|error| system_error(ruby, "a mailbox", &error.into()))?;
@@ -68,7 +69,7 @@ impl Shared {
         Ok(())
     }
 
-    /// What the tickets of all workers are encrypted with.
+    /// The keys that encrypt the session tickets of all workers.
     pub(super) fn ticket_keys(&self) -> &'static TicketKeys {
         &self.memory.scoreboard().ticket_keys
     }
@@ -77,12 +78,12 @@ impl Shared {
         self.memory.scoreboard()
     }
 
-    pub(crate) fn waiting_room(&self) -> Arc<WaitingRoom> {
-        Arc::clone(self.memory.waiting_room())
+    pub(crate) fn queues(&self) -> Arc<SharedQueues> {
+        Arc::clone(self.memory.queues())
     }
 
-    /// Says that the worker of a slot is alive: called by one of its Ruby threads, so that a GVL that is never given up
-    /// shows.
+    /// Says that the worker of a slot is alive. One of its Ruby threads calls this, so a GVL that is never given up is
+    /// noticed.
     fn beat(ruby: &Ruby, this: &Shared, slot: usize) -> Result<(), Error> {
         this.check(ruby, slot)
             .map(|()| this.memory.scoreboard().slot(slot).beat())
@@ -94,7 +95,7 @@ impl Shared {
         }
         Err(Error::new(
             ruby.exception_index_error(),
-            format!("there is no slot {slot}; there are {}", self.slots),
+            format!("unknown slot {slot}; there are {} slots", self.slots),
         ))
     }
 
@@ -128,7 +129,7 @@ fn copies<const N: usize>(numbers: [RawFd; N]) -> rustix::io::Result<[OwnedFd; N
         if number < 0 {
             return Err(Errno::BADF);
         }
-        // SAFETY: used for the copy alone; if the number stands for nothing, the system says so.
+        // SAFETY: used for the copy alone; if the number is not an open descriptor, the system says so.
         let descriptor = unsafe { BorrowedFd::borrow_raw(number) };
         *copy = Some(fcntl_dupfd_cloexec(descriptor, 0)?);
     }

@@ -1,5 +1,6 @@
-//! Signals of a program that has called the supervisor: handlers in place of Ruby's traps, so that they are heard while Ruby computes or
-//! hangs. A handler writes the number of its signal into a pipe, from which the supervisor reads.
+//! Signals of a program that has called the supervisor: handlers instead of Ruby's traps, so that they are noticed
+//! while Ruby computes or hangs. A handler writes the number of its signal into a pipe, from which the supervisor
+//! reads.
 
 use nix::sys::signal::{raise, sigaction, SaFlags, SigAction, SigHandler, SigSet, Signal};
 use rustix::io::{write, Errno};
@@ -10,13 +11,13 @@ use std::sync::atomic::AtomicI32;
 use std::sync::atomic::Ordering::SeqCst;
 use std::sync::{Mutex, PoisonError};
 
-/// The process that has the handlers. In one that it has forked, a signal does what it does by default.
+/// The process that has the handlers. In a forked process, a signal has its default effect.
 static OWNER: AtomicI32 = AtomicI32::new(0);
 
-/// The end of the pipe for them.
+/// The end of the pipe into which the handlers write.
 static WRITER: AtomicI32 = AtomicI32::new(-1);
 
-/// One pipe for each process, which stays open as long as that does: a handler may just be about to write.
+/// One pipe for each process, which is never closed: a handler may be about to write.
 static PIPE: Mutex<Option<Pipe>> = Mutex::new(None);
 
 struct Pipe {
@@ -25,14 +26,14 @@ struct Pipe {
     writer: OwnedFd,
 }
 
-/// Handlers, until they are dropped.
+/// Installed handlers, until they are dropped.
 pub(super) struct Handlers {
-    /// Of the handlers, and of the process that has them.
+    /// The actions that the handlers replaced, and the process that has the handlers.
     previous: Vec<(Signal, SigAction)>,
     pid: i32,
 }
 
-/// The end of the pipe from which to read. It does not block.
+/// The end of the pipe for reading. It does not block.
 pub(super) fn reader() -> Result<OwnedFd, Errno> {
     let mut pipe = PIPE.lock().unwrap_or_else(PoisonError::into_inner);
     let pid = own_pid();
@@ -45,7 +46,7 @@ pub(super) fn reader() -> Result<OwnedFd, Errno> {
 }
 
 impl Handlers {
-    /// Sets handlers for these signals, except for HUP if it is ignored, as under `nohup`. [`reader`] has been called.
+    /// Sets handlers for these signals, except for an ignored HUP, as under `nohup`. Call [`reader`] first.
     pub(super) fn set(signals: &[Signal]) -> Handlers {
         if let Some(pipe) = &*PIPE.lock().unwrap_or_else(PoisonError::into_inner) {
             WRITER.store(pipe.writer.as_raw_fd(), SeqCst);
@@ -88,7 +89,7 @@ fn set_back(signal: Signal, action: &SigAction) {
 
 extern "C" fn note(number: i32) {
     if OWNER.load(SeqCst) == own_pid() {
-        // SAFETY: the pipe of this process, which nothing closes.
+        // SAFETY: the pipe of this process, which is never closed.
         let writer = unsafe { BorrowedFd::borrow_raw(WRITER.load(SeqCst)) };
         let _ = write(writer, &[number as u8]); // by a system call that leaves errno alone
     } else if let Ok(signal) = Signal::try_from(number) {

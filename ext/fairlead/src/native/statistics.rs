@@ -1,9 +1,9 @@
-//! The statistics as Hashes: names, order and texts are those of the engine's tables.
+//! The statistics as Hashes. Names, order and texts come from the engine's tables.
 
 use fairlead_engine::{Figure, Histogram, Kind, Scoreboard, Shown, Slot, Statistic, Stats};
 use magnus::{function, prelude::*, Error, IntoValue, RHash, RModule, Ruby, Value};
 
-/// A worker has had these first ever since; the others follow in the order of the table.
+/// Workers have always had these statistics first; the others follow in the order of the table.
 const FIRST_OF_WORKER: [&str; 5] = ["connections", "clients", "queued", "busy_threads", "threads"];
 
 pub(super) fn init(native: RModule) -> Result<(), Error> {
@@ -42,7 +42,7 @@ pub(super) fn of_room(ruby: &Ruby, scoreboard: &Scoreboard) -> Result<RHash, Err
     Ok(hash)
 }
 
-/// The histograms of all workers together, also of those that were replaced.
+/// The histograms of all workers together, including replaced ones.
 pub(super) fn of_waits(ruby: &Ruby, scoreboard: &Scoreboard) -> Result<RHash, Error> {
     let hash = ruby.hash_new();
     for (statistic, histogram) in scoreboard.times() {
@@ -58,7 +58,7 @@ fn figure(ruby: &Ruby, figure: Figure) -> Result<Value, Error> {
     })
 }
 
-/// `{count:, seconds:, buckets: {bound in seconds => how many were at most that long}}`
+/// `{count:, seconds:, buckets: {bound in seconds => number of values up to that}}`
 fn of_histogram(ruby: &Ruby, histogram: &Histogram) -> Result<RHash, Error> {
     let (hash, buckets) = (ruby.hash_new(), ruby.hash_new());
     for (bound, count) in histogram.buckets() {
@@ -70,7 +70,7 @@ fn of_histogram(ruby: &Ruby, histogram: &Histogram) -> Result<RHash, Error> {
     Ok(hash)
 }
 
-/// For each key of `Fairlead.stats` the names of its statistics, with their kinds and texts.
+/// The names, kinds and texts of the statistics for each key of `Fairlead.stats`.
 fn tables(ruby: &Ruby) -> Result<RHash, Error> {
     let all = Statistic::all().iter().copied();
     let hash = ruby.hash_new();

@@ -1,5 +1,5 @@
-//! `Fairlead::Native::Supervisor`: the supervisor of a server inside a program that has loaded the application itself. It runs on a
-//! native thread of its own, which never needs the GVL.
+//! `Fairlead::Native::Supervisor`: the supervisor of a server inside a program that has loaded the application itself.
+//! It runs on its own native thread, which never needs the GVL.
 
 use super::signals::{self, Handlers};
 use super::{process, program, system_error};
@@ -29,9 +29,9 @@ struct Supervisor {
     /// Readable when the thread has ended.
     bell: Arc<OwnedFd>,
     thread: RefCell<Option<JoinHandle<Option<Ended>>>>,
-    /// What the thread waits for; `None` once it runs.
+    /// The value that the thread waits for; `None` once the thread runs.
     waiting: RefCell<Option<(Sender<supervisor::Supervisor>, supervisor::Supervisor)>>,
-    /// From the start to the end.
+    /// Installed from the start to the end.
     handlers: RefCell<Option<Handlers>>,
 }
 
@@ -46,7 +46,7 @@ pub(super) fn init(ruby: &Ruby, native: RModule) -> Result<(), Error> {
     class.define_method("finish", method!(Supervisor::finish, 0))
 }
 
-/// Rings when it is dropped: also if the thread panics.
+/// Rings when it is dropped, even if the thread panics.
 struct Bell(Arc<OwnedFd>);
 
 impl Drop for Bell {
@@ -56,17 +56,17 @@ impl Drop for Bell {
 }
 
 impl Supervisor {
-    /// `new(descriptor, path, pid_file)`: takes over what was sent on the other end of that link. `path`: the path of the supervisor
-    /// as a program, which takes the place of this one after a restart. `pid_file`: the path of the file that this program would remove
-    /// at its end, or nil. A RuntimeError says in a sentence what is wrong. The thread is there
-    /// before anything is written.
+    /// `new(descriptor, path, pid_file)`: takes over the state that was sent on the other end of this link. `path`: the
+    /// path of the supervisor program, which replaces this program after a restart. `pid_file`: the path of the file
+    /// that this program would remove at its end, or nil. A RuntimeError says in a sentence what is wrong. The thread
+    /// exists before anything is written.
     fn new(ruby: &Ruby, descriptor: RawFd, path: RString, pid_file: Option<RString>) -> Result<Supervisor, Error> {
         let failed = |reason: String| Error::new(ruby.exception_runtime_error(), reason);
         let no_system = |error: std::io::Error| system_error(ruby, "the supervisor", &error);
         if descriptor < 0 {
             return Err(system_error(ruby, "the link", &Errno::BADF.into()));
         }
-        // SAFETY: used for the copy alone; if the number stands for nothing, the system says so.
+        // SAFETY: used for the copy alone; if the number is not an open descriptor, the system says so.
         let link = fcntl_dupfd_cloexec(unsafe { BorrowedFd::borrow_raw(descriptor) }, 0);
         let link = Link::new(link.map_err(|error| system_error(ruby, "the link", &error.into()))?);
         let mut start = Start::receive_from(&link).map_err(failed)?;
@@ -98,12 +98,13 @@ impl Supervisor {
         })
     }
 
-    /// `ask(request)`: the name of a request ("restart"). From any thread and from a trap.
+    /// `ask(request)`: sends a request by its name ("restart"). Works from any thread and from a trap.
     fn ask(&self, request: String) {
         self.asks.push(&request);
     }
 
-    /// `start(signals)`: the supervisor runs from now on, until everything has ended, and gets the signals of these names ("TERM").
+    /// `start(signals)`: runs the supervisor from now on, until everything has ended. It gets the signals of these
+    /// names ("TERM").
     fn start(&self, names: Vec<String>) {
         let requests = REQUESTS.iter().filter(|(_, name)| names.iter().any(|one| one == name));
         let signals: Vec<Signal> = requests.map(|(signal, _)| *signal).collect();
@@ -113,7 +114,7 @@ impl Supervisor {
         }
     }
 
-    /// `release`: signals do what they did before the start.
+    /// `release`: restores the signal handlers from before the start.
     fn release(&self) {
         self.handlers.borrow_mut().take();
     }
@@ -123,17 +124,18 @@ impl Supervisor {
         self.bell.as_raw_fd()
     }
 
-    /// `finish`: to be called then. Returns the exit status, the reason of a defeat or nil, and whether the process is to end as by TERM.
+    /// `finish`: call this after the end. Returns the exit status, the reason of a failure or nil, and true if the
+    /// process has to end as by TERM.
     fn finish(ruby: &Ruby, this: &Supervisor) -> Result<(i32, Option<String>, bool), Error> {
         let thread = this.thread.borrow_mut().take();
         let ended = thread.and_then(|thread| thread.join().ok().flatten());
-        let broken = || Error::new(ruby.exception_runtime_error(), "[BUG] the supervisor has failed");
+        let broken = || Error::new(ruby.exception_runtime_error(), "[BUG] the supervisor panicked");
         let ended = ended.ok_or_else(broken)?;
         Ok((ended.status, ended.defeat, ended.by_term))
     }
 }
 
-/// The thread. Nothing comes if there is no supervisor after all.
+/// The body of the thread. It receives nothing if there is no supervisor after all.
 fn run(inbox: &Receiver<supervisor::Supervisor>, bell: Bell) -> Option<Ended> {
     SigSet::all().thread_block().unwrap_or_default(); // Ruby's own threads take the signals
     let ended = inbox.recv().ok().map(|mut supervisor| supervisor.run());

@@ -1,4 +1,4 @@
-//! `Fairlead::Native::Tls`: what a listener offers, which can be replaced while engines use it.
+//! `Fairlead::Native::Tls`: the TLS settings of a listener, which can be replaced while engines use it.
 
 use crate::gvl::compute_without_gvl;
 use fairlead_engine::{CertificateSettings, ClientAuthentication, Source, TicketKeys, Tls, TlsSettings};
@@ -26,13 +26,13 @@ impl NativeTls {
         Ok(NativeTls { tls: Arc::new(tls) })
     }
 
-    /// `replace(settings)`: for those who connect from now on; if they are refused, the former ones stay. Returns whether
-    /// anything is different.
+    /// `replace(settings)`: applies to new connections. Invalid settings change nothing. Returns true if the settings
+    /// differ from the previous ones.
     fn replace(ruby: &Ruby, this: &NativeTls, hash: RHash) -> Result<bool, Error> {
         load(ruby, hash, |settings| this.tls.replace(settings))
     }
 
-    /// In hexadecimal digits; see [`Tls::fingerprint`].
+    /// Fingerprint in hexadecimal digits; see [`Tls::fingerprint`].
     fn fingerprint(&self) -> String {
         let digits = self.tls.fingerprint();
         digits.iter().map(|byte| format!("{byte:02x}")).collect()
@@ -42,7 +42,7 @@ impl NativeTls {
         self.tls.warnings()
     }
 
-    /// For a listener whose sessions are resumed with these keys; if there are none, with those of this process.
+    /// For a listener. Its sessions are resumed with these keys, or with keys of this process if there are none.
     pub(super) fn shared(&self, keys: Option<&'static TicketKeys>) -> Arc<Tls> {
         if let Some(keys) = keys {
             self.tls.share_keys(keys);
@@ -51,7 +51,7 @@ impl NativeTls {
     }
 }
 
-/// Settings that are larger than this, in bytes, leave much memory behind when they have been read.
+/// Settings larger than this, in bytes, leave much free memory behind when they have been read.
 const LARGE: usize = 1 << 20;
 
 /// Reads the settings without the GVL, because a revocation list may have millions of entries.
@@ -110,7 +110,7 @@ fn get<T: TryConvert>(ruby: &Ruby, hash: RHash, name: &str) -> Result<T, Error> 
     T::try_convert(value.unwrap_or_else(|| ruby.qnil().as_value()))
 }
 
-/// `[chain, key, ocsp or nil]`, each as below.
+/// `[chain, key, ocsp or nil]`; each item is a pair as below.
 fn certificate(value: Value) -> Result<CertificateSettings, Error> {
     let parts = RArray::try_convert(value)?;
     Ok(CertificateSettings {

@@ -16,37 +16,38 @@ use std::panic::resume_unwind;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The Ruby objects of one engine. The object that has it marks them.
+/// The Ruby objects of one engine. Their owner marks them.
 #[derive(Debug)]
 pub(crate) struct RackApp {
     pub(crate) app: VALUE,
-    /// `call(exception, env, status)` logs and returns a response with that status; without one if that is nil.
+    /// `call(exception, env, status)` logs the exception. It returns a response with that status, or none if the status
+    /// is nil.
     pub(crate) error_reporter: VALUE,
-    /// Whether that response is sent even if there is an error page.
+    /// Sends that response even if there is an error page.
     pub(crate) error_details: bool,
-    /// Whether each request runs in a Fiber of its own.
+    /// Runs each request in a Fiber of its own.
     pub(crate) fiber_per_request: bool,
     /// `call` runs the blocks of the hook of that name; nil if there are none.
     pub(crate) out_of_band: VALUE,
-    /// Whether envs have what Puma adds to them.
+    /// Adds Puma's entries to envs.
     pub(crate) puma_env: bool,
     /// `call` starts one more thread.
     pub(crate) start_thread: VALUE,
     pub(crate) template: Template,
-    /// The clients that stay connected, each at its place: an Array.
+    /// The connected clients: an Array, each at the index that the engine gave it.
     pub(crate) clients: VALUE,
 }
 
 /// A RackApp on one of its threads.
 pub(crate) struct OnThread<'a> {
-    /// That this thread has the GVL: the engine calls the methods of [`App`] with the lock of the language only.
+    /// Proves that this thread has the GVL: the engine calls the methods of [`App`] with the lock of the language only.
     pub(crate) ruby: &'a Ruby,
     pub(crate) app: &'a RackApp,
     pub(crate) engine: &'a Engine,
     pub(crate) template: ThreadTemplate<'a>,
-    /// How Ruby wants to leave this thread: `Thread#kill`, or an exception from another thread.
+    /// Set when Ruby wants to leave this thread: `Thread#kill`, or an exception from another thread.
     pub(crate) leave: Cell<Option<Jump>>,
-    /// Whether it has run a request since it last had leisure.
+    /// True if the thread has run a request since it last ran `out_of_band` blocks.
     pub(crate) has_served: Cell<bool>,
     /// The request that it runs.
     pub(crate) running: Running,
@@ -115,7 +116,8 @@ impl App for OnThread<'_> {
     }
 
     fn start_thread(&self) -> bool {
-        // The block adds something to it with the new thread. What others raise in this thread meanwhile comes afterwards.
+        // The block adds an element to it with the new thread. Exceptions from other threads for this thread come
+        // afterwards.
         let mut started = Qnil as VALUE;
         self.logged(Qnil as VALUE, || {
             started = new_array(self.ruby);

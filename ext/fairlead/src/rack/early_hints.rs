@@ -1,6 +1,5 @@
-//! `rack.early_hints`: a callable that sends header fields ahead, in a response with status 103. It works while the
-//! application is called, in the thread that calls it; it has no effect in another thread, or once the response has
-//! begun.
+//! `rack.early_hints`: a callable that sends header fields early, in a response with status 103. It works while the
+//! application is called, in the calling thread. It has no effect in another thread, or once the response has begun.
 
 use super::handle::{Access, HandleGuard};
 use super::response::write_hints;
@@ -21,7 +20,7 @@ pub(crate) fn make(response: &Response<'_, '_>) -> VALUE {
     response.handle(&EARLY_HINTS).object()
 }
 
-/// Sends the fields, unless the response has begun. Raises if it is over.
+/// Sends the fields, unless the response has begun. Raises if the response is over.
 fn call(ruby: &Ruby, this: Value, headers: Value) -> Result<(), Error> {
     send(ruby, Handle::of(ruby, this.as_raw()), headers.as_raw()).map_err(|stop| stop.into_error(ruby))
 }

@@ -1,7 +1,7 @@
 //! The env of one request: a copy of the template, completed by the request line, the fields and the body.
 //!
 //! Values of the request are new, unfrozen binary Strings, because applications change them in place. Fields with an
-//! underscore in their name are left out: `X-Forwarded_For` must not pass for `X-Forwarded-For`.
+//! underscore in their name are left out: `X-Forwarded_For` must not be mistaken for `X-Forwarded-For`.
 
 use super::input;
 use super::session;
@@ -14,22 +14,22 @@ use fairlead_wire::fields;
 use magnus::Ruby;
 use rb_sys::{rb_ary_push, rb_str_buf_append, rb_str_dup, Qfalse, Qnil, Qtrue, VALUE};
 
-/// Fields that a client must not be able to set: they tell an application or a middleware which paths to trust.
+/// Fields that a client must not set: an application or a middleware reads from them which paths to trust.
 const UNTRUSTED: [&[u8]; 2] = [b"x-sendfile-type", b"x-accel-mapping"];
 
-/// An env, and those of its values that are needed after the response. Stays on the stack.
+/// An env, and the values in it that are needed after the response. Stays on the stack.
 #[derive(Clone, Copy)]
 pub(crate) struct Env {
     pub(crate) hash: VALUE,
-    /// The lists to which the application adds what is to be run then.
+    /// The lists to which the application adds callables that run after the response.
     pub(crate) after_reply: VALUE,
     pub(crate) response_finished: VALUE,
-    /// The input that has to be closed, if it is a file; else nil.
+    /// The input that must be closed, if it is a file; else nil.
     pub(crate) file: VALUE,
 }
 
 impl Env {
-    /// An env that is not made yet.
+    /// Placeholder for an env that is not made yet.
     pub(super) const NONE: Env = Env {
         hash: Qnil as VALUE,
         after_reply: Qnil as VALUE,
@@ -39,15 +39,15 @@ impl Env {
 }
 
 impl ThreadTemplate<'_> {
-    /// The env of one request, of which `hijack` is the callable. `may_last`: the application may keep it for long.
-    /// Inside `protect`; takes the body out of the exchange once Ruby has it.
+    /// Returns the env of one request, with `hijack` as its callable. `may_last`: the application may keep the env for
+    /// long. Inside `protect`; takes the body out of the exchange once Ruby has it.
     pub(crate) fn fill(&self, ruby: &Ruby, exchange: &mut Exchange<'_>, hijack: VALUE, may_last: bool) -> Env {
         let lists = [new_list(ruby), new_list(ruby)];
         let hijack = if exchange.can_hijack() { hijack } else { Qnil as VALUE };
         let env = self.head(ruby, exchange, [hijack, lists[0], lists[1]], may_last);
         if exchange.request().offers_upgrade() {
             set(ruby, env, strings().rack_protocol, protocols(ruby, exchange.request()));
-            // A tunnel of HTTP/2 has a socket of its own.
+            // A tunnel over HTTP/2 has a socket of its own.
             set(ruby, env, strings().rack_hijack_p, Qtrue as VALUE);
         }
         if exchange.request().is_chunked() {
@@ -71,7 +71,7 @@ impl ThreadTemplate<'_> {
         }
     }
 
-    /// All but the body. `handles`: the callable of `rack.hijack`, and the lists. Inside `protect`.
+    /// Everything except the body. `handles`: the callable of `rack.hijack`, and the lists. Inside `protect`.
     fn head(&self, ruby: &Ruby, exchange: &Exchange<'_>, handles: [VALUE; 3], may_last: bool) -> VALUE {
         let request = exchange.request();
         let mut values = Slots::new();
@@ -97,7 +97,7 @@ impl ThreadTemplate<'_> {
             }
             values.truncate(shared);
         }
-        // In the order of a shape: the slots first.
+        // In the order of a shape: the slots come first.
         let env = new_hash(ruby);
         let mut keys = slot_keys(has_host);
         session::push_keys(ruby, of_session, &mut keys);
@@ -113,11 +113,11 @@ impl ThreadTemplate<'_> {
         env
     }
 
-    /// Adds the values of [`slot_keys`]. Whether there is a `Host`. Inside `protect`.
+    /// Adds the values of [`slot_keys`]. Returns true if there is a `Host`. Inside `protect`.
     fn push_shared(&self, ruby: &Ruby, exchange: &Exchange<'_>, handles: [VALUE; 3], values: &mut Slots) -> bool {
         let request = exchange.request();
         let path = match (request.target_form(), request.path()) {
-            // RFC 9112 §3.3; and a SPEC before Rack 3.1 knows no path but "" that does not begin with a slash.
+            // RFC 9112 §3.3. Also, before Rack 3.1 the SPEC permits no path without a leading slash except "".
             (TargetForm::Asterisk, _) => new(ruby, b""),
             (_, b"") => new(ruby, b"/"),
             (_, path) => new(ruby, path),
@@ -137,7 +137,7 @@ impl ThreadTemplate<'_> {
         has_host
     }
 
-    /// Sets what all requests of a kind share. Inside `protect`.
+    /// Sets the entries that all requests of a kind share. Inside `protect`.
     fn set_kind(&self, ruby: &Ruby, env: VALUE, request: &Request, kind: Kind) {
         let (keys, name) = (strings(), request.method());
         if name != b"GET" {
@@ -152,15 +152,15 @@ impl ThreadTemplate<'_> {
             set(ruby, env, keys.http_version, version);
         }
         if kind.version == Version::Http2 {
-            // A stream is not a socket that could be given away.
+            // A stream has no socket to give away.
             set(ruby, env, keys.rack_hijack_p, Qfalse as VALUE);
         }
         let scheme = if kind.is_secure { keys.https } else { keys.http };
         set(ruby, env, keys.rack_url_scheme, scheme);
     }
 
-    /// Sets what follows from the fields, and adds their keys. Returns a bit for each field that the env does not have;
-    /// `None` if fields came together in one value, or are more than there are bits. Inside `protect`.
+    /// Sets the entries of the header fields, and adds their keys. Returns a bit for each field that the env does not
+    /// have; `None` if fields were joined in one value, or if there are more fields than bits. Inside `protect`.
     fn set_fields(&self, ruby: &Ruby, env: VALUE, request: &Request, slots: &mut Slots) -> Option<u64> {
         let (keys, mut seen) = (strings(), 0u64);
         let mut withheld = Some(0u64);
@@ -174,8 +174,8 @@ impl ThreadTemplate<'_> {
                 14 if name.eq_ignore_ascii_case(b"content-length") => keys.content_length,
                 _ => field_keys().find(name).unwrap_or_else(|| unusual_key(ruby, name)),
             };
-            // A filter with false alarms: only a name that may have come before is looked up. It goes by the text of the
-            // name, because equal keys need not have one address.
+            // A filter with false positives: only a name that may have come before is looked up. It compares the text
+            // of the name, because equal keys may have different addresses.
             let bit = filter_bit(name);
             let before = if seen & bit == 0 { None } else { get(ruby, env, key) };
             let value = match before {
@@ -192,19 +192,19 @@ impl ThreadTemplate<'_> {
 
     fn is_withheld(&self, name: &[u8], request: &Request) -> bool {
         match name.len() {
-            // The template has it, from the target where that has an authority (RFC 9112 §3.2.2).
+            // The template has it, from the target if the target has an authority (RFC 9112 §3.2.2).
             4 => name.eq_ignore_ascii_case(b"host"),
             // HTTP_VERSION is the version of the request.
             7 => name.eq_ignore_ascii_case(b"version"),
             15 => UNTRUSTED.iter().any(|untrusted| name.eq_ignore_ascii_case(untrusted)),
-            // The body is decoded, so the coding is gone.
+            // The body is decoded, so the transfer coding is removed.
             17 => request.is_chunked() && name.eq_ignore_ascii_case(b"transfer-encoding"),
             _ => false,
         }
     }
 }
 
-/// `rack.protocol`: an Array of what the client offers (Rack SPEC 3.1). Inside `protect`.
+/// `rack.protocol`: an Array of the protocols that the client offers (Rack SPEC 3.1). Inside `protect`.
 fn protocols(ruby: &Ruby, request: &Request) -> VALUE {
     let list = new_array(ruby);
     for protocol in request.offered_protocols() {
@@ -214,7 +214,7 @@ fn protocols(ruby: &Ruby, request: &Request) -> VALUE {
     list
 }
 
-/// The keys of what [`ThreadTemplate::push_shared`] adds, in this order.
+/// The keys of the values that [`ThreadTemplate::push_shared`] adds, in this order.
 fn slot_keys(has_host: bool) -> Slots {
     let keys = strings();
     let mut slots = Slots::new();
@@ -251,15 +251,15 @@ fn method(ruby: &Ruby, name: &[u8], keys: &Strings) -> VALUE {
     }
 }
 
-/// One of 64 bits for a name; names that differ in case only have the same one.
+/// One of 64 bits for a name. Names that differ only in case have the same bit.
 fn filter_bit(name: &[u8]) -> u64 {
     let lower = |at: usize| name.get(at).map_or(0, |byte| usize::from(byte | 0x20));
     let sum = name.len() + 3 * lower(0) + 5 * lower(name.len() / 2) + 7 * lower(name.len().saturating_sub(1));
     1 << (sum % 64)
 }
 
-/// The key of a field that is not in the table: always the interned String, so that the keys of an env and of a shape
-/// are the same objects.
+/// The key of a field that is not in the table: always the interned String, so that an env and a shape have the same
+/// objects as keys.
 fn unusual_key(ruby: &Ruby, name: &[u8]) -> VALUE {
     let mut piece = [0u8; 128];
     let prefix = b"HTTP_";
@@ -280,21 +280,21 @@ fn unusual_key(ruby: &Ruby, name: &[u8]) -> VALUE {
     unsafe { rb_sys::rb_str_to_interned_str(key) }
 }
 
-/// Writes a name as it is in a key, in front of what `to` has.
+/// Writes a name in the form of a key, at the start of `to`.
 fn write_upper(name: &[u8], to: &mut [u8]) {
     for (to, from) in to.iter_mut().zip(name) {
         *to = if *from == b'-' { b'_' } else { from.to_ascii_uppercase() };
     }
 }
 
-/// An empty list for the application, without memory of its own until something is added. Each request has its own: the
-/// application may freeze, extend or keep it.
+/// A new list for the application, without memory of its own until an element is added. Each request has its own list,
+/// which the application may freeze, extend or keep.
 fn new_list(_: &Ruby) -> VALUE {
     // SAFETY: the GVL is held.
     unsafe { rb_sys::rb_ary_new_capa(0) }
 }
 
-/// The values of a repeated field as one (RFC 9110 §5.3; cookies by RFC 6265 §5.4).
+/// Joins the values of a repeated field (RFC 9110 §5.3; cookies by RFC 6265 §5.4).
 fn joined(ruby: &Ruby, before: VALUE, value: &[u8], name: &[u8]) -> VALUE {
     let separator: &[u8] = if name.eq_ignore_ascii_case(b"cookie") {
         b"; "

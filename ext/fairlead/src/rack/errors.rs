@@ -1,4 +1,4 @@
-//! What the application raises: it is logged once, and the client gets a response if none has begun.
+//! Exceptions of the application: each is logged once, and the client gets a response if none has begun.
 
 use super::{is_closed_error, OnThread, Response};
 use crate::classes::FORCED_SHUTDOWN;
@@ -10,7 +10,7 @@ use magnus::Ruby;
 use rb_sys::{rb_eException, rb_set_errinfo, Qnil, VALUE};
 
 impl OnThread<'_> {
-    /// Deals with what has ended a call of the application. Returns the exception, or nil if it was none.
+    /// Handles the jump that has ended a call of the application. Returns the exception, or nil if there was none.
     pub(super) fn failed(&self, jump: Jump, env: VALUE, response: &Response<'_, '_>) -> VALUE {
         // A process that the application has forked ends by raising.
         let error = if self.engine.is_at_home() {
@@ -19,14 +19,14 @@ impl OnThread<'_> {
             None
         };
         if response.is_given_away.get() && self.engine.is_at_home() {
-            // What was called with the socket has raised or was killed, and nobody else will close the socket.
+            // The callable that got the socket has raised or was killed, and no other code will close the socket.
             self.logged(env, || {
                 // SAFETY: a live IO, the GVL is held, exceptions are stopped. It may be closed already.
                 unsafe { rb_sys::rb_io_close(response.hijacked_io.get()) };
             });
         }
         let Some(error) = error else {
-            // This thread is to end.
+            // This thread must end.
             self.leave.set(Some(jump));
             response.with(|exchange| exchange.abort());
             return Qnil as VALUE;
@@ -92,21 +92,21 @@ impl OnThread<'_> {
         triple
     }
 
-    /// When reporting an exception has failed: another exception is dropped, but the end of the thread is not.
+    /// For a failed report of an exception: drops another exception, but not the end of the thread.
     fn leave_unless_raised(&self, jump: Jump) {
         if take_error(self.ruby).is_none() {
             self.leave.set(Some(jump));
         }
     }
 
-    /// Runs code of the application whose exceptions can only be logged.
+    /// Runs code of the application after the response: its exceptions can only be logged.
     pub(crate) fn logged(&self, env: VALUE, code: impl FnMut()) {
         if let Err(jump) = protect(self.ruby, code) {
             self.log_or_leave(jump, env);
         }
     }
 
-    /// Logs the exception that has just been stopped, or notes that the thread is to end.
+    /// Logs the exception that has just been stopped, or notes that the thread must end.
     fn log_or_leave(&self, jump: Jump, env: VALUE) {
         match take_error(self.ruby) {
             Some(error) if is_closed_error(self.ruby, error) => {}
@@ -116,7 +116,7 @@ impl OnThread<'_> {
     }
 }
 
-/// The status of the response in place of the application's: whether it has failed, or was not given the time.
+/// The status of the response in place of the application's: 503 if the shutdown has aborted it, else 500.
 fn status_for(ruby: &Ruby, error: VALUE) -> u16 {
     let forced = ruby.get_inner(&FORCED_SHUTDOWN).as_raw();
     if is_a(ruby, error, forced) {
@@ -126,8 +126,9 @@ fn status_for(ruby: &Ruby, error: VALUE) -> u16 {
     }
 }
 
-/// Takes the exception that `protect` has stopped; `None` if it was something else, such as the end of the thread. Ruby
-/// has to forget that, too: code that runs in between would clear it, and Ruby crashes if it is then resumed without.
+/// Takes the exception that `protect` has stopped; `None` for anything else, such as the end of the thread. Ruby must
+/// forget the end of the thread, too: code that runs in between would clear it, and Ruby crashes if it is resumed
+/// without it.
 fn take_error(ruby: &Ruby) -> Option<VALUE> {
     // SAFETY: the GVL is held; a constant of Ruby.
     unsafe {

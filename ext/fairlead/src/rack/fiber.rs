@@ -1,4 +1,4 @@
-//! A Fiber for one request: what the application keeps in `Thread.current[…]` belongs to the Fiber and ends with it.
+//! A Fiber for one request: entries of `Thread.current[…]` belong to the Fiber and end with it.
 
 use crate::protect::{protect, Jump};
 use magnus::Ruby;
@@ -7,9 +7,9 @@ use std::any::Any;
 use std::ffi::c_int;
 use std::panic::{catch_unwind, resume_unwind, AssertUnwindSafe};
 
-/// What the Fiber runs.
+/// The work of the Fiber.
 struct Call<'a> {
-    /// Returns the exception with which the Fiber is to end.
+    /// Returns the exception that ends the Fiber.
     code: &'a mut dyn FnMut() -> Option<Jump>,
     panic: Option<Box<dyn Any + Send>>,
     has_begun: bool,
@@ -29,11 +29,12 @@ impl Call<'_> {
 }
 
 /// Runs `code` in a new Fiber of this thread, or without one if there is no memory for its stack. If `code` returns an
-/// exception that it has stopped, the Fiber ends with it, and so does this: Ruby keeps an exception for each Fiber.
+/// exception that it has stopped, the Fiber ends with this exception, and this function returns it: Ruby keeps an
+/// exception for each Fiber.
 pub(super) fn in_fiber(ruby: &Ruby, mut code: impl FnMut() -> Option<Jump>) -> Option<Jump> {
     unsafe extern "C" fn trampoline(_: VALUE, call: VALUE, _: c_int, _: *const VALUE, _: VALUE) -> VALUE {
-        // SAFETY: `call` is the address of the `Call` below, with the mark of a number; it outlives the Fiber, which
-        // only this function runs in, and is used by nobody else meanwhile.
+        // SAFETY: `call` is the address of the `Call` below, marked as a number; it outlives the Fiber, which only this
+        // function runs, and has no other user meanwhile.
         let jump = unsafe { &mut *((call & !1) as *mut Call<'_>) }.run();
         if let Some(jump) = jump {
             // SAFETY: the exception came from rb_protect in this Fiber, and nothing with a destructor is left in this
@@ -51,12 +52,12 @@ pub(super) fn in_fiber(ruby: &Ruby, mut code: impl FnMut() -> Option<Jump>) -> O
     };
     let address = std::ptr::from_mut(&mut call);
     let ended = protect(ruby, || {
-        // SAFETY: the GVL is held; the function has the signature of a block, and what is raised is stopped. The
-        // collector takes the address for a small number, as it is even and then marked. It is read here between two
-        // moments in which the Fiber runs.
+        // SAFETY: the GVL is held; the function has the signature of a block, and an exception is stopped. The address
+        // is even and then marked, so the collector takes it for a small number. It is read here between two moments in
+        // which the Fiber runs.
         unsafe {
             let fiber = rb_fiber_new(Some(trampoline), address as VALUE | 1);
-            // If the application yields to whoever has resumed it, it goes on at once: nobody may resume it later.
+            // If the application yields from the Fiber, this resumes it at once: no other code may resume it later.
             loop {
                 rb_fiber_resume(fiber, 0, std::ptr::null());
                 if (*address).has_ended {

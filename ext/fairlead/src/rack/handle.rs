@@ -1,4 +1,4 @@
-//! Loans: what Ruby gets of a response. The response is on the stack of the thread that runs the request, but the
+//! Loans: Ruby's access to a response. The response is on the stack of the thread that runs the request, but the
 //! application may keep the blocks and callables that lead to it for as long as it likes. So they have no address that
 //! they could outlive.
 //!
@@ -7,13 +7,13 @@
 //!                                          emptied with the call   emptied with the response
 //! ```
 //!
-//! A root, which is also the callable of `rack.hijack`, is emptied when its [`Response`] is dropped. That always
+//! A root, which is also the callable of `rack.hijack`, is emptied when its [`Response`] is dropped. The drop always
 //! happens: Ruby can neither jump over the frame of [`Response::on`] nor suspend it. A loan leads to the root and not
-//! to the response, because it may be made on the stack of a Fiber, and a Fiber that nobody resumes never empties it.
+//! to the response, because it may be made on the stack of a Fiber, and a Fiber that is never resumed never empties it.
 //!
-//! A loan that is used too late, or in a forked process, gives [`Stop::Finished`]. One that is used in time gives
-//! access to the response for a moment, in which no Ruby runs and the GVL is held; for what takes longer see
-//! `response/turn.rs`.
+//! A loan that is used too late, or in a forked process, gives [`Stop::Finished`]. A loan that is used in time gives
+//! access to the response for a moment, in which no Ruby runs and the GVL is held. `response/turn.rs` is for longer
+//! work.
 
 use super::{Response, Stop};
 use crate::classes;
@@ -27,45 +27,45 @@ use rb_sys::rbimpl_typeddata_flags::{
 use rb_sys::{rb_data_type_t, rb_data_typed_object_wrap, Qnil, VALUE};
 use std::ffi::{c_void, CStr};
 
-/// The address of a response is a multiple of this; the lower bits of a root's word say in which process it was made.
+/// The address of a response is a multiple of this; the lower bits of a root's value identify the process that made it.
 pub(super) const ALIGNMENT: usize = 64;
 
-/// A type of Ruby objects that consist of one word.
+/// A type of Ruby objects that consist of one value.
 struct Type(rb_data_type_t);
 
-// SAFETY: never changed; what it points to is static.
+// SAFETY: never changed; its pointers lead to static data.
 unsafe impl Sync for Type {}
 
 impl Type {
     const fn new(name: &'static CStr, mark: Option<unsafe extern "C" fn(*mut c_void)>) -> Type {
-        // SAFETY: numbers, options and pointers, of which none has to be anything but zero.
+        // SAFETY: numbers, options and pointers, all of which may be zero.
         let mut data_type: rb_data_type_t = unsafe { std::mem::zeroed() };
         data_type.wrap_struct_name = name.as_ptr();
         data_type.function.dmark = mark;
-        // A word is set when the object is new, and later only emptied: no write barrier is needed.
+        // The value is set when the object is new, and later only emptied: no write barrier is needed.
         data_type.flags = (FREE_IMMEDIATELY as VALUE) | (WB_PROTECTED as VALUE);
         Type(data_type)
     }
 
-    /// Whether `object`, one of ours, is of this type.
+    /// Returns true if `object`, which this file has made, is of this type.
     fn has(&self, _: &Ruby, object: VALUE) -> bool {
         // SAFETY: a live object, which has a type.
         unsafe { std::ptr::eq(RTYPEDDATA_TYPE(object), &self.0) }
     }
 }
 
-/// Its word: the address of the response and a few bits of [`forks`], or 0.
+/// Its value: the address of the response and a few bits of [`forks`], or 0.
 static ROOT: Type = Type::new(c"fairlead/root", None);
 
-/// Its word: the root, or 0.
+/// Its value: the root, or 0.
 static HANDLE: Type = Type::new(c"fairlead/handle", Some(mark_root));
 
 unsafe extern "C" fn mark_root(root: *mut c_void) {
-    // SAFETY: called by the collector with what is not 0: a live object, which is pinned by this.
+    // SAFETY: called by the collector with a value other than 0: a live object, which this call pins.
     unsafe { rb_sys::rb_gc_mark(root as VALUE) };
 }
 
-/// A Ruby object that leads to a response for as long as the call lasts that it was made for.
+/// A Ruby object that leads to a response while the call lasts for which it was made.
 #[derive(Clone, Copy)]
 pub(crate) struct Handle<'r> {
     ruby: &'r Ruby,
@@ -73,7 +73,7 @@ pub(crate) struct Handle<'r> {
 }
 
 impl<'r> Handle<'r> {
-    /// The loan that Ruby calls back with: one of our objects.
+    /// The loan that Ruby calls back with: an object of this file.
     pub(crate) fn of(ruby: &'r Ruby, object: VALUE) -> Handle<'r> {
         Handle { ruby, object }
     }
@@ -82,14 +82,14 @@ impl<'r> Handle<'r> {
         self.object
     }
 
-    /// Does something with the response. `code` must keep the GVL and run no code of the application.
+    /// Gives `code` the response. `code` must keep the GVL and run no code of the application.
     ///
     /// # Errors
     /// When the call or the response is over.
     pub(crate) fn response<T>(self, code: impl FnOnce(&Response<'_, '_>) -> T) -> Result<T, Stop> {
         let address = address(self.ruby, self.object).ok_or(Stop::Finished)?;
-        // SAFETY: the root has this address until the response is dropped, which needs the GVL; that is held until
-        // `code` is done. The response belongs to this process: the frame that it is in exists.
+        // SAFETY: the root has this address until the response is dropped, which needs the GVL; the GVL is held until
+        // `code` is done. The response belongs to this process: its frame exists.
         Ok(code(unsafe { &*(address as *const Response<'_, '_>) }))
     }
 
@@ -98,7 +98,7 @@ impl<'r> Handle<'r> {
     }
 }
 
-/// Where the response is; `None` when it is over.
+/// The address of the response; `None` when the response is over.
 fn address(ruby: &Ruby, object: VALUE) -> Option<usize> {
     let mut word = word(ruby, object);
     if HANDLE.has(ruby, object) {
@@ -110,20 +110,20 @@ fn address(ruby: &Ruby, object: VALUE) -> Option<usize> {
 
 fn word(ruby: &Ruby, object: VALUE) -> usize {
     debug_assert!(HANDLE.has(ruby, object) || ROOT.has(ruby, object));
-    // SAFETY: one of our objects, which are alive as long as somebody has a loan.
+    // SAFETY: an object of this file, which lives as long as a loan of it does.
     unsafe { RTYPEDDATA_GET_DATA(object) as usize }
 }
 
 /// Empties a root or a loan.
-#[expect(deprecated, reason = "there is a macro to read the word, and none to write it")]
+#[expect(deprecated, reason = "there is a macro to read the value, and none to write it")]
 fn empty(ruby: &Ruby, object: VALUE) {
     debug_assert!(HANDLE.has(ruby, object) || ROOT.has(ruby, object));
-    // SAFETY: one of our objects, which is on the stack; whoever reads the word has the GVL, as this thread does.
+    // SAFETY: an object of this file, which is on the stack; each reader of the value has the GVL, as this thread does.
     unsafe { (*(object as *mut rb_sys::RTypedData)).data = std::ptr::null_mut() };
 }
 
-/// Empties a loan at the end of the call that it was made for. It must not be held across a call that Ruby can jump out
-/// of.
+/// Empties a loan at the end of the call for which it was made. It must not be held across a call that Ruby can jump
+/// out of.
 pub(super) struct HandleGuard<'r>(pub(super) Handle<'r>);
 
 impl Drop for HandleGuard<'_> {
@@ -133,7 +133,7 @@ impl Drop for HandleGuard<'_> {
 }
 
 impl<'r> Response<'r, '_> {
-    /// The root of this response, made when it is first asked for. Inside `protect`.
+    /// The root of this response, made on first use. Inside `protect`.
     pub(crate) fn root(&self) -> VALUE {
         if self.root.get() == Qnil as VALUE {
             let address = std::ptr::from_ref(self) as usize;
@@ -163,7 +163,7 @@ impl<'r> Response<'r, '_> {
 
 fn object(ruby: &Ruby, class: &Lazy<RClass>, word: usize, data_type: &'static Type) -> VALUE {
     let class = ruby.get_inner(class).as_raw();
-    // SAFETY: a class that is kept and a type that is static; the GVL is held, exceptions are stopped by the caller.
+    // SAFETY: a class that is kept and a type that is static; the GVL is held, the caller stops exceptions.
     unsafe { rb_data_typed_object_wrap(class, word as *mut c_void, &data_type.0) }
 }
 
@@ -173,9 +173,9 @@ impl Drop for Response<'_, '_> {
     }
 }
 
-/// Access to a response: its owner always has it, a loan as long as it lasts.
+/// Access to a response: its owner always has it, a loan while it lasts.
 pub(super) trait Access {
-    /// That this thread has the GVL.
+    /// Proves that this thread has the GVL.
     fn ruby(&self) -> &Ruby;
 
     /// See [`Handle::response`].

@@ -1,5 +1,5 @@
 //! `rack.hijack` (Rack SPEC, "Hijacking"): the application takes the socket, either instead of returning a response or
-//! after the head of one. Each env has a callable of its own, the root of the response, which works until the application
+//! after the head of one. Each env has its own callable, the root of the response, which works until the application
 //! has returned.
 
 use super::{Handle, Response, Stop};
@@ -17,13 +17,13 @@ use std::fs::File;
 use std::mem::ManuallyDrop;
 use std::os::fd::{FromRawFd, IntoRawFd, OwnedFd, RawFd};
 
-/// Defines the methods of `Fairlead::Native::Hijack`. The callables are the roots of their responses: what all loans
-/// lead to.
+/// Defines the methods of `Fairlead::Native::Hijack`. The callables are the roots of their responses: all loans lead to
+/// them.
 pub(super) fn init(ruby: &Ruby) -> Result<(), Error> {
     ruby.get_inner(&HIJACK).define_method("call", method!(call, 0))
 }
 
-/// `rack.hijack`: returns the socket, now and whenever it is called again.
+/// `rack.hijack`: returns the socket. Every call returns the same object.
 fn call(ruby: &Ruby, this: Value) -> Result<Value, Error> {
     let root = Handle::of(ruby, this.as_raw());
     let socket = root.response(socket_of).and_then(|socket| socket);
@@ -51,9 +51,9 @@ fn call(ruby: &Ruby, this: Value) -> Result<Value, Error> {
 }
 
 enum Socket {
-    /// An earlier call has made it.
+    /// An earlier call has made the object.
     Object(VALUE),
-    /// There is no object for it yet.
+    /// The object is not made yet.
     Taken(std::io::Result<Taken>),
 }
 
@@ -66,13 +66,13 @@ fn socket_of(response: &Response<'_, '_>) -> Result<Socket, Stop> {
         return Ok(Socket::Object(io));
     }
     if response.with(|exchange| exchange.is_hijacked()) {
-        // Another thread is just about to make it.
+        // Another thread is making it right now.
         return Err(Stop::Busy);
     }
     Ok(Socket::Taken(response.with(take)))
 }
 
-/// A socket that belongs to the application. A number without a destructor: Ruby may jump over it.
+/// A socket that belongs to the application. It is a number without a destructor, because Ruby may jump over it.
 #[derive(Clone, Copy)]
 pub(crate) struct Taken {
     fd: RawFd,
@@ -91,7 +91,7 @@ impl Taken {
         Taken { fd, is_unix }
     }
 
-    /// The Ruby object that closes it. Inside `protect`; if Ruby jumps, the socket is closed.
+    /// The Ruby object, which closes the socket. Inside `protect`; if Ruby jumps, the socket is closed.
     pub(crate) fn object(self, ruby: &Ruby) -> VALUE {
         let class = if self.is_unix { &UNIX_SOCKET } else { &TCP_SOCKET };
         let mut io = Qnil as VALUE;
@@ -107,10 +107,10 @@ impl Taken {
         io
     }
 
-    /// Closes the socket, but not its number: an object may have that already and close it later, when it could be the
-    /// number of something else.
+    /// Shuts the socket down, but keeps its descriptor open: a Ruby object may already have the number and close it
+    /// later, when the number might belong to another file.
     fn give_up(self) {
-        // SAFETY: an open descriptor, of ours or of an object that was just made; it is not closed here.
+        // SAFETY: an open descriptor, ours or of an object that was just made; it is not closed here.
         let mut socket = ManuallyDrop::new(unsafe { OwnedFd::from_raw_fd(self.fd) });
         if let Ok(nothing) = File::open("/dev/null") {
             let _ = dup3(&nothing, &mut socket, DupFlags::CLOEXEC);

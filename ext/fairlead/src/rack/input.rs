@@ -1,5 +1,5 @@
-//! `rack.input`: a StringIO for a body in memory, a file for one on disk, and an empty input that all other requests
-//! share. All of them are binary, can be rewound and know their size.
+//! `rack.input`: a StringIO for a body in memory, a file for a body on disk, and an empty input that all other requests
+//! share. All of them are binary, can be rewound and have a size.
 
 use crate::classes::{EMPTY_INPUT, FILE_INPUT, STRING_IO};
 use crate::objects::call;
@@ -10,13 +10,13 @@ use magnus::Ruby;
 use rb_sys::{Qtrue, VALUE};
 use std::os::fd::{AsRawFd, IntoRawFd};
 
-/// The input of a request without a body, shared by all.
+/// The input of requests without a body; they share it.
 pub(super) fn empty(ruby: &Ruby) -> VALUE {
     ruby.get_inner(&EMPTY_INPUT).as_raw()
 }
 
-/// The input for the body of a request. Inside `protect`: the exchange owns the body until Ruby does, so that nothing is
-/// lost when Ruby raises.
+/// The input for the body of a request. Inside `protect`: the exchange owns the body until Ruby does, so that no body
+/// is lost when Ruby raises.
 pub(super) fn make(ruby: &Ruby, exchange: &mut Exchange<'_>) -> VALUE {
     let input = match exchange.body() {
         Body::Empty => return empty(ruby),
@@ -31,7 +31,8 @@ pub(super) fn make(ruby: &Ruby, exchange: &mut Exchange<'_>) -> VALUE {
         }
     };
     if let Body::File(file, _) = exchange.take_body() {
-        // The IO owns the descriptor from now on; before, it would have been closed twice if Ruby had raised.
+        // The IO owns the descriptor from now on. If Ruby had raised with the descriptor released earlier, it would
+        // have been closed twice.
         let _ = file.into_raw_fd();
         call(ruby, input, ids().set_autoclose, &[Qtrue as VALUE]);
     }

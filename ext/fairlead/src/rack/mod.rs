@@ -1,4 +1,4 @@
-//! Rack: the application as the engine's `App`, the env that it is called with, and what it returns.
+//! Rack: the application as the engine's `App`, the env of a call, and the response of the application.
 
 mod app;
 mod early_hints;
@@ -26,7 +26,7 @@ pub(crate) use template::{Template, ThreadTemplate};
 use crate::classes::HANDLE;
 use magnus::{value::Lazy, Error, Ruby};
 
-/// Defines the methods of what requests and responses bring with them.
+/// Defines the methods of the objects that belong to requests and responses.
 pub(crate) fn init(ruby: &Ruby) -> Result<(), Error> {
     Lazy::force(&HANDLE, ruby);
     response::init(ruby)?;

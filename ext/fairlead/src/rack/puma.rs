@@ -1,4 +1,4 @@
-//! What Puma puts into the env besides, for libraries that ask for it; only with the option `puma_env`.
+//! Env entries of Puma for libraries that ask for them; only with the option `puma_env`.
 
 use super::hijack::Taken;
 use super::Response;
@@ -26,7 +26,7 @@ pub(super) fn offer(response: &Response<'_, '_>) {
 pub(super) fn close(response: &Response<'_, '_>) {
     let io = response.shown_socket.replace(Qnil as rb_sys::VALUE);
     if io != Qnil as rb_sys::VALUE {
-        // SAFETY: a live IO; the GVL is held, and exceptions are stopped by the caller.
+        // SAFETY: a live IO; the GVL is held, and the caller stops exceptions.
         unsafe { rb_sys::rb_io_close(io) };
     }
 }

@@ -1,4 +1,5 @@
-//! One request: makes the env, calls the application, writes its response, and runs what is to be run after it.
+//! One request: makes the env, calls the application, writes its response, and runs the callables for the time after
+//! it.
 
 use super::fiber::in_fiber;
 use super::{early_hints, puma, Env, OnThread, Response, Stop};
@@ -32,14 +33,14 @@ impl OnThread<'_> {
             Ok(Err(jump)) => (self.failed(jump, env.hash, response), None),
             Err(panic) => (nil, Some(panic)),
         };
-        // The client gets its response before the application tidies up. After a panic the engine responds.
+        // The client gets its response before the application cleans up. After a panic the engine responds.
         let tidied = caught(|| self.finish(env, error, response, panic.is_none()));
         self.running.set(nil);
         panic.or(tidied.err())
     }
 
-    /// The env of a request. What Ruby raises meanwhile must not jump over the borrow of the exchange: it is stopped
-    /// before that ends, and goes on afterwards. Inside `protect`.
+    /// The env of a request. If Ruby raises, the exception must not jump over the borrow of the exchange: it is stopped
+    /// before the borrow ends, and raised again afterwards. Inside `protect`.
     fn make_env(&self, hijack: VALUE, may_last: bool, response: &Response<'_, '_>) -> Env {
         let mut env = Env::NONE;
         let made = response.with_ruby(|exchange| env = self.template.fill(self.ruby, exchange, hijack, may_last));
@@ -47,7 +48,7 @@ impl OnThread<'_> {
         env
     }
 
-    /// As [`OnThread::respond`], in a Fiber of its own.
+    /// Does the same as [`OnThread::respond`], in a Fiber of its own.
     pub(super) fn respond_in_fiber(&self, response: &Response<'_, '_>) -> Option<Panic> {
         let mut panic = None;
         let jump = in_fiber(self.ruby, || {
@@ -60,7 +61,7 @@ impl OnThread<'_> {
         panic
     }
 
-    /// Completes the env, and writes what the application returns. Inside `protect`.
+    /// Completes the env, and writes the response of the application. Inside `protect`.
     fn call_app(&self, env: VALUE, offer: Option<Protocol>, response: &Response<'_, '_>) -> Result<(), Stop> {
         response.env.set(env);
         if response.with(|exchange| exchange.offers_early_hints()) {
@@ -82,7 +83,7 @@ impl OnThread<'_> {
         Ok(())
     }
 
-    /// After the response: closes the body, runs what the application wants to have run, and closes the input.
+    /// After the response: closes the body, runs the callables of the application, and closes the input.
     fn finish(&self, env: Env, error: VALUE, response: &Response<'_, '_>, is_whole: bool) {
         let nil = Qnil as VALUE;
         if response.shown_socket.get() != nil {
@@ -98,7 +99,7 @@ impl OnThread<'_> {
         self.logged(env.hash, || super::response::close(response));
         self.run_lists(env, error, response);
         if env.file != nil {
-            // Otherwise its descriptor would stay open until the collector frees it.
+            // Without this, its descriptor would stay open until the collector frees it.
             self.logged(env.hash, || {
                 // SAFETY: a live IO, the GVL is held, exceptions are stopped.
                 unsafe { rb_sys::rb_io_close(env.file) };
@@ -106,7 +107,8 @@ impl OnThread<'_> {
         }
     }
 
-    /// Calls what is in `rack.after_reply`, in order, and in `rack.response_finished`, in reverse order (Rack SPEC).
+    /// Calls the elements of `rack.after_reply`, in order, and of `rack.response_finished`, in reverse order (Rack
+    /// SPEC).
     fn run_lists(&self, env: Env, error: VALUE, response: &Response<'_, '_>) {
         let run = |list: VALUE, index: isize, arguments: &[VALUE]| {
             self.logged(env.hash, || {
@@ -128,12 +130,12 @@ impl OnThread<'_> {
 /// The payload of a panic.
 type Panic = Box<dyn Any + Send>;
 
-/// Stops a panic, so that its consequences can be tidied up.
+/// Stops a panic, so that the caller can clean up.
 fn caught<T>(code: impl FnOnce() -> T) -> Result<T, Panic> {
     catch_unwind(AssertUnwindSafe(code))
 }
 
-/// The length of a list of ours; 0 if it could not be made.
+/// The length of a list of this request; 0 if the list could not be made.
 pub(super) fn length(_: &Ruby, list: VALUE) -> isize {
     // SAFETY: nil or an Array on the stack.
     unsafe {

@@ -1,5 +1,5 @@
-//! What a TLS session adds to the env, with the names that Apache, nginx and WEBrick have for it. A request's own fields
-//! cannot set any of it: their keys begin with `HTTP_`.
+//! Env entries of a TLS session, with the names of Apache, nginx and WEBrick. The header fields of a request cannot set
+//! any of them: their keys begin with `HTTP_`.
 //!
 //! Requests on a connection share the values, which are frozen.
 
@@ -12,7 +12,7 @@ use rb_sys::{rb_ary_entry, rb_ary_push, rb_obj_freeze, Qnil, VALUE};
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
-/// The keys of a client's further certificates. More than these are left out.
+/// The keys of further certificates in the client's chain. More certificates are left out.
 const CHAIN: [&[u8]; 6] = [
     b"SSL_CLIENT_CERT_CHAIN_0",
     b"SSL_CLIENT_CERT_CHAIN_1",
@@ -22,23 +22,24 @@ const CHAIN: [&[u8]; 6] = [
     b"SSL_CLIENT_CERT_CHAIN_5",
 ];
 
-/// How many values every session has, and how many more one with a client's certificate has.
+/// Number of values in every session, and of additional values in a session with a client certificate.
 const ALWAYS: u8 = 6;
 const IDENTITY: u8 = 3;
 
-/// In a number of values: the one behind those that every session has is the name that a proxy tells of the client.
+/// Bit in a number of values: the value after the common ones is the client's name, as a proxy reports it.
 const NAMED: u8 = 0x80;
 
-/// In a number of values: one more is what a trusted proxy says of its own TLS with the client.
+/// Bit in a number of values: there is one more value, which describes a trusted proxy's own TLS session with the
+/// client.
 const CLAIMED: u8 = 0x40;
 
-/// The key of that value: a Hash, whose keys are those of a session of ours.
+/// The key of that value: a Hash with the same keys as a session of this server.
 const CLAIM: &[u8] = b"fairlead.proxy_tls";
 
 /// The values of the session that a thread has last served. On its stack, where the collector sees them.
 pub(super) struct LastSession {
     session: RefCell<Option<Arc<Session>>>,
-    /// An Array of them; nil at first.
+    /// An Array of the values; nil at first.
     values: Cell<VALUE>,
 }
 
@@ -50,7 +51,7 @@ impl LastSession {
         }
     }
 
-    /// Adds the values of [`push_keys`]. How many there are. Inside `protect`.
+    /// Adds the values of [`push_keys`]. Returns their number. Inside `protect`.
     pub(super) fn push(
         &self,
         ruby: &Ruby,
@@ -61,7 +62,7 @@ impl LastSession {
         let count = count(session);
         let is_last = matches!(&*self.session.borrow(), Some(last) if Arc::ptr_eq(last, session));
         if !is_last {
-            // Kept with it, so that no other session can have its address.
+            // The session is kept with its values, so that no other session can have its address.
             self.values.set(values(ruby, session));
             *self.session.borrow_mut() = Some(Arc::clone(session));
         }
@@ -75,7 +76,7 @@ impl LastSession {
     }
 }
 
-/// What a proxy tells, as a Hash. Inside `protect`.
+/// The session that a proxy reports, as a Hash. Inside `protect`.
 fn told(ruby: &Ruby, session: &Session) -> VALUE {
     let (hash, values, mut keys) = (objects::new_hash(ruby), values(ruby, session), Slots::new());
     push_keys(ruby, count(session), &mut keys);
@@ -88,7 +89,7 @@ fn told(ruby: &Ruby, session: &Session) -> VALUE {
     unsafe { rb_obj_freeze(hash) }
 }
 
-/// How many values a session has, which says which ones.
+/// The number of values in a session, which also identifies them.
 fn count(session: &Session) -> u8 {
     let Some(identity) = &session.details().identity else {
         return match session.common_name {
@@ -99,7 +100,7 @@ fn count(session: &Session) -> u8 {
     ALWAYS + IDENTITY + identity.chain.len().min(CHAIN.len()) as u8
 }
 
-/// Adds the keys of a session with so many values. Inside `protect`.
+/// Adds the keys of a session with this number of values. Inside `protect`.
 pub(super) fn push_keys(ruby: &Ruby, count: u8, slots: &mut Slots) {
     let keys = strings();
     let all = [

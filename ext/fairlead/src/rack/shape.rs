@@ -1,14 +1,14 @@
-//! Shapes: requests with the same method, version and field names get copies of one Hash that has all their keys, so
-//! that no key is hashed: only the values are replaced.
+//! Shapes: requests with the same method, version and field names get copies of one Hash that has all their keys. No
+//! key is hashed again: only the values are replaced.
 //!
 //! ```text
 //!   the Hash of a shape:  PATH_INFO, …, HTTP_ACCEPT, …  │  REQUEST_METHOD, rack.errors, …
 //!                         slots: nil, replaced in a copy   what all requests of the shape share
 //! ```
 //!
-//! A shape is made when it comes again soon after the first time. A thread keeps a few. Requests whose env may be kept
-//! for long (those that offer an upgrade) have no shape, because the collector has more work with a Hash of which the
-//! entries were replaced so ([`rb_sys::rb_hash_tbl`] says that it is without write barriers).
+//! A shape is made when its kind comes again soon after the first time. A thread keeps a few. A request that may keep
+//! its env for long (it offers an upgrade) has no shape: a Hash with entries replaced this way costs the collector more
+//! work ([`rb_sys::rb_hash_tbl`] marks it as without write barriers).
 
 use crate::objects::{self, set};
 use crate::strings::strings;
@@ -47,7 +47,7 @@ impl Slots {
         }
     }
 
-    /// Ignored when there are too many, see [`Slots::is_full`].
+    /// Ignored if there are too many, see [`Slots::is_full`].
     #[inline]
     pub(super) fn push(&mut self, value: VALUE) {
         if let Some(place) = self.values.get_mut(self.length) {
@@ -60,7 +60,7 @@ impl Slots {
         self.length
     }
 
-    /// Forgets the last ones.
+    /// Removes the last slots.
     pub(super) fn truncate(&mut self, length: usize) {
         self.length = self.length.min(length);
     }
@@ -74,15 +74,15 @@ impl Slots {
     }
 }
 
-/// What makes the shape of a request, besides the names of its fields.
+/// Identifies the shape of a request, together with the names of its fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Kind {
-    /// A hash of all names; equal names have equal ones.
+    /// A hash of all names; equal names have equal hashes.
     names: u64,
-    /// Whether the server's part has an `HTTP_HOST`.
+    /// True if the server's part has an `HTTP_HOST`.
     has_host: bool,
     pub(super) is_secure: bool,
-    /// How many values the TLS session has; 0 without TLS.
+    /// Number of values of the TLS session; 0 without TLS.
     of_session: u8,
     pub(super) version: Version,
 }
@@ -108,7 +108,7 @@ impl Kind {
     }
 }
 
-/// One shape; nil as its Hash: none.
+/// One shape; there is none if its Hash is nil.
 struct Shape {
     hash: Cell<VALUE>,
     kind: Cell<Option<Kind>>,
@@ -116,9 +116,9 @@ struct Shape {
     names: RefCell<Vec<u8>>,
     /// A bit for each field that the env does not have.
     withheld: Cell<u64>,
-    /// How many slots the Hash begins with.
+    /// Number of slots at the start of the Hash.
     slots: Cell<usize>,
-    /// Whether it was used since another one looked for a place.
+    /// True if the shape was used since another shape last needed room.
     is_in_use: Cell<bool>,
 }
 
@@ -166,8 +166,8 @@ impl Shapes {
         })
     }
 
-    /// Makes a shape of a request that has none, if one of its kind has come before. `env` is complete but for the body,
-    /// `keys` are those of its slots. Inside `protect`.
+    /// Makes a shape for a request that has none, if its kind has come before. `env` is complete except for the body,
+    /// `keys` are the keys of its slots. Inside `protect`.
     pub(super) fn learn(&self, ruby: &Ruby, kind: Kind, request: &Request, env: VALUE, keys: &Slots, withheld: u64) {
         let next = self.next.get();
         self.next.set((next + 1) % SHAPES);
@@ -195,9 +195,9 @@ impl Shapes {
     }
 }
 
-/// The Hash of a shape: a copy of an env, whose first entries are the slots, without the values of the request. `None` if
-/// they are not exactly the slots, or if something else could be changed by an application: values of one request would
-/// reach others.
+/// The Hash of a shape: a copy of an env without the values of the request. Its first entries are the slots. `None` if
+/// they are not exactly the slots, or if an application could change another entry: values of one request would then
+/// reach other requests.
 fn hash(ruby: &Ruby, env: VALUE, keys: &Slots) -> Option<VALUE> {
     let hash = objects::copy(ruby, env);
     keys.iter().for_each(|key| set(ruby, hash, key, Qnil as VALUE));
@@ -216,7 +216,7 @@ fn hash(ruby: &Ruby, env: VALUE, keys: &Slots) -> Option<VALUE> {
     fits.then_some(hash)
 }
 
-/// The progress of a look at the entries of a shape.
+/// The progress of a check of a shape's entries.
 struct Check<'a> {
     keys: &'a Slots,
     seen: usize,
@@ -224,7 +224,7 @@ struct Check<'a> {
 }
 
 unsafe extern "C" fn check_entry(key: VALUE, value: VALUE, check: VALUE) -> c_int {
-    // SAFETY: the address that `hash` gave, used by nobody else meanwhile.
+    // SAFETY: the address that `hash` gave, with no other user meanwhile.
     let check = unsafe { &mut *(check as *mut Check<'_>) };
     let expected = check.keys.iter().nth(check.seen);
     // SAFETY: the GVL is held; live objects, and the keys are Strings.
@@ -239,13 +239,13 @@ unsafe extern "C" fn check_entry(key: VALUE, value: VALUE, check: VALUE) -> c_in
 }
 
 impl Fitting {
-    /// Whether the env has a field, by its number.
+    /// Returns true if the env has the field with this number.
     #[inline]
     pub(super) fn has(&self, field: usize) -> bool {
         self.withheld >> field & 1 == 0
     }
 
-    /// An env with these values in its slots; `None` if there are more or fewer of them. Inside `protect`.
+    /// An env with these values in its slots; `None` if the number of values differs. Inside `protect`.
     #[inline]
     pub(super) fn env(&self, ruby: &Ruby, values: &Slots) -> Option<VALUE> {
         if values.length() != self.slots {
@@ -264,12 +264,12 @@ impl Fitting {
     }
 }
 
-/// The values that are left.
+/// The remaining values.
 type Rest<'a> = std::slice::Iter<'a, VALUE>;
 
-/// Entry by entry: the first ones are slots; ends after the last slot.
+/// Called for each entry: the first ones are slots. Ends after the last slot.
 unsafe extern "C" fn look(_: st_data_t, value: st_data_t, rest: st_data_t, _: c_int) -> c_int {
-    // SAFETY: the address that `Fitting::env` gave, used by nobody else meanwhile.
+    // SAFETY: the address that `Fitting::env` gave, with no other user meanwhile.
     let is_over = unsafe { &*(rest as *const Rest<'_>) }.as_slice().is_empty();
     // A slot is nil; nothing else is ever replaced.
     let next = if is_over || value != Qnil as st_data_t {
@@ -302,7 +302,7 @@ fn is_modest(request: &Request) -> bool {
 fn write_names(written: &mut Vec<u8>, request: &Request) {
     written.clear();
     for name in names(request) {
-        // Modest names: two bytes are enough.
+        // `is_modest` limits the names: two bytes are enough.
         written.extend_from_slice(&(name.len() as u16).to_le_bytes());
         written.extend_from_slice(name);
     }

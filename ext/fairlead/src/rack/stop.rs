@@ -1,4 +1,4 @@
-//! Why a response cannot go on, and the exception that each reason becomes where Ruby has called.
+//! Reasons why a response cannot continue, and the Ruby exception for each reason.
 
 use crate::classes::{CLOSED_ERROR, FINISHED_ERROR};
 use crate::objects::is_a;
@@ -9,38 +9,38 @@ use rb_sys::{Qnil, VALUE};
 use std::ffi::CStr;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 
-/// Why a response cannot go on.
+/// Reason why a response cannot continue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stop {
-    /// Ruby wants to leave the code that runs.
+    /// Ruby wants to leave the running code.
     Jump(Jump),
-    /// The client is gone.
+    /// The client has closed the connection.
     Gone,
-    /// The call that a loan was made for is over.
+    /// The call for which a loan was made is over.
     Finished,
-    /// This thread is writing to it already (a trap or a finalizer interrupts it), or another one is doing what cannot
-    /// be waited for.
+    /// This thread is already writing to the response (a trap or a finalizer interrupts it), or another thread is at
+    /// work that this one cannot wait for.
     Busy,
     /// The application has broken the SPEC.
     Type(&'static CStr),
 }
 
 impl Stop {
-    /// Raises the exception. Inside `protect`, or where Ruby has called, and with no destructor pending on the stack.
+    /// Raises the exception. Inside `protect`, or called from Ruby, and with no destructor pending on the stack.
     pub(crate) fn raise(self, ruby: &Ruby) -> ! {
         let (class, message) = match self {
             // SAFETY: the GVL is held and Ruby may jump from here; the jump was stopped by `protect` on this thread.
             Stop::Jump(jump) => unsafe { rb_sys::rb_jump_tag(jump.0) },
-            Stop::Gone => (ruby.get_inner(&CLOSED_ERROR).as_raw(), c"the client is gone"),
+            Stop::Gone => (ruby.get_inner(&CLOSED_ERROR).as_raw(), c"the client has disconnected"),
             Stop::Finished => (
                 ruby.get_inner(&FINISHED_ERROR).as_raw(),
-                c"this belongs to a response that has ended",
+                c"the response of this object has ended; use the object only before that",
             ),
             // SAFETY: constants of Ruby.
             Stop::Busy => unsafe {
                 (
                     rb_sys::rb_eThreadError,
-                    c"another call for the same response has not returned yet",
+                    c"another call for this response is running; wait until it has returned",
                 )
             },
             // SAFETY: as above.
@@ -50,7 +50,7 @@ impl Stop {
         unsafe { rb_sys::rb_raise(class, message.as_ptr()) }
     }
 
-    /// The same for a method of Ruby, which has to return the error.
+    /// Does the same for a method of Ruby, which has to return the error.
     pub(crate) fn into_error(self, ruby: &Ruby) -> Error {
         magnus::rb_sys::protect(|| self.raise(ruby))
             .err()
@@ -58,12 +58,12 @@ impl Stop {
     }
 }
 
-/// Whether an exception says that the client is gone, which is no error of the application.
+/// Returns true if the exception says that the client has closed the connection, which is no error of the application.
 pub(crate) fn is_closed_error(ruby: &Ruby, error: VALUE) -> bool {
     is_a(ruby, error, ruby.get_inner(&CLOSED_ERROR).as_raw())
 }
 
-/// Runs the code of a block and raises what stops it. A panic becomes an exception, too.
+/// Runs the code of a block and raises its exception. A panic becomes an exception, too.
 ///
 /// # Safety
 /// Only in a function that Ruby calls, because this thread has the GVL there. The function must own nothing with a

@@ -1,8 +1,8 @@
-//! What requests have in common: a Hash that is copied for each and then completed.
+//! The common part of envs: a Hash that is copied for each request and then completed.
 //!
-//! The engine keeps one for all requests. Each thread keeps those of the shapes that it has seen (`shape.rs`), and what
-//! follows from the last `Host` and the last peer, because requests in a row usually share those. What requests share is
-//! frozen; the Strings that a request brings are its own.
+//! The engine keeps one Hash for all requests. Each thread keeps the Hashes of the shapes that it has seen
+//! (`shape.rs`), and the values for the last `Host` and the last peer, because requests in a row usually share those.
+//! Shared values are frozen; the Strings of a single request are its own.
 
 use super::session::LastSession;
 use super::shape::Shapes;
@@ -17,30 +17,31 @@ use std::cell::{Cell, RefCell};
 use std::fmt::Write;
 use std::net::IpAddr;
 
-/// The Hash for every request of an engine. The object that has it marks [`Template::value`].
+/// The Hash for every request of an engine. Its owner marks [`Template::value`].
 #[derive(Debug)]
 pub(crate) struct Template {
     all: VALUE,
 }
 
-/// What the requests of one thread share. Lives on the stack of that thread, where the collector sees what it holds.
+/// The values that the requests of one thread share. It lives on the stack of that thread, where the collector sees
+/// them.
 pub(crate) struct ThreadTemplate<'a> {
     template: &'a Template,
     pub(super) shapes: Shapes,
     pub(super) session: LastSession,
-    /// For what the values of the server below are; nil at first.
+    /// Key of the cached `server` values; nil at first.
     site: RefCell<Site>,
     server: Cell<Server>,
-    /// For whom the address below is.
+    /// Key of the cached peer address.
     peer: Cell<Option<IpAddr>>,
     address: Cell<VALUE>,
 }
 
-/// What the server's part of an env follows from.
+/// Inputs for the server's part of an env.
 #[derive(Debug, Default)]
 struct Site {
     host: Vec<u8>,
-    /// What a trusted proxy says instead; empty if none does.
+    /// The host that a trusted proxy reports instead; empty if none does.
     forwarded_host: Vec<u8>,
     forwarded_port: Option<u16>,
     is_secure: bool,
@@ -58,8 +59,8 @@ pub(super) struct Server {
 }
 
 impl Template {
-    /// Makes the template; may raise. It has HTTP_VERSION: the SPEC of Rack before 3.1 asks for it, and Rails decides by it
-    /// whether it streams.
+    /// Makes the template; may raise. It has HTTP_VERSION: the SPEC before Rack 3.1 requires it, and Rails decides by
+    /// it if it streams.
     pub(crate) fn new(
         ruby: &Ruby,
         errors: VALUE,
@@ -69,7 +70,7 @@ impl Template {
     ) -> Template {
         let flag = |on: bool| if on { Qtrue as VALUE } else { Qfalse as VALUE };
         let keys = strings();
-        // SAFETY: the GVL is held; new objects, and a live String. Every request has them, so nobody may change them.
+        // SAFETY: the GVL is held; new objects, and a live String. Every request has them, so they are frozen.
         let (version, all) = unsafe {
             let version = rb_ary_new_capa(2);
             rb_ary_push(version, rb_sys::rb_uint2inum(1));
@@ -134,12 +135,12 @@ impl<'a> ThreadTemplate<'a> {
         }
     }
 
-    /// Adds what all requests share to an env. Inside `protect`.
+    /// Adds the entries that all requests share to an env. Inside `protect`.
     pub(super) fn complete(&self, ruby: &Ruby, env: VALUE) {
         objects::update(ruby, env, self.template.all);
     }
 
-    /// What follows from `Host`, what trusted proxies say, and the listener. Inside `protect`.
+    /// The values that follow from `Host`, the fields of trusted proxies, and the listener. Inside `protect`.
     pub(super) fn server(&self, ruby: &Ruby, exchange: &Exchange<'_>) -> Server {
         if self.site.borrow().is_of(exchange) {
             return self.server.get();
@@ -153,7 +154,7 @@ impl<'a> ThreadTemplate<'a> {
     /// The address of the peer. Inside `protect`.
     pub(super) fn peer(&self, ruby: &Ruby, exchange: &Exchange<'_>) -> VALUE {
         let Some(peer) = exchange.peer().map(|peer| peer.ip()) else {
-            // No list of trusted addresses has the second one.
+            // No list of trusted addresses contains the second one.
             let is_local = exchange.origin().unix;
             return if is_local { strings().loopback } else { strings().empty };
         };
@@ -199,7 +200,7 @@ fn server(ruby: &Ruby, exchange: &Exchange<'_>) -> Server {
     let usual_port = if is_secure { 443 } else { 80 };
     let (name, port) = match host_and_port(exchange.forwarded_host().unwrap_or(host)) {
         Some((name, port)) if !name.is_empty() => (frozen(ruby, name), port.unwrap_or(usual_port)),
-        // The address of an IPv6 listener gets the brackets that it has in an authority (RFC 3986 §3.2.2).
+        // The address of an IPv6 listener gets brackets, as in an authority (RFC 3986 §3.2.2).
         _ if origin.host.contains(':') => (text(ruby, format_args!("[{}]", origin.host)), origin.port),
         _ => (frozen(ruby, origin.host.as_bytes()), origin.port),
     };
@@ -216,7 +217,7 @@ fn server(ruby: &Ruby, exchange: &Exchange<'_>) -> Server {
     Server { http_host, name, port }
 }
 
-/// A frozen String of a number or an address. Inside `protect`, so it is put together on the stack.
+/// A frozen String of a number or an address. Inside `protect`, so it is built on the stack.
 pub(super) fn text(ruby: &Ruby, arguments: std::fmt::Arguments<'_>) -> VALUE {
     let mut short = Short {
         bytes: [0; 48],

@@ -1,4 +1,4 @@
-//! The handler of a client (Rack Push) and its callbacks, which are looked up once.
+//! The handler of a client (Rack Push) and its callbacks. Their presence is checked once.
 
 use crate::objects::{call, is_a, responds};
 use crate::strings::{ids, Ids};
@@ -10,7 +10,7 @@ use rb_sys::{rb_cClass, Qtrue, ID, VALUE};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Callbacks(u8);
 
-/// One of them.
+/// One callback.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Callback {
@@ -43,7 +43,7 @@ impl Callback {
 }
 
 impl Callbacks {
-    /// Asks a handler. Inside `protect`: its `respond_to?` may run.
+    /// Finds the callbacks of a handler. Inside `protect`: its `respond_to?` may run.
     pub(crate) fn of(ruby: &Ruby, handler: VALUE) -> Callbacks {
         let mut found = 0;
         for callback in ALL {
@@ -71,8 +71,8 @@ impl Callbacks {
     }
 }
 
-/// The handler to use for what an application has set, and its callbacks: a class that has none itself, but whose
-/// instances have, is instantiated for each client. Inside `protect`.
+/// The handler for the object that an application has set, and its callbacks. If a class has no callbacks of its own
+/// but its instances have some, it is instantiated for each client. Inside `protect`.
 pub(crate) fn resolve(ruby: &Ruby, handler: VALUE) -> (VALUE, Callbacks) {
     let callbacks = Callbacks::of(ruby, handler);
     // SAFETY: a constant of Ruby.
@@ -84,10 +84,10 @@ pub(crate) fn resolve(ruby: &Ruby, handler: VALUE) -> (VALUE, Callbacks) {
     (handler, callbacks)
 }
 
-/// Whether instances of a class have callbacks. Inside `protect`.
+/// Returns true if instances of a class have callbacks. Inside `protect`.
 fn has_callbacks(ruby: &Ruby, class: VALUE) -> bool {
     ALL.iter().any(|callback| {
-        // SAFETY: the GVL is held, and the name is one of ours.
+        // SAFETY: the GVL is held, and the name is one of this file.
         let name = unsafe { rb_sys::rb_id2sym(callback.id()) };
         call(ruby, class, ids().method_defined, &[name]) == Qtrue as VALUE
     })

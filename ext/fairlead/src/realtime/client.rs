@@ -1,5 +1,5 @@
-//! `Fairlead::Client`: the object that an application has of a client that stays connected. The engine's list of
-//! clients keeps it alive until the last callback has run; the application may keep it for longer.
+//! `Fairlead::Client`: the application's object for a client that stays connected. The engine's list of clients keeps
+//! it alive until the last callback has run; the application may keep it for longer.
 
 use super::callbacks::Callbacks;
 use super::subscriptions;
@@ -17,7 +17,7 @@ use rb_sys::{Qnil, VALUE};
 use std::cell::Cell;
 use std::sync::Arc;
 
-/// Messages from this length on are written without the GVL.
+/// Messages of this length or more are written without the GVL.
 const LONG_BYTES: usize = 64 * 1024;
 
 /// Longest time that [`set_timeout`] takes, in seconds.
@@ -27,13 +27,13 @@ const LONGEST_TIMEOUT: i64 = 255;
 #[magnus(class = "Fairlead::Client", free_immediately, mark, size, wb_protected)]
 pub(crate) struct NativeClient {
     client: Arc<Client>,
-    /// How often this process had been forked when it was made.
+    /// Number of forks of this process when the object was made.
     forks: u32,
     env: Cell<VALUE>,
     handler: Cell<VALUE>,
     /// The handler that takes over with the next event, if there is one.
     next: Cell<Option<VALUE>>,
-    /// Blocks of subscriptions by number: a Hash, or nil as long as there was none.
+    /// Blocks of subscriptions by number: a Hash, or nil before the first block.
     pub(super) blocks: Cell<VALUE>,
     pub(super) last_block: Cell<u64>,
     callbacks: Cell<Callbacks>,
@@ -105,14 +105,15 @@ pub(super) fn store(object: &Obj<NativeClient>, cell: &Cell<VALUE>, value: VALUE
     written(object, value);
 }
 
-/// Tells the collector that a cell holds `value` now.
+/// Tells the collector that a cell contains `value` now.
 fn written(object: &Obj<NativeClient>, value: VALUE) {
     // SAFETY: a live object and a live value, the GVL is held. RB_OBJ_WRITTEN leaves out immediates.
     unsafe { rb_sys::RB_OBJ_WRITTEN(object.as_raw(), rb_sys::Qundef as VALUE, value) };
 }
 
 impl NativeClient {
-    /// The client; `None` in a process that the application has forked, which shares the socket: there it is closed.
+    /// The client; `None` in a process that the application has forked. A forked process shares the socket, but there
+    /// the client counts as closed.
     pub(super) fn at_home(&self) -> Option<&Client> {
         (self.forks == forks()).then_some(&*self.client)
     }
@@ -135,8 +136,8 @@ impl NativeClient {
     }
 }
 
-/// Makes `next` the current handler, and returns the one before and its callbacks. `None` if the application has set
-/// another one while `next` was asked for its callbacks.
+/// Makes `next` the current handler, and returns the previous handler and its callbacks. `None` if the application has
+/// set another handler while `next` was asked for its callbacks.
 pub(crate) fn take_next_handler(
     object: &Obj<NativeClient>,
     next: VALUE,
@@ -183,7 +184,7 @@ fn handler(this: Obj<NativeClient>) -> Value {
     unsafe { Value::from_raw(this.next.get().unwrap_or(this.handler.get())) }
 }
 
-/// Calls `on_close` of the old handler and `on_open` of the new one, before any event that waits. Nil closes the
+/// Calls `on_close` of the old handler and `on_open` of the new one, before any event in the queue. Nil closes the
 /// connection.
 fn set_handler(ruby: &Ruby, this: Obj<NativeClient>, handler: Value) -> Result<(), Error> {
     if !handler.to_bool() {
@@ -216,7 +217,7 @@ fn set_timeout(ruby: &Ruby, this: Obj<NativeClient>, seconds: i64) -> Result<(),
     Ok(())
 }
 
-/// `write(data, event: nil, id: nil, retry: nil)`: true, or false if the client does not take it. Never waits.
+/// `write(data, event: nil, id: nil, retry: nil)`: true, or false if the client does not take the message. Never waits.
 fn write(ruby: &Ruby, this: Obj<NativeClient>, arguments: &[Value]) -> Result<bool, Error> {
     if let [data] = arguments {
         if let Some(string) = RString::from_value(*data) {
@@ -247,8 +248,8 @@ fn write(ruby: &Ruby, this: Obj<NativeClient>, arguments: &[Value]) -> Result<bo
     })
 }
 
-/// Calls what `writes` makes of the bytes of a String: without the GVL if they are many, since to compress and to copy them
-/// takes long.
+/// Calls the function that `writes` makes for the bytes of a String: without the GVL if there are many bytes, because
+/// compressing and copying them takes long.
 fn write_apart<'a, W: FnMut() -> bool + Send>(
     ruby: &'a Ruby,
     string: RString,
@@ -258,18 +259,18 @@ fn write_apart<'a, W: FnMut() -> bool + Send>(
     let is_long = unsafe { bytes(ruby, string.as_raw()) }.len() >= LONG_BYTES;
     let mut raw = string.as_raw();
     if is_long {
-        // A String that shares the bytes, and keeps them when other threads change the first one.
-        // SAFETY: a live String, the GVL is held; what is raised is stopped, and goes on as magnus' error.
+        // A String that shares the bytes, and keeps them when other threads change the first String.
+        // SAFETY: a live String, the GVL is held; an exception is stopped and returned as magnus' error.
         raw = magnus::rb_sys::protect(|| unsafe { rb_sys::rb_str_new_frozen(raw) })?;
     }
     // SAFETY: the String is on the stack until the end of this function; no Ruby runs while its bytes are used, unless
-    // nobody can change them.
+    // the String is frozen.
     let mut write = writes(unsafe { bytes(ruby, raw) });
     let mut written = None;
     if is_long {
         wait_without_gvl(ruby, || written = Some(write()));
     }
-    // Without the first, Ruby wanted this thread back before it began.
+    // `None`: Ruby wanted this thread back before the write began.
     let written = written.unwrap_or_else(&mut write);
     std::hint::black_box(raw);
     Ok(written)
@@ -277,7 +278,7 @@ fn write_apart<'a, W: FnMut() -> bool + Send>(
 
 /// The String that `to_str` or else `to_s` returns.
 fn text(value: Value) -> Result<RString, Error> {
-    // SAFETY: a live object; what is raised is stopped, and goes on as magnus' error.
+    // SAFETY: a live object; an exception is stopped and returned as magnus' error.
     let string = magnus::rb_sys::protect(|| unsafe { rb_sys::rb_check_string_type(value.as_raw()) })?;
     // SAFETY: nil or a String, on the stack.
     match RString::from_value(unsafe { Value::from_raw(string) }) {
@@ -299,7 +300,7 @@ fn write_string(ruby: &Ruby, this: &NativeClient, string: RString) -> Result<boo
     write_apart(ruby, string, |bytes| move || client.write(bytes, is_text))
 }
 
-/// `close(code = nil, reason = nil)`: closes the connection after what is queued.
+/// `close(code = nil, reason = nil)`: closes the connection after the queued messages.
 fn close(ruby: &Ruby, this: Obj<NativeClient>, arguments: &[Value]) -> Result<(), Error> {
     let parsed = scan_args::<(), (Option<Option<i64>>, Option<Option<String>>), (), (), (), ()>(arguments)?;
     let (code, reason) = (parsed.optional.0.flatten(), parsed.optional.1.flatten());
@@ -307,7 +308,7 @@ fn close(ruby: &Ruby, this: Obj<NativeClient>, arguments: &[Value]) -> Result<()
         None => None,
         Some(Ok(code)) if fairlead_wire::websocket::is_sendable_close_code(code) => Some(code),
         Some(_) => {
-            let message = "the close code must be one that may be sent (RFC 6455 section 7.4)";
+            let message = "this close code must not be sent; use 1000 or 3000 to 4999 (RFC 6455 section 7.4)";
             return Err(Error::new(ruby.exception_arg_error(), message));
         }
     };

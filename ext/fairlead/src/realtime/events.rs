@@ -1,5 +1,5 @@
-//! Calls of the application: for the events of clients, for what is published to the process, and for tasks. An
-//! exception is logged, and the connection stays.
+//! Calls of the application: for events of clients, for messages to the process, and for tasks. An exception is logged,
+//! and the connection stays open.
 
 use super::callbacks::{Callback, Callbacks};
 use super::client::{self, NativeClient};
@@ -18,7 +18,7 @@ use rb_sys::{rb_ary_entry, rb_ary_store, Qnil, VALUE};
 impl OnThread<'_> {
     /// Calls the handler of a client.
     pub(crate) fn run_event(&self, client: &Client, event: Event) {
-        // SAFETY: a marked Array; an index that it does not have gives nil.
+        // SAFETY: a marked Array; an index outside of it gives nil.
         let value = unsafe { rb_ary_entry(self.app.clients, client.place() as _) };
         // The stream of a body has no object in that list.
         let Some(object) = client::of(self.ruby, value) else {
@@ -37,9 +37,9 @@ impl OnThread<'_> {
     }
 
     /// After the last callback: from now on only the application may keep the object alive. `forgotten`: the names that
-    /// nobody in this process is subscribed to any more.
+    /// have no subscriber in this process any more.
     pub(crate) fn forget(&self, client: &Client, forgotten: &[Box<[u8]>]) {
-        // SAFETY: a marked Array that has that index, because the client was stored there.
+        // SAFETY: a marked Array that has this index, because the client was stored there.
         unsafe {
             if rb_ary_entry(self.app.clients, client.place() as _) != Qnil as VALUE {
                 rb_ary_store(self.app.clients, client.place() as _, Qnil as VALUE);

@@ -1,5 +1,4 @@
-//! Connections that stay: upgrades (Rack Push), the object that an application has of a client, and calls of its
-//! handler.
+//! Connections that stay open: upgrades (Rack Push), the application's object for a client, and calls of its handler.
 
 mod callbacks;
 mod client;

@@ -1,4 +1,4 @@
-//! Subscriptions of one client: to the client itself, which gets the messages, or to a block.
+//! Subscriptions of one client. The messages go to the client itself or to a block.
 
 use super::client::{store, NativeClient};
 use crate::strings::bytes;
@@ -9,21 +9,22 @@ use magnus::{prelude::*, Error, RHash, RString, Ruby, Value};
 use rb_sys::VALUE;
 
 impl NativeClient {
-    /// The block of a subscription; `None` if that has ended.
+    /// The block of a subscription; `None` if the subscription has ended.
     pub(super) fn block(&self, ruby: &Ruby, id: u64) -> Option<VALUE> {
         let block = self.blocks(ruby)?.get(id)?;
         Some(block.as_raw())
     }
 
-    /// The blocks, if there are some.
+    /// The Hash of blocks, if there is one.
     fn blocks(&self, _: &Ruby) -> Option<RHash> {
         // SAFETY: the GVL is held; nil or a Hash, which the object marks.
         RHash::from_value(unsafe { Value::from_raw(self.blocks.get()) })
     }
 }
 
-/// `block`: nil if the client itself gets the messages, as binary ones if `binary`. See [`kind`] for `pattern`. Returns
-/// the number of this process's subscribers of that name, nil when the client is closed or has too many subscriptions.
+/// `block`: nil if the client itself gets the messages, in binary form if `binary` is set. See [`kind`] for `pattern`.
+/// Returns the number of this process's subscribers of that name, or nil if the client is closed or has too many
+/// subscriptions.
 pub(super) fn subscribe(
     ruby: &Ruby,
     this: Obj<NativeClient>,
@@ -47,8 +48,8 @@ pub(super) fn subscribe(
     Ok(subscribed.map(|(count, _)| count))
 }
 
-/// Returns the number of this process's subscribers that are left, false when there was no such subscription, nil when
-/// the client is closed.
+/// Returns the number of this process's remaining subscribers, false if there was no such subscription, or nil if the
+/// client is closed.
 pub(super) fn unsubscribe(ruby: &Ruby, this: Obj<NativeClient>, name: RString) -> Result<Value, Error> {
     let Some(client) = this.open() else {
         return Ok(ruby.qnil().as_value());
@@ -63,7 +64,7 @@ pub(super) fn unsubscribe(ruby: &Ruby, this: Obj<NativeClient>, name: RString) -
     }
 }
 
-/// Returns the number of the block.
+/// Stores the block and returns its number.
 fn keep_block(ruby: &Ruby, this: &Obj<NativeClient>, block: Value) -> Result<u64, Error> {
     let id = this.last_block.get() + 1;
     this.last_block.set(id);
@@ -76,8 +77,8 @@ fn keep_block(ruby: &Ruby, this: &Obj<NativeClient>, block: Value) -> Result<u64
     Ok(id)
 }
 
-/// Moves the block from its new number to the one that its events carry: messages that wait for the former block of the
-/// same name then run this one.
+/// Moves the block from its new number to the number that its events have. Messages that wait for the previous block of
+/// the same name then run this one.
 fn settle_block(
     ruby: &Ruby,
     this: &Obj<NativeClient>,
@@ -110,7 +111,7 @@ pub(crate) fn kind(ruby: &Ruby, number: u8) -> Result<Match, Error> {
         2 => Ok(Match::Subject),
         _ => Err(Error::new(
             ruby.exception_arg_error(),
-            format!("there is no kind of pattern {number}"),
+            format!("unknown kind of pattern {number}; use 0, 1 or 2"),
         )),
     }
 }

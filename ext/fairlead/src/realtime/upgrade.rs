@@ -1,5 +1,5 @@
 //! Rack Push: the env offers an upgrade to the application, which accepts it by leaving a handler there and returning a
-//! status below 300. The header fields that it returns are sent, the body is only closed.
+//! status below 300. The server sends the header fields of that response, and only closes its body.
 
 use super::callbacks::resolve;
 use super::client;
@@ -12,7 +12,7 @@ use rb_sys::{rb_ary_store, rb_id2sym, Qfalse, VALUE};
 /// From this status on a response refuses the upgrade.
 const REFUSAL: i64 = 300;
 
-/// What it takes to accept an upgrade, besides the response.
+/// Values that are needed to accept an upgrade, besides the response.
 #[derive(Clone, Copy)]
 pub(crate) struct Offer {
     pub(crate) env: VALUE,
@@ -21,13 +21,13 @@ pub(crate) struct Offer {
 }
 
 impl OnThread<'_> {
-    /// Tells the application what the client asks for: more than a response. Inside `protect`.
+    /// Tells the application that the client asks for an upgrade. Inside `protect`.
     pub(crate) fn offer_upgrade(&self, env: VALUE, protocol: Protocol, response: &Response<'_, '_>) {
         let name = match protocol {
             Protocol::WebSocket => ids().websocket,
             _ => ids().sse,
         };
-        // SAFETY: the GVL is held, and the name is one of ours.
+        // SAFETY: the GVL is held, and the name is one of this crate.
         let name = unsafe { rb_id2sym(name) };
         set(self.ruby, env, strings().rack_upgrade_p, name);
         response.offer.set(Some(Offer {

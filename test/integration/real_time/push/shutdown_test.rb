@@ -102,7 +102,7 @@ class RealTimeShutdownTest < Minitest::Test
     busy.send_text("work")
     wait_for_notes(server, 1)
     server.signal(:TERM)
-    server.wait_for_output(/finishing what has arrived/)
+    server.wait_for_output(/finishing open requests/)
     late = adopt_web_socket(Fairlead::Test::WebSocket.over(idle))
 
     assert_equal ["open", "going down"], late.receive_all(2)

@@ -6,7 +6,7 @@
 //! the waiting room, so that there is always a worker with a slot.
 
 use crate::clock::{AtomicMillis, Millis};
-use crate::cluster::waiting_room::WaitingRoom;
+use crate::cluster::queues::{SharedQueues, WaitingRoom};
 use crate::reactor::Reactor;
 use crate::worker::Worker;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
@@ -30,9 +30,9 @@ pub(super) const NONE: Millis = Millis::LONG_AGO;
 pub(in crate::engine) struct Admission {
     worker: Arc<Worker>,
     /// Memory that all workers share; `None` for a single process.
-    room: Option<Arc<WaitingRoom>>,
-    /// The same, if requests may migrate.
-    waiting_room: Option<Arc<WaitingRoom>>,
+    queues: Option<Arc<SharedQueues>>,
+    /// True if requests may migrate.
+    has_waiting_room: bool,
     /// This worker is short of descriptors until this time.
     short_until: AtomicMillis,
     /// The count of the waiting room is ignored until this time.
@@ -42,12 +42,12 @@ pub(in crate::engine) struct Admission {
 }
 
 impl Admission {
-    pub(in crate::engine) fn new(worker: &Arc<Worker>, room: Option<&Arc<WaitingRoom>>) -> Arc<Admission> {
+    pub(in crate::engine) fn new(worker: &Arc<Worker>, queues: Option<&Arc<SharedQueues>>) -> Arc<Admission> {
         let none = || AtomicMillis::new(NONE);
         Arc::new(Admission {
             worker: Arc::clone(worker),
-            room: room.cloned(),
-            waiting_room: room.filter(|_| worker.config.waiting_room).cloned(),
+            queues: queues.cloned(),
+            has_waiting_room: worker.config.waiting_room,
             short_until: none(),
             recheck_at: none(),
             quiet_until: none(),
@@ -55,13 +55,14 @@ impl Admission {
     }
 
     /// Memory that all workers share; `None` for a single process.
-    pub(in crate::engine) fn room(&self) -> Option<&WaitingRoom> {
-        self.room.as_deref()
+    pub(in crate::engine) fn queues(&self) -> Option<&SharedQueues> {
+        self.queues.as_deref()
     }
 
-    /// The same, if requests may migrate.
+    /// The waiting room, if requests may migrate.
     pub(in crate::engine) fn waiting_room(&self) -> Option<&WaitingRoom> {
-        self.waiting_room.as_deref()
+        let queues = self.queues.as_deref().filter(|_| self.has_waiting_room)?;
+        Some(queues.waiting_room())
     }
 
     /// True if the waiting room has a request that this worker should take now.
@@ -82,12 +83,12 @@ impl Admission {
 
     /// True if this worker takes requests from the waiting room.
     pub(in crate::engine) fn serves_room(&self) -> bool {
-        self.waiting_room.is_some() && self.admits_migration()
+        self.waiting_room().is_some() && self.admits_migration()
     }
 
     /// True if this worker takes over connections.
     pub(in crate::engine) fn admits_connections(&self) -> bool {
-        self.room.is_some() && !self.worker.is_stopped() && self.admits_migration()
+        self.queues.is_some() && !self.worker.is_stopped() && self.admits_migration()
     }
 
     /// True if this worker takes requests or connections from others.
@@ -116,7 +117,7 @@ impl Admission {
 
     /// Registers the waiting room with the poller, or removes it.
     pub(in crate::engine) fn watch_room(&self, reactor: &mut Reactor, watch: bool) {
-        if let Some(room) = &self.waiting_room {
+        if let Some(room) = self.waiting_room() {
             reactor.watch_room(room, &self.worker.poller, watch);
         }
     }
@@ -128,11 +129,13 @@ impl Admission {
 
     /// True if migrated connections wait for a worker.
     pub(super) fn are_connections_migrating(&self) -> bool {
-        self.room.as_ref().is_some_and(|room| room.migrations().is_occupied())
+        self.queues
+            .as_ref()
+            .is_some_and(|queues| queues.connections().is_occupied())
     }
 
     pub(super) fn is_room_occupied(&self) -> bool {
-        self.waiting_room.as_ref().is_some_and(|room| room.is_occupied())
+        self.waiting_room().is_some_and(WaitingRoom::is_occupied)
     }
 
     /// Ignores the count of the waiting room for a moment, because the room was empty.

@@ -14,7 +14,7 @@
 use super::outgoing::outgoing;
 use super::{Admission, IncomingConnections};
 use crate::clock::Millis;
-use crate::cluster::waiting_room::{IncomingMigration, Received, Sent};
+use crate::cluster::queues::{IncomingMigration, Received, Sent};
 use crate::connection::connections::Connections;
 use crate::connection::Connection;
 use crate::engine::ends;
@@ -109,15 +109,15 @@ impl ConnectionMigration {
 
     /// Migrates a connection to another worker, or returns it with the reason why not.
     pub(in crate::engine) fn migrate(&self, connection: Box<Connection>) -> Result<(), (Box<Connection>, Sent)> {
-        let heir = self.admission.room().zip(self.worker.shared());
-        let Some((room, (_, slot))) = heir.filter(|_| self.worker.migrates()) else {
+        let heir = self.admission.queues().zip(self.worker.shared());
+        let Some((queues, (_, slot))) = heir.filter(|_| self.worker.migrates()) else {
             return Err((connection, Sent::Full));
         };
-        if room.migrations().len() >= UNDER_WAY || !self.worker.others_have_place() {
+        if queues.connections().len() >= UNDER_WAY || !self.worker.others_have_place() {
             return Err((connection, Sent::Full));
         }
         let outgoing = outgoing(&connection);
-        let sent = outgoing.map_or(Sent::TooLong, |outgoing| room.migrations().send(&outgoing, slot));
+        let sent = outgoing.map_or(Sent::TooLong, |outgoing| queues.connections().send(&outgoing, slot));
         if sent != Sent::Done {
             return Err((connection, sent));
         }
@@ -184,10 +184,10 @@ impl ConnectionMigration {
 impl ConnectionMigration {
     /// Takes over one connection. Returns false if there is none, or it cannot be taken now.
     pub(in crate::engine) fn take_over(&self, now: Millis, sink: &dyn Sink) -> bool {
-        let Some((room, (_, slot))) = self.admission.room().zip(self.worker.shared()) else {
+        let Some((queues, (_, slot))) = self.admission.queues().zip(self.worker.shared()) else {
             return false;
         };
-        match room.migrations().receive(slot) {
+        match queues.connections().receive(slot) {
             Received::Migration(incoming) => self.go_on_with(incoming, now, sink),
             Received::Nobody => return false,
             Received::Short => {

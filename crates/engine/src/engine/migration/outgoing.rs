@@ -1,7 +1,7 @@
 //! Departures: everything that another worker needs to continue a connection.
 
 use crate::clock::Nanos;
-use crate::cluster::waiting_room::OutgoingMigration;
+use crate::cluster::queues::OutgoingMigration;
 use crate::connection::Connection;
 use fairlead_wire::Version;
 use std::os::fd::{AsFd, OwnedFd};

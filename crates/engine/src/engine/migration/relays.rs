@@ -12,7 +12,7 @@
 
 use super::outgoing::outgoing_with;
 use crate::clock::Millis;
-use crate::cluster::waiting_room::{OutgoingMigration, Sent, WaitingRoom};
+use crate::cluster::queues::{OutgoingMigration, Sent, WaitingRoom};
 use crate::connection::connections::Connections;
 use crate::connection::relayed::RelayedResponse;
 use crate::connection::{Connection, Next};
@@ -122,7 +122,7 @@ mod tests {
     use super::super::outgoing::outgoing;
     use super::*;
     use crate::clock::Nanos;
-    use crate::cluster::waiting_room::{IncomingMigration, Received};
+    use crate::cluster::queues::{IncomingMigration, Received};
     use crate::connection::adopting::Adopted;
     use crate::fault::Fault;
     use crate::http::body::Body;
@@ -135,14 +135,14 @@ mod tests {
 
     #[test]
     fn a_client_that_takes_nothing_costs_its_worker_nothing() {
-        let (room, _) = room();
+        let (queues, _) = shared_queues();
         let (release, hold) = mpsc::channel::<()>();
         let hold = Mutex::new(hold);
         let wait = move |exchange: &mut Exchange<'_>| {
             let _ = hold.lock().expect("no panic").recv_timeout(PATIENCE);
             reply(exchange, "busy");
         };
-        let shared = |slot| Some((Arc::clone(&room), slot));
+        let shared = |slot| Some((Arc::clone(&queues), slot));
         let busy = Server::with_tls(&listen(), config(), shared(0), Arc::new(wait));
         let mut first = tls::connect(&busy);
         first.send("GET /first HTTP/1.1\r\nHost: test\r\n\r\n");
@@ -197,20 +197,20 @@ mod tests {
 
     #[test]
     fn a_client_is_told_that_the_worker_with_its_request_has_died() {
-        let (room, _) = room();
+        let (queues, _) = shared_queues();
         let (release, hold) = mpsc::channel::<()>();
         let hold = Mutex::new(hold);
         let wait = move |exchange: &mut Exchange<'_>| {
             let _ = hold.lock().expect("no panic").recv_timeout(PATIENCE);
             reply(exchange, "busy");
         };
-        let server = Server::with_tls(&listen(), config(), Some((Arc::clone(&room), 0)), Arc::new(wait));
+        let server = Server::with_tls(&listen(), config(), Some((Arc::clone(&queues), 0)), Arc::new(wait));
         let mut held = tls::connect(&server);
         held.send("GET /first HTTP/1.1\r\nHost: test\r\n\r\n");
         eventually("the worker is busy", || server.engine.stats().busy_threads == 1);
         let mut client = tls::connect(&server);
         client.send("GET /lost HTTP/1.1\r\nHost: test\r\n\r\n");
-        drop(take(&room));
+        drop(take(queues.waiting_room()));
         assert_eq!(client.response().status, 502);
         assert!(client.is_closed());
         release.send(()).expect("the thread waits");
@@ -218,23 +218,23 @@ mod tests {
 
     #[test]
     fn streams_of_a_worker_that_dies_are_refused_or_reset_as_failures() {
-        let (room, _) = room();
+        let (queues, _) = shared_queues();
         let (release, hold) = mpsc::channel::<()>();
         let hold = Mutex::new(hold);
         let wait = move |exchange: &mut Exchange<'_>| {
             let _ = hold.lock().expect("no panic").recv_timeout(PATIENCE);
             reply(exchange, "busy");
         };
-        let server = Server::on(&listen(), config(), Some((Arc::clone(&room), 0)), Arc::new(wait));
+        let server = Server::on(&listen(), config(), Some((Arc::clone(&queues), 0)), Arc::new(wait));
         let mut client = Http2Client::connect(server.address);
         client.wait_for_settings();
         let first = client.ask(get("/first"), false);
         eventually("the worker is busy", || server.engine.stats().busy_threads == 1);
         let lost = client.ask(get("/lost"), false);
-        drop(take(&room));
+        drop(take(queues.waiting_room()));
         assert_eq!(client.response(lost).expect("a response").status, 502);
         let begun = client.ask(get("/begun"), false);
-        let there = take(&room);
+        let there = take(queues.waiting_room());
         let head = b"HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\nsome";
         rustix::io::write(&there.socket, head).expect("an open socket");
         drop(there);
@@ -272,12 +272,12 @@ mod tests {
             .expect("the poller watches the transport")
             .adopted(request, 0, &config());
         let mut connection = adopted.expect("a request");
-        let (room, _) = room();
+        let (queues, _) = shared_queues();
         let outgoing = outgoing(&connection).expect("a departure");
-        assert_eq!(room.send(&outgoing, 0), Sent::Done);
+        assert_eq!(queues.waiting_room().send(&outgoing, 0), Sent::Done);
         connection.place().give_away();
         drop((connection, link));
-        let Received::Migration(incoming) = room.receive(1) else {
+        let Received::Migration(incoming) = queues.waiting_room().receive(1) else {
             panic!("no transfer");
         };
         let socket = Socket::uncounted(incoming.socket);

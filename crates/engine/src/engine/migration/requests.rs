@@ -7,7 +7,7 @@ use super::admission::NONE;
 use super::outgoing::outgoing;
 use super::{Admission, IncomingConnections, Relays};
 use crate::clock::{AtomicMillis, Millis, Nanos};
-use crate::cluster::waiting_room::{IncomingMigration, Received, Sent, Stage, WaitingRoom};
+use crate::cluster::queues::{IncomingMigration, Received, Sent, Stage, WaitingRoom};
 use crate::connection::adopting::Adopted;
 use crate::connection::Connection;
 use crate::engine::ends;

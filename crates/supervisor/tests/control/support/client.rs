@@ -1,4 +1,4 @@
-//! Connections to the server, and its answers.
+//! Connections to the server, and its responses.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -19,7 +19,7 @@ impl Client {
         self.0.write_all(text.as_ref()).unwrap();
     }
 
-    /// All that comes until the server closes the connection.
+    /// Reads everything until the server closes the connection.
     pub fn answer(&mut self) -> Answer {
         let mut text = String::new();
         self.0.read_to_string(&mut text).unwrap();
@@ -40,12 +40,12 @@ impl Client {
         }
     }
 
-    /// Waits until the server closes the connection or sends something. Returns true if it has closed.
+    /// Waits until the server closes the connection or sends a byte. Returns true if it has closed.
     pub fn is_dropped(&mut self) -> bool {
         !matches!(self.0.read(&mut [0]), Ok(1..))
     }
 
-    /// Returns true if nothing has come, not even an end.
+    /// Returns true if nothing has arrived, not even end of file.
     pub fn is_silent(&self) -> bool {
         self.0.set_nonblocking(true).unwrap();
         let found = self.0.peek(&mut [0]).map_err(|error| error.kind());

@@ -1,4 +1,4 @@
-//! A host that stands in for the supervisor.
+//! A fake supervisor.
 
 use fairlead_engine::Scoreboard;
 use fairlead_supervisor::control::{Asked, Child, Host, Question, Status, WorkerAnswer};
@@ -8,7 +8,7 @@ use std::os::fd::OwnedFd;
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex};
 
-/// The end for reading, and the one for writing.
+/// The read end and the write end.
 fn pipe() -> (OwnedFd, File) {
     let (reader, writer) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC).unwrap();
     (reader, writer.into())
@@ -18,17 +18,17 @@ fn pipe() -> (OwnedFd, File) {
 #[derive(Default)]
 pub struct Shared {
     pub asked: Mutex<Vec<Asked>>,
-    /// The reason for which the host refuses; `None` if it takes requests.
+    /// The reason for which the host refuses requests; `None` if it accepts them.
     pub refusal: Mutex<Option<String>>,
     pub failures: Mutex<Vec<String>>,
     pub status: Mutex<Option<Status>>,
 }
 
-/// Stands in for the supervisor.
+/// A fake supervisor.
 pub struct FakeHost {
     pub shared: Arc<Shared>,
     pub scoreboard: Option<Arc<Scoreboard>>,
-    /// Gets the other ends of the pipes. Without it, Ruby cannot be asked.
+    /// Receives the other ends of the pipes. Without it, Ruby cannot be asked.
     pub pipes: Option<Sender<(Option<Question>, Vec<File>)>>,
 }
 

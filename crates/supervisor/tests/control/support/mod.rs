@@ -20,7 +20,7 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// Time for anything in a test.
+/// Time limit for each wait of a test.
 pub const PATIENCE: Duration = Duration::from_secs(10);
 
 /// 2026-01-02T03:04:05.678999Z
@@ -41,7 +41,7 @@ pub fn child(index: usize) -> Child {
     }
 }
 
-/// Of a server that is ready. Without workers there is a sole process.
+/// The status of a ready server. Without workers there is a sole process.
 pub fn status(workers: usize) -> Status {
     Status {
         pid: 100,
@@ -71,7 +71,7 @@ pub fn access() -> Access {
     }
 }
 
-/// A server of which parts can be chosen before it starts.
+/// A server with parts that can be chosen before its start.
 pub struct Builder {
     pub kind: Kind,
     pub limits: Limits,
@@ -133,7 +133,7 @@ fn turn(mut server: ControlServer, mut host: FakeHost, stopped: OwnedFd) {
     }
 }
 
-/// A server that runs. Dropping it ends it.
+/// A running server. Dropping it stops it.
 pub struct Server {
     pub address: SocketAddr,
     pub shared: Arc<Shared>,
@@ -173,12 +173,12 @@ impl Server {
         change(self.shared.status.lock().unwrap().as_mut().unwrap());
     }
 
-    /// The question that Ruby was asked, `None` if it asked the workers, and the ends of the pipes for the answers.
+    /// The question to Ruby, `None` for a question to the workers, and the write ends of the pipes for the answers.
     pub fn question(&self) -> (Option<Question>, Vec<File>) {
         self.pipes.recv_timeout(PATIENCE).unwrap()
     }
 
-    /// Has the server end, without waiting for it.
+    /// Stops the server, without waiting for it.
     pub fn stop(&mut self) {
         self.stop = None;
     }

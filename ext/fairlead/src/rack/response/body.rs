@@ -1,6 +1,6 @@
-//! Every kind of body, in the order that the SPEC asks for: an Array, something that becomes one, a file on disk,
-//! something that yields Strings, and something that is called with a stream. A file that a field of the response names
-//! goes before all of them.
+//! Every kind of body, in the order of the SPEC: an Array, an object that converts to one, a file on disk, an object
+//! that yields Strings, and an object that is called with a stream. A file that a header field of the response names
+//! comes before all of them.
 
 use super::turn::{flush, wait_with, write_apart, Turn};
 use super::{compressed, stream, switch, Response};
@@ -54,10 +54,10 @@ pub(super) fn write(response: &Response<'_, '_>) -> Result<(), Stop> {
     }
 }
 
-/// The Array that a body is or becomes, if it is to be written as a whole.
+/// The body as an Array, if it is to be written as a whole.
 fn as_array(response: &Response<'_, '_>, body: VALUE) -> Result<Option<VALUE>, Stop> {
-    // If the head says already how the body is framed, it is not needed as a whole; and one that is made while it is
-    // sent (a range of a file, a template that is streamed) may not have that.
+    // If the head already says how the body is framed, the whole body is not needed; and a body that is made while it
+    // is sent (a range of a file, a streamed template) may have no such Array.
     let is_framed = response.with(|exchange| exchange.announced_length().is_some() || exchange.has_own_framing());
     // SAFETY: a live object.
     let is_array = unsafe { RB_TYPE_P(body, RUBY_T_ARRAY) };
@@ -73,8 +73,8 @@ fn as_array(response: &Response<'_, '_>, body: VALUE) -> Result<Option<VALUE>, S
     Ok((is_converted && array != Qnil as VALUE).then_some(array))
 }
 
-/// Whether `code`, which belongs to the application, has succeeded. A StandardError that it raises is ignored; anything
-/// else is passed on.
+/// Returns true if `code`, which belongs to the application, has succeeded. Ignores a StandardError; passes on
+/// everything else.
 fn unless_raised(ruby: &Ruby, code: impl FnMut()) -> Result<bool, Stop> {
     match protect(ruby, code) {
         Ok(()) => Ok(true),
@@ -86,7 +86,7 @@ fn unless_raised(ruby: &Ruby, code: impl FnMut()) -> Result<bool, Stop> {
 
 /// Writes each String as soon as the body yields it.
 fn write_each(response: &Response<'_, '_>, body: VALUE) -> Result<(), Stop> {
-    // An error page takes the place of a body that yields nothing.
+    // An error page replaces a body that yields nothing.
     let may_have_page = response.with(|exchange| exchange.wants_error_page());
     if !may_have_page {
         response.with(end_head_of_each);
@@ -121,7 +121,7 @@ fn end_head_of_each(exchange: &mut Exchange<'_>) {
     }
 }
 
-/// A client that is gone ends the response, which is no error of the application.
+/// A client that has closed the connection ends the response; this is no error of the application.
 pub(super) fn unless_gone(stop: Stop) -> Result<(), Stop> {
     if stop == Stop::Gone {
         return Ok(());
@@ -129,9 +129,9 @@ pub(super) fn unless_gone(stop: Stop) -> Result<(), Stop> {
     Err(stop)
 }
 
-/// Whether `body` is an Array without methods of its own: it has no `close`, and what it responds to is known.
+/// Returns true if `body` is an Array without methods of its own: it has no `close`, and its methods are known.
 fn is_plain_array(_: &Ruby, body: VALUE) -> bool {
-    // SAFETY: a live object; an Array is no immediate, so that it has a class.
+    // SAFETY: a live object; an Array is no immediate, so it has a class.
     unsafe { RB_TYPE_P(body, RUBY_T_ARRAY) && (*(body as *const rb_sys::RBasic)).klass == rb_cArray }
 }
 
@@ -145,7 +145,7 @@ fn write_array(response: &Response<'_, '_>, array: VALUE) -> Result<(), Stop> {
         return compressed::write_array(response, array, total, coding).or_else(unless_gone);
     }
     let wants_body = response.with(|exchange| {
-        // Middleware removes the body of a response to HEAD, and nobody knows its length then.
+        // Middleware removes the body of a response to HEAD, so its length is unknown then.
         let is_removed = total == 0 && exchange.request().is_head();
         exchange.end_head((!is_removed).then_some(total));
         exchange.wants_body()
@@ -156,7 +156,7 @@ fn write_array(response: &Response<'_, '_>, array: VALUE) -> Result<(), Stop> {
     each_part(response.ruby, array, |part| put(response, part)).or_else(unless_gone)
 }
 
-/// The bytes of all Strings of an Array.
+/// The number of bytes in all Strings of an Array.
 fn total(ruby: &Ruby, array: VALUE) -> Result<u64, Stop> {
     let mut total = 0;
     each_part(ruby, array, |part| {
@@ -172,20 +172,20 @@ fn total(ruby: &Ruby, array: VALUE) -> Result<u64, Stop> {
     Ok(total)
 }
 
-/// Calls `code` with each element of an Array, which may be changed meanwhile: each turn looks at its length.
+/// Calls `code` with each element of an Array, which may change meanwhile: the loop reads the length each time.
 pub(super) fn each_part(_: &Ruby, array: VALUE, mut code: impl FnMut(VALUE) -> Result<(), Stop>) -> Result<(), Stop> {
     let mut index = 0;
     // SAFETY: a live Array on the stack.
     while index < unsafe { RARRAY_LEN(array) } {
-        // SAFETY: as above; an element that is no longer there is nil.
+        // SAFETY: as above; a removed element is nil.
         code(unsafe { rb_sys::rb_ary_entry(array, index as _) })?;
         index += 1;
     }
     Ok(())
 }
 
-/// Sends the file that `to_path` names, by anything that Ruby takes for a path. False when `each` has the right bytes;
-/// see [`fairlead_engine::Exchange::send_found`].
+/// Sends the file that `to_path` names, with any object that Ruby takes for a path. False if the bytes must come from
+/// `each`; see [`fairlead_engine::Exchange::send_found`].
 fn write_file(response: &Response<'_, '_>, body: VALUE) -> Result<bool, Stop> {
     let named = call(response.ruby, body, ids().to_path, &[]);
     let mut path = Qnil as VALUE;
@@ -200,7 +200,7 @@ fn write_file(response: &Response<'_, '_>, body: VALUE) -> Result<bool, Stop> {
     Ok(response.with(|exchange| exchange.send_found(found)))
 }
 
-/// Searches for a file: without the GVL if that means to wait for a disk.
+/// Searches for a file: without the GVL if the search has to wait for a disk.
 fn search_apart(response: &Response<'_, '_>, mut search: Search) -> Result<Search, Stop> {
     if search.glance() {
         return Ok(search);
@@ -212,7 +212,7 @@ fn search_apart(response: &Response<'_, '_>, mut search: Search) -> Result<Searc
     Ok(search)
 }
 
-/// The block that a body gets.
+/// The block that `each` of a body gets.
 unsafe extern "C" fn yielded(part: VALUE, handle: VALUE, _: c_int, _: *const VALUE, _: VALUE) -> VALUE {
     let write = |ruby: &Ruby| {
         let handle = Handle::of(ruby, handle);
@@ -234,7 +234,7 @@ unsafe extern "C" fn yielded(part: VALUE, handle: VALUE, _: c_int, _: *const VAL
     unsafe { called_back(write) }
 }
 
-/// Writes and sends one part of a body that yields.
+/// Writes and sends one part that a body yields.
 fn write_part(handle: &Handle<'_>, part: VALUE) -> Result<(), Stop> {
     // SAFETY: a String on the stack.
     let is_empty = unsafe { string_bytes(handle.ruby(), part) }.is_empty();
@@ -244,8 +244,8 @@ fn write_part(handle: &Handle<'_>, part: VALUE) -> Result<(), Stop> {
         }
         handle.exchange(end_head_of_each)?;
     }
-    // Even an empty String sends what is ready: the head, before an application that begins with it waits for
-    // something.
+    // Even an empty String sends the bytes that are ready. An application may yield it first, to send the head before
+    // it waits.
     if !is_empty {
         if handle.exchange(|exchange| exchange.is_coded())? {
             compressed::put(handle, part, Until::Flushed)?;
@@ -256,7 +256,7 @@ fn write_part(handle: &Handle<'_>, part: VALUE) -> Result<(), Stop> {
     flush(handle)
 }
 
-/// The bytes of a String; none of anything else.
+/// The bytes of a String; no bytes for any other object.
 ///
 /// # Safety
 /// As for [`bytes`].
@@ -271,7 +271,7 @@ pub(super) unsafe fn string_bytes<'a>(ruby: &Ruby, value: VALUE) -> &'a [u8] {
     }
 }
 
-/// Writes one String, and waits for the client where it must. A long String is written without the GVL.
+/// Writes one String, and waits for the client if it must. A long String is written without the GVL.
 pub(super) fn put<A: Access>(access: &A, string: VALUE) -> Result<(), Stop> {
     let mut done = 0;
     // SAFETY: the String is on the stack.
@@ -282,8 +282,8 @@ pub(super) fn put<A: Access>(access: &A, string: VALUE) -> Result<(), Stop> {
         string
     };
     loop {
-        // SAFETY: the String is on the stack; no Ruby runs while its bytes are used, unless nobody can change them.
-        // They are looked up again after each wait, in which another thread may have changed the String.
+        // SAFETY: the String is on the stack; no Ruby runs while its bytes are used, unless the String is frozen. They
+        // are fetched again after each wait, in which another thread may have changed the String.
         let rest = unsafe { string_bytes(access.ruby(), string) }
             .get(done..)
             .unwrap_or_default();
@@ -309,7 +309,7 @@ pub(super) fn put<A: Access>(access: &A, string: VALUE) -> Result<(), Stop> {
     }
 }
 
-/// A String that shares the bytes of another one, and keeps them when other threads change that.
+/// A String that shares the bytes of another one, and keeps them when other threads change the other one.
 fn frozen(ruby: &Ruby, string: VALUE) -> Result<VALUE, Stop> {
     let mut frozen = Qnil as VALUE;
     // SAFETY: a live String, the GVL is held, exceptions are stopped.

@@ -1,4 +1,4 @@
-//! Bodies that the server compresses. Their bytes are copied first, and compressed without the GVL, because other
+//! Bodies that the server compresses. Their bytes are first copied, and then compressed without the GVL, because other
 //! threads may change the Strings meanwhile.
 
 use super::body::{each_part, string_bytes};
@@ -13,7 +13,7 @@ use rb_sys::VALUE;
 /// Most bytes that are copied at a time.
 const PIECE: usize = 256 * 1024;
 
-/// A body up to this size is compressed before the head is ended, which then has its length.
+/// A body up to this size is compressed before the head is ended, so that the head has its length.
 const WHOLE: u64 = 1024 * 1024;
 
 /// Ends the head and writes the Strings of an Array; they are checked already and have `total` bytes. Inside `protect`.
@@ -40,12 +40,12 @@ pub(super) fn write_array(response: &Response<'_, '_>, array: VALUE, total: u64,
     write_coded(response)
 }
 
-/// Writes one String. Only in one's turn: while the coder works, the response has none.
+/// Writes one String. The caller must have the turn: while the coder works, the response has none.
 pub(super) fn put<A: Access>(access: &A, string: VALUE, until: Until) -> Result<(), Stop> {
     let mut done = 0;
     loop {
-        // SAFETY: the String is on the stack; its bytes are looked up again after each wait, in which another thread
-        // may have changed it.
+        // SAFETY: the String is on the stack; its bytes are fetched again after each wait, in which another thread may
+        // have changed it.
         let all = unsafe { string_bytes(access.ruby(), string) };
         let rest = all.get(done..).unwrap_or_default();
         if rest.is_empty() {
@@ -74,7 +74,7 @@ fn run<A: Access>(access: &A, until: Until) -> Result<(), Stop> {
         has_run = true;
         coder.run(until);
     });
-    // Ruby wanted this thread back before the coder began; it gets it once the piece is done.
+    // Ruby wanted this thread back before the coder began; Ruby gets the thread once the piece is done.
     if !has_run {
         coder.run(until);
     }

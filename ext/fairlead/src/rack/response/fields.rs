@@ -1,6 +1,6 @@
-//! Header fields: a Hash, or anything whose `each` yields pairs. A value may be an Array of Strings, or anything with
-//! `to_s`; with Rack 2 also a String with several values, one in each line. A field that could split the response is
-//! left out and logged.
+//! Header fields: a Hash, or any object that yields pairs from `each`. A value may be an Array of Strings, or any
+//! object with `to_s`; with Rack 2 also a String with several values, one in each line. A field that could split the
+//! response is left out and logged.
 
 use super::Response;
 use crate::classes::HANDLE;
@@ -16,20 +16,20 @@ use rb_sys::{
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-/// Whether each line of a String is a value, as in the SPEC of Rack 2. With Rack 3 a line feed is an error.
+/// True if each line of a String is a value, as in the SPEC of Rack 2. With Rack 3 a line feed is an error.
 static HAS_LISTS: AtomicBool = AtomicBool::new(false);
 
-/// Chooses the convention: that of the Rack that is loaded.
+/// Chooses the convention of the loaded Rack version.
 pub(crate) fn set_lists(has_lists: bool) {
     HAS_LISTS.store(has_lists, Relaxed);
 }
 
-/// Writes all fields, and notes what `rack.hijack` and `rack.protocol` say. Inside `protect`.
+/// Writes all fields, and notes the values of `rack.hijack` and `rack.protocol`. Inside `protect`.
 pub(crate) fn write(response: &Response<'_, '_>) -> Result<(), Stop> {
     let headers = response.headers.get();
     // SAFETY: a live object on the stack.
     if unsafe { RB_TYPE_P(headers, RUBY_T_HASH) } {
-        // There is no block that the application could keep, so the root will do.
+        // The application gets no block that it could keep, so the root is safe to use.
         write_hash(Handle::of(response.ruby, response.root()), headers);
         return Ok(());
     }
@@ -40,7 +40,7 @@ pub(crate) fn write(response: &Response<'_, '_>) -> Result<(), Stop> {
     written.map_err(Stop::Jump)
 }
 
-/// Writes the fields of an interim response while the loan lasts. Raises what the headers raise.
+/// Writes the fields of an interim response while the loan lasts. Exceptions of the headers pass through.
 pub(crate) fn write_hints(handle: Handle<'_>, headers: VALUE) {
     // SAFETY: as above.
     if unsafe { RB_TYPE_P(headers, RUBY_T_HASH) } {
@@ -51,7 +51,7 @@ pub(crate) fn write_hints(handle: Handle<'_>, headers: VALUE) {
 }
 
 fn write_hash(handle: Handle<'_>, headers: VALUE) {
-    // SAFETY: live objects, the GVL is held, exceptions are stopped by the caller.
+    // SAFETY: live objects, the GVL is held, the caller stops exceptions.
     unsafe { rb_hash_foreach(headers, Some(pair), handle.object()) };
 }
 
@@ -66,7 +66,7 @@ unsafe extern "C" fn pair(name: VALUE, value: VALUE, handle: VALUE) -> c_int {
     rb_sys::st_retval::ST_CONTINUE as c_int
 }
 
-/// The block that headers get.
+/// The block that `each` of the headers gets.
 unsafe extern "C" fn yielded(first: VALUE, handle: VALUE, count: c_int, arguments: *const VALUE, _: VALUE) -> VALUE {
     let write = |ruby: &Ruby| {
         // SAFETY: `arguments` holds `count` values.
@@ -116,9 +116,9 @@ fn field(ruby: &Ruby, handle: Handle<'_>, name: VALUE, value: VALUE) -> Result<(
     Ok(())
 }
 
-/// A String, or what an object becomes as one. Runs Ruby.
+/// Returns a String, or an object converted to one. Runs Ruby.
 fn string(_: &Ruby, value: VALUE) -> VALUE {
-    // SAFETY: a live object on the stack, the GVL is held, exceptions are stopped by the caller.
+    // SAFETY: a live object on the stack, the GVL is held, the caller stops exceptions.
     unsafe {
         if RB_TYPE_P(value, RUBY_T_STRING) {
             value
@@ -128,10 +128,10 @@ fn string(_: &Ruby, value: VALUE) -> VALUE {
     }
 }
 
-/// Writes the lines of one value, for which no Ruby runs any more.
+/// Writes the lines of one value. No Ruby runs any more.
 fn write_lines(ruby: &Ruby, handle: Handle<'_>, name: VALUE, value: VALUE) -> Result<(), Stop> {
     handle.exchange(|exchange| {
-        // A Fiber may be resumed when the head has been ended.
+        // A Fiber may be resumed after the head has ended.
         if !exchange.takes_fields() {
             return Err(Stop::Finished);
         }
@@ -141,14 +141,14 @@ fn write_lines(ruby: &Ruby, handle: Handle<'_>, name: VALUE, value: VALUE) -> Re
     })?
 }
 
-/// Whether a field is not for the client: `rack.*`, and `status`, a convention of CGI.
+/// Returns true for a field that is meant for the server: `rack.*`, and `status`, a convention of CGI.
 fn is_for_the_server(name: &[u8]) -> bool {
     name.get(..5).is_some_and(|start| start.eq_ignore_ascii_case(b"rack.")) || name.eq_ignore_ascii_case(b"status")
 }
 
-/// Writes each line of a value as a field; none of them if lines are no values here, or if one has another control
-/// character that some parsers take for the end of a line. In early hints lines are values with every Rack: Rails joins
-/// its links so.
+/// Writes each line of a value as a field. Writes none of them if the Rack version has no lines as values, or if a line
+/// has another control character that some parsers take for the end of a line. In early hints, lines are values with
+/// every Rack version: Rails joins its links this way.
 fn lines(exchange: &mut Exchange<'_>, name: &[u8], value: &[u8]) {
     let are_values = || HAS_LISTS.load(Relaxed) || exchange.is_hinting();
     let sent = if !value.contains(&b'\n') {

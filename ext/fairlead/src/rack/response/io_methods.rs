@@ -1,5 +1,5 @@
-//! Methods of a stream that the SPEC does not ask for. Other servers pass a socket, so libraries expect what a socket
-//! has. All methods that write call `write`; those that read are at the end.
+//! Methods of a stream that the SPEC does not require. Other servers pass a socket, so libraries expect the methods of
+//! a socket. All writing methods call `write`; the reading methods are at the end.
 
 use magnus::rb_sys::{protect, AsRawValue, FromRawValue};
 use magnus::{exception::ExceptionClass, method, prelude::*, Error, RClass, RHash, RString, Ruby, Value};
@@ -27,7 +27,7 @@ fn write(this: Value, string: Value) -> Result<Value, Error> {
     this.funcall("write", (string,))
 }
 
-/// Waits like `write`, which is only when the client is far behind: a stream has no descriptor to select instead.
+/// Waits like `write`, but only if the client is far behind: a stream has no descriptor for `select`.
 fn write_nonblock(ruby: &Ruby, this: Value, arguments: &[Value]) -> Result<Value, Error> {
     match arguments {
         [string] => write(this, *string),
@@ -48,14 +48,14 @@ fn puts(this: Value, arguments: &[Value]) -> Result<Value, Error> {
     through(rb_io_puts, this, arguments)
 }
 
-/// Calls the function that Ruby has for an IO, which calls `write`.
+/// Calls Ruby's own function for an IO, which calls `write`.
 fn through(
     function: unsafe extern "C" fn(c_int, *const VALUE, VALUE) -> VALUE,
     this: Value,
     arguments: &[Value],
 ) -> Result<Value, Error> {
     let result = protect(|| {
-        // SAFETY: a Value is a VALUE; all are on the stack, the GVL is held, and what is raised is stopped.
+        // SAFETY: a Value is a VALUE; all are on the stack, the GVL is held, and an exception is stopped.
         unsafe {
             function(
                 arguments.len() as c_int,
@@ -68,7 +68,7 @@ fn through(
     Ok(unsafe { Value::from_raw(result) })
 }
 
-/// What is written is sent at once.
+/// True: written bytes are sent at once.
 fn sync(_this: Value) -> bool {
     true
 }

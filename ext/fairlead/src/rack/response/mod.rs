@@ -1,4 +1,4 @@
-//! What an application returns becomes bytes (Rack SPEC, "The Response"): status, header fields, any kind of body.
+//! Writes the response of an application as bytes (Rack SPEC, "The Response"): status, header fields, any kind of body.
 
 mod body;
 mod compressed;
@@ -24,10 +24,10 @@ use std::cell::{Cell, RefCell};
 pub(super) use stream::init;
 
 /// The response to one request, on the stack of the thread that runs it, where the collector sees the values. Other
-/// threads get to it by a [`super::Handle`], so nobody ever borrows it mutably.
+/// threads access it through a [`super::Handle`], so it is never borrowed mutably.
 #[repr(align(64))]
 pub(crate) struct Response<'a, 'e> {
-    /// That the thread which uses this has the GVL.
+    /// Proves that the thread which uses this has the GVL.
     pub(crate) ruby: &'a Ruby,
     /// Borrowed for moments in which no Ruby runs.
     exchange: RefCell<&'a mut Exchange<'e>>,
@@ -36,33 +36,34 @@ pub(crate) struct Response<'a, 'e> {
     pub(crate) env: Cell<VALUE>,
     pub(crate) status: Cell<VALUE>,
     pub(crate) headers: Cell<VALUE>,
-    /// To be closed in the end, whatever happens; nil when there is none, or when it is closed.
+    /// The body, which must be closed in the end; nil when there is none, or when it is closed.
     pub(crate) body: Cell<VALUE>,
     /// The upgrade that the application can accept, if there is one.
     pub(crate) offer: Cell<Option<UpgradeOffer>>,
-    /// Whether the application has returned.
+    /// True once the application has returned.
     pub(crate) has_returned: Cell<bool>,
-    /// The socket that was given to the application, and the callable that the header has for it; nil if there is none.
+    /// The socket that was given to the application, and the callable of `rack.hijack` in the header; nil if there is
+    /// none.
     pub(crate) hijacked_io: Cell<VALUE>,
     pub(crate) hijacker: Cell<VALUE>,
     /// The protocol that `rack.protocol` of the header accepts; nil if there is none.
     pub(crate) protocol: Cell<VALUE>,
-    /// The socket object that the env has, if the options ask for it; nil otherwise.
+    /// The socket object in the env, if the options ask for it; nil otherwise.
     pub(crate) shown_socket: Cell<VALUE>,
-    /// Whether the callable was called with the socket.
+    /// True once the callable was called with the socket.
     pub(crate) is_given_away: Cell<bool>,
-    /// What all loans lead to; nil when there is none.
+    /// The root of all loans; nil if there is none.
     pub(super) root: Cell<VALUE>,
-    /// The thread that is writing a String, or nil; and whether the turn after it is the last one.
+    /// The thread that is writing a String, or nil; then, if the next turn is the last one.
     writer: Cell<VALUE>,
     ends: Cell<bool>,
 }
 
 impl Response<'_, '_> {
-    /// Calls `code` with a response, whose loans end when `code` does. Never where Ruby could jump over it.
+    /// Calls `code` with a response. Its loans end when `code` returns. Never call this where Ruby could jump over it.
     pub(crate) fn on<T>(ruby: &Ruby, exchange: &mut Exchange<'_>, code: impl FnOnce(&Response<'_, '_>) -> T) -> T {
         let nil = || Cell::new(Qnil as VALUE);
-        // It is never moved: the loans have its address.
+        // The response is never moved: the loans have its address.
         code(&Response {
             ruby,
             exchange: RefCell::new(exchange),
@@ -85,18 +86,19 @@ impl Response<'_, '_> {
         })
     }
 
-    /// Does something with the exchange. `code` must keep the GVL and run no code of the application.
+    /// Gives `code` the exchange. `code` must keep the GVL and run no code of the application.
     pub(crate) fn with<T>(&self, code: impl FnOnce(&mut Exchange<'_>) -> T) -> T {
         code(&mut self.exchange.borrow_mut())
     }
 
-    /// The same for `code` that calls Ruby, though not the application: what Ruby raises is stopped before the borrow ends.
+    /// Does the same for `code` that calls Ruby, though not the application: an exception is stopped before the borrow
+    /// ends.
     pub(crate) fn with_ruby(&self, mut code: impl FnMut(&mut Exchange<'_>)) -> Result<(), Jump> {
         let mut exchange = self.exchange.borrow_mut();
         protect(self.ruby, || code(&mut exchange))
     }
 
-    /// Whether this is the thread that runs the request.
+    /// Returns true if `thread` runs the request.
     pub(super) fn is_of(&self, thread: VALUE) -> bool {
         self.thread == thread
     }
@@ -134,7 +136,7 @@ impl Response<'_, '_> {
 
     /// If the application has taken the socket, its response is ignored, but its body is closed.
     fn keep_body(&self, triple: VALUE) {
-        // SAFETY: as in `write`; an object that is no Array gives nil.
+        // SAFETY: as in `write`; for an object that is no Array the result is nil.
         unsafe {
             let array = rb_check_array_type(triple);
             if array != Qnil as VALUE {
@@ -160,13 +162,13 @@ fn number(ruby: &Ruby, value: VALUE) -> i64 {
 /// Switching protocols (RFC 9110 §15.2.2).
 const SWITCH: u16 = 101;
 
-/// `may_switch`: whether the client has offered another protocol.
+/// `may_switch`: the client has offered another protocol.
 fn status(number: i64, may_switch: bool) -> Result<u16, Stop> {
     match u16::try_from(number) {
         Ok(status @ 200..=999) => Ok(status),
         Ok(SWITCH) if may_switch => Ok(SWITCH),
         _ => Err(Stop::Type(
-            c"the application returned a status that is not between 200 and 999",
+            c"the application returned an invalid status; return one between 200 and 999",
         )),
     }
 }

@@ -1,9 +1,9 @@
 //! The stream that a streaming body is called with (Rack SPEC, "Streaming Body"): `read`, `write`, `<<`, `flush`,
-//! `close`, `close_read`, `close_write`, `closed?`, and more that an IO has (`io_methods.rs`). The body ends when the
+//! `close`, `close_read`, `close_write`, `closed?`, and more methods of an IO (`io_methods.rs`). The body ends when the
 //! stream is closed, which may be long after the call has returned.
 //!
-//! During the call the Ruby object has a loan of the response; if it is not closed by then, it has the client
-//! afterwards. Any thread may write.
+//! During the call the Ruby object has a loan of the response; if it is not closed when the call returns, it has the
+//! client afterwards. Any thread may write.
 
 use super::body::put;
 use super::turn::{wait_for_client, Turn};
@@ -30,13 +30,13 @@ use std::sync::Arc;
 struct Stream {
     /// Leads to the response during the call; nil when the stream was closed.
     handle: Cell<VALUE>,
-    /// What takes the rest of the body once the call has ended.
+    /// Takes the rest of the body once the call has ended.
     client: RefCell<Option<Arc<Client>>>,
-    /// The process that the client belongs to.
+    /// The process to which the client belongs.
     process: Cell<u32>,
     /// The thread that has written last; nil if none has.
     writer: Cell<VALUE>,
-    /// How often it was found with a dead writer.
+    /// Number of checks that found the writer dead.
     looks: Cell<u32>,
 }
 
@@ -110,8 +110,8 @@ pub(super) fn run(response: &Response<'_, '_>, body: VALUE) -> Result<(), Stop> 
     }
 }
 
-/// Tells Ruby of a stream that goes on without this thread. Not before: other threads would write meanwhile, and this one would have
-/// to wait for the client.
+/// Tells Ruby of a stream that continues without this thread. This must not come earlier: other threads would write
+/// meanwhile, and this thread would have to wait for the client.
 fn keep(response: &Response<'_, '_>, stream: VALUE, data: &Stream) -> Result<(), Stop> {
     if data.client.borrow().is_none() {
         return Ok(());
@@ -123,8 +123,8 @@ fn keep(response: &Response<'_, '_>, stream: VALUE, data: &Stream) -> Result<(),
     add.map_err(Stop::Jump)
 }
 
-/// After the call: a stream that is not closed goes on without this thread, as soon as no thread is writing a String. What was
-/// written so far is sent to the client at its own pace.
+/// After the call: a stream that is not closed continues without this thread, as soon as no thread is writing a String.
+/// The bytes written so far are sent at the speed of the client.
 fn go_on(response: &Response<'_, '_>, stream: &Stream) -> Result<(), Stop> {
     let _turn = Turn::take_last(response)?;
     while !stream.is_over(response.ruby) {
@@ -147,8 +147,8 @@ fn of<'a>(_: &Ruby, stream: VALUE) -> Option<&'a Stream> {
     <&Stream>::try_convert(value).ok()
 }
 
-/// The collector ends a stream that the application has lost: its writer may have died in the middle, so the response is cut
-/// off. Not in a forked process, which has a copy.
+/// The collector ends a stream that the application has lost: its writer may have died in the middle, so the response
+/// is aborted. A forked process has only a copy, and aborts nothing.
 impl Drop for Stream {
     fn drop(&mut self) {
         if self.process.get() == std::process::id() {
@@ -160,7 +160,8 @@ impl Drop for Stream {
 }
 
 impl Stream {
-    /// Writes each argument; returns the number of bytes. Raises when the stream is closed or the client is gone.
+    /// Writes each argument; returns the number of bytes. Raises if the stream is closed or the client has closed the
+    /// connection.
     fn write(ruby: &Ruby, this: &Stream, parts: &[Value]) -> Result<usize, Error> {
         let mut total = 0;
         for part in parts {
@@ -175,7 +176,7 @@ impl Stream {
         self.writer.set(ruby.thread_current().as_raw());
         if let Some(handle) = self.handle(ruby) {
             match write_to_response(handle, string.as_raw()) {
-                // The response has ended, perhaps while this waited for its turn.
+                // The response has ended, perhaps while this thread waited for its turn.
                 Err(Stop::Finished) => {}
                 written => return written.map_err(|stop| stop.into_error(ruby)),
             }
@@ -192,7 +193,7 @@ impl Stream {
         (handle != Qnil as VALUE).then(|| Handle::of(ruby, handle))
     }
 
-    /// Whether it leads to no response any more.
+    /// Returns true if the stream no longer leads to a response.
     fn is_over(&self, ruby: &Ruby) -> bool {
         self.handle(ruby).is_none_or(Handle::is_over)
     }
@@ -217,7 +218,7 @@ fn write_to_response(handle: Handle<'_>, string: VALUE) -> Result<(), Stop> {
     super::turn::flush(&handle)
 }
 
-/// Gives the client a piece of the body, and waits without the GVL while it has not taken enough of the ones before.
+/// Gives the client a piece of the body. Waits without the GVL while too many earlier pieces are unsent.
 fn offer(ruby: &Ruby, client: &Arc<Client>, string: RString) -> Result<(), Stop> {
     loop {
         // SAFETY: the String is on the stack, and no Ruby runs while its bytes are used.
@@ -232,8 +233,9 @@ fn offer(ruby: &Ruby, client: &Arc<Client>, string: RString) -> Result<(), Stop>
     }
 }
 
-/// True if the thread that has written last is dead, and a search is due: after ever longer pauses, because the stream may have other
-/// owners. The collector may overlook it as long as an old reference is left on the stack of a thread.
+/// Returns true if the last writing thread is dead and a search is due. The pauses between searches grow, because the
+/// stream may have other owners. The collector may overlook the stream as long as an old reference is left on the stack
+/// of a thread.
 fn is_left(stream: &Stream) -> Result<bool, Error> {
     let is_open = stream.client.borrow().as_ref().is_some_and(|client| client.is_open());
     // SAFETY: a thread or nil, which the stream marks.
@@ -250,7 +252,7 @@ fn append(ruby: &Ruby, this: Obj<Stream>, part: Value) -> Result<Obj<Stream>, Er
     Ok(this)
 }
 
-/// Does nothing: what is written is sent at once.
+/// Does nothing: written bytes are sent at once.
 fn flush(this: Obj<Stream>) -> Obj<Stream> {
     this
 }

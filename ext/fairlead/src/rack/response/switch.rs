@@ -1,5 +1,5 @@
-//! Sockets that are given away after the head of a response: to `rack.hijack` in the header (Rack SPEC, partial
-//! hijack), or, if the response switches protocols (101, or `rack.protocol` in the header), to a body that responds to `call`.
+//! Gives sockets away after the head of a response: to `rack.hijack` in the header (Rack SPEC, partial hijack), or, if
+//! the response switches protocols (101, or `rack.protocol` in the header), to a body that responds to `call`.
 
 use super::body::unless_gone;
 use super::turn::wait_for_client;
@@ -10,8 +10,8 @@ use crate::rack::stop::Stop;
 use crate::strings::{bytes, ids};
 use rb_sys::{ruby_value_type, Qnil, RB_TYPE_P, VALUE};
 
-/// Whether the response switches to another protocol: by its status, or by the success of one that accepts it with
-/// `rack.protocol` (Rack SPEC 3.1). Runs no Ruby.
+/// Returns true if the response switches to another protocol: by status 101, or with a successful status and
+/// `rack.protocol`, which accepts the protocol (Rack SPEC 3.1). Runs no Ruby.
 pub(super) fn is_wanted(response: &Response<'_, '_>, status: u16) -> Result<bool, Stop> {
     let protocol = response.protocol.get();
     if protocol == Qnil as VALUE || !(status == SWITCH || (200..300).contains(&status)) {
@@ -25,27 +25,27 @@ pub(super) fn is_wanted(response: &Response<'_, '_>, status: u16) -> Result<bool
     match is_offered {
         true => Ok(true),
         false => Err(Stop::Type(
-            c"rack.protocol in the header must be one of those that the client offers, see rack.protocol in the env",
+            c"the client does not offer rack.protocol of the header; use a protocol of rack.protocol in the env",
         )),
     }
 }
 
-/// Ends the head of a response with status 101 and gives the socket to what speaks the other protocol. Inside
-/// `protect`.
+/// Ends the head of a response with status 101 and gives the socket to the callable that speaks the other protocol.
+/// Inside `protect`.
 pub(super) fn write(response: &Response<'_, '_>) -> Result<(), Stop> {
     let Some(speaker) = speaker(response) else {
         return Err(Stop::Type(
-            c"a response that switches protocols must have rack.hijack in its header, or a body that responds to call only",
+            c"a response that switches protocols must have rack.hijack in its header, or a body that only responds to call",
         ));
     };
     may_give_away(response)?;
     if !response.with(|exchange| exchange.end_head_for_switch()) {
-        return Err(Stop::Type(c"a response with status 101 must have the field upgrade"));
+        return Err(Stop::Type(c"a response with status 101 must have an upgrade field"));
     }
     give_away(response, speaker)
 }
 
-/// What the application has given to be called with the socket.
+/// The callable of the application that takes the socket.
 fn speaker(response: &Response<'_, '_>) -> Option<VALUE> {
     let (hijacker, body) = (response.hijacker.get(), response.body.get());
     if hijacker != Qnil as VALUE {
@@ -55,12 +55,12 @@ fn speaker(response: &Response<'_, '_>) -> Option<VALUE> {
     is_called.then_some(body)
 }
 
-/// Whether there is a socket to give away. Asked before the head, so that the client can be told.
+/// Succeeds if there is a socket to give away. Checked before the head, so that the client can get an error response.
 pub(super) fn may_give_away(response: &Response<'_, '_>) -> Result<(), Stop> {
     match response.with(|exchange| exchange.can_hijack()) {
         true => Ok(()),
         false => Err(Stop::Type(
-            c"a response over HTTP/2 shares its socket with others: rack.hijack is not possible, see rack.hijack? in the env",
+            c"rack.hijack is impossible over HTTP/2, where responses share a socket; check rack.hijack? in the env first",
         )),
     }
 }
@@ -73,7 +73,7 @@ pub(super) fn give_away(response: &Response<'_, '_>, callable: VALUE) -> Result<
         }
     }
     let Ok(socket) = response.with(hijack::take) else {
-        return Err(Stop::Type(c"the socket cannot be given away"));
+        return Err(Stop::Type(c"the socket of this response cannot be hijacked"));
     };
     let io = socket.object(response.ruby);
     response.hijacked_io.set(io);

@@ -1,6 +1,6 @@
-//! Turns: several threads may write to one response, each a whole String at a time. A String takes long if the client
-//! is slow or if it is compressed. Meanwhile the GVL is given up, and the response may end, so nothing is borrowed from
-//! it then.
+//! Turns: several threads may write to one response, each a whole String at a time. Writing a String takes long if the
+//! client is slow or if the String is compressed. Meanwhile the GVL is given up, and the response may end, so nothing
+//! of it is borrowed then.
 
 use crate::gvl::wait_without_gvl;
 use crate::protect::{check_interrupts, protect};
@@ -10,7 +10,7 @@ use fairlead_engine::{Gone, Wait};
 use magnus::Ruby;
 use rb_sys::{rb_thread_current, Qnil, VALUE};
 
-/// It is this thread's turn for as long as this lives.
+/// This thread has the turn while this value lives.
 pub(super) struct Turn<'a, A: Access>(&'a A);
 
 enum Found {
@@ -57,7 +57,7 @@ impl<'a, A: Access> Turn<'a, A> {
 
 impl<A: Access> Drop for Turn<'_, A> {
     fn drop(&mut self) {
-        // If the response is over, nobody waits for a turn.
+        // If the response is over, no thread waits for a turn.
         let _ = self.0.response(|response| response.writer.set(Qnil as VALUE));
     }
 }
@@ -68,7 +68,7 @@ pub(super) fn wait_for_client<A: Access>(access: &A) -> Result<(), Stop> {
     wait_with(access, wait)
 }
 
-/// The same, for a wait that was prepared with the last write.
+/// Does the same for a wait that the last write has prepared.
 pub(super) fn wait_with<A: Access>(access: &A, mut wait: Wait) -> Result<(), Stop> {
     wait_without_gvl(access.ruby(), || wait.run());
     let waited = access.exchange(|exchange| exchange.waited(wait));
@@ -76,7 +76,7 @@ pub(super) fn wait_with<A: Access>(access: &A, mut wait: Wait) -> Result<(), Sto
     waited?.map(|_| ()).map_err(|Gone| Stop::Gone)
 }
 
-/// Writes bytes that nobody can change, without the GVL; returns how many were written. `None` if only
+/// Writes bytes that cannot change, without the GVL; returns the number of written bytes. `None` if only
 /// [`Exchange::write`](fairlead_engine::Exchange::write) can write them.
 pub(super) fn write_apart<A: Access>(access: &A, bytes: &[u8]) -> Result<Option<usize>, Stop> {
     let write = access.exchange(|exchange| exchange.write_apart(bytes.len()))?;
@@ -89,7 +89,7 @@ pub(super) fn write_apart<A: Access>(access: &A, bytes: &[u8]) -> Result<Option<
     written?.map(Some).map_err(|Gone| Stop::Gone)
 }
 
-/// Gives the kernel what it takes: without the GVL where this means to read what was spooled.
+/// Gives the kernel the bytes that it takes: without the GVL if spooled bytes must be read.
 pub(super) fn flush<A: Access>(access: &A) -> Result<(), Stop> {
     let apart = access.exchange(|exchange| match exchange.flush_apart() {
         Some(apart) => Ok(Some(apart)),

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// Parses a message. If it is incomplete, returns the socket, provided that it has arrived.
-pub(in crate::cluster::waiting_room) fn open(
+pub(in crate::cluster::queues) fn open(
     datagram: &[u8],
     descriptors: Vec<OwnedFd>,
 ) -> Result<IncomingMigration, Option<OwnedFd>> {
@@ -27,7 +27,7 @@ pub(in crate::cluster::waiting_room) fn open(
 }
 
 /// Time since when a connection has waited, from the beginning of its message.
-pub(in crate::cluster::waiting_room) fn waits_since(beginning: &[u8; BEGINNING]) -> Nanos {
+pub(in crate::cluster::queues) fn waits_since(beginning: &[u8; BEGINNING]) -> Nanos {
     let last = beginning.last_chunk().copied().unwrap_or_default();
     Nanos::from_number(u64::from_le_bytes(last))
 }

@@ -6,23 +6,23 @@ use std::net::{IpAddr, Ipv6Addr, SocketAddr, SocketAddrV6};
 
 /// Place of the body, place of long input and body, and stage of the connection.
 pub(super) mod kind {
-    pub(in crate::cluster::waiting_room::message) const MEMORY: u64 = 1;
-    pub(in crate::cluster::waiting_room::message) const FILE: u64 = 2;
-    pub(in crate::cluster::waiting_room::message) const BODY: u64 = 3;
-    pub(in crate::cluster::waiting_room::message) const LONG: u64 = 4;
+    pub(in crate::cluster::queues::message) const MEMORY: u64 = 1;
+    pub(in crate::cluster::queues::message) const FILE: u64 = 2;
+    pub(in crate::cluster::queues::message) const BODY: u64 = 3;
+    pub(in crate::cluster::queues::message) const LONG: u64 = 4;
     /// No byte of a request has arrived.
-    pub(in crate::cluster::waiting_room::message) const IDLE: u64 = 16;
+    pub(in crate::cluster::queues::message) const IDLE: u64 = 16;
     /// The head is incomplete, or not known to be complete.
-    pub(in crate::cluster::waiting_room::message) const HEAD: u64 = 32;
+    pub(in crate::cluster::queues::message) const HEAD: u64 = 32;
     /// The connection stays in its worker: see `transport/relayed.rs`.
-    pub(in crate::cluster::waiting_room::message) const RELAYED: u64 = 128;
+    pub(in crate::cluster::queues::message) const RELAYED: u64 = 128;
     /// The input begins with a PROXY header, or one is still expected: version 1, version 2, or either.
-    pub(in crate::cluster::waiting_room::message) const PROXY_V1: u64 = 8;
-    pub(in crate::cluster::waiting_room::message) const PROXY_V2: u64 = 64;
+    pub(in crate::cluster::queues::message) const PROXY_V1: u64 = 8;
+    pub(in crate::cluster::queues::message) const PROXY_V2: u64 = 64;
     /// The response ends the connection. Above the origin.
-    pub(in crate::cluster::waiting_room::message) const LAST: u64 = 1 << 40;
+    pub(in crate::cluster::queues::message) const LAST: u64 = 1 << 40;
     /// The head is from an HTTP/2 request. Above the origin.
-    pub(in crate::cluster::waiting_room::message) const HTTP2: u64 = 1 << 41;
+    pub(in crate::cluster::queues::message) const HTTP2: u64 = 1 << 41;
 }
 
 /// Stage of a connection's next request.

@@ -1,0 +1,93 @@
+//! The queues that all workers share: the kernel keeps them, so nothing is lost when a worker dies.
+//!
+//! * [`WaitingRoom`] (`waiting_room.rs`): requests. A request that has waited in a worker with only busy threads is sent
+//!   there, and a worker with a free thread receives it. The engine decides which requests go in and which worker takes
+//!   them out (`engine/migration/requests.rs`).
+//! * Connections without a request, which a draining worker sends to the others (`engine/migration/connections.rs`). To
+//!   take one over needs no thread of the app, so none of them may wait in front of a request.
+//!
+//! Each is a socket pair that every worker has inherited (`queue.rs`, `message.rs`), with a count beside it
+//! (`attendance.rs`).
+
+mod attendance;
+mod message;
+mod queue;
+mod waiting_room;
+
+pub(crate) use attendance::Attendance;
+pub(crate) use message::{IncomingMigration, OutgoingMigration, Stage};
+pub(crate) use queue::{Queue, Received, Sent};
+pub use waiting_room::WaitingRoom;
+
+use crate::cluster::scoreboard::Scoreboard;
+use crate::transport::poller::{token, Interest, Poller};
+use rustix::fd::{BorrowedFd, OwnedFd};
+
+/// The queues of all workers, inherited by each of them together with the [`Scoreboard`].
+pub struct SharedQueues {
+    scoreboard: &'static Scoreboard,
+    waiting_room: WaitingRoom,
+    connections: Queue,
+}
+
+impl SharedQueues {
+    /// Number of descriptors.
+    pub const DESCRIPTORS: usize = 5;
+
+    /// Processes can share queues only if this number is the same for all.
+    pub const FORMAT: u32 = message::FORMAT;
+
+    /// Opens the queues; to be called before the first fork.
+    ///
+    /// # Errors
+    /// If the socket pairs cannot be made.
+    pub fn new(scoreboard: &'static Scoreboard) -> std::io::Result<SharedQueues> {
+        Ok(SharedQueues {
+            scoreboard,
+            waiting_room: WaitingRoom::new(scoreboard)?,
+            connections: Queue::new(scoreboard, &scoreboard.migrating)?,
+        })
+    }
+
+    /// The queues of another process, from the [`SharedQueues::descriptors`] there.
+    pub fn adopt(scoreboard: &'static Scoreboard, descriptors: [OwnedFd; SharedQueues::DESCRIPTORS]) -> SharedQueues {
+        let [requests_in, requests_out, connections_in, connections_out, signal] = descriptors;
+        SharedQueues {
+            scoreboard,
+            waiting_room: WaitingRoom::of(scoreboard, [requests_in, requests_out], signal),
+            connections: Queue::of(scoreboard, &scoreboard.migrating, connections_in, connections_out),
+        }
+    }
+
+    /// The descriptors that a process needs to [`SharedQueues::adopt`] these queues.
+    pub fn descriptors(&self) -> [BorrowedFd<'_>; SharedQueues::DESCRIPTORS] {
+        let [requests_in, requests_out, signal] = self.waiting_room.descriptors();
+        let [connections_in, connections_out] = self.connections.ends();
+        [requests_in, requests_out, connections_in, connections_out, signal]
+    }
+
+    /// The scoreboard that counts the contents of the queues.
+    pub fn scoreboard(&self) -> &'static Scoreboard {
+        self.scoreboard
+    }
+
+    /// The queue of requests.
+    pub fn waiting_room(&self) -> &WaitingRoom {
+        &self.waiting_room
+    }
+
+    /// The queue of connections without a request.
+    pub(crate) fn connections(&self) -> &Queue {
+        &self.connections
+    }
+
+    /// Registers the queue of connections with `poller`. Each of them wakes all workers that watch, so a worker that
+    /// leaves one to others need not signal them.
+    pub(crate) fn watch_connections(&self, poller: &Poller) -> rustix::io::Result<()> {
+        poller.add(self.connections.receiver(), token::MIGRATION, Interest::Read)
+    }
+
+    pub(crate) fn unwatch_connections(&self, poller: &Poller) {
+        poller.remove(self.connections.receiver());
+    }
+}

@@ -1,0 +1,107 @@
+//! The waiting room: requests that have found no free thread in their worker, until another worker takes them.
+
+use super::message::OutgoingMigration;
+use super::queue::{Queue, Received, Sent};
+use crate::clock::Nanos;
+use crate::cluster::scoreboard::Scoreboard;
+use crate::transport::poller::{token, Poller};
+use rustix::event::{eventfd, EventfdFlags};
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::io::{read, write, Errno};
+use std::sync::atomic::Ordering::SeqCst;
+
+/// See the head of this file.
+pub struct WaitingRoom {
+    scoreboard: &'static Scoreboard,
+    queue: Queue,
+    /// An eventfd. The kernel wakes one worker for each request; a worker that leaves it to others wakes another one
+    /// with this.
+    signal: OwnedFd,
+}
+
+impl WaitingRoom {
+    pub(super) fn new(scoreboard: &'static Scoreboard) -> std::io::Result<WaitingRoom> {
+        Ok(WaitingRoom {
+            scoreboard,
+            queue: Queue::new(scoreboard, &scoreboard.attendance)?,
+            signal: eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?,
+        })
+    }
+
+    /// The waiting room of another process, from its descriptors: the ends for senders and receivers, and the signal.
+    pub(super) fn of(
+        scoreboard: &'static Scoreboard,
+        [sender, receiver]: [OwnedFd; 2],
+        signal: OwnedFd,
+    ) -> WaitingRoom {
+        WaitingRoom {
+            scoreboard,
+            queue: Queue::of(scoreboard, &scoreboard.attendance, sender, receiver),
+            signal,
+        }
+    }
+
+    pub(super) fn descriptors(&self) -> [BorrowedFd<'_>; 3] {
+        let [sender, receiver] = self.queue.ends();
+        [sender, receiver, self.signal.as_fd()]
+    }
+
+    /// Scoreboard with the counts of the room.
+    pub(crate) fn scoreboard(&self) -> &'static Scoreboard {
+        self.scoreboard
+    }
+
+    /// Registers the queue of requests with `poller`.
+    pub(crate) fn watch(&self, poller: &Poller) -> rustix::io::Result<()> {
+        let add = |fd: BorrowedFd<'_>, token| match poller.add_shared(fd, token) {
+            Err(Errno::EXIST) => Ok(()),
+            result => result,
+        };
+        add(self.queue.receiver(), token::ROOM)?;
+        add(self.signal.as_fd(), token::SIGNAL)
+    }
+
+    pub(crate) fn unwatch(&self, poller: &Poller) {
+        poller.remove(self.queue.receiver());
+        poller.remove(&self.signal);
+    }
+
+    /// Wakes another worker that watches, if a request may be waiting. If none watches now, wakes the next worker that
+    /// does.
+    pub fn signal(&self) {
+        if self.is_occupied() {
+            let _ = write(&self.signal, &1u64.to_ne_bytes());
+        }
+    }
+
+    /// Resets the eventfd.
+    pub(crate) fn clear_signal(&self) {
+        let _ = read(&self.signal, &mut [0; 8]);
+    }
+
+    /// True if a request may be waiting: one atomic load.
+    pub(crate) fn is_occupied(&self) -> bool {
+        self.queue.is_occupied()
+    }
+
+    /// Puts a request into the room, from the worker in `slot`. The caller keeps it, too.
+    pub(crate) fn send(&self, request: &OutgoingMigration<'_>, slot: usize) -> Sent {
+        let sent = self.queue.send(request, slot);
+        match sent {
+            Sent::Done => _ = self.scoreboard.moved.fetch_add(1, SeqCst),
+            Sent::Full => _ = self.scoreboard.refused.fetch_add(1, SeqCst),
+            Sent::TooLong => {}
+        }
+        sent
+    }
+
+    /// Time since when the first request in the room has waited for its turn.
+    pub(crate) fn first_waits_since(&self) -> Option<Nanos> {
+        self.queue.first_waits_since()
+    }
+
+    /// Takes out the oldest request, for the worker in `slot`.
+    pub(crate) fn receive(&self, slot: usize) -> Received {
+        self.queue.receive(slot)
+    }
+}
