@@ -23,7 +23,7 @@ class JumpsTest < Minitest::Test
 
   # Function => why it may.
   EXEMPT = {
-    "rack/errors.rs report" => "the loans of this response have ended, and each call of Ruby is in a `protect` of its own",
+    "rack/errors.rs report" => "the references to this response have ended, and each call of Ruby is in a `protect` of its own",
     "rack/input.rs make" => "the body is taken when no Ruby is called any more but a C function that raises nothing",
     "rack/response/mod.rs with_ruby" => "each call of Ruby is in a `protect` of its own, and the borrow ends before it is passed on",
     "rack/session.rs push" => "both borrows end with their statements",
