@@ -128,7 +128,7 @@ module Fairlead
 
       # Returns true once Pebble responds; false if it has ended.
       def reachable?
-        wait_until("pebble to answer", seconds: 30) do
+        wait_until("pebble to respond", seconds: 30) do
           return false if Process.wait(@pid, Process::WNOHANG)
 
           get(@port, "/dir")

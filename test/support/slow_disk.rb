@@ -40,7 +40,7 @@ module Fairlead
         mount
         @thread = Thread.new { serve }
       rescue SystemCallError => e
-        raise Unavailable, "there is no FUSE: #{e.message}"
+        raise Unavailable, "FUSE is not available: #{e.message}"
       end
 
       # Mounts an overlayfs on +folder+ with these files in its lowest layer.

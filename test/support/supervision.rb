@@ -159,7 +159,7 @@ module Fairlead
       # Mounts a small disk on that folder of the server during the block.
       def with_small_disk(server, folder)
         skip_unless_root
-        skip "no mounting here" unless system("mount", "-t", "tmpfs", "-o", "size=64k", "none", server.path(folder), err: File::NULL)
+        skip "this process may not mount" unless system("mount", "-t", "tmpfs", "-o", "size=64k", "none", server.path(folder), err: File::NULL)
         yield
       ensure
         server.kill_all
