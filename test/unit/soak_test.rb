@@ -7,7 +7,7 @@ require "soak/ledger"
 require "soak/pattern"
 require "support/processes"
 
-# What the soak (test/soak) judges by.
+# The judgement of the soak (test/soak).
 class SoakTest < Minitest::Test
   include Fairlead::Test::Folders
 
