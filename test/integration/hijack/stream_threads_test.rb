@@ -8,7 +8,7 @@ require "support/rack_apps"
 class StreamThreadsTest < Minitest::Test
   include Fairlead::Test::HttpServing
 
-  # A limit so small that a writer of this much has to wait for its client.
+  # Limits so low that a large write has to wait for its client.
   IMPATIENT = ["--response-disk-bytes", "0", "--response-memory-bytes", "64k"].freeze
   MUCH = "MUCH = ('x' * 900_000).freeze"
 
