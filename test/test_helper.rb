@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# What every test file requires first: minitest, the checkout's lib and the helpers in test/support. A warning that
-# Fairlead's own code causes is an error; those of the gems around it are not ours to fix.
+# Every test file requires this first: minitest, the checkout's lib and the helpers in test/support. A warning about
+# Fairlead's own code is an error; warnings about other gems are ignored.
 
 ROOT = File.expand_path("..", __dir__) unless defined?(ROOT)
 $LOAD_PATH.unshift(File.join(ROOT, "lib")) unless $LOAD_PATH.include?(File.join(ROOT, "lib"))

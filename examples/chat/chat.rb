@@ -5,8 +5,8 @@ require "json"
 require "rack"
 require_relative "presence"
 
-# The socket behind the page, GET /socket?room=…&name=…&key=…: lets people into rooms. What is said in a room is
-# published on the room's channel; the server itself brings it to everyone who is there, in all workers, without Ruby.
+# The socket of the page, GET /socket?room=…&name=…&key=…. A message is published on the channel of its room, and the server
+# itself delivers it to all visitors of the room, in all workers, without Ruby.
 class Chat
   NAME = /\A[[:print:]]{1,32}\z/
   ROOM = /\A[\p{L}\p{N}_-]{1,32}\z/
@@ -39,25 +39,25 @@ class Chat
     [status, { "content-type" => "text/plain; charset=utf-8", **fields }, ["#{why}\n"]]
   end
 
-  # Browsers let any page open a socket to any server, and say only here which page it was.
+  # Browsers let any page open a socket to any server; only this field tells the page's origin.
   def same_origin?(env)
     origin = env["HTTP_ORIGIN"]
     origin.nil? || origin.split("://", 2).last == env["HTTP_HOST"]
   end
 
-  # What others see of the key is a digest: who has reconnected is the same person, and nobody else can be.
+  # Other visitors see only a digest of the key: it identifies a visitor after a reconnect, and nobody else can take it over.
   def visitor(query)
     room, name, key = Rack::Utils.parse_query(query).values_at("room", "name", "key")
     return unless [[room, ROOM], [name, NAME], [key, KEY]].all? { |text, form| valid?(text, form) }
 
     Visitor.new(room: room, name: name.strip, id: Digest::SHA256.hexdigest(key)[0, 12], presence: @presence)
-  rescue ArgumentError, RangeError # %-escapes that are none, too many fields
+  rescue ArgumentError, RangeError # invalid %-escapes, too many fields
     nil
   end
 
   def valid?(text, form) = text.is_a?(String) && text.valid_encoding? && form.match?(text) && !text.strip.empty?
 
-  # Somebody at one window: the handler of one WebSocket. Its methods are called one at a time, in order.
+  # A visitor at one window: the handler of one WebSocket. Its methods are called one at a time, in order.
   class Visitor
     LONGEST = 2_000 # characters of a message
     AT_ONCE = 20    # messages …
@@ -74,7 +74,7 @@ class Chat
       @said_at = []
     end
 
-    # What the others are told.
+    # The data that other visitors get.
     def card = { name: @name, at: @came_at }
 
     def on_open(client)
@@ -102,10 +102,10 @@ class Chat
       { type: "message", key: key(message), from: { id: @id, name: @name }, text: message["text"].strip, at: now }
     end
 
-    # Milliseconds, as JavaScript has them.
+    # Milliseconds, as in JavaScript.
     def now = (Time.now.to_f * 1000).round
 
-    # The window knows its messages by a key of its own.
+    # The window identifies its messages by a key of its own.
     def key(message) = message["key"].to_s[0, 64]
 
     def parse(data)

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# A chat in rooms: the page is in public, chat.rb is the socket behind it, presence.rb knows who is here.
+# A chat with rooms: the page is in public, chat.rb has the socket of the page, presence.rb tracks the visitors.
 require "rack"
 require_relative "chat"
 

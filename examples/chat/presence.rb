@@ -2,21 +2,21 @@
 
 require "json"
 
-# Who is here, over all workers, without a store. Each worker tells all of them whom it has: soon after a change, and
-# every second anyway. A worker that is not heard of any more (because it was killed) is forgotten with its people; one
-# that is heard of for the first time is told at once. A report says everything, so a lost one does no lasting harm.
+# Tracks the visitors of all workers, without a store. Each worker reports its visitors to all workers: soon after a change,
+# and every second anyway. A worker whose reports stop (because it was killed) is removed with its visitors; a new worker
+# gets a report at once. A report is complete, so a lost one does no lasting harm.
 class Presence
   CHANNEL = "chat/presence"
   EVERY = 1.0  # seconds between two reports of a worker
-  GONE = 3.5   # seconds after which a silent worker is forgotten
-  SOON = 0.1   # seconds in which changes are collected: a hundred people who come at once are one report
+  GONE = 3.5   # seconds after which a silent worker is removed
+  SOON = 0.1   # seconds in which changes are collected: a hundred visitors at once cause one report
 
   Report = Struct.new(:rooms, :heard_at)
 
-  # The block is called with a room and its people whenever they have changed, in every worker.
+  # Calls the block with a room and its visitors after each change, in every worker.
   def initialize(&changed)
     @changed = changed
-    @lock = Mutex.new # protects what follows; nothing is published while it is held
+    @lock = Mutex.new # protects the following variables; nothing is published while it is held
     @here = {}        # room => { visitor => true }, in this worker; a visitor has an id and a card to show
     @reports = {}     # worker => Report, of all workers, this one included
     @report_due = false
@@ -38,7 +38,8 @@ class Presence
     report_soon
   end
 
-  # Everybody in a room, once each: who has just moved to another worker may be in two reports, and the newer one counts.
+  # Visitors of a room, each once: a visitor who has just moved to another worker can be in two reports, and the newer one
+  # counts.
   def people(room)
     reports = @lock.synchronize { @reports.sort_by { |_worker, report| -report.heard_at } }
     found = reports.flat_map do |worker, report|

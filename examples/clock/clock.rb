@@ -2,11 +2,11 @@
 
 require "json"
 
-# The stream behind the page, GET /ticks: an event each second, whose id is the second it stands for. Every worker has a
-# timer of its own and publishes to its own clients only, so that nobody gets a tick per worker.
+# The stream of the page, GET /ticks: an event each second, with that second as its id. Every worker has its own timer and
+# publishes to its own clients only, so that no client gets a tick from each worker.
 class Clock
   CHANNEL = "clock/ticks"
-  EARLY = 0.1 # seconds that a tick may come before its second has begun
+  EARLY = 0.1 # a tick may come that many seconds before its second begins
 
   def initialize
     Fairlead.run_after(1 - (Time.now.to_f % 1)) do # so that the clocks of all workers tick together
@@ -31,10 +31,10 @@ class Clock
 
   def answer(status, text) = [status, { "content-type" => "text/plain; charset=utf-8" }, ["#{text}\n"]]
 
-  # The handler of every stream; it needs to remember nothing, so one is enough for all. Without the block, the messages
-  # of the channel would go to the client without Ruby: as events that have neither a name nor an id.
+  # The handler of every stream. It has no state, so one is enough. Without the block, the server would send the messages of
+  # the channel without Ruby: as events without name and id.
   module Listener
-    RETRY = 1_000 # milliseconds until a browser that has lost its stream asks again
+    RETRY = 1_000 # milliseconds until a browser reconnects after it has lost its stream
 
     def self.on_open(client)
       last = Integer(client.env.fetch("HTTP_LAST_EVENT_ID", ""), 10, exception: false)

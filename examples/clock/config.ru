@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# A clock that ticks on the server: the page is in public, clock.rb is the stream of events behind it.
+# A clock that ticks on the server: the page is in public, clock.rb has the stream of events of the page.
 require "rack"
 require_relative "clock"
 

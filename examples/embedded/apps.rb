@@ -2,7 +2,7 @@
 
 require "json"
 
-# What the program serves. Both applications are in one process, so they can share what is in its memory: here a counter.
+# Counter shared by the two applications, which run in one process.
 class Counter
   def initialize
     @count = 0
@@ -13,7 +13,7 @@ class Counter
   def value = @lock.synchronize { @count }
 end
 
-# For everybody: counts its visitors.
+# The application for everybody: counts its visitors.
 class PublicApp
   def initialize(counter)
     @counter = counter
@@ -26,7 +26,7 @@ class PublicApp
   end
 end
 
-# For those who run the program: tells how many visitors there were.
+# The application for the operators: shows the number of visitors.
 class AdminApp
   def initialize(counter)
     @counter = counter
@@ -35,7 +35,7 @@ class AdminApp
   def call(_env) = [200, { "content-type" => "application/json" }, [JSON.generate(visitors: @counter.value)]]
 end
 
-# Rack middleware: the program writes its own lines about requests, so its servers write none.
+# Rack middleware that writes the program's own lines about requests, so the servers write none.
 class RequestLog
   def initialize(app, logger)
     @app = app

@@ -3,8 +3,8 @@
 require "fairlead"
 require_relative "apps"
 
-# Starts and stops the HTTP servers of the program: what has an object of WEBrick::HTTPServer and a thread for each listener in
-# other programs. It knows the settings and the log, and nothing of signals.
+# Starts and stops the HTTP servers of the program, in place of a WEBrick::HTTPServer and a thread for each listener. It uses
+# the settings and the log; signals are the program's business.
 class Launcher
   VERSION = "1.0"
 
@@ -20,8 +20,8 @@ class Launcher
     raise ArgumentError, "both listeners are switched off" if @group.servers.empty?
   end
 
-  # Starts all listeners and returns; calls the block once the last one serves. Raises Fairlead::BindError if a port is taken,
-  # for example; then none of them runs.
+  # Starts all listeners and returns; calls the block once the last one serves. If one cannot start, for example because its
+  # port is taken, raises Fairlead::BindError, and none of them runs.
   def start
     @group.start do
       @logger.info("launched on #{@group.addresses.size} sockets")
@@ -35,12 +35,12 @@ class Launcher
     @logger.warn("some requests were aborted") unless @group.stop(seconds)
   end
 
-  # The ports of the listeners, in order.
+  # Ports of the listeners, in order.
   def ports = @group.ports
 
   private
 
-  # A listener with an application of its own, at each of the addresses. The host * means every interface.
+  # Adds a listener with its own application at each of the addresses. The host * means every interface.
   def add(app, port)
     return unless port
 

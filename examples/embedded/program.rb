@@ -18,10 +18,10 @@ class Program
     @counter = Counter.new
   end
 
-  # Runs until it is asked to end; returns the exit status. The servers have threads of their own, so this one waits for signals.
+  # Runs until a signal ends it; returns the exit status. The servers have their own threads, so this one waits for signals.
   def run
     $stdout.sync = true
-    %w[TERM INT HUP USR1 TTIN].each { |name| trap(name) { @signals << name } } # no Logger works in a trap
+    %w[TERM INT HUP USR1 TTIN].each { |name| trap(name) { @signals << name } } # a Logger does not work in a trap
     launch
     signal = act_on(@signals.pop) until signal == :ended
     0

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# Reports for those who have a link: what anybody may see is in public, reports.rb decides about the rest.
+# Reports behind secret links: public has the files for everybody, reports.rb decides about the others.
 require "securerandom"
 require_relative "reports"
 

@@ -4,13 +4,13 @@ require "erb"
 require "openssl"
 require "rack"
 
-# GET / lists the reports, each with a link that nobody can guess; GET /reports/NAME?key=… is one of them. The application
-# says who gets a file and what it is called, and the server sends it.
+# GET / lists the reports, each with a secret link; GET /reports/NAME?key=… returns one of them. The application decides who
+# gets a file and under which name, and the server sends it.
 class Reports
-  # What config/fairlead.rb calls the folder. No client ever sees it.
+  # Name of the folder in config/fairlead.rb. Clients never see it.
   INTERNAL = "/internal/"
 
-  # +secret+: what the keys depend on.
+  # +secret+: the keys depend on it.
   def initialize(folder, secret)
     @folder = folder
     @secret = secret
@@ -21,7 +21,7 @@ class Reports
     return page if path == "/"
 
     name = names.find { |one| path == "/reports/#{escape(one)}" }
-    return [404, {}, []] unless name # the page for it is public/404.html
+    return [404, {}, []] unless name # the server adds the page public/404.html
     return answer(403, "<p>This link is not valid.</p>") unless Rack::Utils.secure_compare("key=#{key(name)}", query)
 
     send_report(name)

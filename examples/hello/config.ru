@@ -1,4 +1,4 @@
 # frozen_string_literal: true
 
-# The smallest application there is: one answer for every request.
+# The smallest possible application: the same response for every request.
 run ->(_env) { [200, { "content-type" => "text/plain; charset=utf-8" }, ["Hello from Fairlead!\n"]] }

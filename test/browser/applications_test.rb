@@ -3,13 +3,13 @@
 require "test_helper"
 require_relative "support/browsing"
 
-# The applications of test/integration/applications that are meant for browsers.
+# The applications of test/integration/applications that need a browser.
 class BrowserApplicationsTest < Minitest::Test
   include Fairlead::Test::Browsing
 
   FOLDER = File.join(ROOT, "test/integration/applications")
 
-  # Opens a socket at a path and keeps what comes.
+  # Opens a socket at a path and keeps the messages.
   LISTEN = <<~JS
     new Promise((done, fail) => {
       window.heard = []

@@ -17,7 +17,7 @@ class BrowserCompressionTest < Minitest::Test
     }
   RUBY
 
-  # Sends +text+ and yields what the browser has negotiated, and whether the same came back.
+  # Sends +text+; yields the extension that the browser has negotiated, and true if the same text came back.
   ROUND_TRIP = <<~JS
     new Promise((done, fail) => {
       const text = %s, socket = new WebSocket(location.href.replace("http", "ws"))

@@ -3,7 +3,7 @@
 require "test_helper"
 require_relative "support/browsing"
 
-# examples/chat as people have it: windows whose sockets are in several workers.
+# examples/chat in real windows, with sockets in several workers.
 class ChatPageTest < Minitest::Test
   include Fairlead::Test::Browsing
 
@@ -123,7 +123,8 @@ class ChatPageTest < Minitest::Test
 
   private
 
-  # Somebody who has come in. +elsewhere_than+: pages whose workers are to be others; which worker accepts is chance.
+  # Opens a page and enters a room. +elsewhere_than+: pages of other workers; the accepting worker is random, so it tries
+  # again.
   def enter(server, name, room: "lobby", elsewhere_than: [])
     page = browse(server.url("/##{room}"))
     page.fill("#name", name)
@@ -141,7 +142,7 @@ class ChatPageTest < Minitest::Test
     text
   end
 
-  # These messages, in this order, and no other.
+  # Waits for exactly these messages, in this order.
   def wait_for_texts(page, texts)
     wait_for(page, TEXTS, texts)
   end

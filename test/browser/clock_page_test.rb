@@ -3,11 +3,11 @@
 require "test_helper"
 require_relative "support/browsing"
 
-# examples/clock as a browser has it: an EventSource, which reconnects by itself.
+# examples/clock in a browser: an EventSource reconnects by itself.
 class ClockPageTest < Minitest::Test
   include Fairlead::Test::Browsing
 
-  # The ids of the next four ticks.
+  # Ids of the next four ticks.
   TICKS = <<~JS
     new Promise(done => {
       const ids = [], stream = new EventSource("ticks")
@@ -39,7 +39,7 @@ class ClockPageTest < Minitest::Test
     example("clock", workers: 2, port: server.port)
 
     page.wait("#{STATE} === 'open' && #{LAST} > #{last}")
-    # A tick may come before what the server says of the connection.
+    # A tick may come before the server's event about the connection.
     page.wait("document.getElementById('resumed').textContent === '#{last}'")
   end
 end

@@ -5,8 +5,8 @@ require "digest"
 require "support/certificates"
 require_relative "support/browsing"
 
-# A browser over HTTP/2, with what the clients of test/conformance/http2 ask for. It opens its WebSocket on the connection that
-# it has already (RFC 8441).
+# A browser over HTTP/2, with the application of test/conformance/http2. It opens its WebSocket on the existing connection
+# (RFC 8441).
 class Http2PageTest < Minitest::Test
   include Fairlead::Test::Browsing
   include Fairlead::Test::Secured
@@ -56,7 +56,7 @@ class Http2PageTest < Minitest::Test
     assert_empty lines.grep_v(%r{ HTTP/2\.0" })
   end
 
-  # Where WebSockets are not offered, a browser opens a connection of HTTP/1.1 for each.
+  # Without WebSockets over HTTP/2, a browser opens an HTTP/1.1 connection for each of them.
   def test_a_web_socket_has_a_connection_of_its_own_otherwise
     lines = lines_of_page({ **SEEN, "over" => "HTTP/1.1" }, "--no-http2-websockets")
 
@@ -65,7 +65,7 @@ class Http2PageTest < Minitest::Test
 
   private
 
-  # What the page sees, and the access log afterwards.
+  # Asserts the page's result, and returns the lines of the access log.
   def lines_of_page(seen, *options)
     server = serve_tls(APPLICATION, "-w", 2, "-t", 2, "--access-log", "access.log", "--early-hints", *options)
     page = browse("https://localhost:#{server.port}/page", ignoreHTTPSErrors: true)

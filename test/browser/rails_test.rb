@@ -11,7 +11,7 @@ class BrowserRailsTest < Minitest::Test
   include Fairlead::Test::RailsServers
   include Fairlead::Test::Secured
 
-  # How a test is named differs between versions of Rails. The one that deletes needs the scripts of the generated application.
+  # Names of tests differ between versions of Rails. The test that deletes needs the scripts of the generated application.
   SYSTEM_TESTS = "/visiting|creat|updat/"
 
   def test_two_pages_talk_over_action_cable
@@ -19,7 +19,7 @@ class BrowserRailsTest < Minitest::Test
     assert_talk(*Array.new(2) { chat(server) })
   end
 
-  # Action Cable's WebSocket is a stream of the connection that the page came by.
+  # Action Cable's WebSocket is a stream of the connection that has loaded the page.
   def test_two_pages_talk_over_http2
     server = fairlead("-b", ssl_address, "--access-log", "access.log", files: certificate_files)
     ada, grace = Array.new(2) { connected(browse("https://localhost:#{server.ports.last}/chat", ignoreHTTPSErrors: true)) }
@@ -41,9 +41,9 @@ class BrowserRailsTest < Minitest::Test
     assert_equal 2, version(server).first
   end
 
-  # They name the server and require nothing; the driver that selenium needs is Chromium's.
+  # The tests name the server and require nothing else; selenium uses Chromium's driver.
   def test_the_generated_system_tests_pass_on_it
-    skip "there is no chromedriver" unless Fairlead::Test::Browser.executable("chromedriver")
+    skip "chromedriver is not installed" unless Fairlead::Test::Browser.executable("chromedriver")
 
     server = rails_server # for its folder
     output = rails(server, "test", "test/system", "-n", SYSTEM_TESTS, environment: { "RAILS_ENV" => "test" })
@@ -54,7 +54,7 @@ class BrowserRailsTest < Minitest::Test
 
   private
 
-  # The second one answers: Action Cable's threads may pass two messages on in any order.
+  # Waits for each message before it sends the next one: Action Cable's threads may pass on two messages in any order.
   def assert_talk(ada, grace)
     say(ada, "Hello <grace>")
     [ada, grace].each { |page| page.wait("#{log} === 'Hello <grace>'") }

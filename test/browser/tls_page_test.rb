@@ -5,7 +5,7 @@ require "digest"
 require "support/certificates"
 require_relative "support/browsing"
 
-# A browser over TLS, with what the clients of test/conformance/tls ask for.
+# A browser over TLS, with the application of test/conformance/tls.
 class TlsPageTest < Minitest::Test
   include Fairlead::Test::Browsing
   include Fairlead::Test::Secured

@@ -6,7 +6,7 @@ require "socket"
 require_relative "desync/cases"
 
 # The request-smuggling cases of http_desync_guardian, each sent to a real server. Its tiers: Compliant with the RFCs;
-# Acceptable and Ambiguous, which a proxy might pass on; Severe, which nobody may answer.
+# Acceptable and Ambiguous, which a proxy might pass on; Severe, which a server must refuse.
 class DesyncTest < Minitest::Test
   include Fairlead::Test::Servers
 
@@ -21,7 +21,7 @@ class DesyncTest < Minitest::Test
 
   STRICT_CODINGS = "RFC 9112 §6.1 allows more codings than chunked; it is the only one Fairlead decodes"
 
-  # Compliant, and refused all the same.
+  # Compliant requests that the server refuses.
   REFUSED = {
     "Compliant URL" => [400, "it has a fragment, which RFC 9112 §3.2 has no place for"],
     "International in URI" => [400, "RFC 3986 §2: bytes beyond ASCII must be percent-encoded"],
@@ -38,7 +38,7 @@ class DesyncTest < Minitest::Test
   FRAMED = "RFC 9110 §9.3.1 gives the body no meaning, but it is framed, and read before the next request"
   ANOTHER_FIELD = "neither field frames anything, nor shares the CGI name of one that does"
 
-  # Ambiguous, and answered all the same.
+  # Ambiguous requests that the server accepts.
   ANSWERED = {
     "Get with a body and Content-Length" => FRAMED,
     "Get with a body and Transfer-Encoding" => FRAMED,
@@ -81,7 +81,7 @@ class DesyncTest < Minitest::Test
   DOCUMENT = File.join(ROOT, "docs/conformance.md")
   BLOCK = /(?<=<!-- conformance:desync -->\n).*?(?=<!-- \/conformance -->)/m
 
-  # The table in the documentation is written here: UPDATE_DOCS=1 writes it, any other run compares.
+  # UPDATE_DOCS=1 writes the table in the documentation; any other run compares it.
   def test_the_documentation_has_these_figures
     rows = %w[Compliant Acceptable Ambiguous Severe].map do |tier|
       answers = statuses(tier)
@@ -97,18 +97,18 @@ class DesyncTest < Minitest::Test
 
   private
 
-  # What is the client's fault must not look like the application's: 500 is no refusal.
+  # A client's mistake must not look like the application's: 500 is not a refusal.
   def refusal?(status)
     [400, 414, 417, 431, 501, 505].include?(status)
   end
 
-  # The name of each case of a tier, which is not always unique, with the status it gets.
+  # Name of each case of a tier, which is not always unique, and the status of its response.
   def statuses(tier)
     server = serve(APP)
     Desync.cases.select { |one| one.tier == tier }.map { |one| [one.name, status(server.port, one.to_s)] }
   end
 
-  # The status of the first answer to +request+; of a refusal only if the connection is closed behind it.
+  # Status of the first response to +request+. After a refusal, the server must close the connection.
   def status(port, request)
     TCPSocket.open("127.0.0.1", port) do |socket|
       socket.write(request)

@@ -6,8 +6,8 @@ require_relative "puma/comparison"
 require_relative "puma/guide"
 require_relative "puma/puma"
 
-# Puma and Fairlead answer the same requests for the same application. Each difference is one that the migration guide explains,
-# and each row of the guide is one that there is.
+# Puma and Fairlead respond to the same requests with the same application. The migration guide must explain each difference,
+# and each row of the guide must describe an existing difference.
 class PumaAnswersTest < Minitest::Test
   include Fairlead::Test::Servers
 
@@ -18,7 +18,7 @@ class PumaAnswersTest < Minitest::Test
   GUIDE = File.join(ROOT, "docs/guides/migrating_from_puma.md")
 
   def setup
-    skip "there is no #{PumaAnswers::Puma::PROGRAM} (package puma)" unless PumaAnswers::Puma.available?
+    skip "#{PumaAnswers::Puma::PROGRAM} is not installed (package puma)" unless PumaAnswers::Puma.available?
     Gem::Specification.find_by_name("rails")
   rescue Gem::MissingSpecError => e
     skip e.message.lines.first
@@ -63,7 +63,7 @@ class PumaAnswersTest < Minitest::Test
 
   def versions = { "Puma" => PumaAnswers::Puma.major_version, "Rack" => Integer(Rack.release[/\d+/], 10) }
 
-  # The differences between the two, started with these options; +ours+: further ones of Fairlead.
+  # Returns the differences between both servers with these options; +ours+: further options of Fairlead.
   def asked(requests, *flags, app: APP, ours: [])
     flags = ["-e", "production", "--early-hints", *flags]
     puma = own(PumaAnswers::Puma.new(app, *flags, files: LETTERS)).start(seconds: 40)

@@ -4,8 +4,8 @@ require "test_helper"
 require_relative "websocket/autobahn"
 require_relative "websocket/table"
 
-# Autobahn's cases against a server that echoes. What is left out every day are further sizes and speeds of cases that are
-# in; AUTOBAHN=all tries everything, which takes a quarter of an hour.
+# Autobahn's cases against a server that echoes. The daily run leaves out further sizes and speeds of the included cases;
+# AUTOBAHN=all runs everything, which takes a quarter of an hour.
 class WebsocketTest < Minitest::Test
   include Fairlead::Test::Servers
 
@@ -23,7 +23,7 @@ class WebsocketTest < Minitest::Test
     }
   RUBY
 
-  # The largest message has 16 MiB, and a client may have sent a thousand before it reads the first one.
+  # The largest message has 16 MiB, and a client may send a thousand messages before it reads the first one.
   LIMITS = %w[--message-max-bytes 20m --client-pending-bytes 64m].freeze
 
   ALL = ENV["AUTOBAHN"] == "all"
@@ -36,10 +36,10 @@ class WebsocketTest < Minitest::Test
   COUNTS = (ALL ? { "message" => 517, "context" => 216 } : { "message" => 261, "context" => 12 }).freeze
   SECONDS = ALL ? 3600 : 150
 
-  # Every day's cases that are the whole of their group.
+  # Groups that the daily run covers completely.
   WHOLE = [1, 2, 3, 4, 5, 6, 7, 10].freeze
 
-  # What the RFC only recommends, and why it is not done: "6.4.1" => "…".
+  # Recommendations of the RFC that the server does not follow, with the reason: "6.4.1" => "…".
   NON_STRICT = {}.freeze
 
   CASES.each_key do |deflate|
@@ -57,7 +57,7 @@ class WebsocketTest < Minitest::Test
     end
   end
 
-  # The table in the documentation is made of all cases. With UPDATE_DOCS=1 they write it; a part of them can only agree.
+  # The table in the documentation covers all cases. With UPDATE_DOCS=1 a full run writes it; a partial run can only compare.
   def test_the_documentation_has_these_figures
     table = Autobahn::Table.new(CASES.to_h { |deflate, _| [deflate, results(deflate)] })
     table.document if ALL && ENV["UPDATE_DOCS"]
@@ -74,7 +74,7 @@ class WebsocketTest < Minitest::Test
   RESULTS = {} # rubocop:disable Style/MutableConstant
   private_constant :RESULTS
 
-  # The results with this kind of compression; tried once for all tests.
+  # Results with this kind of compression; run once for all tests.
   def results(deflate)
     skip Autobahn.unavailable if Autobahn.unavailable
 

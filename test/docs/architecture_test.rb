@@ -4,13 +4,13 @@ require "test_helper"
 require "support/method_graph"
 require "support/module_graph"
 
-# What docs/architecture.md says of the crates: the modules of the engine and what each of them uses, and that the layers
-# know only those below them.
+# Statements of docs/architecture.md about the crates: the modules of the engine, the modules that each one uses, and the
+# rule that a layer uses only lower layers.
 class ArchitectureTest < Minitest::Test
   include Fairlead::Test::Folders
 
   LIST = /^#+ Modules of the engine\n(?:(?!#|```).*\n)*```text\n((?:(?!```).*\n)*)```/
-  # Whatever reaches Ruby does so through one of these.
+  # Every access to Ruby goes through one of these.
   RUBY = /\A(?:fairlead|magnus.*|rb[-_]sys.*)\z/
 
   def test_the_modules_of_the_engine_use_each_other_as_listed
@@ -68,7 +68,7 @@ class ArchitectureTest < Minitest::Test
 
   def read(path) = File.read(File.join(ROOT, path))
 
-  # The names under [dependencies], [build-dependencies] and the like; those of tests may know more.
+  # Names under [dependencies], [build-dependencies] and the like; dev-dependencies may include more.
   def dependencies(crate)
     tables = read("crates/#{crate}/Cargo.toml").split(/^\[(.+)\]$/).drop(1).each_slice(2)
     tables.select { |name, _| name.end_with?("dependencies") && !name.end_with?("dev-dependencies") }

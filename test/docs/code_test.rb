@@ -5,8 +5,8 @@ require "open3"
 require "timeout"
 require_relative "markdown"
 
-# The code in the documents: Ruby must be Ruby, and a fence whose first line says `run` (```sh run, ```ruby run) must
-# work, in the folder of the checkout.
+# The code in the documents: Ruby must parse, and a block with `run` in its first line (```sh run, ```ruby run) must work in
+# the folder of the checkout.
 class CodeTest < Minitest::Test
   SECONDS = 60
 

@@ -2,7 +2,7 @@
 
 require "test_helper"
 
-# docs/guides/embedding.md lists the options that have a meaning in a program, besides those of the engine.
+# docs/guides/embedding.md lists the options that apply in a program, besides the engine's options.
 class EmbeddingDocumentTest < Minitest::Test
   LIST = /<!-- embedded options -->\n(.*)<!-- end -->/m
 

@@ -3,16 +3,16 @@
 require "test_helper"
 require_relative "markdown"
 
-# The files and folders that the documents about the code name, often without the folder that the text is about: each has
-# to exist under that name. Those with their whole path are checked in all documents (links_test.rb).
+# Files and folders in the documents about the code, often named without their parent folder: each must exist under that
+# name. links_test.rb checks names with a full path in all documents.
 class FileNamesTest < Minitest::Test
   DOCUMENTS = ["CONTRIBUTING.md", "docs/architecture.md", "docs/development.md", *Dir.glob("docs/decisions/*.md", base: ROOT)].freeze
   # A file by its extension, a folder by its slash.
   NAME = %r{[\w.-]+(?:/[\w.-]+)*(?:\.(?:bash|md|mjs|rake|rb|rbs|rs|toml|yml)|/)}
   QUOTED = /`(#{NAME})`/
-  # In drawings and commands there are no backticks.
+  # Drawings and commands have no backticks.
   BARE = %r{(?<![\w.])(?:[\w-]+/)*[\w-]+\.(?:rb|rs)\b}
-  # Where a name may be that has no folder of the checkout before it.
+  # Folders in which a name without a path may be.
   SOURCES = %w[crates examples ext lib].freeze
 
   def test_every_file_that_is_named_exists
@@ -33,7 +33,7 @@ class FileNamesTest < Minitest::Test
     File.exist?(File.join(ROOT, name)) || sources.any? { |path| path.end_with?("/#{name}") }
   end
 
-  # Files as they are, folders with a slash behind.
+  # Files by path, folders with a slash at the end.
   def sources
     @sources ||= Dir.glob("{#{SOURCES.join(",")}}/**/*/", base: ROOT) + Dir.glob("{#{SOURCES.join(",")}}/**/*.*", base: ROOT)
   end

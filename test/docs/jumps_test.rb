@@ -3,10 +3,10 @@
 require "test_helper"
 
 # Ruby leaves C functions by a jump (an exception, `throw`, `Thread#kill`), which skips destructors of Rust: memory and
-# descriptors leak, and a borrowed cell or a lock stays taken for ever. Functions over which Ruby may jump say so: "Inside
-# `protect`". They own nothing that has a destructor, and no function calls Ruby while it has a cell or a lock.
+# descriptors leak, and a borrowed cell or a lock is never released. Functions that Ruby may jump over say "Inside `protect`"
+# in their comment. They own nothing with a destructor, and no function calls Ruby while it holds a cell or a lock.
 #
-# The test reads the text that rustfmt has formatted, so it knows the usual ways to make such values, not all of them.
+# The test reads the text as rustfmt formats it, so it recognizes the usual ways to make such values, not all of them.
 class JumpsTest < Minitest::Test
   FOLDER = File.join(ROOT, "ext/fairlead/src")
   FUNCTION = %r{
@@ -21,10 +21,10 @@ class JumpsTest < Minitest::Test
   BORROW = /(?<!Response)\.(?:with|exchange|response)(?<call>\((?:[^()]|\g<call>)*\))/
   GUARD = /\blet (?:mut )?(?<guard>\w+) = (?:(?:self\.)?[\w.]+\.(?:lock|borrow|borrow_mut)\(\)|current\(\)|threads\(\));(?<rest>.*)/m
 
-  # Function => why it may.
+  # Function => reason for the exemption.
   EXEMPT = {
-    "rack/errors.rs report" => "the loans of this response have ended, and each call of Ruby is in a `protect` of its own",
-    "rack/input.rs make" => "the body is taken when no Ruby is called any more but a C function that raises nothing",
+    "rack/errors.rs report" => "the references to this response have ended, and each call of Ruby is in a `protect` of its own",
+    "rack/input.rs make" => "the body is taken right before a C function that raises nothing; no other Ruby function follows",
     "rack/response/mod.rs with_ruby" => "each call of Ruby is in a `protect` of its own, and the borrow ends before it is passed on",
     "rack/session.rs push" => "both borrows end with their statements",
     "rack/template.rs server" => "both borrows end with their statements",
@@ -46,10 +46,10 @@ class JumpsTest < Minitest::Test
     end
   end
 
-  # If this fails, the pattern has to follow the code.
+  # If this fails, adapt the pattern to the code.
   def test_the_functions_are_found
     assert_operator functions.count { |function| function.docs.match?(/\binside `protect`/i) }, :>, 40
-    assert_empty EXEMPT.keys.map { |name| name.split.first }.uniq - functions.map(&:file), "exempt files that are no more"
+    assert_empty EXEMPT.keys.map { |name| name.split.first }.uniq - functions.map(&:file), "exempt files that do not exist"
   end
 
   private

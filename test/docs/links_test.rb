@@ -3,7 +3,7 @@
 require "test_helper"
 require_relative "markdown"
 
-# Links between the documents, and the files of this checkout that the documents name.
+# Links between the documents, and files of this checkout that the documents name.
 class LinksTest < Minitest::Test
   Markdown = Fairlead::Test::Markdown
   FOLDERS = %w[bench bin crates docs examples exe ext fuzz lib sig test .ci].freeze

@@ -2,8 +2,8 @@
 
 module Fairlead
   module Test
-    # One Markdown file of the checkout: its links, headings, code and prose, by line, as the tests of the documentation
-    # need them. Knows the Markdown that is used here, not all of it.
+    # One Markdown file of the checkout: its links, headings, code and prose, by line, for the tests of the documentation.
+    # Supports the Markdown of these documents, not all of it.
     class Markdown
       Code = Struct.new(:line, :language, :marks, :text)
       Link = Struct.new(:line, :target)
@@ -15,7 +15,7 @@ module Fairlead
 
       attr_reader :path, :code, :links, :anchors, :prose
 
-      # All of them, except those that are built or belong to others.
+      # Returns all documents, except generated and third-party ones.
       def self.all(root)
         paths = Dir.glob("**/*.md", base: root).reject { |path| path.match?(%r{\A(?:target|tmp|fuzz/target)/|/node_modules/}) }
         paths.sort.map { |path| new(root, path) }
@@ -57,7 +57,7 @@ module Fairlead
         @anchors << anchor(HEADING.match(line)[1]) if HEADING.match?(line)
       end
 
-      # As GitHub names a heading: lower case, spaces to hyphens, the second of a name numbered.
+      # Anchor of a heading, like GitHub's: lower case, spaces to hyphens, a number for a repeated name.
       def anchor(heading)
         name = heading.gsub(/\[([^\]]*)\]\([^)]*\)/, '\1').downcase.gsub(/[^\p{Word}\- ]/, "").tr(" ", "-")
         taken = @anchors.count { |other| other == name || other.match?(/\A#{Regexp.escape(name)}-\d+\z/) }

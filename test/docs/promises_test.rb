@@ -2,12 +2,12 @@
 
 require "test_helper"
 
-# What SECURITY.md and docs/guides/fairness.md promise, and the tests that they name for it.
+# Promises of SECURITY.md and docs/guides/fairness.md, and the tests that these documents name for them.
 class PromisesTest < Minitest::Test
-  # Ruby tests, and Rust ones: those of a file in a folder of tests, or at the bottom of the code.
+  # Ruby tests and Rust tests, in a file of a test folder or at the bottom of the code.
   TEST = %r{`((?:test/[\w./-]+_test\.rb|crates/[\w/-]+\.rs))`}
 
-  # Document => what its promises are, the number of those that there must be at least, and what marks one.
+  # Documents with promises.
   SECURITY = "SECURITY.md"
   FAIRNESS = "docs/guides/fairness.md"
 
@@ -38,12 +38,12 @@ class PromisesTest < Minitest::Test
 
   def read(path) = File.read(File.join(ROOT, path))
 
-  # What stands below a heading, up to the next one.
+  # Text below a heading, up to the next one.
   def section(document, heading)
     read(document)[/^#+ #{Regexp.escape(heading)}\n(.*?)(?=^#|\z)/m, 1] || flunk("#{document} has no heading #{heading}")
   end
 
-  # The rows of its table, without the names of the columns.
+  # Rows of its table, without the column names.
   def rows_below(heading)
     section(SECURITY, heading).lines.grep(/^\|/).drop(2)
   end

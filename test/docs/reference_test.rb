@@ -2,7 +2,7 @@
 
 require "test_helper"
 
-# What `rake docs` makes the reference of the Ruby API from: each public method says what it takes and returns.
+# The source of the Ruby API reference (`rake docs`): each public method documents its arguments and its result.
 class ReferenceTest < Minitest::Test
   OBJECTS = [Fairlead, Fairlead::PubSub].freeze
   CLASSES = [Fairlead::Server, Fairlead::Client, Fairlead::Timer, Fairlead::PubSub::Engine, Fairlead::BindError,
@@ -43,7 +43,7 @@ class ReferenceTest < Minitest::Test
       parameters.all? { |name| comment.match?(/@param #{name} \[/) }
   end
 
-  # The lines of comment right above it.
+  # Comment lines right above the method.
   def comment_of(method)
     file, line = method.source_location
     lines = File.readlines(file).take(line - 1).reverse

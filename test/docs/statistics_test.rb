@@ -3,14 +3,14 @@
 require "test_helper"
 require "support/apart"
 
-# The statistics that docs/guides/deployment.md lists are those that there are: the table is the engine's, which UPDATE_DOCS=1
-# writes there. Any other run compares.
+# The statistics in docs/guides/deployment.md match the existing ones. The table is the engine's; UPDATE_DOCS=1 writes it into the
+# document, and any other run compares it.
 class StatisticsTest < Minitest::Test
   include Fairlead::Test::Apart
 
   DOCUMENT = File.join(ROOT, "docs/guides/deployment.md")
   BLOCK = /(?<=<!-- statistics -->\n).*?(?=<!-- end -->)/m
-  # As applications have always got them.
+  # Statistics that applications have always got.
   OF_WORKER = %i[
     slot connections clients queued busy_threads threads requests overtaken queue_time waiting_room_time lock_wait time_slices
     moved_out moved_in handed_off taken_over refused_requests refused_connections handshakes resumed_handshakes failed_handshakes

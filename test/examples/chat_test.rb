@@ -5,17 +5,17 @@ require "json"
 require "securerandom"
 require "support/real_time"
 
-# What examples/chat says on its sockets; test/browser has the page.
+# The sockets of examples/chat; test/browser has the page.
 class ChatTest < Minitest::Test
   include Fairlead::Test::RealTimeServing
 
   FOLDER = File.join(ROOT, "examples/chat")
 
-  # Somebody in a room. News that were not asked for are passed over.
+  # A visitor of a room. Ignores news of other types.
   Visitor = Struct.new(:socket, :worker, :id) do
     def say(text, key: "1") = socket.send_text(JSON.generate(key: key, text: text))
 
-    # The next news of that type for which the block is true.
+    # Returns the next news of that type for which the block is true.
     def hear(type)
       loop do
         news = JSON.parse(socket.receive.last)
@@ -23,7 +23,7 @@ class ChatTest < Minitest::Test
       end
     end
 
-    # Waits until these are here, in this order. Nobody is ever here twice.
+    # Waits until exactly these visitors are in the room, in this order, each once.
     def hear_people(*names)
       hear("people") do |news|
         ids = news["people"].map { |person| person["id"] }
@@ -74,7 +74,7 @@ class ChatTest < Minitest::Test
     enter(server, "Zoe")
     ada.hear_people("Ada", "Grace", "Zoe")
     graces.first.socket.close(1000)
-    # If she was not reported yet, there is nothing to tell of her leaving; of others there is.
+    # If her first worker has not reported Grace yet, her leaving causes no news; Bob's coming and going does.
     bob = enter(server, "Bob")
     ada.hear_people("Ada", "Bob", "Grace", "Zoe")
     bob.socket.close(1000)
@@ -145,7 +145,7 @@ class ChatTest < Minitest::Test
     visitor
   end
 
-  # One visitor in each of +count+ workers. Which worker accepts is chance: who comes into a taken one leaves again.
+  # One visitor in each of +count+ workers. The accepting worker is random: a second visitor in a worker leaves again.
   def in_workers(server, count, names: %w[Ada Grace Alan], **fields)
     found = []
     wait_until("sockets in #{count} workers") do

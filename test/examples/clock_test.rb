@@ -4,11 +4,11 @@ require "test_helper"
 require "json"
 require "support/real_time"
 
-# What examples/clock sends; test/browser has the page.
+# The stream of examples/clock; test/browser has the page.
 class ClockTest < Minitest::Test
   include Fairlead::Test::RealTimeServing
 
-  # A machine that stands still may skip a second; none may come twice.
+  # A machine that pauses may skip a second; no second may come twice.
   def test_each_client_gets_one_tick_a_second
     server = clock("-w", 3)
     streams = Array.new(3) { event_stream(server, "/ticks") }
@@ -43,7 +43,7 @@ class ClockTest < Minitest::Test
   def clock(*arguments) = serve(nil, "--dir", "#{ROOT}/examples/clock", *arguments)
   def clock_server = @clock_server ||= clock
 
-  # The next ticks of a stream that has just been opened.
+  # The next ticks of a new stream.
   def ticks(stream, count)
     Array.new(count + 1) { stream.receive }.reject { |event| event.event == "hello" }
   end

@@ -107,7 +107,7 @@ class EmbeddedTest < Minitest::Test
     launcher.stop
   end
 
-  # Threads of Ruby, native threads, and descriptors.
+  # Number of Ruby threads, native threads and descriptors.
   def counts = [Thread.list.size, Dir.children("/proc/self/task").size, descriptors(Process.pid)]
 
   def body(port)
@@ -117,7 +117,7 @@ class EmbeddedTest < Minitest::Test
     client&.close
   end
 
-  # The last of two values for a key counts.
+  # If a key has two values, the last one counts.
   def launch_program(more = "")
     path = File.join(ROOT, "examples/embedded/program.rb")
     own(Fairlead::Test::LaunchedBy.new(path, nil, "settings.yml", files: { "settings.yml" => SETTINGS + more })).launch

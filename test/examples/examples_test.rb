@@ -3,7 +3,7 @@
 require "test_helper"
 require "net/http"
 
-# Every example starts as its reader would start it, and answers.
+# Every example starts with the documented command, and responds.
 class ExamplesTest < Minitest::Test
   include Fairlead::Test::Servers
 

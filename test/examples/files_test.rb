@@ -3,7 +3,7 @@
 require "test_helper"
 require "net/http"
 
-# What examples/files hands out, and to whom.
+# Files that examples/files sends, and the clients that may get them.
 class FilesTest < Minitest::Test
   include Fairlead::Test::Servers
 

@@ -30,7 +30,7 @@ class GemTest < Minitest::Test
     pid, where = answer(server).split.drop(1)
 
     assert_equal "bundle", where
-    assert_includes server.serving_pids, Integer(pid, 10) # a child of the process that was started
+    assert_includes server.serving_pids, Integer(pid, 10) # a child of the started process
   end
 
   def test_the_program_of_bundler_restarts_in_the_bundle
@@ -57,7 +57,7 @@ class GemTest < Minitest::Test
 
   private
 
-  # Starts the installed command, asks it once and ends it.
+  # Starts the installed command, sends one request and ends it.
   def served(folder)
     log = File.join(folder, "log")
     pid = Process.spawn(ENVIRONMENT, COMMAND, "-b", "tcp://127.0.0.1:0", chdir: folder, out: log, err: log)

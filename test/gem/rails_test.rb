@@ -3,7 +3,7 @@
 require "test_helper"
 require "support/installed_gem"
 
-# The installed gem in an application of Rails, however that is started.
+# The installed gem in a Rails application, in every way of starting it.
 class GemInRailsTest < Minitest::Test
   include Fairlead::Test::InstalledGem
 

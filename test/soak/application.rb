@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "digest/sha1" # at once: threads that load it together get in each other's way
+require "digest/sha1" # at once: threads that load it concurrently get in each other's way
 require "fiddle"
 require "timeout"
 require_relative "pattern"
@@ -15,8 +15,8 @@ require_relative "application/sockets"
 require_relative "application/troubles"
 
 module Fairlead
-  # What bin/soak serves: an application that does what a request tells it to, good or bad, and answers with bytes of which the
-  # client knows how they have to look (pattern.rb).
+  # The application of bin/soak: it does what a request demands, good or bad, and responds with bytes that the client can
+  # verify (pattern.rb).
   module Soak
     class Application
       PLACES = [Answers, Keepers, RealTime, Resources, Sockets, Troubles].flat_map { |place| place.all.to_a }.to_h.freeze

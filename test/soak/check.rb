@@ -6,9 +6,9 @@ require_relative "../../bench/harness/cell"
 
 module Fairlead
   module Soak
-    # A check (test/soak/checks): figures that are ratios or fairness, each beside its aim; the program ends with status 1 when
-    # one is missed.
-    # `--server NAME` puts another server in Fairlead's place, to see what its figures would be.
+    # A check (test/soak/checks): measurements that are ratios or fairness, each with its goal; the program ends with status
+    # 1 if it misses a goal.
+    # `--server NAME` measures another server instead of Fairlead, for comparison.
     class Check
       TRIES = 3
 
@@ -35,14 +35,14 @@ module Fairlead
         missing = @server.missing and raise(Bench::Error, "#{@server.name}: #{missing}")
       end
 
-      # Serves `scenario` in `shape` and yields the Running server. `options` are Fairlead's own, left out for others.
+      # Serves `scenario` in `shape` and yields the Running server. `options` are for Fairlead only.
       def serve(scenario, shape, options: [], server: @server, &block)
         extra = server.is_a?(Bench::Servers::Fairlead) ? options : []
         Bench::Site.open(scenario, server, shape) { |site| Bench::Running.start(server, site, shape, extra: extra, &block) }
       end
 
-      # A measurement; made again, twice at the most, when the host took too much CPU time away meanwhile. `extent`: `seconds:`,
-      # `requests:` or what else the load tool takes.
+      # Returns a measurement, repeated up to twice if the host took too much CPU time away. `extent`: `seconds:`,
+      # `requests:` or other arguments of the load tool.
       def load(running, shape, path: "/", **extent)
         extent = { seconds: 3, tls: running.tls }.compact.merge(extent)
         found = nil
@@ -55,7 +55,7 @@ module Fairlead
         found
       end
 
-      # A figure without an aim.
+      # Adds a measurement without a goal.
       def show(name, value, unit = "")
         add(name, value, unit, "", true)
       end
@@ -68,7 +68,7 @@ module Fairlead
         add(name, value, unit, "≤ #{figure(aim)}", !value.nil? && value <= aim)
       end
 
-      # Prints the table; 0 when every aim was met.
+      # Prints the table; returns 0 if every goal was met.
       def finish
         widths = @rows.transpose.map { |column| column.map(&:size).max }
         puts "#{@title}: #{@server.name} #{@server.version}, #{@load_tool.version}", ""

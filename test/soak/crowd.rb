@@ -5,17 +5,17 @@ require_relative "ledger"
 
 module Fairlead
   module Soak
-    # Clients of all kinds at once, on as many threads as there are at a time. The kind and the deeds of each follow from its
-    # number and the seed.
+    # Clients of all kinds, as many at a time as there are threads. The kind and the requests of each follow from its number
+    # and the seed.
     class Crowd
       include Test::Waiting
 
-      # The threads that still wait for the server after this many seconds have lost their answers.
+      # Threads that still wait for the server after this many seconds have lost their responses.
       LATEST = 3 * Site::PATIENCE
 
       attr_reader :ledger, :kinds
 
-      # +lots+: kinds of clients, each as often as its share. +first+: the number before that of the first client.
+      # +lots+: kinds of clients, each as often as its share. +first+: one less than the number of the first client.
       def initialize(site, seed, lots, size:, first: 0)
         @site = site
         @seed = seed
@@ -27,8 +27,8 @@ module Fairlead
         @lock = Mutex.new
       end
 
-      # Lets clients come for so many seconds, then until the block, if any, is true; returns once all have left. When the server
-      # has ended there is nothing to wait for.
+      # Starts clients for so many seconds, then until the block, if any, is true; returns once all have left, or when the
+      # server has ended.
       def run(seconds, &enough)
         finish = monotonic + seconds
         threads = Array.new(@size) { Thread.new { serve_until(finish, enough) } }
@@ -53,7 +53,7 @@ module Fairlead
 
       def give_up(thread)
         kind, number = thread[:client]
-        @ledger.record(kind.kind, number, :lost, "nothing came any more:\n#{thread.backtrace&.join("\n")}")
+        @ledger.record(kind.kind, number, :lost, "received nothing more:\n#{thread.backtrace&.join("\n")}")
         thread.kill
       end
     end

@@ -10,9 +10,9 @@ require_relative "../support/server_process"
 
 module Fairlead
   module Soak
-    # A server under load whose processes are killed, stopped and sent signals at random times. After each round it has to be
-    # whole again: the wanted workers serve, and there is no other process, no zombie and no descriptor more. Only requests
-    # that a killed or stopped worker had in hand may fail.
+    # A server under load, with processes that are killed, stopped and sent signals at random times. After each round it must
+    # be whole again: the configured workers serve, and there is no other process, no zombie and no additional descriptor.
+    # Only requests in a killed or stopped worker may fail.
     class Faults
       include Test::Waiting
 
@@ -28,32 +28,32 @@ module Fairlead
         worker_settle_time 0.2 if respond_to?(:worker_settle_time)
       RUBY
 
-      # How many clients there are, and how long each waits between two requests, in seconds.
+      # Number of clients, and the pause of each between two requests, in seconds.
       CLIENTS = 4
       THINKING = 0.01
 
-      # How long the server may take to be whole again, in seconds, and for how long it has to stay so.
+      # Longest time for the server to become whole again, in seconds, and the time for which it must stay so.
       PATIENCE = 60
       STABLE = 0.3
 
-      # How long a process is stopped, in seconds: it is late for nothing. Others are never told to go on.
+      # Duration of a stop, in seconds: too short for any timeout. Other stopped processes are never continued.
       HALT = 0.7
 
-      # Descriptors of the supervisor: those of a worker, and how many there may be more. A leak has more after some rounds.
+      # Supervisor's descriptors per worker, and the allowed excess. A leak exceeds it after some rounds.
       OF_WORKER = 6
       MORE = 16
 
-      # How much of what was done is kept.
+      # Length of the recorded story.
       STORY = 40
 
-      # What is done, as often as it stands here.
+      # Random acts, each as often as it occurs here.
       ACTS = %i[kill_worker kill_worker kill_spawner halt_worker stop_worker halt_spawner stop_spawner
                 phased hot refork count hang_up phased hot].freeze
 
-      # What went wrong, as texts; how many requests were answered; how often each act was done; the seed.
+      # Problems, as texts; number of requests with a response; counts of the acts; the seed.
       attr_reader :problems, :answered, :acts, :seed
 
-      # The last things that were done, each with its time and the processes, for the search for a cause.
+      # The last acts, each with its time and the processes, for the search for a cause.
       attr_reader :story
 
       def initialize(seed: Random.new_seed % (1 << 32))
@@ -88,7 +88,7 @@ module Fairlead
         @server.destroy
       end
 
-      # What the server has said, for the search for a cause.
+      # The server's output, for the search for a cause.
       attr_reader :log
 
       private
@@ -103,8 +103,8 @@ module Fairlead
 
       # --- faults
 
-      # Addresses are used again: only the connections of a process that was there in this round or the one before explain a loss.
-      # A stopped process may be there for many rounds.
+      # Addresses are reused: only the connections of a process from this round or the previous one explain a loss. A stopped
+      # process can exist for many rounds.
       def play
         @lock.synchronize do
           @gone.each { |pid| @taken.delete(pid) }
@@ -138,8 +138,8 @@ module Fairlead
         @server.signal({ phased: :USR1, hot: :USR2, refork: :URG, hang_up: :HUP }.fetch(act))
       end
 
-      # Stops one of the processes, notes which requests it has, and yields its id. Not one that is about to go on: it could take more
-      # requests between the two.
+      # Stops one of the processes, records its requests, and yields its id. Excludes processes that are about to continue:
+      # they could take more requests between the two.
       def hit(pids)
         pid = pids.reject { |id| @resumed[id]&.alive? }.sample(random: @random) or return
         Process.kill(:STOP, pid)
@@ -152,7 +152,7 @@ module Fairlead
         nil # it has ended by itself
       end
 
-      # Without stopped ones, which nobody tells to go on.
+      # Without the stopped ones, which are never continued.
       def running(pids) = pids.reject { |pid| Test::Processes.halted?(pid) }
 
       def resume_later(pid)
@@ -190,7 +190,7 @@ module Fairlead
         check_losses
       end
 
-      # Sends a request on a connection of its own; returns true.
+      # Sends a request on a new connection; returns true.
       def request
         socket = TCPSocket.new("127.0.0.1", @server.port)
         client = Test::HttpClient.new(socket, seconds: PATIENCE)
@@ -210,7 +210,7 @@ module Fairlead
         @lock.synchronize { @lost << [address, reason] }
       end
 
-      # --- what has to be true after each round
+      # --- conditions after each round
 
       def look(round)
         wait_until("a whole server after round #{round}", seconds: PATIENCE) { stays_whole? || !@server.running? }
@@ -241,7 +241,8 @@ module Fairlead
         whole
       end
 
-      # As many workers serve as the server wants, one spawner is there, nothing else, and no restart is under way.
+      # Returns true if the configured number of workers serves, there is one spawner and no other process, and no restart is
+      # in progress.
       def whole?
         status = self.status or return false
         workers = @server.worker_pids
@@ -256,7 +257,7 @@ module Fairlead
         socket = Socket.tcp("127.0.0.1", Integer(url[/\d+\z/], 10), connect_timeout: 5)
         JSON.parse(Test::HttpClient.new(socket, seconds: 5).get("/status?token=#{TOKEN}").body)
       rescue SystemCallError, JSON::ParserError, Test::HttpClient::CutOff, Test::Waiting::Expired
-        nil # the server starts again
+        nil # the server is starting again
       ensure
         socket&.close
       end
@@ -271,7 +272,7 @@ module Fairlead
         end
       end
 
-      # The processes and what the server says of itself, for people.
+      # The processes and the server's own status, as text.
       def picture
         processes = Test::Processes.group(@server.pid).map { |pid| "#{pid} #{Test::Processes.state(pid)} #{Test::Processes.title(pid)}" }
         "#{processes.inspect}, #{status.inspect}"
@@ -281,7 +282,7 @@ module Fairlead
 
       # --- the end
 
-      # After all that, new code can be brought in, and the end leaves nothing behind.
+      # Asserts that new code can still be loaded, and that the end leaves nothing behind.
       def finish
         @server.write("version", "last")
         @server.signal(:USR2)

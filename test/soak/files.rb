@@ -5,8 +5,8 @@ require_relative "pattern"
 
 module Fairlead
   module Soak
-    # The files that a server of the soak has, in its public folder and where the application finds them. Like every answer
-    # they have a number and so their bytes.
+    # Files of a server of the soak, in its public folder and in the application's folder. Like every response they have a
+    # number, which determines their bytes.
     module Files
       SIZES = [0, 1, 1000, 20_000, 70_000, 600_000, 3_000_000].freeze
       FIRST = 0xf00000000000

@@ -4,11 +4,11 @@ require_relative "site"
 
 module Fairlead
   module Soak
-    # Kills workers with SIGKILL now and then. Which connections that takes from their clients is found out just before, while
-    # the worker is halted; every other connection has to be served as if nothing had happened, those in the waiting room too.
-    # Some workers are only halted for a while, which may cost nothing but time.
+    # Kills workers with SIGKILL now and then. Records the connections that this takes from their clients right before, while
+    # the worker is stopped; every other connection must be served as usual, even if its request is in the waiting room. Some
+    # workers are only stopped for a while, which may only cost time.
     class Killer
-      # Which part of them is killed, and for how many seconds the others are halted.
+      # Share of the workers that are killed, and the stop of the others in seconds.
       KILLED = 0.75
       HALTED = 0.7
 
@@ -24,7 +24,7 @@ module Fairlead
         @count = 0
       end
 
-      # Kills for as long as the block runs.
+      # Kills while the block runs.
       def run
         stop = Queue.new
         thread = Thread.new { kill until wait(stop) }
@@ -36,7 +36,7 @@ module Fairlead
 
       private
 
-      # Whether it is time to end rather than to kill.
+      # Returns true if it is time to end, false if it is time to kill.
       def wait(stop)
         finish = monotonic + @random.rand(@pause)
         sleep(0.05) while stop.empty? && monotonic < finish

@@ -2,10 +2,10 @@
 
 module Fairlead
   module Soak
-    # Counts, for each kind of client, what became of what it asked.
+    # Counts the outcomes of requests for each kind of client.
     class Ledger
-      # right: as it had to be. excused: lost, by something that the soak itself did. The others must not be: lost without
-      # such a cause, not what was asked for, somebody else's bytes, a mistake of the soak.
+      # right: correct. excused: lost because of an act of the soak. The others must not occur: lost without such a cause,
+      # wrong response, another client's bytes, a fault in the soak.
       OUTCOMES = %i[right excused lost wrong mixed broken].freeze
       FAILURES = OUTCOMES - %i[right excused]
       SHOWN = 3
@@ -29,7 +29,7 @@ module Fairlead
 
       def kinds = @lock.synchronize { @counts.keys.sort }
 
-      # How many of a kind there were.
+      # Number of outcomes of a kind.
       def count(kind) = @lock.synchronize { @counts[kind].values.sum }
 
       def failed?(kind) = FAILURES.any? { |outcome| @counts[kind][outcome].positive? }

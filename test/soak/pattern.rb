@@ -2,13 +2,13 @@
 
 module Fairlead
   module Soak
-    # Bytes that say whose they are: every kilobyte begins with the number of what it belongs to and its own place there. Client
-    # and application make the same bytes of the same number; what has come from elsewhere is recognised by its mark.
+    # Bytes that identify their owner: every kilobyte begins with the owner's number and its own position. Client and
+    # application make the same bytes from the same number; the marks expose bytes from elsewhere.
     module Pattern
-      # It holds another one's bytes.
+      # It contains another owner's bytes.
       class Mixed < StandardError; end
 
-      # It is not what was asked for.
+      # It differs from the requested bytes.
       class Wrong < StandardError; end
 
       BLOCK = 1024
@@ -20,13 +20,13 @@ module Fairlead
 
       module_function
 
-      # The first +size+ bytes of what belongs to +id+, a number below 2**48. There is no line end among them.
+      # Returns the first +size+ bytes for +id+, a number below 2**48. They contain no line end.
       def bytes(id, size)
         blocks = Array.new((size + BLOCK - 1) / BLOCK) { |place| block(id, place) }
         blocks.join.byteslice(0, size)
       end
 
-      # Raises unless +bytes+ are those of +id+, all of them.
+      # Raises unless +bytes+ are exactly the bytes for +id+.
       def check(bytes, id, size, what = "body")
         expected = self.bytes(id, size)
         return if bytes == expected
@@ -35,7 +35,7 @@ module Fairlead
         raise Wrong, "#{what}: #{difference(bytes, expected)}"
       end
 
-      # Raises where +bytes+ have a mark of somebody else.
+      # Raises if +bytes+ contain a mark of another owner.
       def check_owner(bytes, id, what = "body")
         others = bytes.b.scan(MARK).flatten.map { |mark| mark.to_i(16) }.uniq - [id]
         return if others.empty?

@@ -4,9 +4,9 @@ require_relative "site"
 
 module Fairlead
   module Soak
-    # How much memory a process has had at most while the load lasted, of all the processes that serve.
+    # Peak memory of the largest serving process during the load.
     class Peak
-      # In MiB: no mixture of these clients needs more, however they come together.
+      # In MiB: no mixture of these clients needs more.
       MOST = 600
       PAUSE = 0.2
 
@@ -19,7 +19,7 @@ module Fairlead
 
       def modest? = @memory <= MOST
 
-      # Watches while the block runs; returns what it returns.
+      # Measures while the block runs; returns the block's result.
       def watch
         thread = Thread.new { loop { look && sleep(PAUSE) } }
         yield

@@ -7,21 +7,21 @@ require_relative "remains"
 
 module Fairlead
   module Soak
-    # One server from its start to its end: warmed up, looked at, under load, looked at again, ended.
+    # One server from its start to its end: warm-up, first inspection, load, second inspection, end.
     class Phase
-      # How many of each kind come before the first look.
+      # Number of clients of each kind before the first inspection.
       WARM_UP = 3
 
-      # The seconds between two kills.
+      # Seconds between two kills.
       PAUSE = (1.5..4.0)
 
-      # +share+: its part of the time. +kills+: whether workers are killed. +shares+ as of Crowd, +options+ and +limit+ as of Site.
+      # +share+: its part of the time. +kills+: true to kill workers. +shares+ as in Crowd, +options+ and +limit+ as in Site.
       Plan = Struct.new(:name, :share, :options, :limit, :kills, :shares, :crowd, :environment, keyword_init: true)
 
-      # How many of its checks have passed and failed.
+      # Numbers of passed and failed checks.
       attr_reader :passed, :failed
 
-      # +choice+: which kinds of clients come; returns whether one does.
+      # +choice+: returns true for the kinds of clients that take part.
       def initialize(plan, seed, &choice)
         @plan = plan
         @seed = seed
@@ -104,7 +104,7 @@ module Fairlead
 
       def count(right) = right ? @passed += 1 : @failed += 1
 
-      # The end of it, for who looks for the cause.
+      # Keeps the end of the log, for the search for a cause.
       def keep_log
         return unless @site
 

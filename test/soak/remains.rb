@@ -4,32 +4,32 @@ require_relative "site"
 
 module Fairlead
   module Soak
-    # What a server still holds when nobody asks anything of it any more: taken after a warm-up and at the end, and compared.
-    # Workers that were killed have others in their place, so the fullest process counts.
+    # Resources that a server still holds after the last request: measured after a warm-up and at the end, and compared.
+    # Killed workers have been replaced, so the process with the most counts.
     class Remains
-      # What there may be more of than after the warm-up: a few descriptors and threads, and memory, in MiB. A heap that was full
-      # once stays in pieces; what leaks grows with every request.
+      # Allowed growth since the warm-up: a few descriptors and threads, and memory, in MiB. A heap that was full once stays
+      # fragmented; a leak grows with every request.
       MORE = { descriptors: 3, threads: 2, memory: 64 }.freeze
 
-      # What has to have ended in the application, as often as it has begun.
+      # Objects of the application that must have ended as often as they have begun.
       ENDS = %i[bodies requests clients deferred].freeze
 
-      # What there must not be at all: connections, files without a name, what has not ended, processes that say nothing, and such
-      # that belong to nobody.
+      # Resources that must be zero: connections, files without a name, unended objects, processes that do not report, and
+      # processes without an owner.
       NONE = [:connections, :unnamed, *ENDS, :silent, :strays].freeze
 
-      # How much of a processor an idle process may take.
+      # Allowed share of a processor for an idle process.
       BUSY = 0.3
 
-      # Seconds for which it is watched, and how long it may take to become idle.
+      # Seconds of observation, and the longest time to become idle.
       WATCHED = 1
       PATIENCE = 30
 
       extend Test::Waiting
 
       class << self
-        # Waits until the connections are gone and each process has collected its garbage, then looks. Who is not idle in time
-        # shows it in the figures.
+        # Waits until the connections are gone and each process has collected its garbage, then measures. A process that is
+        # not idle in time shows in the results.
         def of(site)
           patiently("the workers to be back") { site.whole? }
           patiently("the connections to end") { connections(site).zero? }
@@ -49,7 +49,7 @@ module Fairlead
           nil
         end
 
-        # Has each process collect its garbage; returns what it says of itself, by process.
+        # Makes each process collect its garbage; returns its report, by process.
         def tidy(site)
           id = format("%x", rand(2**40))
           ask(site, "/tidy?id=#{id}")
@@ -71,17 +71,17 @@ module Fairlead
         end
       end
 
-      # +told+: what each process says of itself.
+      # +told+: report of each process.
       def initialize(site, told)
         @processes = site.serving.to_h { |pid| [pid, look(pid, site).merge(told.fetch(pid) { { silent: 1 } })] }
         watch
         @strays = Test::Processes.group(site.server.pid) - site.serving - [site.server.pid, site.server.spawner_pid]
       end
 
-      # The figure of the process in which it is largest.
+      # Value of the process with the largest one.
       def most(name) = name == :strays ? @strays.size : @processes.values.map { |figures| figures[name] || 0 }.max_by(&:abs)
 
-      # [name, what it was before, what it is, whether that is right] for each figure.
+      # Returns [name, value before, value now, true if that is allowed] for each resource.
       def compared(before)
         kept = MORE.map { |name, more| [name, before.most(name), most(name), most(name) <= before.most(name) + more] }
         none = NONE.map { |name| [name, before.most(name), most(name), most(name).zero?] }

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# bin/soak: drives a real server with clients of all kinds at once for as long as asked, and checks every answer. What one
-# client does follows from the seed and its number.
+# bin/soak: drives a real server with clients of all kinds for the given time, and checks every response. The requests of a
+# client follow from the seed and its number.
 
 require "etc"
 require "optparse"
@@ -9,7 +9,7 @@ require_relative "checks"
 require_relative "phase"
 
 module Fairlead
-  # Random load with a check of every answer, and of what is left when it is over.
+  # Random load with a check of every response, and of the server's resources afterwards.
   module Soak
     STRESS = { Clients::Stress => 2, Clients::Small => 10, Clients::Keep => 10, Clients::Failing => 10, Clients::Echo => 10 }.freeze
     SCARCITY = { Clients::OpenFiles => 12, Clients::Standing => 6, Clients::Hog => 1, Clients::Upload => 15, Clients::Stall => 6 }.freeze
@@ -29,7 +29,7 @@ module Fairlead
         @plans = PLANS
         parser.parse!(arguments)
         @seconds = Float(arguments.fetch(0, 60))
-        abort "there is no such kind of client" if Clients::Client.all.none? { |kind| comes?(kind) }
+        abort "unknown kind of client" if Clients::Client.all.none? { |kind| comes?(kind) }
       end
 
       def run

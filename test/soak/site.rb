@@ -9,8 +9,8 @@ require_relative "../support/server_process"
 
 module Fairlead
   module Soak
-    # A server under load: the real command in a folder of its own, which connections have been taken from their clients by
-    # what the soak itself did, and when it left the server without descriptors.
+    # A server under load: the real command in its own folder, the connections that the soak itself has taken from their
+    # clients, and the times when it left the server without descriptors.
     class Site
       include Test::Waiting
 
@@ -23,15 +23,16 @@ module Fairlead
                    --body-memory-bytes 32k --response-memory-bytes 64k --shutdown-timeout 15
                    --access-log access.log --access-log-format json].freeze
 
-      # Few heaps, as Ruby applications are often run: with one for each thread most of the memory is what is free in them.
+      # Few heaps, as is common for Ruby applications: with one heap for each thread most of the memory would be free space
+      # in them.
       ENVIRONMENT = { "MALLOC_ARENA_MAX" => "2" }.freeze
 
-      # How long an answer may take on a machine that does other things too, before it counts as lost.
+      # Longest wait for a response, on a machine that does other work too, before it counts as lost.
       PATIENCE = 60
 
       attr_reader :server
 
-      # +limit+: how many descriptors each process may have.
+      # +limit+: number of descriptors for each process.
       def initialize(*options, limit: nil, environment: {})
         @server = Test::ServerProcess.new(RACKUP, *OPTIONS, *options, environment: ENVIRONMENT.merge(environment))
         @options = options
@@ -43,7 +44,7 @@ module Fairlead
         Files.write(server)
       end
 
-      # Whether descriptors may run out.
+      # Returns true if descriptors may run out.
       def limited? = !@limit.nil?
 
       def start
@@ -56,31 +57,31 @@ module Fairlead
 
       def port = @port ||= server.port
 
-      # The processes that serve.
+      # Processes that serve.
       def serving = server.serving_pids
 
       def running? = @lock.synchronize { server.running? }
 
-      # Whether as many workers serve as should.
+      # Returns true if the configured number of workers serves.
       def whole?
         wanted = @options[@options.index("-w") + 1].to_i
         server.stdout.scan(/worker \d+ booted/).size == server.stderr.scan("ended unexpectedly").size + wanted
       end
 
-      # --- what explains a loss
+      # --- causes of a loss
 
-      # Says that the connections of these clients, each "ADDRESS:PORT", end with a process that is killed.
+      # Records that the connections of these clients, each "ADDRESS:PORT", end with a process that is killed.
       def take(clients)
         @last_kill = monotonic
         @lock.synchronize { @taken.merge(clients) }
       end
 
-      # Whether a process was killed at +time+ or later.
+      # Returns true if a process was killed at +time+ or later.
       def killed_since?(time) = @last_kill && @last_kill > time
 
       def taken?(client) = @lock.synchronize { @taken.include?(client) }
 
-      # While the block runs, the application has all descriptors.
+      # Marks the time of the block, in which the application holds all descriptors.
       def scarce
         change_scarcity(+1)
         yield
@@ -89,18 +90,18 @@ module Fairlead
         change_scarcity(-1)
       end
 
-      # Whether descriptors had run out at +time+ or later.
+      # Returns true if descriptors had run out at +time+ or later.
       def scarce_since?(time) = @scarce.positive? || (@last_scarce && @last_scarce > time)
 
-      # --- what the server says of itself
+      # --- the server's reports
 
-      # What the application has noted that must not be.
+      # Violations that the application has recorded.
       def violations = lines("violations")
 
-      # Lines of its access log that are none.
+      # Invalid lines of the server's access log.
       def broken_log_lines = lines("access.log").reject { |line| JSON.parse(line) rescue false } # rubocop:disable Style/RescueModifier
 
-      # What went wrong in the server's own eyes.
+      # Faults that the server has logged.
       def own_mistakes = server.stderr.lines.grep(/\[BUG\]|panicked|Segmentation fault|ruby: \[ASYNC BUG\]|^==\d+==|AddressSanitizer/)
 
       def lines(name) = File.exist?(server.path(name)) ? File.readlines(server.path(name), chomp: true) : []
@@ -109,7 +110,7 @@ module Fairlead
 
       def change_scarcity(by) = @lock.synchronize { @scarce += by }
 
-      # The child inherits it; the soak itself needs more.
+      # Sets the limit for the child; the soak itself needs more.
       def with_limit
         return yield unless @limit
 

@@ -4,14 +4,14 @@ require "openssl"
 
 module Fairlead
   module Test
-    # For tests of what belongs to the option `acme`.
+    # Helpers for tests of the option `acme`.
     module AcmeOrders
-      # An order, as of the option.
+      # Returns an order, as the option has it.
       def order(*hosts, **keywords)
         Options[:acme].type.parse([*hosts, { terms_of_service_agreed: true, **keywords }])
       end
 
-      # A certificate for +hosts+ and its key, in PEM.
+      # Returns a certificate for +hosts+ and its key, in PEM.
       def pem(*hosts, begins: Time.now, ends: Time.now + 3600, serial: 1)
         key = OpenSSL::PKey::EC.generate("prime256v1")
         certificate = OpenSSL::X509::Certificate.new

@@ -5,16 +5,16 @@ require_relative "servers"
 
 module Fairlead
   module Test
-    # For test cases that start servers which order certificates. The authorities are started once for all tests of a file.
+    # For test cases that start servers which order certificates. The authorities start once for all tests of a file.
     module AcmeServers
       include Servers
 
       APP = "run ->(env) { [200, {}, ['the application']] }"
 
-      # How long certificates of the strict authority are valid, in seconds.
+      # Lifetime of the strict authority's certificates, in seconds.
       VALIDITY = 9
 
-      # The account that it knows.
+      # The external account that the strict authority knows.
       EXTERNAL = { eab_kid: "kid-1", eab_hmac: "zWNDZM6eQGHWpSRTPal5eIUYFTu7EajVIoguysqZ9wG44nMEtx3MUAsUDkMTQ12W" }.freeze
 
       class << self
@@ -22,7 +22,7 @@ module Fairlead
 
         def strict
           @strict ||= start(externalAccountBindingRequired: true, externalAccountMACKeys: { EXTERNAL[:eab_kid] => EXTERNAL[:eab_hmac] },
-                            # Older ones know the first, newer ones the second.
+                            # Older versions of Pebble know the first setting, newer ones the second.
                             certificateValidityPeriod: VALIDITY, profiles: { default: { description: "short", validityPeriod: VALIDITY } })
         end
 
@@ -33,11 +33,11 @@ module Fairlead
         end
       end
 
-      # An authority, and one with other rules: what it issues does not last, and it wants to be told of an account elsewhere.
+      # The usual authority, and a strict one: its certificates are short-lived, and it demands an external account.
       def pebble = AcmeServers.pebble
       def strict = AcmeServers.strict
 
-      # A server that orders a certificate for each of +hosts+. +found+: whether the authority finds it.
+      # Runs a server that orders a certificate for each of +hosts+. +found+: the authority can reach the server.
       def with_acme(*hosts, arguments: [], bind: "tcp://127.0.0.1:0", authority: pebble, found: true, **keywords)
         lead_nowhere(authority)
         flags = hosts.flat_map { |host| ["--acme", authority.order(host, **keywords)] }
@@ -58,11 +58,11 @@ module Fairlead
         authority.http.target = authority.tls.target = nil
       end
 
-      # The file with the certificate of a host, and the one that says that the last attempt has failed, if they are there.
+      # Path of a host's certificate; path of the record of a failed attempt. Either is empty if the file does not exist.
       def pem_file(server, host) = Dir.glob(server.path("state/*/certificates/#{host}{,+*}.pem")).first.to_s
       def failure_file(server, host) = Dir.glob(server.path("state/*/certificates/#{host}{,+*}.failure.json")).first.to_s
 
-      # The certificate of a host, whose key is in the same file.
+      # Returns the certificate of a host. The same file contains its key.
       def certificate(server, host)
         text = File.read(pem_file(server, host))
         certificate = OpenSSL::X509::Certificate.new(text)

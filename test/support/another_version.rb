@@ -4,19 +4,20 @@ require_relative "supervision"
 
 module Fairlead
   module Test
-    # For tests of restarts to another version of Fairlead: the same code under other numbers, with a program of the supervisor of its own.
+    # For tests of restarts to another version of Fairlead: the same code under other version numbers, with a supervisor
+    # program of its own.
     module AnotherVersion
       include Supervision
 
-      # How long a restart may take, in seconds: two versions at a time load slowly on a busy machine.
+      # Longest time for a restart, in seconds: two versions at once load slowly on a busy machine.
       PATIENCE = 40
 
       VERSION = "9.9.9"
       PROTOCOL = 1_000_000
       LAYOUT = "another layout"
 
-      # Loaded before each program of the server. As long as there is a file "other", it makes the program that version. A folder "old"
-      # has the program of the first one.
+      # Each program of the server loads this first. While a file "other" exists, the program takes that version. A folder
+      # "old" keeps the program of the first version.
       OTHER = <<~RUBY.freeze
         require "fairlead"
         if File.exist?("other")
@@ -31,13 +32,13 @@ module Fairlead
         end
       RUBY
 
-      # No process hangs in these tests.
+      # Long timeouts: no process hangs in these tests.
       PATIENT = "worker_timeout 20; worker_boot_timeout 20; load_timeout 30\n"
 
       PROGRAM = "fairlead/fairlead-supervisor"
 
       class << self
-        # The program of the other version. Cargo builds it if it is not current.
+        # Returns the supervisor program of the other version. Cargo builds it if it is out of date.
         def program
           @program ||= begin
             folder = File.expand_path("../..", __dir__)
@@ -49,13 +50,13 @@ module Fairlead
         end
       end
 
-      # The files of a server that can be restarted to the other version.
+      # Files of a server that can restart to the other version.
       FILES = { "other.rb" => OTHER, "another/fairlead/.keep" => "" }.freeze
 
-      # Its variables. +format+: of what the other program can read.
+      # Environment of such a server. +format+: the state format that the other program can read.
       def variables(format) = { "RUBYOPT" => "-I. -rother", "ANOTHER_VERSION" => [VERSION, PROTOCOL, LAYOUT, format].join("|") }
 
-      # Such a server, which runs. The block gets it before its start.
+      # Starts such a server. The block gets the server before the start.
       def versioned_server(workers, *arguments, format: 1, files: {}, config: "", environment: {}, **options)
         environment = variables(format).merge(environment)
         prepared(workers, *arguments, files: FILES.merge(files), config: PATIENT + config, environment: environment, **options) do |server|
@@ -65,16 +66,16 @@ module Fairlead
         end
       end
 
-      # From now on, each program that the server starts is of the other version.
+      # From now on, each program that the server starts has the other version.
       def deploy_other_version(server, version = "2")
         server.write("version", version)
         server.write("other", "")
       end
 
-      # The program that supervises.
+      # Returns the path of the supervisor program.
       def supervised_by(server) = File.readlink("/proc/#{server.pid}/exe").delete_suffix(" (deleted)")
 
-      # Waits until the restart is over, and the other program supervises for good.
+      # Waits until the restart is over and the other program has committed to supervising.
       def assert_other_version(server, version: "2", workers: 0)
         wait_for_line(server, /restart: done/, seconds: PATIENCE)
         wait_for_version(server, version, seconds: PATIENCE)
@@ -84,7 +85,7 @@ module Fairlead
         assert_equal File.realpath(AnotherVersion.program), supervised_by(server)
       end
 
-      # All is as before: the first program supervises, and can replace a process.
+      # Asserts that nothing has changed: the first program supervises, and it can replace a process.
       def assert_first_version(server, program, reason)
         wait_for_line(server, /restart: failed, .* goes on serving: .*#{reason}/m, seconds: PATIENCE)
         wait_for_version(server, "1")

@@ -4,8 +4,8 @@ require "minitest"
 
 module Fairlead
   module Test
-    # For test cases that require a file of lib/fairlead/compat, which changes what the whole process knows: each test runs
-    # in a process of its own, forked from this one.
+    # For test cases that require a file of lib/fairlead/compat, which changes the whole process: each test runs in a forked
+    # process of its own.
     module Apart
       def run
         reader, writer = IO.pipe
@@ -15,13 +15,13 @@ module Fairlead
           exit!
         end
         writer.close
-        Marshal.load(reader.read) # rubocop:disable Security/MarshalLoad -- it is our own
+        Marshal.load(reader.read) # rubocop:disable Security/MarshalLoad -- our own child wrote it
       ensure
         Process.wait(pid)
       end
     end
 
-    # A client that notes what it is asked for, with the signatures of Fairlead::Client.
+    # A client that records the calls of its methods. They have the signatures of Fairlead::Client.
     class FakeClient
       attr_reader :sent, :asked, :protocol
       attr_accessor :pending, :env, :handler, :full

@@ -4,7 +4,7 @@ require_relative "server_process"
 
 module Fairlead
   module Test
-    # A server of a user without an entry in /etc/passwd and without HOME, as `docker run --user 12345` makes it. Needs root.
+    # A server of a user without an entry in /etc/passwd and without HOME, as with `docker run --user 12345`. Needs root.
     class AsStranger < ServerProcess
       ID = 12_345
 

@@ -5,8 +5,8 @@ require_relative "server_process"
 
 module Fairlead
   module Test
-    # A server whose output goes through pipes that the test reads, until it stops: then they are full, as those of a terminal
-    # after Ctrl-S or of a log driver that hangs.
+    # A server that writes its output to pipes which the test reads until it stops. Then the pipes fill up, like the output
+    # of a terminal after Ctrl-S or of a log driver that hangs.
     class BlockedOutput < ServerProcess
       # +streams+: :stdout, :stderr or both.
       def block(*streams)
@@ -17,7 +17,7 @@ module Fairlead
         end
       end
 
-      # Reads what waits, and goes on reading.
+      # Reads the waiting output, and continues to read.
       def unblock = blocked.clear
 
       def launch
@@ -55,7 +55,7 @@ module Fairlead
         end
       end
 
-      # An open file of its own, so that those of the server do not become non-blocking.
+      # Opens the pipe again, so that the server's own descriptors stay blocking.
       def fill(stream)
         File.open(pipe_path(stream), File::WRONLY | File::NONBLOCK) do |pipe|
           [4096, 1].each { |size| nil while pipe.write_nonblock("#{"." * (size - 1)}\n", exception: false) != :wait_writable }

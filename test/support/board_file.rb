@@ -5,7 +5,8 @@ require_relative "waiting"
 
 module Fairlead
   module Test
-    # What the board of a server with workers says, which only its processes see: a thread of the supervisor writes it down.
+    # Reads the scoreboard of a server with workers. Only its own processes can see it, so a thread of the supervisor writes
+    # it to a file.
     #
     #   server = serve(APP, "-w", 2, "-C", "board.rb", files: { "board.rb" => BoardFile::SCRIPT })
     #   BoardFile.new(server)["waiting"]   # => 0
@@ -31,7 +32,7 @@ module Fairlead
         @path = server.path("stats")
       end
 
-      # What Native::Shared#stats said a moment ago: "workers", or one of the statistics of the room.
+      # Returns a recent value from Native::Shared#stats: "workers", or one of the statistics of the waiting room.
       def [](name)
         wait_until("the board") { File.exist?(@path) }
         stats = JSON.parse(File.read(@path))

@@ -2,8 +2,8 @@
 
 module Fairlead
   module Test
-    # Takes the body of a multipart/byteranges answer apart (RFC 9110 §14.6, RFC 2046 §5.1.1), strictly: every part is as
-    # long as its content-range says, and there is nothing before, between and behind the parts.
+    # Parses the body of a multipart/byteranges response (RFC 9110 §14.6, RFC 2046 §5.1.1) strictly: every part is as long as
+    # its content-range says, and there is nothing before, between and behind the parts.
     class ByteRanges
       class Malformed < StandardError; end
 
@@ -21,7 +21,7 @@ module Fairlead
         @at = 0
       end
 
-      # The parts in their order.
+      # Returns the parts in order.
       def parts
         take("\r\n") if @body.start_with?("\r\n--")
         take("--#{@boundary}")

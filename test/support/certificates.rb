@@ -6,8 +6,8 @@ require "fileutils"
 
 module Fairlead
   module Test
-    # An authority that issues certificates, and those that tests usually want. Keys are of elliptic curves, which are made quickly;
-    # what was issued is kept for the run.
+    # An authority that issues the certificates which tests usually need. It uses elliptic-curve keys, because they are quick
+    # to make, and caches the certificates for the run.
     class Authority
       DAY = 24 * 3600
 
@@ -18,7 +18,7 @@ module Fairlead
       end
 
       class << self
-        # One for all tests of the process, and one that nobody trusts.
+        # One authority for all tests of the process, and one that nobody trusts.
         def usual = @usual ||= new("Fairlead test authority")
         def other = @other ||= new("Another authority")
       end
@@ -35,22 +35,23 @@ module Fairlead
 
       def pem = @certificate.to_pem
 
-      # Its own certificate, for a server: `openssl req -x509` makes such certificates.
+      # Its own certificate, for a server, as `openssl req -x509` makes it.
       def itself = Pair.new(@certificate, @key)
 
-      # For servers at these hosts, and at the loopback addresses. +ends+: when, in days from now. Those of another +number+ are others.
+      # Certificate for a server with these hosts and the loopback addresses. +ends+: expiry, in days from now. +number+:
+      # distinguishes certificates that are otherwise equal.
       def server(*hosts, ends: 30, starts: -1, number: 0)
         names = (hosts.map { |host| "DNS:#{host}" } + %w[IP:127.0.0.1 IP:::1]).join(",")
         issue([:server, hosts, ends, starts, number], "/CN=#{hosts.first}", ends, starts, "extendedKeyUsage" => "serverAuth",
 "subjectAltName" => names)
       end
 
-      # For clients. +subject+: an OpenSSL::X509::Name, or what its method parse takes.
+      # Certificate for a client. +subject+: an OpenSSL::X509::Name, or an argument of its method parse.
       def client(subject = "/O=Works, Inc./CN=client", ends: 30, serial: nil)
         issue([:client, subject, ends, serial], subject, ends, -1, serial: serial, "extendedKeyUsage" => "clientAuth")
       end
 
-      # A revocation list in PEM.
+      # Returns a revocation list in PEM.
       def revoke(*pairs, ends: 30)
         list = OpenSSL::X509::CRL.new
         list.issuer = @certificate.subject
@@ -65,7 +66,8 @@ module Fairlead
         list.sign(@key, "SHA256").to_pem
       end
 
-      # A revocation list in PEM with so many entries that OpenSSL's objects would take minutes to make.
+      # Returns a revocation list in PEM with +count+ entries: so many that building it from OpenSSL's objects would take
+      # minutes.
       def revoke_range(count)
         tbs, algorithm, = OpenSSL::ASN1.decode(OpenSSL::X509::CRL.new(revoke).to_der).value
         time = OpenSSL::ASN1::UTCTime.new(Time.now - DAY).to_der
@@ -123,12 +125,12 @@ module Fairlead
 
     # For test cases that talk to servers over TLS.
     module Secured
-      # The text of files for a server with the certificate of +pair+, and those of clients' authorities.
+      # Files of a server with the certificate of +pair+, including the certificates of the clients' authorities.
       def certificate_files(pair = Authority.usual.server("localhost"), **more)
         { "cert.pem" => pair.pem, "key.pem" => pair.key_pem, **more.transform_keys(&:to_s) }
       end
 
-      # The address that uses them. +more+: further parameters.
+      # The address that uses these files. +more+: further parameters.
       def ssl_address(**more)
         query = { cert: "cert.pem", key: "key.pem", **more }.map { |name, value| "#{name}=#{value}" }.join("&")
         "ssl://127.0.0.1:0?#{query}"
@@ -139,7 +141,7 @@ module Fairlead
         launch_tls(app, *arguments, files: files, query: query, pair: pair, **options, &:start)
       end
 
-      # As above; does not wait.
+      # As above, but does not wait.
       def launch_tls(app, *arguments, files: {}, query: {}, pair: Authority.usual.server("localhost"), **options, &block)
         files = { **certificate_files(pair), "ca.pem" => Authority.usual.pem, **files }
         launch(app, *arguments, files: files, bind: ssl_address(**query), **options) do |server|
@@ -148,8 +150,8 @@ module Fairlead
         end
       end
 
-      # An OpenSSL::SSL::SSLSocket after its handshake. +host+: what is asked for; nil for nothing. +pair+: the client's certificate.
-      # +version+: "1.2" or "1.3". +session+: to be resumed.
+      # Returns an OpenSSL::SSL::SSLSocket after its handshake. +host+: server name to ask for, or nil. +pair+: the client's
+      # certificate. +version+: "1.2" or "1.3". +session+: the session to resume.
       def tls_socket(port, host: "localhost", pair: nil, version: nil, session: nil, on_session: nil)
         context = OpenSSL::SSL::SSLContext.new
         context.cert_store = OpenSSL::X509::Store.new.tap { |store| store.add_cert(Authority.usual.certificate) }
@@ -157,14 +159,15 @@ module Fairlead
         context.min_version = context.max_version = OpenSSL::SSL.const_get("TLS1_#{version[-1]}_VERSION") if version
         context.add_certificate(pair.certificate, pair.key) if pair
         if on_session
-          # A session in the cache of a context ends with it, when that is collected.
+          # A session in a context's cache ends when the context is garbage-collected.
           context.session_cache_mode = OpenSSL::SSL::SSLContext::SESSION_CACHE_CLIENT | OpenSSL::SSL::SSLContext::SESSION_CACHE_NO_INTERNAL_STORE
           context.session_new_cb = ->((_socket, new)) { on_session.call(new) }
         end
         connect_tls(context, port, host, session)
       end
 
-      # A plain socket whose bytes go through a connection with TLS, for clients that wait for sockets. Arguments as for tls_socket.
+      # Returns a plain socket that relays through a TLS connection, for clients that wait for sockets. Arguments as for
+      # tls_socket.
       def relayed_tls_socket(port, **options)
         secured = tls_socket(port, **options)
         ours, theirs = UNIXSocket.pair
@@ -172,7 +175,7 @@ module Fairlead
         ours
       end
 
-      # The body of the response to a GET on a connection of its own. Further arguments as for tls_socket.
+      # Returns the body of the response to a GET on a new connection. Further arguments as for tls_socket.
       def tls_get(port, path = "/", fields: {}, **options)
         socket = tls_socket(port, **options)
         head = { "host" => "localhost", "connection" => "close", **fields }.map { |name, value| "#{name}: #{value}\r\n" }.join
@@ -184,7 +187,7 @@ module Fairlead
 
       private
 
-      # Until one of them ends, which is the end of both.
+      # Copies bytes until one of the sockets ends, then closes both.
       def relay(from, to)
         loop { to.write(from.readpartial(1 << 16)) }
       rescue IOError, SystemCallError, OpenSSL::SSL::SSLError

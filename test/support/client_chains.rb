@@ -4,15 +4,15 @@ require_relative "made_certificates"
 
 module Fairlead
   module Test
-    # Chains of clients, right and wrong ones, each with the authorities and lists that a server knows.
+    # Valid and invalid chains of client certificates, each with the authorities and revocation lists of a server.
     class ClientChains
       include Enumerable
 
-      # +sent+: the client's certificate and the ones that it sends besides; +ca+: authorities; +crl+: lists in PEM, or nil.
+      # +sent+: the client's certificate and the others that it sends; +ca+: authorities; +crl+: lists in PEM, or nil.
       Case = Struct.new(:name, :sent, :ca, :crl) do
         def client = sent.first
 
-        # What OpenSSL says: nil if it accepts the client, otherwise its reason.
+        # Returns OpenSSL's reason for refusing the client, or nil if OpenSSL accepts it.
         def openssl
           store = OpenSSL::X509::Store.new
           ca.each { |one| store.add_cert(one.certificate) }
@@ -21,7 +21,7 @@ module Fairlead
           store.flags = OpenSSL::X509::V_FLAG_CRL_CHECK | OpenSSL::X509::V_FLAG_CRL_CHECK_ALL if crl
           store.error_string unless store.verify(client.certificate, sent.drop(1).map(&:certificate))
         rescue OpenSSL::X509::CertificateError => e
-          e.message # for a name that is no text
+          e.message # for a name that is not text
         end
       end
 
@@ -42,7 +42,7 @@ module Fairlead
 
       def one(name, *sent, ca: [root], crl: nil) = @cases << Case.new(name, sent, ca, crl)
 
-      # A client of +authority+, that one sent along unless it is trusted.
+      # A client of +authority+. The authority's certificate is sent too, unless it is trusted.
       def by(name, authority, ca: [root], crl: nil, **options)
         one(name, M.client(by: authority, **options), *(ca.include?(authority) ? [] : [authority]), ca: ca, crl: crl)
       end
@@ -118,7 +118,7 @@ module Fairlead
         by("an intermediate of version 1", M.authority("first version", by: root, version: 1))
       end
 
-      # rustls looks at no extension of a trusted certificate.
+      # rustls ignores the extensions of a trusted certificate.
       def add_critical_extensions_of_roots
         { "an unknown extension" => "1.2.3.4", "another name for the issuer" => "issuerAltName", "policies" => "certificatePolicies",
           "constraints on policies" => "policyConstraints", "rules for any policy" => "inhibitAnyPolicy" }.each do |kind, name|

@@ -5,8 +5,8 @@ require "zlib"
 
 module Fairlead
   module Test
-    # Decodes what a server has encoded, with other people's code: gzip by Ruby's zlib, Brotli by Node.js, Zstandard by
-    # the `zstd` command.
+    # Decodes a server's encodings with independent code: gzip with Ruby's zlib, Brotli with Node.js, Zstandard with the
+    # `zstd` command.
     module ContentCodings
       class Undecodable < StandardError; end
 
@@ -24,12 +24,12 @@ module Fairlead
 
       module_function
 
-      # Whether what it takes is installed.
+      # Returns true if the tool for +coding+ is installed.
       def decodable?(coding)
         coding == "gzip" || ENV.fetch("PATH").split(":").any? { |folder| File.executable?(File.join(folder, COMMANDS.fetch(coding).first)) }
       end
 
-      # The text that +bytes+ stand for. They have to be complete, and nothing may follow.
+      # Decodes +bytes+, which must be complete and without anything behind their end.
       def decode(coding, bytes)
         return gunzip(bytes) if coding == "gzip"
 
@@ -37,7 +37,7 @@ module Fairlead
         status.success? && errors.empty? ? text : raise(Undecodable, "#{coding}: #{errors}")
       end
 
-      # The text that the first +bytes+ of something longer stand for, as far as they go.
+      # Decodes the beginning of a longer body, as far as +bytes+ go.
       def decode_beginning(coding, bytes)
         return inflater.inflate(bytes) if coding == "gzip"
 
@@ -53,7 +53,7 @@ module Fairlead
         text
       end
 
-      # Reads the format of gzip, and no other.
+      # Returns an inflater for gzip only.
       def inflater = Zlib::Inflate.new(Zlib::MAX_WBITS + 16)
 
       def pipe(coding, bytes, environment = {})

@@ -13,10 +13,10 @@ module Fairlead
       STATE = "server.state"
       FLAGS = ["--control-url", "tcp://127.0.0.1:0", "--control-token", TOKEN, "--state", STATE].freeze
 
-      # What the server has written into its state file.
+      # Returns the contents of the server's state file.
       def state(server) = Fairlead::Control::StateFile.read(server.path(STATE))
 
-      # The answer of the control server, or of the health endpoints at +url+.
+      # Returns the response of the control server, or of the health endpoints at +url+.
       def control(server, target, url: state(server).fetch("control_url"))
         client = adopt(TCPSocket.new("127.0.0.1", Integer(url[/\d+\z/], 10)))
         client.get(target)
@@ -28,13 +28,13 @@ module Fairlead
 
       def json(server, name) = JSON.parse(command(server, name).body)
 
-      # Waits until what /status says makes the block true; returns it.
+      # Waits until the block returns true for the response of /status; returns that response.
       def wait_for_status(server, what, seconds: 20)
         wait_until(what, seconds: seconds) do
           status = json(server, "status")
           status if yield(status)
         rescue SystemCallError, KeyError, HttpClient::CutOff
-          nil # a hot restart is under way
+          nil # a hot restart is in progress
         end
       end
 

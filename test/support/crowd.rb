@@ -5,26 +5,26 @@ require_relative "waiting"
 
 module Fairlead
   module Test
-    # A crowd of connections of one client against clients with one connection each; all of them ask again as soon as they
-    # have an answer. Client 0 is the crowd.
+    # One client with many connections (the crowd, client 0) against clients with one connection each. Every client sends its
+    # next request as soon as it has a response.
     class Crowd
-      # Works for as many seconds as the query says.
+      # Works for the number of seconds in the query.
       APP = "run ->(env) { sleep env['QUERY_STRING'].to_f; [200, {}, ['.']] }"
 
       SINGLES = 10
       WORK = 0.02
 
-      # How long the clients ask before their answers count: until then the server does not know them.
+      # Seconds before the responses count: until then the server does not know the clients.
       WARM_UP = 0.5
 
-      # How long they ask at least, and at most.
+      # Shortest and longest duration of the measurement, in seconds.
       SECONDS = (1.5..12)
 
       Connection = Struct.new(:socket, :number, :work, :request)
 
-      # +crowd+: how many connections it has, how long each of its requests works, and how many it sends at once. +single+: how
-      # long the requests of the others work. +address+ and +fields+: from which address client number n comes, and which fields
-      # its requests have.
+      # +crowd+: its number of connections, the duration of each request, and the number of requests that it sends at once.
+      # +single+: the duration of the others' requests. +address+ and +fields+: the address of client number n, and the
+      # header fields of its requests.
       def initialize(server, crowd: {}, single: {}, address: ->(n) { "127.0.0.#{n + 1}" }, fields: ->(_) { {} })
         @server = server
         @kinds = [{ connections: 200, work: WORK, pipelined: 1 }.merge(crowd), { connections: 1, work: WORK, pipelined: 1 }.merge(single)]
@@ -33,8 +33,8 @@ module Fairlead
         @times = Hash.new(0)
       end
 
-      # What each single client gets of the time of the threads, as multiples of an equal share. Ends when all of them have
-      # +enough+, so that a machine that was busy with something else makes it longer and not wrong.
+      # Returns the share of thread time of each single client, as a multiple of an equal share. Runs until every share is at
+      # least +enough+, so that a busy machine makes it longer and not wrong.
       def shares(enough)
         connect
         ask_until(Waiting.monotonic + WARM_UP) { false }
@@ -71,7 +71,7 @@ module Fairlead
         end
       end
 
-      # Takes the answers that are there, and asks again as often.
+      # Reads the available responses, and sends as many requests.
       def again(connection)
         count = connection.socket.readpartial(10_000).scan("HTTP/1.1 200 OK").size
         @times[connection.number] += connection.work * count

@@ -4,8 +4,8 @@ require "socket"
 
 module Fairlead
   module Test
-    # A port that leads to another one, by way of a long distance: what either side sends arrives half a round trip later, and a
-    # connection is there after a whole one.
+    # A port that forwards to another one as over a long distance: bytes arrive half a round trip later, and a connection
+    # takes a whole round trip.
     class DelayedRelay
       attr_reader :port
 
@@ -36,7 +36,7 @@ module Fairlead
         end
       end
 
-      # Reads at once, so that no byte waits for another one's delay.
+      # Reads at once, so that each byte waits only for its own delay.
       def pass(from, to)
         queue = Queue.new
         Thread.new do

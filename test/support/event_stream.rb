@@ -6,23 +6,23 @@ require_relative "waiting"
 
 module Fairlead
   module Test
-    # A client for server-sent events, as the HTML standard has them ("Server-sent events", 9.2), over a chunked answer or
-    # one that lasts until the connection ends. Every wait has a deadline.
+    # A client for server-sent events, as the HTML standard defines them ("Server-sent events", 9.2), over a chunked response
+    # or one that lasts until the connection ends. Every wait has a deadline.
     #
     #   stream = EventStream.connect("127.0.0.1", port, "/feed")
     #   stream.receive        # => #<struct event="tick", id="7", data="one\ntwo", retry=nil>
     #   stream.end_of_stream  # => :last_chunk
     class EventStream
-      # What the server sent is no answer, no chunk, no event.
+      # The server sent no valid response, chunk or event.
       class Malformed < StandardError; end
 
-      # The stream has ended instead of going on. Its message is :last_chunk, :closed or :reset.
+      # The stream has ended unexpectedly. The message is :last_chunk, :closed or :reset.
       class Ended < StandardError; end
 
       SECONDS = 20
       FIELDS = { "host" => "localhost", "accept" => "text/event-stream" }.freeze
 
-      # An event as it came: nil is what did not come.
+      # An event as received; a missing field is nil.
       Event = Struct.new(:event, :id, :data, :retry)
 
       attr_reader :socket, :head, :status, :fields, :events, :comments, :last_event_id, :reconnection_time
@@ -37,7 +37,7 @@ module Fairlead
         raise
       end
 
-      # +socket+: one on which the request has been sent.
+      # +socket+: a socket on which the request has been sent.
       def initialize(socket)
         @socket = socket
         @received = "".b
@@ -49,28 +49,28 @@ module Fairlead
         read_head
       end
 
-      # The value of a field of the answer, or nil.
+      # Returns the value of a field of the response, or nil.
       def [](name) = fields.assoc(name)&.last
 
-      # The next event that has data; an event of the head alone (`retry`) counts too.
+      # Returns the next event with data; an event with a header only (`retry`) counts too.
       def receive(seconds = SECONDS)
         wait_for("an event", seconds) { @events.any? || @end }
         @events.shift || raise(Ended, @end.to_s)
       end
 
-      # The next comment that was not asked for yet.
+      # Returns the next unread comment.
       def receive_comment(seconds = SECONDS)
         wait_for("a comment", seconds) { @comments.any? || @end }
         @comments.shift || raise(Ended, @end.to_s)
       end
 
-      # How the stream ends: :last_chunk, :closed (in time for an answer without chunks) or :reset.
+      # Returns how the stream ends: :last_chunk, :closed (in time for a response without chunks) or :reset.
       def end_of_stream(seconds = SECONDS)
         wait_for("the end of the stream", seconds) { @end }
         @end
       end
 
-      # Whether the server ends the connection, too.
+      # Returns true if the server closes the connection, too.
       def ended?(seconds = SECONDS)
         end_of_stream(seconds)
         @end != :last_chunk || !@socket.wait_readable(seconds).nil? && @socket.read_nonblock(1, exception: false).nil?
@@ -86,20 +86,20 @@ module Fairlead
         deadline = Waiting.monotonic + seconds
         until yield
           left = deadline - Waiting.monotonic
-          raise Waiting::Expired, "waited #{seconds} s in vain for #{what}" if left.negative? || @socket.wait_readable(left).nil?
+          raise Waiting::Expired, "timed out after #{seconds} s: waited for #{what}" if left.negative? || @socket.wait_readable(left).nil?
 
           take_in
         end
       end
 
       def read_head
-        wait_for("the head of the answer", SECONDS) { @received.include?("\r\n\r\n") || @end }
+        wait_for("the head of the response", SECONDS) { @received.include?("\r\n\r\n") || @end }
         raise Ended, @end.to_s if @end
 
         @head, @received = @received.split(/(?<=\r\n\r\n)/n, 2)
         @received ||= "".b
         @status = Integer(@head[%r{\AHTTP/1\.1 (\d\d\d) }, 1] || raise(Malformed, @head), 10)
-        # Fairlead writes names in lower case, proxies as they like.
+        # Fairlead writes names in lower case, proxies use any case.
         @fields = @head.split("\r\n").drop(1).map { |line| line.split(": ", 2) }.each { |field| field.first.downcase! }
         @chunked = self["transfer-encoding"] == "chunked"
         decode
@@ -161,7 +161,7 @@ module Fairlead
       end
     end
 
-    # For test cases with event streams: every connection is closed after the test.
+    # For test cases with event streams: closes every connection after the test.
     module EventStreams
       def event_stream(server, path = "/", **options)
         (@event_streams ||= []) << (stream = EventStream.connect("127.0.0.1", server.port, path, **options))

@@ -2,10 +2,10 @@
 
 module Fairlead
   module Test
-    # Stands in for Fairlead::Native in unit tests of what is written in Ruby: counts subscribers as it does, and calls
-    # deferred jobs on a thread of its own once it runs.
+    # Replaces Fairlead::Native in unit tests of Ruby code: counts subscribers like the extension, and calls deferred jobs on
+    # a thread of its own while it runs.
     class FakeNative
-      # What was published: [name, message, scope].
+      # Publications so far: [name, message, scope].
       attr_reader :published
 
       def initialize
@@ -14,7 +14,7 @@ module Fairlead
         @jobs = Thread::Queue.new
       end
 
-      # From now on there is an engine.
+      # From now on, the engine exists.
       def run
         @thread = Thread.new do
           while (job = @jobs.pop)
@@ -49,7 +49,7 @@ module Fairlead
         running?
       end
 
-      # --- the side of a client
+      # --- methods of a client
 
       def join(who, name, match = 0, callable = nil)
         return unless running?
@@ -58,12 +58,12 @@ module Fairlead
         @subscribers[name].size
       end
 
-      # False when it was not subscribed.
+      # Returns false if +who+ was not subscribed.
       def leave(who, name)
         @subscribers[name].delete(who) ? @subscribers[name].size : false
       end
 
-      # Who is subscribed to that name: [match, callable] by subscriber.
+      # Subscribers of that name: subscriber => [match, callable].
       def subscribers(name) = @subscribers[name]
     end
   end

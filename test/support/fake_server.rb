@@ -4,14 +4,14 @@ require "stringio"
 
 module Fairlead
   module Test
-    # Stands in for a process of the server in unit tests of plugins: notes what it is asked for.
+    # Replaces a process of the server in unit tests of plugins, and records the calls.
     class FakeServer
       def asked = @asked ||= []
 
       def ask(request) = asked << request
     end
 
-    # An EventLog that keeps its lines, for tests of what reports to it.
+    # An EventLog that collects its lines, for tests of the objects that report to it.
     class CollectedLog < Fairlead::EventLog
       def initialize(**options)
         super(output: @messages = StringIO.new, errors: @errors = StringIO.new, **options)

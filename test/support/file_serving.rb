@@ -6,8 +6,8 @@ require "support/rack_apps"
 
 module Fairlead
   module Test
-    # What a test case in test/integration/files includes: servers with a public folder, and what their answers are held
-    # against. The application behind the folder answers everything 404, so that an answer says who gave it.
+    # For test cases in test/integration/files: servers with a public folder, and assertions about their responses. The
+    # application behind the folder always responds 404, so that a response shows its origin.
     module FileServing
       include HttpServing
 
@@ -17,7 +17,7 @@ module Fairlead
         }
       RUBY
 
-      # The files of a test are that old, unless it says otherwise: a file that has just been changed may be treated with care.
+      # Age of a test's files, unless the test sets another one: the server may treat a file that has just changed with care.
       LONG_AGO = Time.utc(2024, 2, 29, 12, 0, 0)
       LONG_AGO_HTTP = "Thu, 29 Feb 2024 12:00:00 GMT"
 
@@ -27,12 +27,12 @@ module Fairlead
         "sec-websocket-key" => "dGhlIHNhbXBsZSBub25jZQ=="
       }.freeze
 
-      # A server whose public folder has these files (path => content). The block gets the server before it starts.
+      # Starts a server with these files in its public folder (path => content). The block gets the server before it starts.
       def serve_public(files, *arguments, app: APP, **options, &before)
         serve_folder(files.transform_keys { |path| "public/#{path}" }, "--public", "public", *arguments, app: app, **options, &before)
       end
 
-      # The same for files of the server's own folder, and without a public one.
+      # As above, but with files in the server's own folder and without a public folder.
       def serve_folder(files, *arguments, app: APP, **options)
         launch(app, *arguments, files: files, **options) do |server|
           FileUtils.mkdir_p(server.path("public"))
@@ -42,28 +42,28 @@ module Fairlead
         end
       end
 
-      # Gives a file the time at which it was changed last.
+      # Sets the modification time of a file.
       def age(path, time = LONG_AGO) = File.utime(time, time, path)
 
-      # Waits until the files have been left alone for so long that the server may keep them in memory: a change soon after
-      # another one might not show in the times of a file.
+      # Waits until the files are old enough for the server to keep them in memory: a change soon after another one might not
+      # show in a file's timestamps.
       def settle(*paths)
         changed = paths.map { |path| File.ctime(path) }.max
         wait_until("files of some age") { Time.now - changed > 2.5 }
       end
 
-      # The answer is this file's content (and the whole of it).
+      # Asserts that the response is the whole content of this file.
       def assert_file(content, answer, message = nil)
         assert_equal [200, nil], [answer.status, answer["x-from"]], message
         assert_equal content.b, answer.body, message
       end
 
-      # The application was asked.
+      # Asserts that the application has responded.
       def assert_from_app(answer, message = nil)
         assert_equal [404, "app"], [answer.status, answer["x-from"]], message
       end
 
-      # That many bytes, no two parts of them alike.
+      # Returns that many random bytes, the same ones for each seed.
       def noise(bytes, seed: 7) = Random.new(seed).bytes(bytes)
     end
   end

@@ -6,13 +6,13 @@ require_relative "supervision"
 
 module Fairlead
   module Test
-    # For tests of programs that hand over their application, and have no workers.
+    # For tests of programs that hand over their application and have no workers.
     module GivenPrograms
       include Supervision
       include HttpClients
       include Controlled
 
-      # /keep keeps the lock of the language until somebody opens the other end of a pipe; /wait waits for a file.
+      # /keep keeps the GVL until the test opens the other end of a pipe; /wait waits for a file.
       PROGRAM = <<~'RUBY'
         require "fairlead"
         require "fiddle"
@@ -68,7 +68,7 @@ module Fairlead
         own(Fairlead::Test::LaunchedBy.new("program.rb", nil, files: files, **options)).start
       end
 
-      # A program with a control server.
+      # Starts a program with a control server.
       def controlled(**options)
         program(config: %(activate_control_app "tcp://127.0.0.1:0", auth_token: "#{TOKEN}"\nstate_path "#{STATE}"\n#{HOOKS}), **options)
       end
@@ -77,7 +77,7 @@ module Fairlead
 
       def exits(server) = File.readlines(server.path("exits"), chomp: true)
 
-      # Returns the process that serves then.
+      # Restarts the server, and returns the process that serves afterwards.
       def restart(server, version, signal: :USR2)
         server.write("version", version)
         server.signal(signal)
@@ -88,7 +88,7 @@ module Fairlead
 
       def pipe(server) = File.mkfifo(server.path("pipe"))
 
-      # Opens the other end.
+      # Opens the other end of the pipe.
       def let_go(server)
         wait_until("a reader") do
           File.open(server.path("pipe"), File::WRONLY | File::NONBLOCK, &:close)
@@ -98,7 +98,7 @@ module Fairlead
         end
       end
 
-      # As Supervision has it, without the address.
+      # As in Supervision, without the address.
       def configure(server, config) = server.write("config/fairlead.rb", QUICK + config)
     end
   end

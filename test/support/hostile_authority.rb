@@ -7,11 +7,11 @@ require "tmpdir"
 
 module Fairlead
   module Test
-    # A certificate authority (RFC 8555) that believes everything and issues at once, unless the block says otherwise: it gets the name
-    # of a resource and returns what is sent instead (a Reply, or a Proc that is called with the socket), or nil.
+    # A certificate authority (RFC 8555) that believes everything and issues at once. A block can change its responses: it
+    # gets the name of a resource and returns a Reply to send, a Proc to call with the socket, or nil.
     #
     #   authority = HostileAuthority.new { |name| HostileAuthority::Reply.new(500, {}, "no") if name == :order }
-    #   authority.directory   # what `directory:` takes; `ca` is the file that `ca:` takes
+    #   authority.directory   # for `directory:`; `ca` is the file for `ca:`
     #   authority.asked       # => [:directory, :nonce, :account, :order]
     class HostileAuthority
       Reply = Struct.new(:status, :fields, :body)
@@ -20,7 +20,7 @@ module Fairlead
 
       attr_reader :asked, :ca
 
-      # Of what is issued: its life, and what becomes of the text (a Proc).
+      # Lifetime of the certificates, and a Proc that changes their text.
       attr_accessor :life, :mangle
 
       def initialize(address = "127.0.0.1", &script)
@@ -48,7 +48,7 @@ module Fairlead
         FileUtils.rm_rf(@folder)
       end
 
-      # A certificate for a public key that the root has signed.
+      # Returns a certificate for a public key, signed by the root.
       def certificate(key, subject, life, extensions)
         OpenSSL::X509::Certificate.new.tap do |certificate|
           certificate.version = 2
@@ -83,7 +83,7 @@ module Fairlead
         OpenSSL::SSL::SSLContext.new.tap { |context| context.add_certificate(@root, @key) }
       end
 
-      # Answers a request; false at the end of the connection.
+      # Responds to a request; false at the end of the connection.
       def answer(client)
         head = client.gets("\r\n\r\n") or return false
         text = client.read(head[/^content-length: (\d+)/i, 1].to_i)
@@ -116,7 +116,7 @@ module Fairlead
 
       def json(values, fields = {}) = Reply.new(200, fields, JSON.generate(values))
 
-      # A request without a payload asks what has become of something (RFC 8555 §6.3).
+      # A request without a payload polls a resource (RFC 8555 §6.3).
       def polled?(message) = message["payload"].empty?
 
       def order

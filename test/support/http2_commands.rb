@@ -6,19 +6,19 @@ require_relative "servers"
 
 module Fairlead
   module Test
-    # For test cases that talk HTTP/2 to servers without TLS, through programs that speak it: curl, nghttp and Node.
+    # For test cases that talk HTTP/2 to servers without TLS, with programs that speak it: curl, nghttp and Node.
     module Http2Commands
       include Servers
 
-      # Seconds that a program may take.
+      # Longest time for a program, in seconds.
       SECONDS = 30
 
-      # A response as curl has got it; +fields+: the head as text.
+      # A response from curl; +fields+: the head as text.
       Answer = Struct.new(:status, :version, :fields, :body) do
         def [](name) = fields[/^#{name}: (.*?)\r?$/i, 1]
       end
 
-      # Asks with curl.
+      # Sends a request with curl.
       def curl(server, path = "/", *options)
         body = server.path("body-#{path.hash.abs}")
         format = "%{http_code} %{http_version}"
@@ -28,20 +28,21 @@ module Fairlead
         Answer.new(Integer(last.split.first, 10), last.split.last, head.join, File.exist?(body) ? File.binread(body) : "")
       end
 
-      # What nghttp says, which goes on although a request fails. One path for each request, all on one connection.
+      # Returns the output of nghttp, which continues after a failed request. One path for each request, all on one
+      # connection.
       def nghttp(server, *paths, options: [])
         need("nghttp")
         run_command("nghttp", *options, *paths.map { |path| "http://127.0.0.1:#{server.port}#{path}" })
       end
 
-      # What a program for Node prints, as JSON. It finds its connection in `session`, and `ask(path, fields, body)` yields
-      # [status, fields, body].
+      # Returns the output of a program for Node, parsed as JSON. The program finds its connection in `session`, and
+      # `ask(path, fields, body)` yields [status, fields, body].
       def node(server, program)
         need("node")
         JSON.parse(run_command("node", "-e", NODE + program, "http://127.0.0.1:#{server.port}"))
       end
 
-      # The same, while the block runs; returns what the program has printed after the block.
+      # As above, while the block runs; returns the output of the program after the block.
       def node_meanwhile(server, program, &block)
         thread = Thread.new { node(server, program) }
         thread.report_on_exception = false
@@ -76,7 +77,7 @@ module Fairlead
       end
 
       def need(program)
-        skip "there is no #{program}" unless system("command -v #{program} >/dev/null")
+        skip "#{program} is not installed" unless system("command -v #{program} >/dev/null")
       end
     end
   end

@@ -6,8 +6,8 @@ require_relative "waiting"
 
 module Fairlead
   module Test
-    # An HTTP/1 client that sends exactly the bytes it is given and takes an answer apart strictly: what is not framed as
-    # RFC 9112 says raises. Every wait has a deadline.
+    # An HTTP/1 client that sends exactly the given bytes and parses responses strictly: it raises if the framing violates
+    # RFC 9112. Every wait has a deadline.
     #
     #   client = HttpClient.new(TCPSocket.new("127.0.0.1", port))
     #   client.write("GET / HTTP/1.1\r\nhost: a\r\n\r\n")
@@ -15,14 +15,14 @@ module Fairlead
     class HttpClient
       class MalformedAnswer < StandardError; end
 
-      # The connection ended in the middle of an answer.
+      # The connection ended in the middle of a response.
       class CutOff < StandardError; end
 
       SECONDS = 20
 
-      # +head+: as it came. +fields+: pairs in their order. +body+: decoded.
+      # +head+: as received. +fields+: pairs in order. +body+: decoded.
       Answer = Struct.new(:head, :version, :status, :reason, :fields, :body) do
-        # The value of a field that came once; nil if it did not come.
+        # Returns the value of a field that came once; nil if it did not come.
         def [](name)
           values = all(name)
           raise MalformedAnswer, "#{name} came #{values.size} times" if values.size > 1
@@ -30,7 +30,7 @@ module Fairlead
           values.first
         end
 
-        # Every value of a field.
+        # Returns every value of a field.
         def all(name) = fields.select { |field, _| field == name }.map(&:last)
 
         def interim? = status < 200
@@ -38,7 +38,7 @@ module Fairlead
 
       attr_reader :socket
 
-      # +seconds+: how long to wait for anything.
+      # +seconds+: the deadline for every wait.
       def initialize(socket, seconds: SECONDS)
         @socket = socket
         @seconds = seconds
@@ -51,7 +51,7 @@ module Fairlead
         self
       end
 
-      # Sends a request of HTTP/1.1 with these fields.
+      # Sends an HTTP/1.1 request with these fields.
       def request(method = "GET", target = "/", fields = {}, body: "")
         fields = { "host" => "localhost" }.merge(fields)
         fields["content-length"] = body.bytesize if !body.empty? && !fields.key?("transfer-encoding")
@@ -59,26 +59,26 @@ module Fairlead
         write("#{method} #{target} HTTP/1.1\r\n#{lines.join}\r\n#{body}")
       end
 
-      # Reads the next answer, interim ones included. +to+: the method of the request.
+      # Reads the next response, including interim ones. +to+: the method of the request.
       def answer(to: "GET")
         answer = parse(read_through("\r\n\r\n"))
         answer.body = body(answer, to)
         answer
       end
 
-      # Reads the next final answer.
+      # Reads the next final response.
       def final_answer(to: "GET")
         answer = self.answer(to: to)
         answer = self.answer(to: to) while answer.interim?
         answer
       end
 
-      # Sends a request and reads its answer.
+      # Sends a request and reads its response.
       def get(target = "/", fields = {})
         request("GET", target, fields).answer
       end
 
-      # Reads until +text+ has come, and returns everything up to its end.
+      # Reads until +text+ has arrived, and returns everything up to its end.
       def read_through(text)
         receive until (start = @received.index(text))
         @received.slice!(0, start + text.bytesize)
@@ -90,23 +90,23 @@ module Fairlead
         @received.slice!(0, count)
       end
 
-      # Reads until the server closes, and returns what has come.
+      # Reads until the server closes, and returns the bytes.
       def rest
         loop { receive }
       rescue CutOff
         @received.slice!(0..)
       end
 
-      # Whether the server closes the connection without another byte.
+      # Returns true if the server closes the connection without another byte.
       def closed? = rest.empty?
 
-      # Whether the server has sent something, or closed, within +seconds+.
+      # Returns true if the server has sent something, or closed, within +seconds+.
       def readable?(seconds = 0) = !@received.empty? || !@socket.wait_readable(seconds).nil?
 
-      # Says that no more bytes will come, and goes on reading.
+      # Closes the sending side, and continues to read.
       def half_close = @socket.close_write
 
-      # Closes with a reset, as a client that has crashed does.
+      # Closes with a reset, like a client that has crashed.
       def reset
         @socket.setsockopt(Socket::Option.linger(true, 0))
         close
@@ -151,19 +151,19 @@ module Fairlead
 
       def receive
         @socket.wait_readable(@seconds) or
-          raise Waiting::Expired, "waited #{@seconds} s in vain for more than #{@received[-200..] || @received}"
+          raise Waiting::Expired, "timed out after #{@seconds} s: received nothing behind #{@received[-200..] || @received}"
         @received << @socket.readpartial(1 << 18)
       rescue EOFError, Errno::ECONNRESET
-        raise CutOff, "the connection ended after #{@received.bytesize} bytes of an answer: #{@received[0, 200].inspect}"
+        raise CutOff, "the connection ended after #{@received.bytesize} bytes of a response: #{@received[0, 200].inspect}"
       end
     end
 
-    # For test cases that talk to servers: every connection is closed after the test.
+    # For test cases that talk to servers: closes every connection after the test.
     module HttpClients
-      # A connection to +server+.
+      # Returns a connection to +server+.
       def connect(server) = adopt(TCPSocket.new("127.0.0.1", server.port))
 
-      # A connection whose system holds next to nothing for the client: the server has to wait until that reads.
+      # Returns a connection with a tiny receive buffer: the server has to wait until the client reads.
       def narrow_client(server)
         socket = Socket.new(:INET, :STREAM)
         socket.setsockopt(:SOCKET, :RCVBUF, 4096)
@@ -171,7 +171,7 @@ module Fairlead
         adopt(socket)
       end
 
-      # Whether nobody listens on the server's port any more.
+      # Returns true if no process listens on the server's port any more.
       def refused?(server)
         TCPSocket.new("127.0.0.1", server.port).close
         false
@@ -179,13 +179,13 @@ module Fairlead
         true
       end
 
-      # A client for a connected socket.
+      # Returns a client for a connected socket.
       def adopt(socket)
         (@clients ||= []) << (client = HttpClient.new(socket))
         client
       end
 
-      # One request on a connection of its own, and its answer.
+      # Sends one request on a new connection, and returns the response.
       def get(server, target = "/", fields = {})
         ask(server, "GET", target, fields)
       end

@@ -8,8 +8,8 @@ require_relative "restarts"
 
 module Fairlead
   module Test
-    # The gem, as a user gets it: built from this checkout, installed into an empty gem home (where RubyGems compiles the
-    # extension), and run from a folder that knows nothing of the checkout.
+    # The gem as users get it: built from this checkout, installed into an empty gem home (where RubyGems compiles the
+    # extension), and run from a folder outside of the checkout.
     module InstalledGem
       include Servers
       include Restarts
@@ -20,9 +20,9 @@ module Fairlead
       PACKAGE = File.join(TARGET, "fairlead.gem")
       COMMAND = File.join(HOME, "bin", "fairlead")
 
-      # A user's environment: no checkout, no Bundler. Cargo ≥ 1.91 keeps what it has compiled for the next run, an older one
-      # compiles everything again. That folder is not the checkout's own: Cargo takes crates of the same name and version at the
-      # same place of a workspace for the same ones, and would believe that the checkout's are built.
+      # A user's environment, without the checkout and Bundler. Cargo ≥ 1.91 keeps its build results for the next run; older
+      # versions compile everything again. The target folder is a separate one: Cargo identifies crates by name, version and
+      # place in a workspace, so it would confuse these crates with the checkout's.
       ENVIRONMENT = {
         "GEM_HOME" => HOME, "RUBYLIB" => nil, "RUBYOPT" => nil, "BUNDLE_GEMFILE" => nil, "CARGO_TARGET_DIR" => nil,
         "CARGO_BUILD_BUILD_DIR" => File.join(TARGET, "gem-build"),
@@ -30,13 +30,13 @@ module Fairlead
         "CARGO_PROFILE_RELEASE_CODEGEN_UNITS" => "16", "CARGO_PROFILE_RELEASE_DEBUG" => "0"
       }.freeze
 
-      # As in the README. Bundler may use nothing but what is installed.
+      # As in the README. Bundler may use only installed gems.
       GEMFILE = "source \"https://rubygems.org\"\ngem \"fairlead\"\n"
 
-      # Says whether it runs in the bundle.
+      # Tells if the application runs in the bundle.
       APP = "IN_BUNDLE = defined?(Bundler) ? :bundle : :system\n#{Restarts::VERSIONED.sub("Process.pid}", "\\0 \#{IN_BUNDLE}")}".freeze
 
-      # A server that is started with the installed gem, in another way than by its file.
+      # A server started with the installed gem, in another way than by its file.
       class Installed < LaunchedBy
         def initialize(*words, shebang: nil, **options)
           @words = words
@@ -50,7 +50,7 @@ module Fairlead
 
         def process_environment = super.merge("RUBYLIB" => nil)
 
-        # RubyGems' program with another first line, as it has it on other systems.
+        # Writes RubyGems' program with another first line, as on other systems.
         def stub(shebang)
           path = write("stubs/fairlead", File.read(COMMAND).sub(/\A#!.*/, shebang))
           File.chmod(0o755, path)
@@ -58,9 +58,9 @@ module Fairlead
         end
       end
 
-      # An application from `rails new`, whose Gemfile has the installed gem in place of the checkout.
+      # An application from `rails new`. Its Gemfile names the installed gem instead of the checkout.
       class InstalledRails < Installed
-        # The restarts that are told by the control server need its state file.
+        # Restarts through the control server need its state file.
         SETTINGS = "\nworkers 2\nstate_path 'state'\nactivate_control_app 'auto'\n"
 
         def initialize(*words, shebang: nil)
@@ -86,7 +86,7 @@ module Fairlead
         InstalledGem.install(self)
       end
 
-      # Once for all files that are tested at the same time. A file that was killed leaves no lock.
+      # Installs the gem once for all test files that run at the same time. The lock ends with its process.
       def self.install(test)
         return @install ||= install_now(test) unless ENV.key?("FAIRLEAD_TESTS_SHARE")
 
@@ -110,7 +110,7 @@ module Fairlead
 
       private
 
-      # In each way there is, one after the other.
+      # Restarts in each of the possible ways, one after the other.
       def assert_restarts(server, where: "bundle")
         begin_in_bundle(server)
         assert_each_restart(server, "/", where)
@@ -118,7 +118,7 @@ module Fairlead
         assert_equal where, answer(server).split.last
       end
 
-      # +path+: where the version is.
+      # +path+: the path that returns the version.
       def assert_each_restart(server, path, where)
         { USR1: 2, USR2: 3 }.each { |signal, number| assert_signal_brings(signal, server, number, path) }
         server.write("version", "4")
@@ -147,7 +147,7 @@ module Fairlead
       end
 
       def bundle!(server, environment = {})
-        skip("there is no Bundler") unless system("bundle", "--version", out: File::NULL, err: File::NULL)
+        skip("Bundler is not installed") unless system("bundle", "--version", out: File::NULL, err: File::NULL)
         own(server)
         run!("bundle", "install", "--local", "--quiet", environment: environment, chdir: server.directory)
       end

@@ -4,9 +4,10 @@ require_relative "server_process"
 
 module Fairlead
   module Test
-    # A server that another command starts: `rackup -s fairlead`, `rails server -u fairlead`, or a program that embeds it.
+    # A server started by another command: `rackup -s fairlead`, `rails server -u fairlead`, or a program that embeds it.
     class LaunchedBy < ServerProcess
-      # +program+: a path, absolute or in the folder of the server. Otherwise as ServerProcess, but for the binding.
+      # +program+: an absolute path, or a path in the server's folder. Other arguments as for ServerProcess, without the
+      # binding.
       def initialize(program, config_ru, *arguments, **options)
         @program = program
         super(config_ru, *arguments, bind: nil, **options)

@@ -4,11 +4,11 @@ require "openssl"
 
 module Fairlead
   module Test
-    # Makes certificates and revocation lists of which every field can be wrong.
+    # Makes certificates and revocation lists in which every field can be wrong.
     module MadeCertificates
       DAY = 24 * 3600
 
-      # Lists that are made one after the other have the same time.
+      # One time for all lists, so that consecutive lists have the same date.
       NOW = Time.now
       AUTHORITY = { "basicConstraints" => "critical,CA:TRUE", "keyUsage" => "critical,keyCertSign,cRLSign", "subjectKeyIdentifier" => "hash" }.freeze
       CLIENT = { "basicConstraints" => "CA:FALSE", "keyUsage" => "digitalSignature", "extendedKeyUsage" => "clientAuth",
@@ -23,7 +23,7 @@ module Fairlead
       end
 
       class << self
-        # Keys of one kind are taken from here in turn: making them takes longer than all else.
+        # Makes a key of this kind.
         def key(kind = :p256)
           case kind
           when :p256, :p384, :p521 then OpenSSL::PKey::EC.generate({ p256: "prime256v1", p384: "secp384r1", p521: "secp521r1" }.fetch(kind))
@@ -32,15 +32,15 @@ module Fairlead
           end
         end
 
-        # An authority; without +by+ one that signs itself. +change+: extensions, nil to leave one out.
+        # Returns an authority; it signs itself without +by+. +change+: extensions, nil to omit one.
         def authority(name, by: nil, change: {}, **options)
           make(name, by, by ? AUTHORITY.merge(NAMED_KEY) : AUTHORITY, change, **options)
         end
 
-        # A client.
+        # Returns a client's certificate.
         def client(by:, name: "client", change: {}, **options) = make(name, by, by ? CLIENT.merge(NAMED_KEY) : CLIENT, change, **options)
 
-        # A list in PEM. +revoked+: serial numbers, or pairs of them and a reason. Times in days from now.
+        # Returns a list in PEM. +revoked+: serial numbers, or pairs of number and reason. Times in days from now.
         def list(by, *revoked, since: -2, ends: 30, version: 1, number: 1, named: true, signer: by.key, extensions: [], digest: "SHA256")
           list = OpenSSL::X509::CRL.new
           list.issuer = by.subject
@@ -52,14 +52,14 @@ module Fairlead
           list.sign(signer, digest).to_pem
         end
 
-        # A name of one kind of string. +bytes+: in its encoding.
+        # Returns a name in this kind of string. +bytes+: in its encoding.
         def name_of(kind, bytes)
           value = OpenSSL::ASN1::ASN1Data.new(bytes.b, kind, :UNIVERSAL)
           pair = OpenSSL::ASN1::Sequence([OpenSSL::ASN1::ObjectId("CN"), value])
           OpenSSL::X509::Name.new(OpenSSL::ASN1::Sequence([OpenSSL::ASN1::Set([pair])]).to_der)
         end
 
-        # An extension that needs a section of a configuration file.
+        # Returns an extension that needs a section of a configuration file.
         def configured(name, value, section, critical: false)
           factory = OpenSSL::X509::ExtensionFactory.new
           factory.config = OpenSSL::Config.parse(section)
@@ -70,7 +70,7 @@ module Fairlead
 
         private
 
-        # The defaults of the options are what nearly every case wants.
+        # The defaults of the options suit nearly every case.
         def make(name, by, usual, change, key: :p256, starts: -1, ends: 30, version: 3, serial: nil, digest: "SHA256",
                  issuer: nil, signer: nil, more: [])
           key = self.key(key) if key.is_a?(Symbol)

@@ -4,10 +4,10 @@ require_relative "rust_folder"
 
 module Fairlead
   module Test
-    # Which of the modules right below a crate use which, and whether that is what a list allows. A list has a line for each
-    # module, lowest first, with all that it uses: "reactor -> clock, connection". What is compiled for tests only is left out.
+    # Finds the dependencies between the top modules of a crate, and compares them with a list. A list has a line for each
+    # module, lowest first, with all modules that it uses: "reactor -> clock, connection". Test-only code is left out.
     class ModuleGraph
-      # Parts of the list: module => the modules that it uses, in their order.
+      # Reads a list: module => the modules that it uses, in order.
       def self.read(list)
         list.lines.map(&:strip).reject(&:empty?).to_h do |line|
           name, used = line.split("->").map(&:strip)
@@ -25,7 +25,7 @@ module Fairlead
         @modules ||= Dir.children(@source).map { |name| name.delete_suffix(".rs") }.uniq.sort - ["lib"] - root.test_modules
       end
 
-      # [module, used module] => the files in which it does.
+      # Returns [module, used module] => the files with that use.
       def edges
         @edges ||= @folder.files.each_with_object(Hash.new { |hash, key| hash[key] = [] }) do |path, edges|
           name = module_of(path)
@@ -33,7 +33,7 @@ module Fairlead
         end
       end
 
-      # Sentences, none if the list is right.
+      # Returns sentences about the differences, none if the list is right.
       def differences(list)
         listed = self.class.read(list)
         arrows = listed.flat_map { |name, used| used.map { |other| [name, other] } }
@@ -55,7 +55,7 @@ module Fairlead
 
       def module_of(path) = path.split("/").first.delete_suffix(".rs")
 
-      # The module that a path leads to, directly or by a name that lib.rs has taken from it. What is neither stays as it is.
+      # Returns the module that a path leads to, directly or through a re-export of lib.rs. Other paths stay as they are.
       def target(path)
         first = path.split("::").first
         return first if modules.include?(first)

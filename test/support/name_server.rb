@@ -4,7 +4,7 @@ require "socket"
 
 module Fairlead
   module Test
-    # A server of names (RFC 1035) that knows every host: it is 127.0.0.1.
+    # A name server (RFC 1035) that resolves every host to 127.0.0.1.
     class NameServer
       ADDRESS = [127, 0, 0, 1].pack("C4")
       TYPE_A = 1
@@ -24,7 +24,7 @@ module Fairlead
 
       private
 
-      # The header, the question, and for a question of type A one answer, whose name is that of the question.
+      # The header, the question, and for a question of type A one answer with the question's name.
       def answer
         query, sender = @socket.recvfrom(512)
         question = query[/\A.{12}(?:[^\0].*?)?\0.{4}/mn][12..]

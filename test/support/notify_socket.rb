@@ -4,9 +4,9 @@ require "socket"
 
 module Fairlead
   module Test
-    # The socket on which systemd is notified, made by a test.
+    # The socket for notifications to systemd, made by a test.
     class NotifySocket
-      # The messages that have come, and the descriptors that came with them.
+      # Messages received so far, and the descriptors that came with them.
       attr_reader :messages, :ios
 
       # +name+: a path, or "@name" for an abstract socket.
@@ -17,7 +17,7 @@ module Fairlead
         @ios = []
       end
 
-      # Reads what has come.
+      # Reads the waiting messages.
       def read
         loop do
           text, _, _, *controls = @socket.recvmsg_nonblock(4096, 0, nil, scm_rights: true, exception: false)
@@ -28,7 +28,7 @@ module Fairlead
         end
       end
 
-      # The lines of all messages but those of STATUS= and WATCHDOG=.
+      # Returns the lines of all messages, except STATUS= and WATCHDOG=.
       def events = read.messages.flat_map(&:lines).map(&:chomp).grep_v(/\A(?:STATUS|WATCHDOG|MONOTONIC_USEC)=/)
 
       def statuses = read.messages.grep(/\ASTATUS=/).map { |text| text.delete_prefix("STATUS=") }

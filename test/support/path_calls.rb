@@ -2,11 +2,11 @@
 
 module Fairlead
   module Test
-    # For tests that count what code below lib does to paths.
+    # For tests that count path operations of code below lib.
     module PathCalls
       LIB = File.join(ROOT, "lib/")
 
-      # Counts the calls that code below lib makes of what looks at every segment of a path.
+      # Counts the calls, from code below lib, of methods that check every segment of a path.
       COUNTER = <<~RUBY.freeze
         module PathCalls
           NAMES = %i[expand_path absolute_path realpath realdirpath].freeze

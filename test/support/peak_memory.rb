@@ -2,9 +2,9 @@
 
 module Fairlead
   module Test
-    # The most memory that processes have taken.
+    # Peak memory of processes.
     module PeakMemory
-      # The peak of any child of this process while the block ran, and by how much this process has grown meanwhile, in KB.
+      # Returns the peak of any child of this process during the block, and the growth of this process, in KB.
       def peak_memory
         File.write("/proc/self/clear_refs", "5")
         before = peak_of("self")
@@ -25,7 +25,7 @@ module Fairlead
 
       def children_of_this = Dir.glob("/proc/self/task/*/children").flat_map { |path| children(path) }
 
-      # A thread may have ended meanwhile.
+      # A thread may have ended in the meantime.
       def children(path)
         File.read(path).split
       rescue SystemCallError

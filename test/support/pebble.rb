@@ -13,24 +13,24 @@ require_relative "waiting"
 
 module Fairlead
   module Test
-    # Pebble, a certificate authority for tests (Debian's package `pebble`), in a folder of its own. Every host is 127.0.0.1 to
-    # it. It looks for answers where #http and #tls lead, so that servers on any port can be tried with it, one after the other.
+    # Pebble, a certificate authority for tests (Debian's package `pebble`), in a folder of its own. It resolves every host
+    # to 127.0.0.1, and requests challenges at #http and #tls. These can point to any server, one after the other.
     #
     #   pebble = Pebble.new(certificateValidityPeriod: 6).start
     #   pebble.http.target = server.port
-    #   pebble.order("shop.example")   # what --acme takes
+    #   pebble.order("shop.example")   # a value for --acme
     class Pebble
       include Waiting
 
-      # How often it refuses a nonce that is good, in per cent; and authorizations are never used again.
+      # It refuses 20 per cent of valid nonces, and never reuses authorizations.
       ENVIRONMENT = { "PEBBLE_VA_NOSLEEP" => "1", "PEBBLE_WFE_NONCEREJECT" => "20", "PEBBLE_AUTHZREUSE" => "0" }.freeze
 
       ATTEMPTS = 5
 
-      # Where it looks for answers, and where it is reached itself.
+      # Ports where Pebble requests challenges, and its own port.
       attr_reader :http, :tls, :front
 
-      # +settings+: of its configuration file.
+      # +settings+: of Pebble's configuration file.
       def initialize(environment: {}, **settings)
         @environment = ENVIRONMENT.merge(environment)
         @settings = settings
@@ -41,7 +41,7 @@ module Fairlead
         @names = NameServer.new
       end
 
-      # Ports can be taken between their choice and their use.
+      # Another process can take a port between its choice and its use.
       def start
         write_certificate
         ATTEMPTS.times do
@@ -54,7 +54,7 @@ module Fairlead
         raise "pebble does not start\n#{log}"
       end
 
-      # What --acme takes, for a certificate of this authority.
+      # Returns a value for --acme that orders a certificate of this authority.
       def order(hosts, **keywords)
         query = URI.encode_www_form(directory: directory, ca: ca, terms_of_service_agreed: true, **keywords)
         "#{hosts}?#{query}"
@@ -62,10 +62,10 @@ module Fairlead
 
       def directory = "https://127.0.0.1:#{front.port}/dir"
 
-      # The path of the certificate behind its own.
+      # Path of the root of Pebble's own certificate.
       def ca = path("certificate.pem")
 
-      # The certificate behind those that it issues, which is another one after each start.
+      # Root of the certificates that it issues; a new one after each start.
       def root
         OpenSSL::X509::Certificate.new(get(@management_port, "/roots/0"))
       end
@@ -79,7 +79,7 @@ module Fairlead
 
       def log = File.read(path("log"))
 
-      # How many certificates it has issued.
+      # Number of issued certificates.
       def issued = log.scan("Issued certificate").size
 
       private
@@ -126,9 +126,9 @@ module Fairlead
         File.write(path("key.pem"), key.private_to_pem)
       end
 
-      # Whether it is there; false if it has ended.
+      # Returns true once Pebble responds; false if it has ended.
       def reachable?
-        wait_until("pebble to answer", seconds: 30) do
+        wait_until("pebble to respond", seconds: 30) do
           return false if Process.wait(@pid, Process::WNOHANG)
 
           get(@port, "/dir")

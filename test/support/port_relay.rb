@@ -4,7 +4,7 @@ require "socket"
 
 module Fairlead
   module Test
-    # A port that leads to another one, which need not be known yet. Connections end at once while there is none.
+    # A port that forwards to a target port, which can be set later. Without a target, connections end at once.
     class PortRelay
       attr_accessor :target
 

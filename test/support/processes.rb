@@ -4,7 +4,7 @@ require_relative "waiting"
 
 module Fairlead
   module Test
-    # What the system knows about a process (Linux).
+    # Facts about a process from the system (Linux).
     module Processes
       module_function
 
@@ -14,25 +14,25 @@ module Fairlead
       # Memory in use, in bytes.
       def memory(pid) = Integer(File.read("/proc/#{pid}/status")[/^VmRSS:\s+(\d+)/, 1], 10) * 1024
 
-      # The most memory it has had in use at any time.
+      # Peak of the memory in use.
       def peak_memory(pid) = Integer(File.read("/proc/#{pid}/status")[/^VmHWM:\s+(\d+)/, 1], 10) * 1024
 
-      # Its share of the memory in use, in bytes: what several processes have counts for each in part.
+      # Proportional share of the memory in use, in bytes: memory of several processes counts in part for each.
       def proportional_memory(pid) = Integer(File.read("/proc/#{pid}/smaps_rollup")[/^Pss:\s+(\d+)/, 1], 10) * 1024
 
-      # What its descriptors are: paths, "socket:[INODE]" and the like.
+      # Targets of its descriptors: paths, "socket:[INODE]" and the like.
       def open_files(pid)
         Dir.children("/proc/#{pid}/fd").filter_map do |fd|
           File.readlink("/proc/#{pid}/fd/#{fd}")
         rescue Errno::ENOENT
-          nil # it was closed meanwhile
+          nil # closed in the meantime
         end
       end
 
-      # Its files in a folder that have no name, or no longer.
+      # Its open files in a folder that never had a name, or have lost it.
       def unnamed_files(pid, folder) = open_files(pid).grep(/\A#{Regexp.escape(folder)}\/.* \(deleted\)\z/)
 
-      # "ADDRESS:PORT" of the peers of those of its IPv4 connections that came to +port+.
+      # "ADDRESS:PORT" of the peers of its IPv4 connections to +port+.
       def clients(pid, port)
         sockets = open_files(pid).grep(/\Asocket:/).to_h { |name| [name[/\d+/], true] }
         File.readlines("/proc/net/tcp").drop(1).map(&:split).filter_map do |_, own, peer, *rest|
@@ -40,18 +40,18 @@ module Fairlead
         end
       end
 
-      # The processes of a group that run.
+      # Running processes of a group.
       def group(id)
         Dir.children("/proc").grep(/\A\d+\z/).map(&:to_i).select { |pid| group_of(pid) == id && alive?(pid) }
       end
 
-      # Processor time used so far, in seconds. The fields follow the command name, which may hold anything.
+      # Processor time used so far, in seconds. The fields follow the command name, which can contain anything.
       def processor_time(pid)
         fields = File.read("/proc/#{pid}/stat").rpartition(")").last.split
         fields[11, 2].sum { |ticks| Integer(ticks, 10) } / 100.0
       end
 
-      # Waits for a second in which the process uses next to none of the processor.
+      # Waits for a second in which the process uses hardly any processor time.
       def wait_for_idle_second(pid)
         since = Waiting.monotonic
         used = processor_time(pid)
@@ -66,19 +66,19 @@ module Fairlead
 
       def title(pid) = File.read("/proc/#{pid}/cmdline").tr("\0", " ").strip
 
-      # "R", "S", "T" (stopped), "Z" …; nil when there is no such process.
+      # Returns "R", "S", "T" (stopped), "Z" …; nil if there is no such process.
       def state(pid)
         File.read("/proc/#{pid}/stat").rpartition(")").last.split.first
       rescue Errno::ENOENT, Errno::ESRCH
         nil
       end
 
-      # Whether every thread of it is stopped, or it is over.
+      # Returns true if every thread of the process is stopped or has ended.
       def halted?(pid)
         Dir.glob("/proc/#{pid}/task/*/stat").all? { |path| %w[T Z X].include?(state(path[/task\/(\d+)/, 1])) }
       end
 
-      # Whether it runs: neither gone nor a zombie.
+      # Returns true if the process runs: it is neither gone nor a zombie.
       def alive?(pid) = ![nil, "Z", "X"].include?(state(pid))
 
       def group_of(pid)
@@ -87,7 +87,7 @@ module Fairlead
         nil
       end
 
-      # An address as /proc has it: bytes in the order of the machine, then the port.
+      # Converts an address of /proc: bytes in the order of the machine, then the port.
       def text_of(address)
         host, port = address.split(":")
         "#{[host].pack("H*").unpack("C4").reverse.join(".")}:#{port.hex}"

@@ -14,7 +14,7 @@ module Fairlead
       # Version 1.
       def line(client = CLIENT) = "PROXY TCP#{client.include?(":") ? 6 : 4} #{client} #{client} 40000 443\r\n"
 
-      # Version 2, with these vectors behind the addresses.
+      # Version 2, with these TLVs behind the addresses.
       def block(*vectors, client: CLIENT)
         address = IPAddr.new(client)
         body = (address.hton * 2) + [40_000, 443].pack("n2") + vectors.join.b
@@ -23,14 +23,14 @@ module Fairlead
 
       def vector(type, value) = [type, value.bytesize].pack("Cn") + value.b
 
-      # What a proxy says of the TLS of a client. +certificate+: DER. +verification+: 0 if it is valid.
+      # Returns the TLV about the client's TLS. +certificate+: DER. +verification+: 0 if it is valid.
       def tls(version: "TLSv1.3", cipher: "AES", name: nil, certificate: nil, verification: 0)
         bits = name || certificate ? 7 : 1
         inner = { 0x21 => version, 0x23 => cipher, 0x22 => name, 0x28 => certificate }.compact.map { |type, value| vector(type, value) }
         vector(0x20, [bits, verification].pack("CN") + inner.join)
       end
 
-      # The header with its checksum.
+      # Returns the header with its checksum.
       def with_checksum(header)
         header += vector(0x03, "\0" * 4)
         header[14, 2] = [header.bytesize - 16].pack("n")

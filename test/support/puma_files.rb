@@ -2,16 +2,16 @@
 
 module Fairlead
   module Test
-    # Configuration files for Puma as people write them: what the generators of Rails make, what hosts and deploy tools recommend, and
-    # what large applications have. A table.
+    # Realistic configuration files for Puma: from the generators of Rails, from the guides of hosts and deploy tools, and
+    # from large applications. A table.
     module PumaFiles # rubocop:disable Metrics/ModuleLength -- a table
       # name         what kind of file it is
       # text         the file
       # environment  variables
       # arguments    of `fairlead`
       # expected     option => value
-      # hooks        those that have a block
-      # accepted     the methods without effect that are warned of
+      # hooks        the hooks with a block
+      # accepted     the methods without effect that cause a warning
       # folders      that the file needs
       Shape = Struct.new(:name, :text, :environment, :arguments, :expected, :hooks, :accepted, :folders, keyword_init: true)
 

@@ -2,8 +2,9 @@
 
 module Fairlead
   module Test
-    # A plugin in the shape of those that run a queue beside the server: forks when the server is ready, watches its child from the
-    # background and ends the server with it, stops it with the server, and ends itself when the server is gone.
+    # A plugin like the ones that run a job queue beside the server: it forks when the server is ready, watches its child in
+    # the background and ends the server with it, stops it with the server, and its child ends itself when the server is
+    # gone.
     QUEUE_PLUGIN = <<~RUBY
       require "puma/plugin"
 

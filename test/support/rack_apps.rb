@@ -5,8 +5,8 @@ require "rack"
 
 module Fairlead
   module Test
-    # Rackup files for test cases that watch the server from inside an application. An application tells the test what
-    # happens with `Notes.add("text")`.
+    # Rackup files for test cases that watch the server from inside an application. An application reports to the test with
+    # `Notes.add("text")`.
     module RackApps
       PRELUDE = <<~'RUBY'
         require "json"
@@ -17,7 +17,7 @@ module Fairlead
           def self.add(text) = File.write("notes", "#{text}\n", mode: "a")
         end
 
-        # Checks the request as Rack::Lint does and leaves the answer alone.
+        # Checks the request as Rack::Lint does and leaves the response alone.
         class RequestLint
           def initialize(app)
             @app = app
@@ -31,32 +31,32 @@ module Fairlead
         end
       RUBY
 
-      # An application that has +code+ for the body of its #call(env), under Rack::Lint. +setup+ comes before.
+      # Returns an application with +code+ as the body of its #call(env), under Rack::Lint. +setup+ comes before.
       def linted(code, setup: "")
         "#{PRELUDE}#{setup}\nuse Rack::Lint\nrun lambda { |env|\n#{code}\n}\n"
       end
 
-      # The same for answers that Rack::Lint would refuse or replace: here it checks the request only.
+      # As above, for responses that Rack::Lint would refuse or replace: checks the request only.
       def unlinted(code, setup: "")
         "#{PRELUDE}#{setup}\nuse RequestLint\nrun lambda { |env|\n#{code}\n}\n"
       end
 
-      # What the application has noted so far.
+      # Returns the application's notes so far.
       def notes(server)
         path = server.path("notes")
         File.exist?(path) ? File.readlines(path, chomp: true) : []
       end
 
-      # Waits until the application has noted at least +count+ things, and returns them.
+      # Waits until the application has written at least +count+ notes, and returns them.
       def wait_for_notes(server, count)
         wait_until("#{count} notes") { (noted = notes(server)).size >= count && noted }
       end
 
-      # Whether the rack that is loaded is at least that release.
+      # Returns true if the loaded rack is at least that release.
       def rack?(release) = Gem::Version.new(Rack.release) >= Gem::Version.new(release)
     end
 
-    # What a test case in test/integration/http or test/integration/rack includes.
+    # For test cases in test/integration/http or test/integration/rack.
     module HttpServing
       include Servers
       include HttpClients

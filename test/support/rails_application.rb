@@ -7,9 +7,9 @@ require "tmpdir"
 
 module Fairlead
   module Test
-    # An application that `rails new` and `rails generate scaffold` have made, with what the tests add to it. It is made once in
-    # a process, or once for all test files that bin/support/ruby-tests runs together, with the Rails that is there; its
-    # config/puma.rb stays as it was generated, and Puma is not in its Gemfile.
+    # An application from `rails new` and `rails generate scaffold`, with the tests' own files. It is generated with the
+    # installed Rails, once in a process, or once for all test files of a run of bin/support/ruby-tests. Its config/puma.rb
+    # stays as generated, and Puma is not in its Gemfile.
     #
     #   RailsApplication.files   # => { "bin/rails" => "#!/usr/bin/env ruby\n…", … }, for ServerProcess
     class RailsApplication
@@ -18,7 +18,7 @@ module Fairlead
       ROOT = File.expand_path("../..", __dir__)
       ADDED = File.join(ROOT, "test/integration/rails/shop")
 
-      # Parts that need gems which Debian does not have. Each version of Rails leaves out those that it knows.
+      # Parts that need gems which Debian does not have. Each version of Rails leaves out the parts that it knows.
       SKIPPED = %w[
         bundle git spring listen bootsnap webpack-install javascript turbolinks sprockets hotwire asset-pipeline jbuilder docker rubocop
         brakeman ci dev-gems
@@ -34,11 +34,11 @@ module Fairlead
         get "consumer.js", to: "chats#script"
       RUBY
 
-      # Variables of a process that runs Rails beside the checkout. Nothing of the bundle of whoever runs the tests.
+      # Environment of a process that runs Rails beside the checkout, without the bundle of the test run.
       ENVIRONMENT = { "RUBYLIB" => File.join(ROOT, "lib"), "RUBYOPT" => nil, "BUNDLE_GEMFILE" => nil, "RAILS_ENV" => nil, "RACK_ENV" => nil }.freeze
 
       class << self
-        # Why there can be none here; nil when there can.
+        # Returns why the application cannot be generated; nil if it can.
         def missing
           %w[rails sqlite3 bundler].each { |name| Gem::Specification.find_by_name(name) }
           nil
@@ -51,7 +51,7 @@ module Fairlead
 
         private
 
-        # What the block gives to the first process that asks, for which the others wait.
+        # Returns the result of the block in the first process that asks; the others wait for it.
         def shared
           File.open(File.join(ENV.fetch("FAIRLEAD_TESTS_SHARE"), name), File::RDWR | File::CREAT | File::BINARY) do |file|
             file.flock(File::LOCK_EX)
@@ -82,7 +82,7 @@ module Fairlead
         make_database
       end
 
-      # What another application of this kind has of its own: the fields of its notes, files, routes, and what is in its database.
+      # For applications of other kinds to override: the fields of notes, files, routes, and the database.
       def fields = %w[title:string picture:attachment]
 
       def added = ADDED
@@ -91,7 +91,7 @@ module Fairlead
 
       def make_database = rails("active_storage:install", "db:migrate")
 
-      # What is installed, this checkout, and no Puma.
+      # Reduces the Gemfile to the installed gems, adds this checkout and removes Puma.
       def bundle(text)
         kept = text.lines.reject { |line| (name = line[/^\s*gem ["']([\w-]+)["']/, 1]) && (name == "puma" || !installed?(name)) }
         [*kept.grep_v(/^ruby /), "gem 'fairlead', path: #{ROOT.dump}\n"].join

@@ -8,12 +8,12 @@ require_relative "servers"
 
 module Fairlead
   module Test
-    # For test cases that start the generated application. Skips them where it cannot be made.
+    # For test cases that start the generated application. Skips them if it cannot be generated.
     module RailsServers
       include Servers
       include HttpClients
 
-      # Rails takes its time on a busy machine.
+      # Longest time for a start: Rails is slow on a busy machine.
       SECONDS = 60
 
       def before_setup
@@ -21,19 +21,19 @@ module Fairlead
         skip(RailsApplication.missing) if RailsApplication.missing
       end
 
-      # By `fairlead`; +files+ and +environment+ as for ServerProcess.
+      # Starts the application with `fairlead`; +files+ and +environment+ as for ServerProcess.
       def fairlead(*arguments, files: {}, environment: {})
         shop(ServerProcess.new(nil, *arguments, files: RailsApplication.files.merge(files), environment: environment))
       end
 
-      # By `rails server`, which is told nothing but a free port.
+      # Starts it with `rails server` and no argument but a free port.
       def rails_server(*arguments, files: {}, environment: {})
         environment = { "PORT" => "0", **environment }
         shop(LaunchedBy.new("bin/rails", nil, "server", *arguments, files: RailsApplication.files.merge(files), environment: environment))
       end
 
-      # Runs `rails` with these arguments beside the server, and returns its output. A program that it leaves behind, such as a browser,
-      # ends too.
+      # Runs `rails` with these arguments beside the server, and returns its output. Ends the programs that it leaves behind,
+      # such as a browser.
       def rails(server, *arguments, environment: {})
         Tempfile.create("rails") do |file|
           pid = Process.spawn(RailsApplication::ENVIRONMENT.merge(environment), RbConfig.ruby, "bin/rails", *arguments,
@@ -46,10 +46,10 @@ module Fairlead
         end
       end
 
-      # The version of the code that answers, and its process.
+      # Returns the version of the code that responds, and its process.
       def version(server) = get(server, "/version").body.split.map { |word| Integer(word, 10) }
 
-      # What the pid file of the generated application says; nil when there is none.
+      # Returns the content of the generated application's pid file; nil if there is none.
       def written_pid(server)
         path = server.path("tmp/pids/server.pid")
         Integer(File.read(path), 10) if File.exist?(path)
@@ -60,7 +60,7 @@ module Fairlead
       def end_group(pid)
         Process.kill(:KILL, -pid)
       rescue Errno::ESRCH
-        nil # it has left nothing behind
+        nil # no process is left
       end
 
       def shop(server)

@@ -8,14 +8,14 @@ require_relative "web_socket/pool"
 
 module Fairlead
   module Test
-    # What a test case in test/integration/real_time includes: servers whose application upgrades what it can, and clients.
+    # For test cases in test/integration/real_time: servers with an application that upgrades requests, and clients.
     module RealTimeServing
       include HttpServing
       include WebSockets
       include EventStreams
 
-      # The handler that does what it is told: a message is Ruby code, evaluated where +client+ is the client; the result
-      # comes back behind "= ", an exception behind "! ".
+      # A handler that evaluates each message as Ruby code, in which +client+ is the client. It sends the result behind "= ",
+      # or an exception behind "! ".
       CONSOLE = <<~'RUBY'
         def on_open(client) = (@client = client)
 
@@ -26,8 +26,8 @@ module Fairlead
         end
       RUBY
 
-      # A server whose every WebSocket and event stream has a Handler of its own, a class of +code+. Plain requests evaluate
-      # what is in x-code; the answer is the result. +setup+ comes before the class.
+      # Starts a server that gives every WebSocket and event stream a new Handler, a class with +code+. For plain requests it
+      # evaluates the code in x-code, and responds with the result. +setup+ comes before the class.
       def pushing(code, *arguments, setup: "", headers: {}, **options)
         serve(unlinted(<<~RUBY, setup: "#{setup}\nclass Handler\n#{code}\nend"), *arguments, **options)
           unless env["rack.upgrade?"]
@@ -39,26 +39,26 @@ module Fairlead
         RUBY
       end
 
-      # Has a client of CONSOLE evaluate +code+, and returns what comes back. Other messages stay where they are.
+      # Makes a client of CONSOLE evaluate +code+, and returns the result. Other messages stay unread.
       def told(client, code, seconds: 20)
         client.send_text(code)
-        client.wait_for("an answer to #{code}", seconds) { client.over? || client.messages.any? { |_, data| data.start_with?("= ", "! ") } }
+        client.wait_for("the result of #{code}", seconds) { client.over? || client.messages.any? { |_, data| data.start_with?("= ", "! ") } }
         index = client.messages.index { |_, data| data.start_with?("= ", "! ") }
         index ? client.messages.delete_at(index).last.delete_prefix("= ") : client.receive
       end
 
-      # What a client of CONSOLE has heard once all that was published before has been delivered, which is after #publish, and
-      # the blocks of its subscriptions have run.
+      # Returns the messages that a client of CONSOLE has received from everything published so far, after the blocks of its
+      # subscriptions have run.
       def heard(client)
         told(client, "client.subscribe('the end') { client.write('the end') } && client.publish('the end', 'the end')")
         client.wait_for("the end") { client.messages.include?([:text, "the end"]) }
         client.messages.slice!(0..).map(&:last) - ["the end"]
       end
 
-      # Has a plain request evaluate +code+, and returns what comes back.
+      # Makes a plain request evaluate +code+, and returns the result.
       def requested(server, code) = get(server, "/", "x-code" => code).body
 
-      # Whether the server still serves a plain request and a WebSocket that was open before.
+      # Asserts that the server still serves a plain request and a WebSocket that was open before.
       def assert_served(server, client = nil)
         assert_equal "plain", get(server).body
         return unless client
@@ -67,7 +67,7 @@ module Fairlead
         assert_equal "still there?", client.receive_pong
       end
 
-      # Whether the log on standard error has that many entries, no more. What goes on with the line before is no entry.
+      # Asserts that the log on standard error has exactly that many entries. A continuation line is not an entry.
       def assert_logged(server, count)
         wait_until("#{count} lines in the log") { log_lines(server).size >= count }
         assert_equal count, log_lines(server).size

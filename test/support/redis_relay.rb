@@ -4,18 +4,18 @@ require "socket"
 
 module Fairlead
   module Test
-    # A port that leads to a RedisServer as a bad network would: it delays, swallows, or cuts.
+    # A port that leads to a RedisServer over a bad network: it delays or drops bytes, or cuts connections.
     class RedisRelay
-      # Seconds by which what is sent comes later, in each direction.
+      # Delay in each direction, in seconds.
       attr_accessor :delay
 
-      # When Redis has answered a command with that name, its connection ends, and the answer is lost. Works once.
+      # Name of a command. When Redis responds to it, the connection ends and the response is lost. Works once.
       attr_accessor :cut
 
-      # How many PINGs there were.
+      # Number of PINGs so far.
       attr_reader :pings
 
-      # +socket+: the path of the server's.
+      # +socket+: path of the server's socket.
       def initialize(socket)
         @socket = socket
         @server = TCPServer.new("127.0.0.1", 0)
@@ -28,7 +28,8 @@ module Fairlead
 
       def url = "redis://127.0.0.1:#{@server.addr[1]}"
 
-      # Swallows all that is sent on the connections of subscribers that are open now, and keeps them open. Later ones work.
+      # Drops all further bytes on the open connections of subscribers, and keeps these connections open. Later connections
+      # work.
       def silence_subscribers = @silent.concat(@subscribers)
 
       def close
@@ -47,7 +48,7 @@ module Fairlead
         client&.close
       end
 
-      # What comes while something is delayed is delayed as long, not longer.
+      # Delays each chunk by the same time: a chunk that arrives during a delay is not delayed longer.
       def pass(pair, from, to)
         late = Thread::Queue.new
         Thread.new { hand_on(pair, late, to) }

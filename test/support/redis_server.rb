@@ -7,11 +7,11 @@ require_relative "waiting"
 
 module Fairlead
   module Test
-    # A Redis server on a Unix socket in a folder of its own, which keeps nothing. It can be ended and started again.
+    # A Redis server on a Unix socket in a folder of its own, without persistence. It can be ended and started again.
     class RedisServer
       include Waiting
 
-      # What a test that needs one says when it is skipped, or nil.
+      # Returns the reason to skip a test that needs Redis, or nil.
       def self.missing
         return "needs the gem redis" if Gem::Specification.find_all_by_name("redis").empty?
 
@@ -32,7 +32,7 @@ module Fairlead
         self
       end
 
-      # Ends it without a word to anybody.
+      # Ends it abruptly.
       def kill
         return unless @pid
 
@@ -41,11 +41,11 @@ module Fairlead
         @pid = nil
       end
 
-      # Lets it stand still, and go on.
+      # Stops and continues the process.
       def pause = Process.kill(:STOP, @pid)
       def resume = Process.kill(:CONT, @pid)
 
-      # Sends a command and returns so many lines of the answer.
+      # Sends a command and returns so many lines of the reply.
       def command(*words, lines: 1)
         UNIXSocket.open(socket) do |redis|
           redis.write("*#{words.size}\r\n", *words.map { |word| "$#{word.bytesize}\r\n#{word}\r\n" })
@@ -53,7 +53,7 @@ module Fairlead
         end
       end
 
-      # How many channels have subscribers, how many connections subscribe to that one, and how many patterns there are.
+      # Number of channels with subscribers, of connections that subscribe to a channel, and of patterns.
       def channels = number(command("PUBSUB", "CHANNELS"))
       def subscribers(name) = number(command("PUBSUB", "NUMSUB", name, lines: 4))
       def patterns = number(command("PUBSUB", "NUMPAT"))

@@ -4,9 +4,9 @@ require "net/http"
 
 module Fairlead
   module Test
-    # For tests of restarts: applications that say which version of their code they are.
+    # For tests of restarts: applications that respond with the version of their code.
     module Restarts
-      # Answers with the version that the file says at the time of loading, and its process.
+      # Responds with the version, read from the file at the time of loading, and its process.
       VERSIONED = <<~'RUBY'
         VERSION = File.read("version").strip
         raise "this code is broken" if VERSION == "broken"
@@ -19,17 +19,17 @@ module Fairlead
         serve(app, *arguments, files: { "version" => "1", **files }, **options)
       end
 
-      # The version that answers, and its process.
+      # Returns the version of the application that responds.
       def version(server, path = "/") = answer(server, path).split.first
 
       def answer(server, path = "/") = Net::HTTP.start("127.0.0.1", server.port) { |http| http.get(path, "connection" => "close").body }
 
-      # Waits for the line about the end of that many restarts.
+      # Waits for the log line about the end of that many restarts.
       def restarted(server, kind = "phased restart", times: 1)
         wait_until("the restart", seconds: 30) { server.stdout.scan(/#{kind}: done/).size == times }
       end
 
-      # Asks for answers as fast as they come, until the block has returned; returns what went wrong.
+      # Sends requests as fast as possible until the block has returned; returns the failures.
       def under_load(server)
         failures = []
         ending = false
@@ -42,7 +42,7 @@ module Fairlead
 
       private
 
-      # A client that may be told to close its connection opens another one, as browsers do.
+      # When the server closes its connection, a client opens another one, like a browser.
       def send_until(server, failures)
         until yield
           Net::HTTP.start("127.0.0.1", server.port, max_retries: 0) do |http|

@@ -2,11 +2,11 @@
 
 module Fairlead
   module Test
-    # The text of a Rust file, as far as the tests of the architecture have to understand it: its code without comments,
-    # strings and what is compiled for tests only, and the paths in it that begin at the crate.
+    # The text of a Rust file, parsed as far as the tests of the architecture need it: the code without comments, strings and
+    # test-only code, and the paths in it that begin at the crate.
     class RustSource
       BLOCK_COMMENT = %r{(?<block>/\*(?:[^*/]|\*(?!/)|/(?!\*)|\g<block>)*\*/)}
-      # Lifetimes are no characters: nothing closes them.
+      # Lifetimes are not character literals: they have no closing quote.
       NO_CODE = %r{//[^\n]*|#{BLOCK_COMMENT}|\bb?r(?<hashes>\#*)".*?"\k<hashes>|"(?:\\.|[^"\\])*"|'(?:\\[^']+|\\'|[^'\\])'}m
       FOR_TESTS = /#\[cfg\((?:test\)|all\(test\b[^\]]*)\]/
       ATTRIBUTE = /\s*#\[[^\]]*\]/
@@ -14,7 +14,7 @@ module Fairlead
       GROUP = /(?<group>\{(?:[^{}]|\g<group>)*\})/
       MODULE = /(?:pub(?:\([^)]*\))?\s+)?mod\s+(\w+)\s*;/
 
-      # +depth+: how many modules the file is below its crate.
+      # +depth+: number of modules between the crate and the file.
       def initialize(text, depth: 1)
         @plain = text.gsub(NO_CODE) { |match| match.start_with?("/") ? " " : '""' }
         @depth = depth
@@ -24,19 +24,19 @@ module Fairlead
         @code ||= without_tests(@plain)
       end
 
-      # The names of the modules that are compiled for tests only.
+      # Names of the test-only modules.
       def test_modules
         @plain.scan(/#{FOR_TESTS}#{ATTRIBUTE}*\s*#{MODULE}/).flatten
       end
 
-      # What `pub use` takes from the crate's own modules, or from others: name => path.
+      # Names that `pub use` takes from the crate's own modules, or from others: name => path.
       def reexports
         code.scan(/\bpub\s+use\s+([^;]+);/).flatten.flat_map { |tree| expand(tree) }.to_h do |path|
           path.sub(/\A(?:crate|self)::/, "").split(/\s+as\s+/).then { |from, as| [as || from.split("::").last, from] }
         end
       end
 
-      # "clock::milliseconds" for `crate::clock::milliseconds`, wherever it stands, once each.
+      # Returns "clock::milliseconds" for `crate::clock::milliseconds`, wherever it occurs, once each.
       def paths
         root = /\bcrate|(?<![:\w])(?:super\s*::\s*){#{@depth - 1}}super/
         starts = code.to_enum(:scan, /(?:#{root})\s*::\s*(?!super\b)/).map { Regexp.last_match.end(0) }
@@ -52,7 +52,7 @@ module Fairlead
         text
       end
 
-      # Where the item, field or argument ends that stands at +from+, behind further attributes.
+      # Returns the end of the item, field or argument at +from+, including further attributes.
       def item_end(text, from)
         from = text.match(/\G#{ATTRIBUTE}*/, from).end(0)
         item = text.match?(/\G#{ITEM}/, from)
@@ -73,12 +73,12 @@ module Fairlead
         text.size
       end
 
-      # A path, or a group of them in braces.
+      # Returns a path, or a group of paths in braces.
       def tree_at(start)
         code.match(/\G(?:#{GROUP}|\w+(?:\s*::\s*\w+)*|\*)/, start).to_s
       end
 
-      # The paths of a use tree: "a::{b, c::d}" is "a::b" and "a::c::d".
+      # Returns the paths of a use tree: "a::{b, c::d}" is "a::b" and "a::c::d".
       def expand(tree)
         tree = tree.strip.gsub(/\s*::\s*/, "::")
         head, brace, rest = tree.partition("{")
@@ -87,7 +87,7 @@ module Fairlead
         split(rest.delete_suffix("}")).flat_map { |branch| expand(branch) }.map { |path| head + path }
       end
 
-      # At the commas that are in no braces.
+      # Splits at the commas outside of braces.
       def split(branches)
         branches.to_enum(:scan, /(?:[^,{}]|#{GROUP})+/).map { Regexp.last_match[0].strip }.reject(&:empty?)
       end

@@ -15,8 +15,8 @@ module Fairlead
     #   server.worker_pids   # => [4712, 4713]
     #   server.stop          # => Process::Status
     #
-    # ENV["FAIRLEAD_TEST_RUBY"] names another Ruby (with arguments, if need be). What is on RUBYLIB comes before the
-    # checkout's lib, so that it can bring an extension built for that Ruby.
+    # ENV["FAIRLEAD_TEST_RUBY"] names another Ruby (with arguments, if needed). The folders in RUBYLIB come before the
+    # checkout's lib, so that they can contain an extension built for that Ruby.
     class ServerProcess
       include Waiting
 
@@ -26,7 +26,7 @@ module Fairlead
       LISTENING = /listening on (\S+)$/
       READY = /fairlead \S+ ready\b/
 
-      # Variables that would change what the server does, wherever they come from.
+      # Variables that would change the server's behaviour.
       CLEARED = %w[
         APP_ENV RACK_ENV RAILS_ENV PORT PIDFILE WEB_CONCURRENCY RUBYOPT BUNDLE_GEMFILE
         FAIRLEAD_MIN_THREADS FAIRLEAD_MAX_THREADS RAILS_MIN_THREADS RAILS_MAX_THREADS MIN_THREADS MAX_THREADS
@@ -35,8 +35,8 @@ module Fairlead
 
       attr_reader :directory, :pid, :status
 
-      # +config_ru+: its text, or nil for none. +files+: further files of the folder, path => text. +bind+: nil leaves
-      # it to +arguments+ or to the configuration file. +environment+: variables of the process.
+      # +config_ru+: its text, or nil for none. +files+: further files of the folder, path => text. +bind+: nil leaves it to
+      # +arguments+ or to the configuration file. +environment+: variables of the process.
       def initialize(config_ru, *arguments, files: {}, bind: "tcp://127.0.0.1:0", environment: {})
         @arguments = (bind ? ["-b", bind] : []) + arguments.map(&:to_s)
         @environment = environment
@@ -46,10 +46,10 @@ module Fairlead
         files.each { |path, text| write(path, text) }
       end
 
-      # The same command in the same folder, to be started once this one has ended.
+      # Returns the same command in the same folder, to start once this one has ended.
       def again = dup.tap(&:forget)
 
-      # Starts the server and returns once it says that it is ready.
+      # Starts the server and returns once it is ready.
       def start(seconds: 20)
         launch
         wait_until("the server to be ready", seconds: seconds) { ready? || exited? }
@@ -61,14 +61,14 @@ module Fairlead
         raise StartError, "#{e.message}\n#{log}"
       end
 
-      # Starts the server and returns at once: for what is expected to fail, and for watching a start.
+      # Starts the server and returns at once: for failing starts, and for watching a start.
       def launch
         @pid = Process.spawn(process_environment, *command,
                              chdir: directory, pgroup: true, in: File::NULL, out: log_path(:stdout), err: log_path(:stderr))
         self
       end
 
-      # Sends +signal+ and waits for the end; whoever still runs after +seconds+ is killed and Expired is raised.
+      # Sends +signal+ and waits for the end. If a process still runs after +seconds+, kills all and raises Expired.
       def stop(signal = :TERM, seconds: 20)
         signal(signal) if running?
         wait_exit(seconds: seconds)
@@ -85,7 +85,7 @@ module Fairlead
         Process.kill(signal, pid)
       end
 
-      # Ends the server and every process it has left behind, and reaps it. Harmless when there is nothing left.
+      # Ends the server and every process that it has left behind, and reaps it. Harmless if no process is left.
       def kill_all
         return unless pid
 
@@ -99,7 +99,7 @@ module Fairlead
         nil
       end
 
-      # Kills what runs and removes the folder.
+      # Kills the running processes and removes the folder.
       def destroy
         kill_all
         FileUtils.rm_rf(directory)
@@ -118,7 +118,7 @@ module Fairlead
         READY.match?(stdout)
       end
 
-      # The addresses the server says it listens on: "http://127.0.0.1:40123", "unix:/tmp/…/app.sock".
+      # Addresses that the server logs: "http://127.0.0.1:40123", "unix:/tmp/…/app.sock".
       def addresses
         stdout.scan(LISTENING).flatten
       end
@@ -135,11 +135,11 @@ module Fairlead
         "#{addresses.first}#{path}"
       end
 
-      # The workers, in order of their ids.
+      # Workers, in order of their process ids.
       def worker_pids = children(/\Afairlead: worker /)
 
-      # The processes that serve requests: the workers, or without workers the only process that has the application. That is a
-      # child of the supervisor, if there is one.
+      # Processes that serve requests: the workers, or without workers the only process with the application. With a
+      # supervisor, that process is a child of it.
       def serving_pids
         workers = worker_pids
         return workers if workers.any?
@@ -148,18 +148,18 @@ module Fairlead
         sole.empty? ? [pid].select { running? && spawner_pid.nil? } : sole
       end
 
-      # The first of them.
+      # The first of these.
       def serving_pid = serving_pids.first
 
       # The process that forks the workers.
       def spawner_pid = children(/\Afairlead: spawner/).last
 
-      # The processes whose parent is the server and whose title matches, in order of their ids.
+      # Processes with the server as their parent and a matching title, in order of their ids.
       def children(title, of: pid)
         Dir.glob("/proc/[0-9]*/stat").filter_map { |path| child_pid(path, of) }.select { |pid| title.match?(title_of(pid)) }.sort
       end
 
-      # Waits until there are +count+ workers, and returns their ids.
+      # Waits until there are +count+ workers, and returns their process ids.
       def wait_for_workers(count, seconds: 10)
         wait_until("#{count} workers", seconds: seconds) { (pids = worker_pids).size == count && pids }
       end
@@ -172,7 +172,7 @@ module Fairlead
       def stdout = read(:stdout)
       def stderr = read(:stderr)
 
-      # Belongs to no process any more.
+      # Forgets the process, so that this object belongs to no process any more.
       def forget
         @pid = @status = nil
       end
@@ -204,7 +204,7 @@ module Fairlead
         CLEARED.to_h { |name| [name, nil] }.merge("RUBYLIB" => rubylib, **@environment)
       end
 
-      # The state and the parent follow the command name, which is in parentheses and may hold anything.
+      # The state and the parent follow the command name, which is in parentheses and can contain anything.
       def child_pid(stat_path, parent_pid)
         text = File.read(stat_path)
         state, parent = text[(text.rindex(")") + 2)..].split.first(2)

@@ -4,36 +4,37 @@ require_relative "server_process"
 
 module Fairlead
   module Test
-    # For test cases that start servers: ends every one of them after the test and prints the log of a failed one.
+    # For test cases that start servers: ends every server after the test, and prints the log if the test failed.
     module Servers
       include Waiting
 
-      # Starts a server (arguments as ServerProcess.new) and returns it once it is ready.
+      # Starts a server (arguments as for ServerProcess.new) and returns it once it is ready.
       def serve(config_ru, *arguments, **options)
         launch(config_ru, *arguments, **options, &:start)
       end
 
-      # Starts a server without waiting: for starts that are expected to fail.
+      # Starts a server without waiting: for starts that should fail.
       def launch(config_ru, *arguments, **options)
         server = own(ServerProcess.new(config_ru, *arguments, **options))
         block_given? ? yield(server) : server.launch
         server
       end
 
-      # Takes over the end of a server that the test has made itself; returns it.
+      # Ends a server after the test that the test has made itself; returns it.
       def own(server)
         (@servers ||= []) << server
         server
       end
 
-      # Ends a server, which must not wait for its shutdown timeout: that is longer than what it is given here.
+      # Ends a server, and asserts that it does not wait for its shutdown timeout, which is longer than the time allowed
+      # here.
       def assert_ends_before_its_timeout(server)
         assert_equal 0, server.stop.exitstatus
         refute_match(/did not finish within/, server.stderr)
       end
 
-      # Waits until a server has logged what is a String or matches a Regexp: a thread of its own writes the log, perhaps after
-      # the client has got its response.
+      # Waits until a server has logged a String or a match of a Regexp: a separate thread writes the log, perhaps after the
+      # client has received its response.
       def assert_logged(expected, server)
         wait_until("#{expected.inspect} in the log") { server.stderr[expected] }
         pass

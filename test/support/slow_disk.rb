@@ -6,12 +6,12 @@ require_relative "waiting"
 
 module Fairlead
   module Test
-    # A file system (FUSE) with a few files, which answers when it is told to. It speaks the protocol of the kernel
-    # (include/uapi/linux/fuse.h) over /dev/fuse, from a thread of the test.
+    # A file system (FUSE) with a few files that responds on command. A thread of the test speaks the kernel's protocol
+    # (include/uapi/linux/fuse.h) over /dev/fuse.
     class SlowDisk
       include Waiting
 
-      # There is no FUSE here, or this user may not mount.
+      # FUSE is missing, or this user may not mount.
       class Unavailable < StandardError; end
 
       OPCODES = { 1 => :look_up, 3 => :attributes, 14 => :open, 15 => :read, 17 => :statistics, 18 => :closed, 25 => :closed,
@@ -19,14 +19,14 @@ module Fairlead
       # FORGET, INTERRUPT and BATCH_FORGET have no reply.
       SILENT = [2, 36, 42].freeze
       ROOT = 1
-      # Look-ups in one folder do not wait for each other.
+      # Lookups in one folder do not wait for each other.
       PARALLEL_LOOK_UPS = 1 << 18
-      # A request to write, with its head.
+      # Size of the longest request, a write with its head.
       LONGEST = (1 << 17) + 4096
       LONG_AGO = 1_700_000_000
 
-      # Mounts +files+ (name => content) on +folder+, which must exist. Everything is asked for each time, but names only once
-      # if +keep_names+ is so many seconds.
+      # Mounts +files+ (name => content) on +folder+, which must exist. The kernel caches nothing, except names for
+      # +keep_names+ seconds.
       def initialize(folder, files, keep_names: 0)
         @folder = folder
         @keep_names = keep_names
@@ -40,10 +40,10 @@ module Fairlead
         mount
         @thread = Thread.new { serve }
       rescue SystemCallError => e
-        raise Unavailable, "there is no FUSE: #{e.message}"
+        raise Unavailable, "FUSE is not available: #{e.message}"
       end
 
-      # Mounts an overlayfs on +folder+ that has these files in its lowest layer.
+      # Mounts an overlayfs on +folder+ with these files in its lowest layer.
       def lay_beneath(folder)
         above = "#{folder}-above"
         [folder, above].each { |path| FileUtils.mkdir_p(path) }
@@ -53,17 +53,17 @@ module Fairlead
         @mounted.unshift(folder)
       end
 
-      # From now on, no request of this kind about that file is answered: +:look_up+, +:attributes+, +:open+, +:read+ or
-      # +:statistics+.
+      # From now on, withholds the replies to requests of this kind about that file: +:look_up+, +:attributes+, +:open+,
+      # +:read+ or +:statistics+.
       def stick(kind, name) = @lock.synchronize { @stuck << [kind, name] }
 
-      # Requests that wait.
+      # Number of waiting requests.
       def held = @lock.synchronize { @held.size }
 
-      # Waits until so many requests hang.
+      # Waits until that many requests hang.
       def wait_until_held(count = 1) = wait_until("#{count} requests to hang") { held >= count }
 
-      # Answers what hangs, and everything from now on.
+      # Replies to the waiting requests, and to all later ones.
       def release
         @lock.synchronize do
           @stuck.clear
@@ -72,7 +72,7 @@ module Fairlead
         end
       end
 
-      # Ends it: whoever still waits gets an error.
+      # Unmounts everything: requests that still wait get an error.
       def stop
         release
         @mounted.each { |folder| system("umount", "-l", folder, err: File::NULL) }
@@ -109,12 +109,12 @@ module Fairlead
         @lock.synchronize { @stuck.include?([kind, name]) ? @held << reply : reply.call }
       end
 
-      # +body+: what follows the head, or the number of an error.
+      # +body+: the bytes behind the head, or an error number.
       def send_reply(unique, body)
         error, body = body.is_a?(Integer) ? [-body, ""] : [0, body]
         @device.syswrite([16 + body.bytesize, error, unique].pack("L<l<Q<") + body)
       rescue Errno::ENOENT, Errno::ENODEV, IOError
-        nil # The one who asked has gone.
+        nil # The process that asked has gone.
       end
 
       def init(_, _, _) = [7, 31, 1 << 17, PARALLEL_LOOK_UPS, 16, 12, 1 << 17, 1, 0, 0, 0].pack("L<4S<2L<2S<2L<x28")

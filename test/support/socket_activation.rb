@@ -5,8 +5,8 @@ require_relative "server_process"
 
 module Fairlead
   module Test
-    # A server that the real systemd-socket-activate starts, at the first connection to one of +addresses+ ("127.0.0.1:80",
-    # "/run/app.sock"). Otherwise as ServerProcess.
+    # A server that the real systemd-socket-activate starts at the first connection to one of +addresses+ ("127.0.0.1:80",
+    # "/run/app.sock"). Otherwise like ServerProcess.
     class SocketActivation < ServerProcess
       PROGRAM = "systemd-socket-activate"
 
@@ -29,7 +29,7 @@ module Fairlead
 
       private
 
-      # It passes hardly any variable on.
+      # systemd-socket-activate passes hardly any variable on.
       def command
         variables = process_environment.filter_map { |name, value| ["-E", "#{name}=#{value}"] if value }
         [PROGRAM, *@addresses.flat_map { |address| ["-l", address] }, *variables.flatten, *super]

@@ -8,12 +8,12 @@ require_relative "servers"
 
 module Fairlead
   module Test
-    # For tests of faults: servers that lose patience quickly, tools that make processes fail, and questions about the outcome.
+    # For tests of faults: servers with short timeouts, tools that make processes fail, and assertions about the outcome.
     module Supervision
       include Servers
       include Restarts
 
-      # Each kind of server: the number of its workers.
+      # Kinds of server, each with its number of workers.
       SHAPES = { "without_workers" => 0, "with_workers" => 2 }.freeze
 
       # The text of a configuration file.
@@ -27,18 +27,19 @@ module Fairlead
 
       ADDRESS = %(bind "tcp://127.0.0.1:0"\n)
 
-      # How long a server may take to notice a fault and to act on it, in seconds: longer than the times of QUICK.
+      # Longest time for a server to notice a fault and to act on it, in seconds: longer than the times of QUICK.
       PATIENCE = 15
 
-      # How long it may take to end when nothing has to be finished, in seconds.
+      # Longest time for a server to end when it has nothing to finish, in seconds.
       PROMPT = 6
 
-      # A server of the application VERSIONED. +config+: added to its configuration file. Otherwise as ServerProcess.new.
+      # Starts a server with the application VERSIONED. +config+: added to its configuration file. Otherwise like
+      # ServerProcess.new.
       def supervised(workers, *arguments, config: "", **options)
         prepared(workers, *arguments, config: config, **options, &:start)
       end
 
-      # The same, not started yet. +kind+: a ServerProcess.
+      # The same, but not started yet. +kind+: a subclass of ServerProcess.
       def prepared(workers, *arguments, config: "", app: VERSIONED, files: {}, kind: ServerProcess, **options)
         files = { "version" => "1", "config/fairlead.rb" => QUICK + ADDRESS + config, **files }
         server = own(kind.new(app, "-w", workers, *arguments, bind: nil, files: files, **options))
@@ -46,10 +47,10 @@ module Fairlead
         server
       end
 
-      # Replaces what was added to the configuration file.
+      # Replaces the text that was added to the configuration file.
       def configure(server, config) = server.write("config/fairlead.rb", QUICK + ADDRESS + config)
 
-      # The version that answers and its process, each nil if the server refuses, resets or takes too long.
+      # Returns the version and the process that respond, each nil if the server refuses, resets or takes too long.
       def reply(server, path = "/", seconds: 3)
         client = HttpClient.new(Socket.tcp("127.0.0.1", server.port, connect_timeout: seconds), seconds: seconds)
         body = client.get(path, "connection" => "close").body
@@ -59,7 +60,7 @@ module Fairlead
         nil
       end
 
-      # Waits until the server answers with that version.
+      # Waits until the server responds with that version.
       def wait_for_version(server, version, seconds: PATIENCE)
         wait_until("version #{version}", seconds: seconds) do
           flunk "the server has ended (#{server.status})" if server.exited?
@@ -84,7 +85,8 @@ module Fairlead
         end
       end
 
-      # The server says in one line that the restart has failed, and all goes on as before. +serving+: who served.
+      # Asserts that the server logs one line about the failed restart, and continues as before. +serving+: the processes
+      # before.
       def assert_refused(server, reason, serving, kind: "hot restart")
         wait_for_line(server, /#{kind}: failed, .* goes on serving: .*#{reason}/m)
 
@@ -94,14 +96,14 @@ module Fairlead
         assert_equal 1, server.stderr.scan("#{kind}: failed").size
       end
 
-      # A restart that works shows that nothing is stuck.
+      # Asserts that a restart works, so nothing is stuck.
       def assert_restarts(server, version = "2", signal: :USR2)
         server.write("version", version)
         server.signal(signal)
         wait_for_version(server, version)
       end
 
-      # A killed worker gets a successor, which serves.
+      # Asserts that another worker replaces a killed one, and serves.
       def assert_replaces(server, victim, count: 2)
         Process.kill(:KILL, victim)
         wait_until("another process in the place of #{victim}", seconds: PATIENCE) do
@@ -111,20 +113,20 @@ module Fairlead
         assert wait_until("an answer") { reply(server) }
       end
 
-      # Sends the signal; the server ends in time and leaves no process and no listener.
+      # Sends the signal, and asserts that the server ends in time and leaves no process and no listener.
       def assert_ends(server, signal = :TERM, seconds: PROMPT)
         server.signal(signal)
         wait_until("the end after #{signal}", seconds: seconds) { server.exited? }
         assert_nothing_left(server)
       end
 
-      # No process of the server runs, and its port is free.
+      # Asserts that no process of the server runs and that its port is free.
       def assert_nothing_left(server, seconds: PROMPT)
         wait_until("the end of all processes", seconds: seconds) { Processes.group(server.pid).empty? }
         wait_until("a free port") { closed?(server.port) }
       end
 
-      # Whether nobody listens there.
+      # Returns true if no process listens on the port.
       def closed?(port)
         TCPSocket.new("127.0.0.1", port).close
         false
@@ -132,7 +134,7 @@ module Fairlead
         true
       end
 
-      # Sets a limit of a running process, which it could raise again itself. +limits+: as of prlimit(1), such as nofile: 20.
+      # Sets a soft limit of a running process. +limits+: as for prlimit(1), such as nofile: 20.
       def limit(pid, **limits)
         flags = limits.map { |name, value| "--#{name}=#{value}:" }
         owner = File.stat("/proc/#{pid}").uid
@@ -140,13 +142,13 @@ module Fairlead
         assert system(*become, "prlimit", "--pid", pid.to_s, *flags), "prlimit #{flags.join(" ")}"
       end
 
-      # Takes such a limit back. +name+: as /proc has it.
+      # Raises such a limit again. +name+: as in /proc.
       def lift(pid, name)
         limits = File.readlines("/proc/#{pid}/limits").find { |line| line.start_with?(name) }
         limit(pid, { "Max processes" => :nproc, "Max open files" => :nofile }.fetch(name) => limits.delete_prefix(name).split[1])
       end
 
-      # Waits for so much time to pass: for what must not happen meanwhile.
+      # Waits for that time to pass: for events that must not happen in it.
       def pass_time(seconds)
         over = monotonic + seconds
         wait_until("#{seconds} s to pass", seconds: seconds + 5) { monotonic > over }
@@ -154,17 +156,17 @@ module Fairlead
 
       def skip_unless_root = Process.uid.zero? || skip("only root can do this")
 
-      # Mounts a small disk at that folder of the server for the time of the block.
+      # Mounts a small disk on that folder of the server during the block.
       def with_small_disk(server, folder)
         skip_unless_root
-        skip "no mounting here" unless system("mount", "-t", "tmpfs", "-o", "size=64k", "none", server.path(folder), err: File::NULL)
+        skip "this process may not mount" unless system("mount", "-t", "tmpfs", "-o", "size=64k", "none", server.path(folder), err: File::NULL)
         yield
       ensure
         server.kill_all
         system("umount", server.path(folder), err: File::NULL)
       end
 
-      # Takes all that is left on the disk of that folder.
+      # Fills the disk of that folder.
       def fill_disk(server, folder)
         File.open(server.path("#{folder}/ballast"), "wb") { |file| loop { file.syswrite("x" * 4096) } }
       rescue Errno::ENOSPC

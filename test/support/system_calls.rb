@@ -4,11 +4,11 @@ require_relative "waiting"
 
 module Fairlead
   module Test
-    # Watches the system calls of a process that take the name of a file, with strace.
+    # Watches, with strace, the system calls of a process that take a file name.
     class SystemCalls
       include Waiting
 
-      # strace is not there, or may not attach itself.
+      # strace is missing, or may not attach itself.
       class Unavailable < StandardError; end
 
       # Attaches to +pid+ and all of its threads; +log+ is the path of a file to write to.
@@ -19,10 +19,10 @@ module Fairlead
         wait_until("strace to attach") { traced?(pid) || Process.wait(@strace, Process::WNOHANG) }
         raise Unavailable, File.read(@errors) unless traced?(pid)
       rescue Errno::ENOENT
-        raise Unavailable, "there is no strace"
+        raise Unavailable, "strace is not installed"
       end
 
-      # The calls so far, one to a line, without those that name an open file ("").
+      # Returns the calls so far, one per line, without the ones about an open file ("").
       def lines = File.exist?(@log) ? File.readlines(@log, chomp: true).grep(/\A\d+ +\w+\(/).grep_v(/statx\(\d+, ""/) : []
 
       # Waits until a call names +text+, and returns the calls before it.
@@ -31,7 +31,7 @@ module Fairlead
         lines.take_while { |line| !line.include?(text) }
       end
 
-      # Lets the process go.
+      # Detaches from the process.
       def stop
         Process.kill(:INT, @strace)
         Process.wait(@strace)
@@ -41,7 +41,7 @@ module Fairlead
 
       private
 
-      # Whether every thread of the process is being traced.
+      # Returns true if strace traces every thread of the process.
       def traced?(pid)
         tracers = Dir.glob("/proc/#{pid}/task/*/status").map { |path| File.read(path)[/^TracerPid:\t(\d+)/, 1] }
         tracers.all?(@strace.to_s)

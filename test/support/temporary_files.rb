@@ -2,11 +2,11 @@
 
 module Fairlead
   module Test
-    # The temporary files of a server: they have no name, and are seen only among its descriptors.
+    # The temporary files of a server. They have no name, and show only among its descriptors.
     module TemporaryFiles
       module_function
 
-      # What they take of the disk, in bytes, for those in +folder+ of the server's own.
+      # Returns their size on disk, in bytes, for the files in +folder+ of the server's folder.
       def temporary_bytes(server, folder)
         temporary_files(server, folder).sum { |path| bytes_of(path) }
       end

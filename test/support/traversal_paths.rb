@@ -2,15 +2,14 @@
 
 module Fairlead
   module Test
-    # Paths that have led, or could lead, out of a public folder: everything that has been written for `..` and for `/`, by
-    # depth and by where it begins, what other platforms read into names, and what advisories were about. All of them are
-    # request targets that HTTP allows. The folder that they are for is in a folder with `secret.txt` and
-    # `public-secret/secret.txt`.
+    # Paths that have led, or could lead, out of a public folder: all known spellings of `..` and `/`, by depth and by base,
+    # names with a special meaning on other platforms, and paths from advisories. All of them are valid request targets of
+    # HTTP. The public folder must be in a folder with `secret.txt` and `public-secret/secret.txt`.
     module TraversalPaths
-      # +refused+: whether its text alone says that it names no file.
+      # +refused+: true if the text alone shows that the path names no file.
       Path = Struct.new(:target, :refused)
 
-      # Ways to write "..". What is LITERAL is an ordinary name after it has been decoded once.
+      # Ways to write "..". The LITERAL ones are ordinary names after one decoding.
       UPWARD = %w[
         .. %2e%2e %2E%2E .%2e %2e. ..; ..;a=b ... .... ..%20 ..%09 ..%00 ..%0d%0a ..%01 .%00. ..%7f ..%3b ..%3f ..%2a ..+ %2e%2e%20
         %2 %c0%ae%c0%ae %c0%2e%c0%2e %c0%5e%c0%5e %e0%80%ae%e0%80%ae %f0%80%80%ae%f0%80%80%ae %fc%80%80%80%80%ae %ae%ae %ff..
@@ -25,15 +24,15 @@ module Fairlead
       ].freeze
       LITERAL_SEPARATORS = %w[/ %252f %255c %2525252f %25c0%25af ;/].freeze
 
-      # Where a path begins.
+      # Beginnings of paths.
       BASES = {
         "/" => false, "/sub/" => false, "/sub/deep/" => false, "/page.html/" => false, "/missing/" => false, "/.well-known/" => false,
         "/sub;a=b/" => false, "/sub/deep/more/and/more/" => false, "//" => true, "/./" => true, "/%2e/" => true, "/sub/./" => true, "/sub//" => true,
         "/~/" => true, "/C:/" => true, "/nul/" => true, "/.hidden/" => true, "/%2f" => true, "/\\" => true, "/%5c" => true
       }.freeze
 
-      # What other platforms take for something else than it says. On Windows: drives, streams, short names, devices, what
-      # is left out at the end of names, and namespaces. On macOS: forks and inodes. On Linux: magic links.
+      # Names with a special meaning on other platforms. Windows: drives, streams, short names, devices, ignored characters
+      # at the end of names, and namespaces. macOS: forks and inodes. Linux: magic links.
       PLATFORMS = %w[
         /C:/Windows/win.ini /c:secret.txt /c%3a/secret.txt /C|/secret.txt /c%7c/secret.txt /C:%5cWindows%5cwin.ini /C:\\Windows\\win.ini
         /page.html::$DATA /page.html:secret /page.html%3a%3a$DATA /sub::$INDEX_ALLOCATION/page.html /sub:$I30:$INDEX_ALLOCATION/page.html
@@ -51,7 +50,7 @@ module Fairlead
         /page.html/rsrc /page.html%2b /page.html+ /config.ru /config%2eru /secret.txt /public-secret/secret.txt
       ].freeze
 
-      # Advisory => paths of the kind that it was about.
+      # Advisory => paths of the kind in question.
       ADVISORIES = {
         "WEBrick CVE-2008-1145" => %w[/..%5c..%5c..%5csecret.txt /..%5csecret.txt /sub/..%5c..%5csecret.txt /.HTACCESS /.HtPasswd /.Git/config
                                       /secret.txt~],
@@ -73,10 +72,10 @@ module Fairlead
 
       module_function
 
-      # All of them, none twice.
+      # Returns all paths, each once.
       def all = [*climbs, *climbs_from_every_base, *others].uniq(&:target)
 
-      # Every way to write both, to several depths.
+      # Returns every spelling of both, to several depths.
       def climbs
         (UPWARD + LITERAL_UPWARD).product(SEPARATORS + LITERAL_SEPARATORS, { 1 => "secret.txt", 3 => "etc/passwd", 9 => "etc/passwd" }.to_a)
                                  .map do |upward, separator, (depth, file)|
@@ -84,7 +83,7 @@ module Fairlead
         end
       end
 
-      # The usual ways, from every beginning, to every depth.
+      # Returns the usual spellings, from every base, to every depth.
       def climbs_from_every_base
         BASES.to_a.product(%w[.. %2e%2e %c0%ae%c0%ae %252e%252e], %w[/ %2f %5c %252f], (1..6).to_a, %w[secret.txt public-secret/secret.txt])
              .map do |(base, refused), upward, separator, depth, file|

@@ -2,7 +2,7 @@
 
 module Fairlead
   module Test
-    # Waiting for a condition with a deadline: the only way a test of Fairlead waits.
+    # Waits for a condition with a deadline: the only way a test of Fairlead waits.
     module Waiting
       class Expired < StandardError; end
 
@@ -10,19 +10,19 @@ module Fairlead
 
       module_function
 
-      # Returns the block's first truthy value; raises Expired, naming +what+, when there is none within +seconds+.
+      # Returns the block's first truthy value; raises Expired, naming +what+, if there is none within +seconds+.
       def wait_until(what = "the condition", seconds: 10)
         deadline = monotonic + seconds
         loop do
           value = yield
           return value if value
-          raise Expired, "waited #{seconds} s in vain for #{what}" if monotonic > deadline
+          raise Expired, "timed out after #{seconds} s: waited for #{what}" if monotonic > deadline
 
           sleep PAUSE
         end
       end
 
-      # How long the block took, in seconds.
+      # Returns the duration of the block, in seconds.
       def seconds_of
         start = monotonic
         yield

@@ -9,8 +9,8 @@ require_relative "web_socket/handshake"
 
 module Fairlead
   module Test
-    # A WebSocket client that sends exactly the frames it is told to, broken ones too, and is strict about those of the
-    # server: what RFC 6455 or RFC 7692 forbid raises Malformed. Every wait has a deadline.
+    # A WebSocket client that sends exactly the given frames, broken ones too, and is strict about the server's frames: a
+    # violation of RFC 6455 or RFC 7692 raises Malformed. Every wait has a deadline.
     #
     #   client = WebSocket.connect("127.0.0.1", port, "/chat", protocols: ["json"], deflate: true)
     #   client.send_text("hello")
@@ -18,10 +18,10 @@ module Fairlead
     #   client.close(1000)
     #   client.receive_close   # => [1000, ""]
     class WebSocket
-      # The server has broken the protocol.
+      # The server has violated the protocol.
       class Malformed < StandardError; end
 
-      # The server has answered something else than 101. +head+: what it answered.
+      # The server has responded with another status than 101. +head+: the head of its response.
       class Refused < StandardError
         attr_reader :head
 
@@ -33,7 +33,7 @@ module Fairlead
         def status = Integer(head[9, 3], 10)
       end
 
-      # A close frame has come instead of a message. +code+: nil when the frame was empty.
+      # A close frame has arrived instead of a message. +code+: nil if the frame was empty.
       class Closed < StandardError
         attr_reader :code, :reason
 
@@ -52,16 +52,16 @@ module Fairlead
 
       attr_reader :socket, :fields, :protocol, :deflate, :messages, :pings, :pongs, :closing
 
-      # Whether pings of the server are answered, as they should be.
+      # Controls the pongs to the server's pings; true is correct.
       attr_accessor :answers_pings
 
-      # +headers+: further fields of the request. +protocols+: those that are offered. +deflate+: true offers
-      # permessage-deflate, a String offers exactly that.
+      # +headers+: further fields of the request. +protocols+: offered subprotocols. +deflate+: true offers
+      # permessage-deflate, a String offers exactly that extension.
       def self.connect(host, port, path = "/", headers: {}, protocols: [], deflate: false)
         over(TCPSocket.new(host, port), path, headers: headers, protocols: protocols, deflate: deflate)
       end
 
-      # The same for a socket that is connected.
+      # The same over a connected socket.
       def self.over(socket, path = "/", headers: {}, protocols: [], deflate: false)
         socket.setsockopt(:TCP, :NODELAY, 1) if socket.is_a?(TCPSocket)
         handshake = Handshake.new(path, headers: headers, protocols: protocols, deflate: deflate)
@@ -83,20 +83,20 @@ module Fairlead
         establish(handshake)
       end
 
-      # The value of a field of the server's answer, or nil.
+      # Returns the value of a field of the server's response, or nil.
       def [](name) = fields.assoc(name)&.last
 
       def send_text(text, **how) = send_message(:text, text, **how)
       def send_binary(bytes, **how) = send_message(:binary, bytes, **how)
 
-      # Sends a message in one frame, compressed if that was agreed upon.
+      # Sends a message in one frame, compressed if that was negotiated.
       def send_message(type, data, compress: !@deflate.nil?)
         return send_frame(type, data) unless compress
 
         send_frame(type, @deflate.compress(data), rsv: 4)
       end
 
-      # Sends any frame. +rsv+: the reserved bits, 4 for the first. +length+: a length to pretend.
+      # Sends any frame. +rsv+: the reserved bits, 4 for the first. +length+: a false length.
       def send_frame(opcode, data = "", fin: true, rsv: 0, masked: true, length: nil)
         opcode = OPCODES.fetch(opcode) if opcode.is_a?(Symbol)
         @close_sent ||= opcode == OPCODES[:close]
@@ -112,36 +112,36 @@ module Fairlead
       def ping(data = "") = send_frame(:ping, data)
       def pong(data = "") = send_frame(:pong, data)
 
-      # Sends a close frame and goes on reading.
+      # Sends a close frame and continues to read.
       def close(code = nil, reason = "")
         send_frame(:close, code ? [code].pack("n") + reason.b : "")
       end
 
-      # Sends half of the goodbye: no more bytes will come.
+      # Closes the sending side.
       def half_close
         @close_sent = true
         @socket.close_write
       end
 
-      # Closes the socket without a word, with a reset if asked for, as a client that has crashed does.
+      # Closes the socket without a close frame, with a reset if asked for, like a client that has crashed.
       def drop(reset: false)
         @socket.setsockopt(Socket::Option.linger(true, 0)) if reset
         @socket.close
       end
 
-      # The next message: [:text or :binary, String].
+      # Returns the next message: [:text or :binary, String].
       def receive(seconds = SECONDS)
         wait_for("a message", seconds) { !@messages.empty? || over? }
         @messages.shift || raise(@closing ? Closed.new(*@closing) : CutOff.new("the connection ended without a close frame"))
       end
 
-      # That many messages, as Strings.
+      # Returns that many messages, as Strings.
       def receive_all(count, seconds = SECONDS)
         wait_for("#{count} messages", seconds) { @messages.size >= count || over? }
         Array.new(count) { receive(0).last }
       end
 
-      # [code, reason] of the server's close frame, which is answered. +skip+: messages may come before it.
+      # Returns [code, reason] of the server's close frame, and replies to it. +skip+: messages may come before it.
       def receive_close(seconds = SECONDS, skip: false)
         wait_for("a close frame", seconds) do
           @messages.clear if skip
@@ -152,7 +152,7 @@ module Fairlead
         @closing || raise(CutOff, "the connection ended without a close frame")
       end
 
-      # The data of the next pong, or ping, that was not asked for yet.
+      # Returns the data of the next unread pong, or ping.
       def receive_pong(seconds = SECONDS)
         wait_for("a pong", seconds) { @pongs.any? || over? }
         @pongs.shift || receive(0)
@@ -163,20 +163,20 @@ module Fairlead
         @pings.shift || receive(0)
       end
 
-      # Whether the server ends the connection in time; whatever comes before is taken in.
+      # Returns true if the server ends the connection in time; reads everything before the end.
       def ended?(seconds = SECONDS)
         wait_for("the end of the connection", seconds) { @ended }
       end
 
-      # Whether nothing at all comes for +seconds+.
+      # Returns true if nothing at all arrives within +seconds+.
       def silent?(seconds)
         @messages.empty? && !over? && @socket.wait_readable(seconds).nil?
       end
 
-      # Whether no message will come any more.
+      # Returns true if no further message can arrive.
       def over? = @ended || !@closing.nil?
 
-      # Takes in what has arrived, without waiting.
+      # Reads the available bytes, without waiting.
       def take_in
         bytes = @socket.read_nonblock(1 << 18, exception: false)
         return if bytes == :wait_readable
@@ -187,12 +187,12 @@ module Fairlead
         @ended = true
       end
 
-      # Takes in what comes until the block is true.
+      # Reads until the block is true.
       def wait_for(what, seconds = SECONDS)
         deadline = Waiting.monotonic + seconds
         until yield
           left = deadline - Waiting.monotonic
-          raise Waiting::Expired, "waited #{seconds} s in vain for #{what}" if left.negative? || @socket.wait_readable(left).nil?
+          raise Waiting::Expired, "timed out after #{seconds} s: waited for #{what}" if left.negative? || @socket.wait_readable(left).nil?
 
           take_in
         end
@@ -212,11 +212,11 @@ module Fairlead
         digest(@left_over)
       end
 
-      # The head of the answer. What has come behind it is kept for the frames.
+      # Reads the head of the response. Bytes behind it are kept for the frames.
       def read_head
         received = "".b
         until (head, @left_over = received.split(/(?<=\r\n\r\n)/n, 2)) && head&.end_with?("\r\n\r\n")
-          @socket.wait_readable(SECONDS) or raise Waiting::Expired, "no answer to the handshake within #{SECONDS} s"
+          @socket.wait_readable(SECONDS) or raise Waiting::Expired, "no response to the handshake within #{SECONDS} s"
           received << @socket.readpartial(1 << 16)
         end
         @left_over ||= ""
@@ -246,11 +246,11 @@ module Fairlead
         else @messages << [type, data]
         end
       rescue Errno::EPIPE, Errno::ECONNRESET
-        nil # what the server has sent before it left still counts
+        nil # bytes that the server sent before it left still count
       end
     end
 
-    # For test cases with WebSockets: every connection is dropped after the test.
+    # For test cases with WebSockets: drops every connection after the test.
     module WebSockets
       def web_socket(server, path = "/", **options)
         adopt_web_socket(WebSocket.connect("127.0.0.1", server.port, path, **options))

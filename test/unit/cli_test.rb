@@ -76,7 +76,7 @@ class CLITest < Minitest::Test
     assert_equal [1, "", "fairlead: #{message}\n"], run_command(*arguments)
   end
 
-  # As with an empty environment.
+  # Runs the command as if in an empty environment.
   def run_command(*arguments)
     output = StringIO.new
     errors = StringIO.new

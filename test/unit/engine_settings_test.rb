@@ -3,17 +3,17 @@
 require "test_helper"
 require "support/apart"
 
-# An option whose scope is the engine is a field of its Config that bears its name, or one of those that a field is made of;
-# and the engine does something with each field.
+# Each option with the scope of the engine must be a field of its Config with the same name, or part of a field; and the
+# engine must use each field.
 class EngineSettingsTest < Minitest::Test
   include Fairlead::Test::Apart
 
-  # With compression, so that what belongs to it counts.
+  # With compression, so that the options of compression count.
   OPTIONS = { bind: "tcp://127.0.0.1:0", compress: true }.freeze
 
   SOURCES = File.join(ROOT, "crates/engine/src")
 
-  # Where no field has the name of the option: the field, or parameter, that is made of it.
+  # Options without a field of their own name => the field, or parameter, that they are part of.
   ELSEWHERE = {
     body_disk_total_bytes: "request_totals",
     request_memory_total_bytes: "request_totals",
@@ -21,7 +21,7 @@ class EngineSettingsTest < Minitest::Test
     access_log_format: "Logs"
   }.freeze
 
-  # What no option has the name of.
+  # Fields without an option of their name.
   MADE = %w[acme_challenges compression descriptors files request_totals trim_memory].freeze
 
   def setup
@@ -30,7 +30,7 @@ class EngineSettingsTest < Minitest::Test
 
   def teardown = @service.close
 
-  # Without one of them no engine is made. That there is no other setting to ask for, every test with a server shows.
+  # Without one of them an engine cannot be made. Every test with a server shows that the engine reads no other setting.
   def test_every_setting_is_read
     settings = @service.engine_settings
 
@@ -53,7 +53,7 @@ class EngineSettingsTest < Minitest::Test
 
   private
 
-  # The names of all fields of the structs that are settings.
+  # Names of all fields of the structs with settings.
   def fields
     @fields ||= File.read("#{SOURCES}/config.rs").scan(/^settings! \{\n(.*?)^\}/m).join.scan(/^ +pub (\w+): /).flatten
   end

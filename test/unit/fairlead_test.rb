@@ -37,7 +37,7 @@ class FairleadTest < Minitest::Test
 
   private
 
-  # Everything it prints.
+  # Returns everything that the script prints.
   def ruby(script)
     Open3.capture2e({ "RUBYLIB" => nil }, RbConfig.ruby, "-w", "-I", File.join(ROOT, "lib"), "-e", script).first
   end

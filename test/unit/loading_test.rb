@@ -5,8 +5,8 @@ require "open3"
 require "rbconfig"
 require "support/path_calls"
 
-# Loading the library taxes no one else's files: it leaves `require` as it is and normalises no path for a file that is
-# required. RubyGems has a `require` of its own, whose calls are its own.
+# Loading the library must not slow down other code: it leaves `require` unchanged and normalises no path of a required file.
+# RubyGems has its own `require`, with calls of its own.
 class LoadingTest < Minitest::Test
   LIB = Fairlead::Test::PathCalls::LIB
   COUNTER = Fairlead::Test::PathCalls::COUNTER
@@ -61,7 +61,7 @@ class LoadingTest < Minitest::Test
 
   private
 
-  # Everything it prints.
+  # Returns everything that the script prints.
   def ruby(script)
     Open3.capture2e({ "RUBYLIB" => nil }, RbConfig.ruby, "-w", "-I", LIB, "-e", script).first
   end

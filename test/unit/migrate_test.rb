@@ -3,7 +3,7 @@
 require "test_helper"
 require "stringio"
 
-# The command `fairlead migrate`; test/unit/configuration/migration_test.rb has the rewriting.
+# The command `fairlead migrate`; test/unit/configuration/migration_test.rb tests the rewriting.
 class MigrateTest < Minitest::Test
   include Fairlead::Test::Folders
 

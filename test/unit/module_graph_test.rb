@@ -3,13 +3,13 @@
 require "test_helper"
 require "support/module_graph"
 
-# What test/docs/architecture_test.rb judges by: the uses that it finds in Rust files, and the differences from a list.
+# The judge of test/docs/architecture_test.rb: the uses that it finds in Rust files, and the differences from a list.
 class ModuleGraphTest < Minitest::Test
   include Fairlead::Test::Folders
 
   Source = Fairlead::Test::RustSource
 
-  # `lib.rs` declares a module for each file that is not named otherwise.
+  # `lib.rs` is empty, unless +files+ has one.
   def differences(list, files)
     in_folder({ "lib.rs" => "" }.merge(files)) { |folder| Fairlead::Test::ModuleGraph.new(folder).differences(list) }
   end

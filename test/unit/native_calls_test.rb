@@ -2,9 +2,9 @@
 
 require "test_helper"
 
-# What lib/ calls of the extension, the extension has: some of it is called only when something fails.
+# Every method of the extension that lib/ calls must exist: some are called only after a failure.
 class NativeCallsTest < Minitest::Test
-  # The word that the call begins with => what has the methods.
+  # Receiver of the call => check of its methods.
   RECEIVERS = {
     "@native" => ->(name) { Fairlead::Native::Engine.method_defined?(name) },
     "@shared" => ->(name) { Fairlead::Native::Shared.method_defined?(name) },

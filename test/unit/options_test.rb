@@ -2,7 +2,7 @@
 
 require "test_helper"
 
-# What holds for every entry of the table, whatever it is about.
+# Rules for every entry of the table.
 class OptionsTest < Minitest::Test
   include Fairlead::Test::Folders
 
@@ -119,10 +119,10 @@ class OptionsTest < Minitest::Test
 
   private
 
-  # As the configuration does once it knows where relative paths begin.
+  # Resolves values like the configuration, once it knows the folder of relative paths.
   def resolved(values) = values.to_h { |name, value| [name, Options.fetch(name).resolve(value) { Dir.pwd }] }
 
-  # A value that may be left out has to be joined with its flag.
+  # An optional value must be joined with its flag.
   def arguments_for(entry, flag)
     return [flag] if entry.boolean?
     return [flag, entry.valid.first.to_s] unless entry.placeholder.start_with?("=")

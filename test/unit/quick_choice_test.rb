@@ -3,7 +3,7 @@
 require "test_helper"
 require_relative "../../bin/support/quick_choice"
 
-# What `bin/test --quick` chooses, and that all that it names is there.
+# The tests that `bin/test --quick` chooses, which must all exist.
 class QuickChoiceTest < Minitest::Test
   Choice = Fairlead::QuickChoice
 

@@ -5,7 +5,7 @@ require "open3"
 require "tmpdir"
 require "support/processes"
 
-# What bin/support/ruby-tests does with files that fail.
+# bin/support/ruby-tests with failing files.
 class RubyTestsTest < Minitest::Test
   RUNNER = File.join(ROOT, "bin/support/ruby-tests")
 
@@ -19,7 +19,7 @@ class RubyTestsTest < Minitest::Test
     end
   RUBY
 
-  # A test that takes longer than all that has happened from +start+ to its beginning, and 0.3 s at least.
+  # A test that takes longer than the time from +start+ to its beginning, and at least 0.3 s.
   def longer_than_since(start)
     <<~RUBY
       def test_it
@@ -31,7 +31,7 @@ class RubyTestsTest < Minitest::Test
     RUBY
   end
 
-  # What the runner prints for files with these tests, and whether it passes.
+  # Returns the output of the runner for files with these tests, and true if it passes.
   def run_files(jobs: 2, **files)
     Dir.mktmpdir do |folder|
       files.each do |name, body|
@@ -42,7 +42,7 @@ class RubyTestsTest < Minitest::Test
     end
   end
 
-  # The same for one file that has this text.
+  # The same for one file with this text.
   def run_text(text, environment: {})
     Dir.mktmpdir do |folder|
       File.write("#{folder}/one_test.rb", text)

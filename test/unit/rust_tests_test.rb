@@ -4,12 +4,12 @@ require "test_helper"
 require "open3"
 require "tmpdir"
 
-# bin/support/rust-tests, and tests that fail. A program in place of cargo prints as cargo does.
+# bin/support/rust-tests with failing tests. A program that prints like cargo replaces cargo.
 class RustTestsTest < Minitest::Test
   RUNNER = File.join(ROOT, "bin/support/rust-tests")
 
-  # Prints two targets. The tests that are named in the first line of "failing" fail at the first attempt, those in its second line at
-  # the second one.
+  # Prints two targets. Tests in the first line of "failing" fail at the first attempt, tests in the second line at the
+  # second one.
   CARGO = <<~'RUBY'
     first, second = File.readlines("failing", chomp: true).map(&:split)
     failing = ARGV.include?("--exact") ? second : first
@@ -33,7 +33,7 @@ class RustTestsTest < Minitest::Test
     end
   end
 
-  # The sums of passed and failed tests, as the step counts them.
+  # Sums of passed and failed tests, counted like in the step.
   def sums(output) = output.scan(/^test result: \S+ (\d+) passed; (\d+) failed/).transpose.map { |column| column.sum(&:to_i) }
 
   def test_tests_that_pass_run_once

@@ -2,7 +2,7 @@
 
 require "test_helper"
 
-# While bin/setup installs packages, a policy keeps Debian from starting their services. It must not stay.
+# While bin/setup installs packages, a policy keeps Debian from starting their services. The policy must not stay.
 class SetupServicesTest < Minitest::Test
   include Fairlead::Test::Folders
   include Fairlead::Test::Waiting

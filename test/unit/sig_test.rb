@@ -8,7 +8,7 @@ rescue LoadError
   nil # a Ruby without its bundled gems
 end
 
-# The signatures name what there is, and take what it takes.
+# The signatures must match the existing methods and their parameters.
 class SigTest < Minitest::Test
   def setup
     skip "needs the gem rbs" unless defined?(RBS)
@@ -65,7 +65,7 @@ class SigTest < Minitest::Test
     end
   end
 
-  # What goes into a method and its block, and what comes out.
+  # Arguments of a method and its block, and their results.
   def values(type)
     [type.type, type.block&.type].compact.flat_map do |function|
       positionals = [*function.required_positionals, *function.optional_positionals]
@@ -82,7 +82,7 @@ class SigTest < Minitest::Test
       next unless signature.defined_in == name && signature.accessibility == :public && method != :new
 
       parameters = find.call(method).parameters
-      next if parameters == [[:rest]] # the extension looks at them itself
+      next if parameters == [[:rest]] # the extension checks them itself
 
       signature.method_types.each do |type|
         assert takes?(parameters, type.type), "#{name}##{method} takes #{parameters}, not #{type}"
@@ -90,7 +90,7 @@ class SigTest < Minitest::Test
     end
   end
 
-  # Whether a method with these parameters can be called as the signature says.
+  # Returns true if a method with these parameters can be called as the signature says.
   def takes?(parameters, type)
     kinds = parameters.group_by(&:first).transform_values { |list| list.map { |_, name| name } }
     kinds.default = []
@@ -98,7 +98,7 @@ class SigTest < Minitest::Test
   end
 
   def positional?(kinds, type)
-    taken = kinds[:req] + kinds[:opt] # nil is one of the extension, which gives no names
+    taken = kinds[:req] + kinds[:opt] # nil for a method of the extension, which has no names
     named = (type.required_positionals + type.optional_positionals).map(&:name)
     type.required_positionals.size >= kinds[:req].size && named.size <= taken.size &&
       named.zip(taken).all? { |given, name| name.nil? || given == name }

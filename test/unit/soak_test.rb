@@ -7,7 +7,7 @@ require "soak/ledger"
 require "soak/pattern"
 require "support/processes"
 
-# What the soak (test/soak) judges by.
+# The judgement of the soak (test/soak).
 class SoakTest < Minitest::Test
   include Fairlead::Test::Folders
 
@@ -50,7 +50,7 @@ class SoakTest < Minitest::Test
       assert_equal [1, 1], checks.run
       assert_equal [1, 0], checks.run(["good"])
       error = assert_raises(ArgumentError) { checks.run(%w[good other]) }
-      assert_equal "there is no check other; there are bad, good", error.message
+      assert_equal "unknown check other; use bad, good", error.message
     end
   end
 

@@ -117,7 +117,7 @@ class StateFolderTest < Minitest::Test
     end
   end
 
-  # A worker that is forked during an order has the descriptor of the lock.
+  # A worker that forks during an order inherits the descriptor of the lock.
   def test_a_process_that_was_forked_meanwhile_does_not_keep_the_lock
     with_folder do |folder|
       reader, writer = IO.pipe
@@ -177,7 +177,7 @@ class StateFolderTest < Minitest::Test
     refused.each { |error| assert_includes error.message, reason }
   end
 
-  # None that exists.
+  # A folder that does not exist yet.
   def with_folder
     in_folder { |folder| yield StateFolder.new(File.join(folder, "state")) }
   end

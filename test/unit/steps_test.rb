@@ -3,7 +3,7 @@
 require "test_helper"
 require "open3"
 
-# The steps of bin/test and .ci/run: their limits of time, and the lines about them.
+# The steps of bin/test and .ci/run: their timeouts, and the lines about them.
 class StepsTest < Minitest::Test
   include Fairlead::Test::Folders
 
@@ -18,7 +18,7 @@ class StepsTest < Minitest::Test
     esac
   SH
 
-  # Runs a script with the functions of steps.bash: [output, whether it has passed].
+  # Runs a script with the functions of steps.bash: [output, true if it has passed].
   def steps(script, seconds: 20)
     File.write("script", "set -euo pipefail\nsource #{ROOT}/bin/support/shell.bash\nsource #{ROOT}/bin/support/steps.bash\n#{script}\nfinish\n")
     output, status = Open3.capture2e({ "CARGO_TARGET_DIR" => Dir.pwd, "FAIRLEAD_STEP_SECONDS" => seconds.to_s }, "bash", "script")
@@ -58,7 +58,7 @@ class StepsTest < Minitest::Test
     end
   end
 
-  # The end of the log says nothing of it.
+  # The last lines of the log do not mention the worker.
   def test_the_threads_of_a_worker_that_hung_are_named_at_the_end
     in_folder do
       line = "worker 0 (pid 12) has shown no sign of life for 1 s; replacing it (its threads: ruby in futex_do_wait)"

@@ -5,7 +5,7 @@ require "test_helper"
 class WholeFileTest < Minitest::Test
   include Fairlead::Test::Folders
 
-  # Raises as a signal does, in the middle.
+  # Raises in the middle, like a signal handler.
   class Interrupted
     def to_s = raise(Interrupt, "now")
   end

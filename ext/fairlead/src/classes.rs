@@ -2,8 +2,8 @@
 
 use magnus::{prelude::*, value::Lazy, ExceptionClass, Module, RClass, RModule, Ruby, TryConvert, TypedData, Value};
 
-/// Blocks that lead to a response; see `rack/handle.rs`.
-pub(crate) static HANDLE: Lazy<RClass> = Lazy::new(|ruby| define(ruby, "Handle"));
+/// Blocks that lead to a response; see `rack/response_ref.rs`.
+pub(crate) static RESPONSE_REF: Lazy<RClass> = Lazy::new(|ruby| define(ruby, "ResponseRef"));
 /// The callables of `rack.hijack`.
 pub(crate) static HIJACK: Lazy<RClass> = Lazy::new(|ruby| define(ruby, "Hijack"));
 /// The callables of `rack.early_hints`.

@@ -4,7 +4,7 @@
 //! * `gvl/`: the GVL: gives it up, takes it, and hooks its waits. `protect.rs`: stops Ruby exceptions.
 //! * `rack/`: a request. `app.rs` is the [`fairlead_engine::App`] that calls a Rack application, `request.rs` runs a
 //!   request, `env.rs` and `template.rs` make its env, `response/` writes the response of the application, `hijack.rs`
-//!   gives sockets away, `errors.rs` handles exceptions. `handle.rs` guards the Ruby objects that lead to a response.
+//!   gives sockets away, `errors.rs` references exceptions. `response_ref.rs` guards the Ruby objects that lead to a response.
 //! * `realtime/`: connections after an upgrade. `client.rs` is `Fairlead::Client`; `events.rs` calls its handler.
 //! * `native/`: the methods that `lib/` calls, above all the engine.
 //! * `objects.rs`: calls methods. `classes.rs`: classes that the extension needs. `strings.rs`: Strings, and the

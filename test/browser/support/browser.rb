@@ -7,34 +7,34 @@ require "support/waiting"
 
 module Fairlead
   module Test
-    # A real Chromium, driven through driver.mjs: one for all tests of a run, a new user for each page.
+    # A real Chromium, driven by driver.mjs: one for all tests of a run, a new user for each page.
     #
     #   page = Browser.instance.open("http://127.0.0.1:9292/")
     #   page.fill("#name", "Ada")
     #   page.click("text=Come in")
     #   page.wait("document.title === '#lobby'")
     class Browser
-      # The browser, the driver or the page did not do what they were told.
+      # The browser, the driver or the page has failed.
       class Failed < StandardError; end
 
       FOLDER = File.expand_path("..", __dir__)
       PATIENCE = 30 # seconds, for a page; a browser is slow on a busy machine
-      SECONDS = 60  # for an answer of the driver, which is as patient
+      SECONDS = 60  # for a reply of the driver, which waits as long for the page
 
       class << self
         def instance
           @instance ||= new.tap { |browser| Minitest.after_run { browser.quit } }
         end
 
-        # Why there can be no browser here; nil when there can.
+        # Returns the reason why no browser can run here; nil if one can.
         def missing
-          return "there is no chromium" unless executable
-          return "there is no node" unless executable("node")
+          return "chromium is not installed" unless executable
+          return "node is not installed" unless executable("node")
 
           "node_modules is missing; bin/setup --browser installs it" unless File.directory?(File.join(FOLDER, "node_modules"))
         end
 
-        # The path of a program; nil where there is none.
+        # Path of a program; nil if it is not installed.
         def executable(name = "chromium")
           ENV.fetch("PATH").split(File::PATH_SEPARATOR).map { |folder| File.join(folder, name) }.find { |path| File.executable?(path) }
         end
@@ -47,7 +47,7 @@ module Fairlead
         @opened = 0
       end
 
-      # Opens the address as a new user. +prompted+: the answer to every prompt(). +options+: those of a context of
+      # Opens the address as a new user. +prompted+: the reply to every prompt(). +options+: options of a context of
       # Playwright, such as colorScheme.
       def open(url, prompted: nil, **options)
         name = (@opened += 1).to_s
@@ -58,7 +58,7 @@ module Fairlead
 
       def version = command("version")
 
-      # Closes what is still open.
+      # Closes the open pages.
       def close_pages
         @pages.each(&:close)
         @pages.clear
@@ -66,7 +66,7 @@ module Fairlead
 
       def command(name, **details)
         @driver.puts(JSON.generate(do: name, **details))
-        raise Failed, "#{name}: no answer within #{SECONDS} s" unless @driver.wait_readable(SECONDS)
+        raise Failed, "#{name}: no response within #{SECONDS} s" unless @driver.wait_readable(SECONDS)
 
         line = @driver.gets or raise Failed, "the driver has ended\n#{File.read(@errors)}"
         answer = JSON.parse(line)
@@ -87,7 +87,7 @@ module Fairlead
         File.unlink(@errors)
       end
 
-      # A window of somebody. Every wait has a deadline, the driver's.
+      # A user's window. Every wait has a deadline, the driver's.
       class Page
         include Waiting
 
@@ -99,7 +99,7 @@ module Fairlead
 
         def open? = @open
 
-        # Closes the window, and with it the user.
+        # Closes the window, and removes the user.
         def close
           command("close") if @open
           @open = false
@@ -113,8 +113,8 @@ module Fairlead
         # Value of the JavaScript expression. Waits for a promise.
         def evaluate(script) = command("evaluate", script: script)
 
-        # Waits until the JavaScript expression is true (0 and "" are not), and returns its value. Asked from here again and
-        # again: a page whose policy forbids eval() cannot watch for it by itself.
+        # Waits until the JavaScript expression is true (0 and "" are not), and returns its value. Evaluates it repeatedly
+        # from here: a page with a policy against eval() cannot watch for it by itself.
         def wait(script) = wait_until(script, seconds: PATIENCE) { evaluate("(#{script}) || null") }
 
         # Console output, and uncaught exceptions.

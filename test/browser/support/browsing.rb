@@ -5,8 +5,8 @@ require_relative "browser"
 
 module Fairlead
   module Test
-    # For test cases that look at a server through a browser: skips them, with the reason, where there is none, closes the
-    # pages after each test and prints what they said when it failed.
+    # For test cases with a browser: skips them, with the reason, if there is none, closes the pages after each test, and
+    # prints the console output if it failed.
     module Browsing
       include Servers
 
@@ -22,7 +22,7 @@ module Fairlead
         page
       end
 
-      # Serves a folder of examples/ with that many workers. +port+: one that was in use before.
+      # Serves a folder of examples/ with that many workers. +port+: a port that was in use before.
       def example(name, workers:, port: 0)
         serve(nil, "--dir", File.join(ROOT, "examples", name), "-w", workers, bind: "tcp://127.0.0.1:#{port}")
       end

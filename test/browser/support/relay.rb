@@ -4,7 +4,7 @@ require "socket"
 
 module Fairlead
   module Test
-    # Stands between a browser and a server and counts the bytes of both ways.
+    # Forwards bytes between a browser and a server, and counts them.
     class Relay
       # Bytes that have passed so far, in both directions.
       attr_reader :bytes

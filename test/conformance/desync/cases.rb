@@ -5,7 +5,7 @@ require "open3"
 require "yaml"
 
 module Desync
-  # A request of http_desync_guardian: the bytes on the wire, and how bad its authors find a server that answers it.
+  # A request of http_desync_guardian: the bytes on the wire, and the authors' classification.
   class Case
     attr_reader :suite, :name, :tier
 
@@ -17,9 +17,9 @@ module Desync
       @fields = entry["headers"].is_a?(Array) ? entry["headers"].map { |field| field.values_at("name", "value") } : []
     end
 
-    # Head and body. The cases have no Host, which is another matter, so they get one; and none has a body, so it gets
-    # the one that its framing, read leniently, announces: otherwise a server that waits for it would look like one
-    # that refuses.
+    # Head and body. The cases have no Host, which is irrelevant to them, so this adds one. They have no body either; this
+    # adds one of the length that a lenient parser reads from the framing. Otherwise a server that waits for the body would
+    # seem to refuse the request.
     def to_s
       fields = [%w[Host example.com], *@fields]
       head = [@request_line.join(" "), *fields.map { |name, value| "#{name}: #{value}" }, "", ""].join("\r\n")
@@ -28,7 +28,7 @@ module Desync
 
     private
 
-    # "\xa0" in these files means the byte, and YAML reads it as the character.
+    # "\xa0" in these files means the byte, but YAML reads it as the character.
     def octets(text)
       text.each_char.map { |char| char.ord < 256 ? char.ord.chr : char.b }.join.b
     end
@@ -53,7 +53,7 @@ module Desync
 
     private
 
-    # Where Cargo keeps the crate, which it downloads if it has to.
+    # Folder of the crate in Cargo's cache. Cargo downloads it if necessary.
     def folder
       command = ["cargo", "metadata", "--locked", "--format-version", "1", "--manifest-path", MANIFEST]
       output, errors, status = Open3.capture3(*command)
@@ -63,7 +63,7 @@ module Desync
       File.join(File.dirname(crate.fetch("manifest_path")), "tests")
     end
 
-    # Values as they are written: to YAML's own conversion `1000,1000` is a number.
+    # Values as written: YAML's own conversion turns `1000,1000` into a number.
     def plain(node)
       case node
       when Psych::Nodes::Mapping then node.children.each_slice(2).to_h { |key, value| [key.value, plain(value)] }

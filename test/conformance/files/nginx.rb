@@ -7,7 +7,7 @@ require_relative "../../support/http_client"
 require_relative "../interoperability/proxies"
 
 module StaticFiles
-  # nginx that serves a folder as it comes, through a Unix socket in a folder of its own: the yardstick.
+  # nginx with its default configuration, serving a folder through a Unix socket in its own folder, for comparison.
   class Nginx
     include Fairlead::Test::Waiting
 
@@ -33,14 +33,14 @@ module StaticFiles
       }
     CONF
 
-    # It begins the words of field names with capitals.
+    # nginx writes field names with capitals.
     class Client < Fairlead::Test::HttpClient
       private
 
       def parse(head) = super(head.gsub(/^[\w-]+:/, &:downcase))
     end
 
-    # Its program; nil if it is not installed.
+    # Path of the program; nil if it is not installed.
     def self.program = Proxy.program("nginx")
 
     def self.version = Gem::Version.new(`#{program} -v 2>&1`[%r{nginx/([\d.]+)}, 1])
@@ -51,10 +51,10 @@ module StaticFiles
       @pid = Process.spawn(self.class.program, "-p", @folder, "-e", "stderr", "-c", "conf", in: File::NULL, %i[out err] => log_path)
     end
 
-    # A client with a connection of its own.
+    # Returns a client with a new connection.
     def client = Client.new(connect)
 
-    # A new connection.
+    # Opens a connection.
     def connect
       wait_until("nginx to listen") { socket || (exited? && raise("nginx has ended:\n#{File.read(log_path)}")) }
     end

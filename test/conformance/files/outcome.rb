@@ -3,12 +3,12 @@
 require_relative "../../support/byte_ranges"
 
 module StaticFiles
-  # What a server has made of a request for a range, as far as it must be the same whoever serves the file. The boundary of
-  # a multipart/byteranges body is each server's own, and so are the bodies of errors and redirects, and their encoding.
+  # The part of a response to a range request that must not depend on the server. The boundary of a multipart/byteranges body
+  # may differ, and so may the bodies of errors and redirects, and their encoding.
   #
-  # +parts+: [first byte, last byte, size of the file, bytes] of each, or nil for a body that has no parts.
+  # +parts+: [first byte, last byte, size of the file, bytes] of each, or nil for a body without parts.
   Outcome = Struct.new(:status, :range, :content_length, :coding, :body, :parts, keyword_init: true) do
-    # +answer+: as HttpClient has read it.
+    # +answer+: a response of HttpClient.
     def self.of(answer)
       common = { status: answer.status, range: answer["content-range"] }
       return new(**common) if answer.status >= 300
@@ -19,7 +19,7 @@ module StaticFiles
       new(**common, parts: answer.body.empty? ? [] : Fairlead::Test::ByteRanges.parts(answer).map { |part| part.to_a.drop(1) })
     end
 
-    # Whether what has come is what it claims to be: +content+, or those bytes of it. There is nothing wrong with no body.
+    # Returns true if the body is +content+ or the claimed part of it. An empty body is correct, too.
     def true_to?(content)
       case status
       when 200 then [content, ""].include?(body)
@@ -28,7 +28,7 @@ module StaticFiles
       end
     end
 
-    # In a word: "206, bytes 5-9/26", "206, 3 parts", "200, 26 bytes", "304".
+    # Short form: "206, bytes 5-9/26", "206, 3 parts", "200, 26 bytes", "304".
     def to_s
       return "#{status}, #{parts.size} parts" if parts&.any?
 

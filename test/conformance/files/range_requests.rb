@@ -3,15 +3,15 @@
 require "fileutils"
 
 module StaticFiles
-  # The requests of the comparison with nginx, and the folder that both serve.
+  # Requests for the comparison with nginx, and the folder that both servers serve.
   #
-  # A request is what `range` says, with other fields where there are any; :target, :method and :version where they are not
-  # those of `GET /letters.txt HTTP/1.1`. `%{etag}` and `%{date}` stand for what the server itself has said of the file.
+  # A request has a `range`, and other fields if necessary; :target, :method and :version only if they differ from `GET
+  # /letters.txt HTTP/1.1`. `%{etag}` and `%{date}` stand for the server's own values for the file.
   module RangeRequests
     LETTERS = [*"a".."z"].join
     LARGE = Random.new(7).bytes(200_000)
 
-    # Path => content. The first bytes of a gzip stream will do: nobody unpacks it.
+    # Path => content. The first bytes of a gzip stream are enough: no client decompresses it.
     FILES = {
       "letters.txt" => LETTERS,
       "empty.txt" => "",
@@ -22,7 +22,7 @@ module StaticFiles
       "app.js.gz" => "\x1F\x8B\b\0#{LETTERS}".b
     }.freeze
 
-    # When all of them were changed: long ago, so that the date is a strong validator (RFC 9110 §8.8.2.2).
+    # Modification time of all files: long ago, so that the date is a strong validator (RFC 9110 §8.8.2.2).
     CHANGED = Time.utc(2024, 2, 29, 12, 0, 0)
 
     def self.create(folder)
@@ -181,7 +181,7 @@ module StaticFiles
         { range: "bytes=5-9", "if-match": "%<etag>s", "if-unmodified-since": EARLIER }
     }.freeze
 
-    # RFC 9110 §14.2: a range means something for GET only.
+    # RFC 9110 §14.2: a range has a meaning for GET only.
     HEAD = {
       "HEAD" => { method: "HEAD" },
       "HEAD of a range" => { method: "HEAD", range: "bytes=5-9" },
@@ -200,7 +200,7 @@ module StaticFiles
       "two ranges of an empty file" => { target: "/empty.txt", range: "bytes=0-,-1" }
     }.freeze
 
-    # A file that does not come from memory, and as many ranges as attackers ask for.
+    # A file that is too large for the memory cache, and as many ranges as attackers request.
     LARGE_FILE = {
       "a large file" => { target: "/large.txt" },
       "the middle of a large file" => { target: "/large.txt", range: "bytes=65535-131072" },
@@ -220,7 +220,7 @@ module StaticFiles
       "what may not be compressed" => { target: "/app.js", range: "bytes=100-104", "accept-encoding": "gzip;q=0" }
     }.freeze
 
-    # nginx has had ranges of what is compressed since 1.23.4.
+    # nginx has supported ranges of compressed files since 1.23.4.
     COMPRESSED = {
       "what is compressed already" => { target: "/app.js", range: "bytes=4-8", "accept-encoding": "gzip" },
       "the end of what is compressed already" => { target: "/app.js", range: "bytes=-5", "accept-encoding": "gzip" },
@@ -232,7 +232,7 @@ module StaticFiles
     GROUPS = [SINGLE, MANY, GRAMMAR, IF_RANGE, CONDITIONS, HEAD, EMPTY, LARGE_FILE, ELSEWHERE, COMPRESSED].freeze
     ALL = GROUPS.reduce(:merge).freeze
 
-    # The fields of a request: pairs of name and value.
+    # Fields of a request: pairs of name and value.
     def self.fields(request)
       request.except(:target, :method, :version).flat_map { |name, values| Array(values).map { |value| [name, value] } }
     end

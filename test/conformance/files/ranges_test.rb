@@ -6,13 +6,13 @@ require_relative "nginx"
 require_relative "outcome"
 require_relative "range_requests"
 
-# Requests for ranges, answer by answer beside nginx with the same folder: where they differ, Fairlead has a reason.
+# Range requests to Fairlead and to nginx with the same folder: each difference has a documented reason.
 class RangesBesideNginxTest < Minitest::Test
   include Fairlead::Test::Servers
   include Fairlead::Test::HttpClients
   include StaticFiles
 
-  # Why an answer is not nginx's, and of which requests.
+  # Reasons for a difference from nginx, each with its requests.
   REASONS = {
     "malformed: RFC 9110 §14.2 lets a server ignore or reject it; ignored, it is no range" => [
       "an end before the start", "an end before a start behind the end", "a range and one that ends before it starts",
@@ -59,7 +59,7 @@ class RangesBesideNginxTest < Minitest::Test
   DOCUMENT = File.join(ROOT, "docs/conformance.md")
   BLOCK = %r{(?<=<!-- conformance:ranges -->\n).*?(?=<!-- /conformance -->)}m
 
-  # The table in the documentation is written here: UPDATE_DOCS=1 writes it, any other run compares.
+  # UPDATE_DOCS=1 writes the table in the documentation; any other run compares it.
   def test_the_documentation_has_the_differences
     alike = DIFFERENCES.keys.group_by { |name| [DIFFERENCES.fetch(name), *outcomes.fetch(name).map(&:to_s)] }
     rows = alike.map { |(why, ours, theirs), names| "| #{names.map { |name| sent(name) }.join("<br>")} | #{theirs} | #{ours} | #{why} |\n" }
@@ -75,7 +75,7 @@ class RangesBesideNginxTest < Minitest::Test
   OUTCOMES = {} # rubocop:disable Style/MutableConstant
   private_constant :OUTCOMES
 
-  # Name of a request => [Fairlead's Outcome, nginx's]; asked once for all tests.
+  # Name of a request => [Fairlead's Outcome, nginx's]; requested once for all tests.
   def outcomes
     skip "nginx is not installed" unless Nginx.program
 
@@ -94,24 +94,24 @@ class RangesBesideNginxTest < Minitest::Test
     nginx&.stop
   end
 
-  # What this nginx knows how to answer.
+  # Requests that this version of nginx supports.
   def requests
     Nginx.version < Gem::Version.new("1.23.4") ? RangeRequests::ALL.except(*RangeRequests::COMPRESSED.keys) : RangeRequests::ALL
   end
 
-  # Asks on a connection of its own, which has nothing left when the answer has come.
+  # Sends the request on a new connection, which must have nothing left behind the response.
   def outcome(request, &connect)
     method, target, version = { method: "GET", target: "/letters.txt", version: "1.1" }.merge(request).values_at(:method, :target, :version)
     client = connect.call
     client.write("#{method} #{target} HTTP/#{version}\r\nhost: localhost\r\nconnection: close\r\n#{fields(request, target, &connect)}\r\n")
     answer = client.answer(to: method)
-    assert client.closed?, "there is more than #{answer.head}"
+    assert client.closed?, "the server sent bytes behind #{answer.head}"
     Outcome.of(answer)
   ensure
     client&.close
   end
 
-  # The lines of the request's fields, in which what the server says of the file stands for `%<etag>s` and `%<date>s`.
+  # Lines of the request's fields. `%<etag>s` and `%<date>s` stand for the server's own values for the file.
   def fields(request, target, &connect)
     client = connect.call
     known = client.request("HEAD", target).answer(to: "HEAD")
@@ -121,7 +121,7 @@ class RangesBesideNginxTest < Minitest::Test
     client&.close
   end
 
-  # The file that the request is for, as it was asked for.
+  # The requested file, in the requested encoding.
   def content(name, outcome)
     path = RangeRequests::ALL.fetch(name).fetch(:target, "/letters.txt").delete_prefix("/")
     path = "index.html" if path.empty?

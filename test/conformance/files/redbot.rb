@@ -3,7 +3,7 @@
 require "json"
 require "open3"
 
-# REDbot asks about a URL what caches and browsers would ask, and takes notes of what is right and wrong with the answers.
+# REDbot sends a URL the requests of caches and browsers, and notes right and wrong in the responses.
 module Redbot
   class Failed < StandardError; end
 
@@ -12,24 +12,24 @@ module Redbot
 
   # +level+: GOOD, INFO, WARN or BAD.
   Note = Struct.new(:id, :level, :summary) do
-    # Whatever is not known to be harmless is negative.
+    # Every level that is not known to be harmless is negative.
     def negative? = !%w[GOOD INFO].include?(level)
 
     def to_s = "#{level} #{id}: #{summary}"
   end
 
-  # The status that it got, and its notes.
+  # Status of the response, and the notes about it.
   Report = Struct.new(:status, :notes) do
-    # +har+: the report as REDbot writes it.
+    # +har+: REDbot's report.
     def self.parse(har)
       log = JSON.parse(har).fetch("log")
       raise Failed, log["_red_error"] if log["_red_error"]
 
-      entry = log.fetch("entries").first or raise Failed, "REDbot has got no answer"
+      entry = log.fetch("entries").first or raise Failed, "REDbot got no response"
       new(entry.fetch("response").fetch("status"), notes(entry.fetch("_red_messages")))
     end
 
-    # What was found out by another request is a note below a note.
+    # Findings of further requests are notes below a note.
     def self.notes(messages)
       messages.flat_map do |message|
         [Note.new(*message.values_at("note_id", "level", "summary")), *notes(message.fetch("subnotes", []))]
@@ -41,7 +41,7 @@ module Redbot
   end
 
   class << self
-    # Why it cannot run on this machine; nil when it can. What it needs is pinned for one architecture.
+    # Returns the reason why it cannot run on this machine; nil if it can. Its packages are pinned for one architecture.
     def unavailable
       return "REDbot's packages are pinned for x86-64" unless `uname -m`.chomp == "x86_64"
 
@@ -51,7 +51,7 @@ module Redbot
       PYTHON
     end
 
-    # Its Report on +url+.
+    # Returns its Report on +url+.
     def ask(url)
       output, errors, status = Open3.capture3("timeout", SECONDS.to_s, COMMAND, "-o", "har", url)
       raise Failed, "REDbot has failed (#{status})\n#{errors}" unless status.success?

@@ -4,14 +4,14 @@ require "test_helper"
 require "zlib"
 require_relative "redbot"
 
-# REDbot about each kind of answer: files, what is missing, and what an application says that is compressed.
+# REDbot's report on each kind of response: files, missing files, and an application's compressed responses.
 class RedbotTest < Minitest::Test
   include Fairlead::Test::Servers
 
   TEXT = "All work and no play makes Jack a dull boy.\n" * 200
   STYLE = "p { color: red }\n" * 200
 
-  # A PNG of 32 by 32 pixels, none like the other, so that it is longer than what REDbot asks for as a part.
+  # A PNG of 32 by 32 random pixels, so that it is longer than the part that REDbot requests.
   IMAGE = [["IHDR", [32, 32, 8, 2, 0, 0, 0].pack("NNC5")],
            ["IDAT", Zlib.deflate(Array.new(32) { |row| "\0#{Random.new(row).bytes(96)}" }.join)],
            ["IEND", ""]].reduce("\x89PNG\r\n\x1A\n".b) do |image, (type, data)|
@@ -25,7 +25,7 @@ class RedbotTest < Minitest::Test
     "assets/app-0123456789abcdef.js" => "console.log('#{TEXT.tr("\n", " ")}')\n"
   }.freeze
 
-  # Conditions are an application's own affair; /wrong is wrong on purpose.
+  # The application handles conditions itself; /wrong has deliberate mistakes.
   APP = <<~RUBY.freeze
     require "rack"
     require "rack/lint"
@@ -43,7 +43,7 @@ class RedbotTest < Minitest::Test
     }
   RUBY
 
-  # What is asked for => the status, and what REDbot has to find.
+  # Path => status, and notes that REDbot must have.
   EXPECTED = {
     "/" => [200, %w[INM_304 IMS_304 RANGE_CORRECT CL_CORRECT]],
     "/site.css" => [200, %w[INM_304 IMS_304 RANGE_CORRECT CONNEG_GZIP_GOOD CL_CORRECT]],
@@ -53,7 +53,7 @@ class RedbotTest < Minitest::Test
     "/text" => [200, %w[INM_304 CONNEG_GZIP_GOOD]]
   }.freeze
 
-  # Negative notes that are no fault: path => { note => why }.
+  # Negative notes that are not faults: path => { note => reason }.
   EXCUSED = {
     "/assets/app-0123456789abcdef.js" => {
       "STORE_PUBLIC_UNNECESSARY" => "`public` lets shared caches keep an answer to a request with Authorization (RFC 9111 §3.5)"

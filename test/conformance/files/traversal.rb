@@ -4,21 +4,21 @@ require "fileutils"
 require "io/wait"
 
 module StaticFiles
-  # wfuzz's lists of paths that lead out of a folder, the files outside it that they lead to, and the judgement whether a
-  # server has given one away.
+  # wfuzz's lists of paths that lead out of a folder, the outside files that they lead to, and the check if a server has sent
+  # one.
   module Traversal
     LISTS = "/usr/share/wfuzz/wordlist"
     NAMES = %w[Injections/Traversal.txt vulns/dirTraversal.txt vulns/dirTraversal-nix.txt vulns/dirTraversal-win.txt].freeze
 
-    # What the lists are after: in the first steps up from the folder it is the canary, farther up the system's own.
+    # Targets of the lists. A few steps above the folder they are canaries, farther up the system's own files.
     WANTED = %w[etc/passwd etc/shadow etc/hosts boot.ini localstart.asp conf/server.xml canary.txt].freeze
     SECRET = "a canary, which no server may send\n"
 
-    # Where the folder lies: the lists climb eight steps, and some twelve.
+    # Depth of the folder: the lists climb eight steps, and some of them twelve.
     FOLDER = "1/2/3/4/5/6/7/8/public"
 
     class << self
-      # Why this cannot run here; nil when it can.
+      # Returns the reason why this cannot run here; nil if it can.
       def unavailable
         "wfuzz is not installed" unless NAMES.all? { |name| File.exist?(File.join(LISTS, name)) }
       end
@@ -29,10 +29,10 @@ module StaticFiles
         lines.grep_v(/\A(#|\z)/).map { |line| line.gsub("{FILE}", "canary.txt") }.uniq
       end
 
-      # What is sent as the target: the payload at the top, below a folder that there is, and as it is.
+      # Request targets: each payload at the root, below an existing folder, and as it is.
       def targets = payloads.flat_map { |payload| ["/#{payload}", "/css/#{payload}", payload] }.uniq
 
-      # Makes FOLDER in +directory+, with canaries for whoever climbs out of it, however far; returns its path.
+      # Makes FOLDER in +directory+, with canaries in every folder above it; returns its path.
       def create(directory)
         File.join(directory, FOLDER).tap do |folder|
           above = File.dirname(folder)
@@ -45,7 +45,7 @@ module StaticFiles
         end
       end
 
-      # Whether this answer gives a canary away, or a file of the system that the lists are after.
+      # Returns true if this response contains a canary, or a system file of the lists.
       def hit?(answer) = secrets.any? { |secret| answer.include?(secret) }
 
       private
@@ -59,7 +59,7 @@ module StaticFiles
         @secrets ||= [SECRET.chomp.b, *%w[/etc/passwd /etc/shadow /etc/hosts].filter_map { |path| first_line(path) }]
       end
 
-      # The first line that says something, if it may be read.
+      # The first line that is long enough, if the file is readable.
       def first_line(path)
         File.foreach(path, chomp: true, mode: "rb").find { |line| line.size > 8 }
       rescue SystemCallError
@@ -67,7 +67,7 @@ module StaticFiles
       end
     end
 
-    # Sends each target, byte for byte, in a request of its own, and counts what comes of it.
+    # Sends each target, byte for byte, in a request of its own, and counts the responses.
     class Run
       SECONDS = 20
 
@@ -83,7 +83,7 @@ module StaticFiles
 
       def total = statuses.values.sum
 
-      # How many were answered with a status in +range+.
+      # Number of responses with a status in +range+.
       def count(range) = statuses.sum { |status, times| range === status ? times : 0 } # rubocop:disable Style/CaseEquality
 
       private
@@ -94,7 +94,7 @@ module StaticFiles
         statuses[answer[%r{\AHTTP/1\.1 (\d{3}) }, 1]&.to_i] += 1
       end
 
-      # Everything that comes until the end. A server may close with a reset what it refuses, once it has said so.
+      # Returns all bytes until the end. A server may reset the connection after it has refused a request.
       def ask(request)
         answer = "".b
         socket = @connect.call

@@ -6,8 +6,8 @@ require "uri"
 require_relative "nginx"
 require_relative "traversal"
 
-# wfuzz's lists of traversal payloads against a folder with and without an application behind it, and against nginx as a
-# yardstick.
+# wfuzz's lists of traversal payloads against a folder with and without an application behind it, and against nginx for
+# comparison.
 class TraversalTest < Minitest::Test
   include Fairlead::Test::Servers
   include Fairlead::Test::HttpClients
@@ -44,7 +44,7 @@ class TraversalTest < Minitest::Test
   DOCUMENT = File.join(ROOT, "docs/conformance.md")
   BLOCK = %r{(?<=<!-- conformance:traversal -->\n).*?(?=<!-- /conformance -->)}m
 
-  # The table in the documentation is written here: UPDATE_DOCS=1 writes it, any other run compares.
+  # UPDATE_DOCS=1 writes the table in the documentation; any other run compares it.
   def test_the_documentation_has_these_figures
     skip "nginx is not installed" unless Nginx.program
 
@@ -64,7 +64,7 @@ class TraversalTest < Minitest::Test
   RUNS = {} # rubocop:disable Style/MutableConstant
   private_constant :RUNS
 
-  # A Run by the name of its server; run once for all tests.
+  # Server name => Run; run once for all tests.
   def runs
     skip Traversal.unavailable if Traversal.unavailable
 
@@ -75,7 +75,7 @@ class TraversalTest < Minitest::Test
     RUNS
   end
 
-  # The server that has withstood everything still serves its folder, and has complained of nothing but refusals.
+  # Runs Fairlead. Afterwards it must still serve its folder, and have logged nothing but refusals.
   def fairlead(app)
     server = launch(app, "--public", Traversal::FOLDER) do |new|
       Traversal.create(new.directory)
@@ -87,7 +87,7 @@ class TraversalTest < Minitest::Test
     run
   end
 
-  # A server that decodes the path and asks the system for what it says: how not to do it.
+  # A server that decodes the path and opens the file with that name: a bad example.
   def careless(folder)
     listener = TCPServer.new("127.0.0.1", 0)
     thread = Thread.new { loop { answer_carelessly(listener.accept, folder) } }

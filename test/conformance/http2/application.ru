@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# What the clients of clients_test.rb ask for.
+# The application for the clients of clients_test.rb.
 
 require "digest"
 require "rack"
@@ -14,7 +14,7 @@ class Events
   end
 end
 
-# Says again what it hears, and first the protocol that it came over.
+# Sends the protocol of its connection, then echoes messages.
 class Echo
   def on_open(client) = client.write(client.env["SERVER_PROTOCOL"])
   def on_message(client, data) = client.write(data)
@@ -23,7 +23,7 @@ end
 PIECE = ("0123456789abcdef" * 4096).freeze
 LARGE = PIECE * 80
 
-# So many pieces, one after the other.
+# A response of many pieces.
 class Pieces
   def each = 80.times { yield PIECE }
 end

@@ -7,9 +7,9 @@ require "open3"
 require "uri"
 require "support/certificates"
 
-# Clients that people use, over HTTP/2 with TLS and, where they can, without (prior knowledge). Most are programs in clients/,
-# which do the same: GET, HEAD, bodies, a redirect, downloads, early hints, an event stream, and a hundred requests at a time on
-# one connection. They say in JSON what they have met.
+# Popular clients, over HTTP/2 with TLS and, if they can, without (prior knowledge). Most are programs in clients/ with the
+# same steps: GET, HEAD, bodies, a redirect, downloads, early hints, an event stream, and a hundred concurrent requests on
+# one connection. They print their results as JSON.
 class Http2ClientsTest < Minitest::Test
   include Fairlead::Test::Secured
 
@@ -29,7 +29,7 @@ class Http2ClientsTest < Minitest::Test
   EXPECTED = { "expected" => POSTED }.freeze
   CONTINUED = { **EXPECTED, "continued" => true }.freeze
 
-  # One for all tests, at two addresses.
+  # One server for all tests, at two addresses.
   class << self
     include Fairlead::Test::Secured
 
@@ -88,7 +88,7 @@ class Http2ClientsTest < Minitest::Test
     end
   end
 
-  # curl 7.88 cannot use a connection again that it has begun by prior knowledge, whichever the server is.
+  # curl 7.88 cannot reuse a connection that it has begun with prior knowledge, with any server.
   def test_curl_sends_many_requests_on_one_connection
     need("curl", "--http2", "--version")
     requests = ["--parallel", "--parallel-max", "100", "--output", "slow-#1", "-w", "%{http_version} %{num_connects}\n"]
@@ -110,7 +110,7 @@ class Http2ClientsTest < Minitest::Test
     assert_equal SEEN.merge(EXPECTED), seen_by("java", "-XX:TieredStopAtLevel=1", "Client.java", "https")
   end
 
-  # RFC 9113 §3.1 has taken this back: the response is one of HTTP/1.1.
+  # RFC 9113 §3.1 has removed this upgrade: the response is HTTP/1.1.
   def test_an_upgrade_to_http2_is_not_offered
     need("curl", "--http2", "--version")
 
@@ -121,7 +121,7 @@ class Http2ClientsTest < Minitest::Test
 
   def server = self.class.server
 
-  # A name, so that clients with TLS ask for it.
+  # A host name, so that clients with TLS send it as SNI.
   def url(scheme, path = "/")
     address = server.addresses.find { |one| one.start_with?("#{scheme}://") }
     "#{address.sub("127.0.0.1", scheme == "https" ? "localhost" : "127.0.0.1")}#{path}"
@@ -147,7 +147,7 @@ class Http2ClientsTest < Minitest::Test
     run_command("curl", "--silent", "--show-error", "--max-time", "60", *secured, *options, url(scheme, path))
   end
 
-  # What a command says; it may read the files of the server.
+  # Returns the output of a command, which may read the server's files.
   def run_command(*command)
     output, errors, status = Open3.capture3("timeout", "60", *command, chdir: server.directory)
     assert_predicate status, :success?, "#{errors}#{output[-2000..]}"
@@ -159,10 +159,10 @@ class Http2ClientsTest < Minitest::Test
     output, status = Open3.capture2e(*command)
     skip "#{command.grep(String).first}: #{output[-200..] || output}" unless status.success?
   rescue Errno::ENOENT
-    skip "there is no #{command.grep(String).first}"
+    skip "#{command.grep(String).first} is not installed"
   end
 
-  # What the program in clients/ says.
+  # Returns the output of the program in clients/.
   def seen_by(*command, program, scheme)
     arguments = [File.join(__dir__, "clients", program), url(scheme, ""), server.path("ca.pem")]
     output, errors, status = Open3.capture3(*command, *arguments)

@@ -4,12 +4,12 @@ require "test_helper"
 require "support/certificates"
 require_relative "h2spec"
 
-# h2spec in its strict mode against a server with one application, over TLS and without.
+# h2spec in its strict mode against a server with one application, with and without TLS.
 class H2specTest < Minitest::Test
   include Fairlead::Test::Servers
   include Fairlead::Test::Secured
 
-  # Its body must be longer than the windows that some cases leave.
+  # The body must be longer than the windows that some cases leave.
   APP = <<~RUBY
     require "rack/lint"
     use Rack::Lint
@@ -18,7 +18,7 @@ class H2specTest < Minitest::Test
 
   CASES = 146
 
-  # What does not pass, and why.
+  # Cases that do not pass, with the reason.
   WITHOUT_TLS = {
     "http2/3.5 Sends invalid connection preface" =>
       "The port speaks HTTP/1.1 too, for which this is a malformed request: the connection gets a 400, and then its end. " \
@@ -36,7 +36,7 @@ class H2specTest < Minitest::Test
 
   private
 
-  # One that is listed and passes has to leave the list.
+  # A listed case that passes must be removed from the list.
   def assert_all_pass_but(listed)
     skip H2spec.unavailable if H2spec.unavailable
 

@@ -6,8 +6,8 @@ require "open3"
 require "support/http_client"
 require "support/rack_apps"
 
-# WebSocket clients that people use, each a program in this folder. All do the same: text, bytes, a message that is worth
-# compressing, fragments, a ping, a close by the server and one of their own, and say in JSON what they have met.
+# Popular WebSocket clients, each a program in this folder. All take the same steps: text, bytes, a compressible message,
+# fragments, a ping, a close by the server and one by the client. They print their results as JSON.
 class ClientsTest < Minitest::Test
   include Fairlead::Test::HttpServing
 
@@ -35,7 +35,7 @@ class ClientsTest < Minitest::Test
     [200, { "content-type" => "text/plain" }.merge(offered.include?("echo.v1") ? { "sec-websocket-protocol" => "echo.v1" } : {}), []]
   RUBY
 
-  # Debian's modules belong to Debian's Python, which need not be the first one on the PATH.
+  # Debian's modules need Debian's Python, which may not be the first one on the PATH.
   PYTHON = "/usr/bin/python3"
   NODE_MODULES = { "NODE_PATH" => ["/usr/share/nodejs", *ENV["NODE_PATH"]].join(":") }.freeze
 
@@ -74,22 +74,22 @@ class ClientsTest < Minitest::Test
     server = serve(linted(CALL, setup: APP))
     output, status = Open3.capture2e("curl", "--silent", "--show-error", "--max-time", "20", "ws://127.0.0.1:#{server.port}/greeting")
 
-    # It shows the payload of the close frame, too.
+    # The output includes the payload of the close frame.
     assert_equal "welcome".b + [1000].pack("n"), output.b, status.inspect
   end
 
   private
 
-  # Skips the test unless this command can load the +name+d library.
+  # Skips the test unless this command can load the library +name+.
   def need(name, *command)
     output, status = Open3.capture2e(*command)
     skip "#{name} is not installed" unless status.success?
     output
   rescue Errno::ENOENT
-    skip "there is no #{command.grep(String).first}"
+    skip "#{command.grep(String).first} is not installed"
   end
 
-  # What the program in this folder says; both of its connections must have been closed in the end.
+  # Returns the output of the program in this folder; both of its connections must be closed in the end.
   def seen_by(*command, program)
     server = serve(linted(CALL, setup: APP))
     output, errors, status = Open3.capture3(*command, File.join(__dir__, program), "ws://127.0.0.1:#{server.port}/")

@@ -7,7 +7,7 @@ require "support/certificates"
 require "support/http_client"
 require_relative "proxies"
 
-# What HAProxy says of its clients: in both versions of the PROXY protocol, with what it knows of their TLS, and in fields.
+# HAProxy's information about its clients: in both versions of the PROXY protocol, including their TLS, and in fields.
 class HaproxyTest < Minitest::Test
   include Fairlead::Test::Servers
   include Fairlead::Test::Secured
@@ -18,7 +18,7 @@ class HaproxyTest < Minitest::Test
     run ->(env) { [200, {}, [JSON.generate(env.slice("REMOTE_ADDR", "rack.url_scheme", *env.keys.grep(/\\A(SSL_|HTTPS)/)))]] }
   RUBY
 
-  # Each frontend has a socket of its own, which is open already: whoever connects before HAProxy is ready waits.
+  # Each frontend has an open socket: connections from before HAProxy is ready wait in it.
   CONF = <<~CONF
     defaults
       mode tcp
@@ -46,7 +46,7 @@ class HaproxyTest < Minitest::Test
       server app 127.0.0.1:%<any>d send-proxy-v2 check inter 100 rise 1
   CONF
 
-  # Where clients come from: no proxy.
+  # Address of the clients, which is not a proxy's.
   CLIENT = "127.0.0.2"
 
   def test_clients_are_told_in_both_versions
@@ -99,7 +99,7 @@ class HaproxyTest < Minitest::Test
 
   def port(frontend) = @sockets.fetch(frontend).local_address.ip_port
 
-  # What the application sees of a client with TLS.
+  # Returns the application's view of a client with TLS.
   def ask(frontend, pair = nil, fields: "")
     context = OpenSSL::SSL::SSLContext.new
     context.add_certificate(pair.certificate, pair.key) if pair

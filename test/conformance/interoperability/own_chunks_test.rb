@@ -5,7 +5,7 @@ require "support/http_client"
 require "support/rack_apps"
 require_relative "proxies"
 
-# Bodies that the application has framed in chunks itself, through nginx as it is by default, which asks with HTTP/1.0.
+# Bodies that the application itself has chunked, through nginx with its default of HTTP/1.0 requests.
 class OwnChunksBehindProxyTest < Minitest::Test
   include Fairlead::Test::HttpServing
 

@@ -6,7 +6,7 @@ require "socket"
 require "tmpdir"
 require_relative "../../support/waiting"
 
-# A proxy in front of a server: a real one, in a folder of its own, reached through a Unix socket there.
+# A real proxy in front of a server, in its own folder, reached through a Unix socket there.
 class Proxy
   include Fairlead::Test::Waiting
 
@@ -57,7 +57,7 @@ class Proxy
       server app 127.0.0.1:%<port>d
   CONF
 
-  # What `proxy_pass` alone does: it asks with HTTP/1.0.
+  # `proxy_pass` without further settings: nginx sends HTTP/1.0 requests.
   PLAIN_NGINX = <<~CONF.freeze
     #{NGINX[/.*access_log off;\n/m]}
       client_body_temp_path body;
@@ -78,15 +78,15 @@ class Proxy
     haproxy: [HAPROXY, ->(folder) { ["haproxy", "-db", "-C", folder, "-f", "conf"] }]
   }.freeze
 
-  # Proxies that pass on requests, but no upgrades.
+  # Proxies that forward requests, but no upgrades.
   PLAIN = { plain_nginx: [PLAIN_NGINX, KINDS[:nginx].last] }.freeze
 
-  # The path of a proxy's program, which lies where only root looks for programs; nil if it is not installed.
+  # Path of a proxy's program, which may be in a folder for root only; nil if it is not installed.
   def self.program(name)
     [*ENV["PATH"].to_s.split(":"), "/usr/sbin"].map { |folder| File.join(folder, name) }.find { |path| File.executable?(path) }
   end
 
-  # +kind+: one of KINDS or PLAIN, +port+: where the server is.
+  # +kind+: one of KINDS or PLAIN, +port+: the server's.
   def initialize(kind, port)
     text, command = KINDS.merge(PLAIN).fetch(kind)
     @folder = Dir.mktmpdir("fairlead-proxy-")
@@ -95,12 +95,12 @@ class Proxy
     @pid = Process.spawn(self.class.program(name), *arguments, in: File::NULL, %i[out err] => log_path, pgroup: true)
   end
 
-  # A new connection to the proxy.
+  # Opens a connection to the proxy.
   def connect
     wait_until("the proxy to listen") { socket || (Process.wait2(@pid, Process::WNOHANG) && raise(log)) }
   end
 
-  # What curl gets from the proxy, and whether the response was complete.
+  # Returns curl's output, and true if the response was complete.
   def curl(path)
     connect.close
     body, status = Open3.capture2("curl", "--silent", "--max-time", "20", "--unix-socket", File.join(@folder, "socket"), "http://localhost#{path}")

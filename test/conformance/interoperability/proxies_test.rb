@@ -4,7 +4,7 @@ require "test_helper"
 require "support/real_time"
 require_relative "proxies"
 
-# WebSockets and event streams through the proxies that stand in front of a server, configured as they have to be.
+# WebSockets and event streams through popular proxies, with the necessary configuration.
 class ProxiesTest < Minitest::Test
   include Fairlead::Test::RealTimeServing
 
@@ -54,7 +54,7 @@ class ProxiesTest < Minitest::Test
       assert stream.end_of_stream
     end
 
-    # A proxy that has nothing to send may not look whether anybody is there.
+    # A proxy with nothing to send may not notice that the client has left.
     define_method("test_the_end_of_an_event_stream_gets_through_#{kind}_with_the_next_event") do
       stream = event_stream_over(start(kind).connect)
       wait_until("the stream to open") { requested(@server, "STREAMS.size") == "1" }

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# Ruby's websocket-driver. Says what it has met as a line of JSON; see clients_test.rb. It can neither compress
-# nor send fragments.
+# Ruby's websocket-driver. Prints its results as a line of JSON; see clients_test.rb. It supports neither compression nor
+# fragments.
 
 require "json"
 require "socket"
@@ -27,7 +27,7 @@ class Client
 
   def write(bytes) = @socket.write(bytes)
 
-  # What comes back for a String or, as bytes, for an Array.
+  # Returns the echo of a String or, as bytes, of an Array.
   def echo(message)
     message.is_a?(String) ? @driver.text(message) : @driver.binary(message)
     read while @messages.empty?

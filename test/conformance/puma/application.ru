@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# The application whose responses of Puma and Fairlead are compared.
+# The application for comparing the responses of Puma and Fairlead.
 
 require "json"
 require "rack"
@@ -9,14 +9,14 @@ LOWER = !Rack.release.start_with?("2.")
 LISTS = LOWER ? ->(*values) { values } : ->(*values) { values.join("\n") }
 PLAIN = { "content-type" => "text/plain" }.freeze
 
-# Without a length of its own.
+# A body without a length.
 class Pieces
   def initialize(*pieces) = @pieces = pieces
   def each(&block) = @pieces.each(&block)
 end
 
-# What differs from run to run or is a server's own name is left out. Of objects it is told what kind of thing they are, and of
-# an empty value that it is there.
+# Leaves out values that differ from run to run or name the server. For objects it prints their kind, and for an empty value
+# that it exists.
 DUMP = lambda do |env|
   shown = env.except("SERVER_SOFTWARE", "REMOTE_PORT", "rack.version").transform_values do |value|
     case value

@@ -6,7 +6,7 @@ require_relative "requests"
 module PumaAnswers
   # Sends the same requests to Puma and to Fairlead.
   class Comparison
-    # One part of the answers to one request; a part is nil where there is none.
+    # A different part of the responses to one request; a missing part is nil.
     Difference = Struct.new(:request, :part, :puma, :fairlead) do
       def to_s = "#{request}: #{part}: #{told(puma)} with Puma, #{told(fairlead)} with Fairlead"
 
@@ -15,16 +15,16 @@ module PumaAnswers
       def told(value) = value ? value[0, 200].inspect : "none"
     end
 
-    # What says it all where it differs: no part of an answer can then be expected to be the same.
+    # If one of these parts differs, the other parts cannot be expected to be the same.
     WHOLE = ["status", "status (2)"].freeze
 
-    # The ports that the two listen on.
+    # The ports of the two servers.
     def initialize(puma, fairlead)
       @puma = puma
       @fairlead = fairlead
     end
 
-    # +requests+: name => the requests that are sent at once.
+    # +requests+: name => the requests to send at once.
     def differences(requests)
       requests.flat_map do |name, texts|
         theirs, ours = [@puma, @fairlead].map { |port| Exchange.new(port, texts.map(&:b)).parts }
@@ -39,7 +39,7 @@ module PumaAnswers
       parts.intersect?(WHOLE) ? parts & [*WHOLE, "connection", "interim"] : parts
     end
 
-    # In one encoding.
+    # Both texts in one encoding.
     def text(value) = value&.dup&.force_encoding(Encoding::UTF_8)&.scrub
   end
 end

@@ -5,29 +5,29 @@ require "socket"
 require_relative "../../support/http_client"
 
 module PumaAnswers
-  # What a server answers to some bytes, taken apart so that it can be compared. Each part has a name:
+  # A server's response to some bytes, split into parts for comparison. Each part has a name:
   #
   #   Exchange.new(port, "GET / HTTP/1.1\r\n…").parts
   #   # => { "connection" => "kept", "version" => "HTTP/1.1", "status" => "200", "framing" => "length", "body" => "hello", … }
   #
-  # The field `connection` is the part "field connection", to tell it from what becomes of the connection. Lengths are compared
-  # where no body shows them. The parts of a second answer end with "(2)".
+  # The field `connection` is the part "field connection"; the part "connection" is the state of the connection afterwards.
+  # Lengths are compared if no body shows them. Names of the parts of a second response end with "(2)".
   class Exchange
-    # What the two may always differ in: times, and their names.
+    # Fields that may always differ: times, and the servers' names.
     LEFT_OUT = %w[date x-runtime server content-length transfer-encoding].freeze
 
-    # Sent behind the request: a server that has kept the connection answers it.
+    # Sent behind the request: a server that has kept the connection responds to it.
     PROBE = "GET /probe HTTP/1.1\r\nhost: shop.example\r\nconnection: close\r\n\r\n"
     PROBED = "the connection was kept"
 
-    # Older Pumas write the names of fields with capitals.
+    # Old versions of Puma write field names with capitals.
     class Client < Fairlead::Test::HttpClient
       private
 
       def parse(head) = super(head.gsub(/^[\w-]+(?=:)/) { |name| name.downcase(:ascii) })
     end
 
-    # The final answers in the order of +requests+, which are sent at once.
+    # Reads the final responses in the order of +requests+, which are sent at once.
     def initialize(port, requests)
       @client = Client.new(TCPSocket.new("127.0.0.1", port))
       @interim = []
@@ -49,7 +49,7 @@ module PumaAnswers
 
     private
 
-    # Returns what becomes of the connection.
+    # Returns the state of the connection afterwards.
     def read(methods)
       methods.each { |method| @answers << [final(method), method] }
       @client.write(PROBE)
@@ -89,7 +89,7 @@ module PumaAnswers
       method == "HEAD" ? "length #{length}" : "length"
     end
 
-    # That of an env by its keys.
+    # Parts of an env, by its keys.
     def body(text)
       return { "body" => text } unless text.start_with?("{")
 

@@ -1,16 +1,16 @@
 # frozen_string_literal: true
 
 module PumaAnswers
-  # The tables of the migration guide that explain each difference. A line says which requests it is about, which part of the
-  # answer, and what that is with Puma and with Fairlead:
+  # The tables of the migration guide that explain each difference. A row has the requests, the part of the response, and its
+  # values with Puma and with Fairlead:
   #
   #   | `GET /`; `env…` | env rack.upgrade? | none (until Puma 5) | `false` | why |
   #
-  # "…" stands for any rest. What is in parentheses limits the line to these versions of Puma or Rack.
+  # "…" stands for any rest. Parentheses limit the row to these versions of Puma or Rack.
   class Guide
-    # What a line says about the requests of one name.
+    # A row about the requests of one name.
     Row = Struct.new(:request, :part, :puma, :fairlead, :reason) do
-      # Whether the row explains that this part of the answer to this request differs so.
+      # Returns true if the row explains this difference in this part of the response.
       def explains?(request, part, puma, fairlead)
         self.part == part && like?(self.request, request) && like?(self.puma, puma) && like?(self.fairlead, fairlead)
       end
@@ -19,7 +19,7 @@ module PumaAnswers
 
       private
 
-      # +pattern+: nil for a part that is not there.
+      # +pattern+: nil for a missing part.
       def like?(pattern, text)
         return pattern == text if pattern.nil? || text.nil?
 
@@ -34,13 +34,13 @@ module PumaAnswers
 
     attr_reader :rows
 
-    # +text+: the guide. +versions+: the major versions of Puma and Rack, by their names.
+    # +text+: the guide. +versions+: the major versions of Puma and Rack, by name.
     def initialize(text, versions)
       @versions = versions
       @rows = text[SECTION].scan(LINE).flatten.flat_map { |line| rows_of(line) }
     end
 
-    # The rows that explain one difference.
+    # Returns the rows that explain a difference.
     def rows_for(...) = rows.select { |row| row.explains?(...) }
 
     private
@@ -59,7 +59,7 @@ module PumaAnswers
       bound == "until" ? @versions.fetch(program) <= major.to_i : @versions.fetch(program) >= major.to_i
     end
 
-    # What is in backticks; nil for "none".
+    # Returns the text in backticks; nil for "none".
     def value(cell) = cell.start_with?("empty") ? "" : cell[/`(.*)`/, 1]&.gsub(/\\[nt]/, ESCAPES)
   end
 end

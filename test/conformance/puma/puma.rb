@@ -3,7 +3,7 @@
 require_relative "../../support/server_process"
 
 module PumaAnswers
-  # Debian's Puma with the options and the application of a Fairlead.
+  # Debian's Puma with the options and the application of a Fairlead server.
   class Puma < Fairlead::Test::ServerProcess
     PROGRAM = "/usr/bin/puma"
 

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# A Rails application whose responses of Puma and Fairlead are compared. What it answers does not differ from run to run: cookies are
-# signed, not encrypted, and the client names the request.
+# A Rails application for comparing the responses of Puma and Fairlead. Its responses do not differ from run to run: cookies
+# are signed, not encrypted, and the client names the request.
 
 require "logger"
 require "rails"
@@ -19,7 +19,7 @@ end
 
 Shop.initialize!
 
-# A response that has this is not held back to make an etag of it.
+# With this field, Rails does not buffer a response to compute an etag.
 MODIFIED = Time.utc(2026).httpdate
 
 class ItemsController < ActionController::Base

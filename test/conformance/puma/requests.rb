@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
-# What Puma and Fairlead are asked, under the names that the migration guide has for it: one request, or several that are
-# sent at once.
+# Requests to Puma and Fairlead, by their names in the migration guide: one request each, or several that are sent at once.
 module PumaAnswers
   HOST = "host: shop.example\r\n"
   FORM = "content-type: application/x-www-form-urlencoded\r\ncontent-length: 7\r\n"
@@ -9,10 +8,10 @@ module PumaAnswers
   CLOSE = "connection: close\r\n"
 
   class << self
-    # A request of HTTP/1.1 that leaves it to the server whether the connection is kept.
+    # An HTTP/1.1 request that lets the server keep the connection.
     def kept(method, target, fields = "", body = "") = ["#{method} #{target} HTTP/1.1\r\n#{HOST}#{fields}\r\n#{body}"]
 
-    # One that ends the connection.
+    # An HTTP/1.1 request that ends the connection.
     def http11(method, target, fields = "", body = "") = kept(method, target, "#{CLOSE}#{fields}", body)
 
     def http10(method, target, fields = "", body = "") = ["#{method} #{target} HTTP/1.0\r\n#{fields}\r\n#{body}"]
@@ -143,18 +142,18 @@ module PumaAnswers
 
   REQUESTS = { **METHODS, **VERSIONS, **CONNECTIONS, **BODIES, **RESPONSES, **STATUSES, **ENVS, **TARGETS, **HEADS }.freeze
 
-  # What depends on the environment; the others are asked in production.
+  # Requests with responses that depend on the environment; the others are sent in production.
   DEVELOPMENT = REQUESTS.slice("exception", "exception, for a browser").transform_keys { |name| "development: #{name}" }.freeze
 
-  # What depends on there being workers.
+  # Requests with responses that depend on workers.
   WORKERS = REQUESTS.slice("keep-alive", "exception", "env").transform_keys { |name| "workers: #{name}" }.freeze
 
-  # What the options `puma_env` and `trusted_proxies` make the same.
+  # Requests with the same responses if `puma_env` and `trusted_proxies` are set.
   WITH_OPTIONS = REQUESTS.slice("env", "env of a POST", "env behind a proxy with TLS").transform_keys { |name| "options: #{name}" }.freeze
 
   JSON_TYPE = "content-type: application/json\r\n"
 
-  # What a Rails application is asked. The client names the request, or its name would be made at random.
+  # Requests to a Rails application. The client names the request, because Rails would make a random name.
   RAILS = {
     "page" => ["GET", "/page"],
     "HEAD" => ["HEAD", "/page"],

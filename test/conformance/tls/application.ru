@@ -1,13 +1,13 @@
 # frozen_string_literal: true
 
-# What the clients of clients_test.rb ask for.
+# The application for the clients of clients_test.rb.
 
 require "digest"
 require "json"
 require "rack"
 require "rack/lint"
 
-# Says again what it hears.
+# Echoes messages.
 class Echo
   def on_message(client, data) = client.write(data)
 end
@@ -22,7 +22,7 @@ end
 
 PIECE = ("0123456789abcdef" * 4096).freeze
 
-# So many pieces, one after the other.
+# A response of many pieces.
 class Pieces
   def initialize(count) = @count = count
   def each = @count.times { yield PIECE }

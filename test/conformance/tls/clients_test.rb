@@ -6,13 +6,13 @@ require "json"
 require "open3"
 require "support/certificates"
 
-# Clients that people use, over TLS, each a program in clients/. All do the same: a request, one with a large body, a download,
-# a WebSocket, an event stream, and a second connection, for which they offer the session of the first one. They say in JSON
-# what they have met.
+# Popular clients over TLS, each a program in clients/. All take the same steps: a request, a request with a large body, a
+# download, a WebSocket, an event stream, and a second connection that offers the session of the first one. They print their
+# results as JSON.
 class TlsClientsTest < Minitest::Test
   include Fairlead::Test::Secured
 
-  # Debian's modules belong to Debian's Python, which need not be the first one on the PATH.
+  # Debian's modules need Debian's Python, which may not be the first one on the PATH.
   PYTHON = "/usr/bin/python3"
   NODE_MODULES = { "NODE_PATH" => ["/usr/share/nodejs", *ENV["NODE_PATH"]].join(":") }.freeze
   GO = { "GO111MODULE" => "off", "GOTOOLCHAIN" => "local", "GOFLAGS" => nil }.freeze
@@ -23,7 +23,7 @@ class TlsClientsTest < Minitest::Test
     "downloaded" => Digest::SHA256.hexdigest(PIECE * 524_288), "events" => %w[1 2 3], "echo" => true, "resumed" => true
   }.freeze
 
-  # One for all tests.
+  # One server for all tests.
   class << self
     include Fairlead::Test::Secured
 
@@ -86,7 +86,7 @@ class TlsClientsTest < Minitest::Test
 
   def server = self.class.server
 
-  # A name, so that clients ask for it.
+  # A host name, so that clients send it as SNI.
   def url(path = "") = "https://localhost:#{server.port}#{path}"
 
   def curl(path, *options, stdin: "")
@@ -96,15 +96,15 @@ class TlsClientsTest < Minitest::Test
     output
   end
 
-  # Skips the test unless this command can load the +name+d library.
+  # Skips the test unless this command can load the library +name+.
   def need(name, *command)
     _, status = Open3.capture2e(*command)
     skip "#{name} is not installed" unless status.success?
   rescue Errno::ENOENT
-    skip "there is no #{command.grep(String).first}"
+    skip "#{command.grep(String).first} is not installed"
   end
 
-  # What the program in clients/ says.
+  # Returns the output of the program in clients/.
   def seen_by(*command, program)
     output, errors, status = Open3.capture3(*command, File.join(__dir__, "clients", program), url, server.path("ca.pem"))
     assert_predicate status, :success?, errors

@@ -6,8 +6,8 @@ require "open3"
 require "rexml/document"
 require "support/certificates"
 
-# What a scanner finds on offer: nothing that Mozilla's intermediate profile has not (version 5.7), and all of it that does without
-# finite fields. With TESTSSL=1 testssl.sh looks too, for a minute; `rake conformance:tls` does that.
+# Scanners' views of the server: it offers nothing outside Mozilla's intermediate profile (version 5.7), and all of the
+# profile except finite-field key exchange. With TESTSSL=1 testssl.sh runs too, for a minute; `rake conformance:tls` sets it.
 class TlsProfileTest < Minitest::Test
   include Fairlead::Test::Servers
   include Fairlead::Test::Secured
@@ -31,7 +31,7 @@ class TlsProfileTest < Minitest::Test
     assert_equal %w[0 0], found(scan, "heartbleed", "vulnerable")
   end
 
-  # sslscan would wait for answers that rustls does not give.
+  # sslscan would wait for replies that rustls does not send.
   def test_the_groups_are_those_of_the_profile
     server = serve_tls(APP)
 
@@ -46,7 +46,8 @@ class TlsProfileTest < Minitest::Test
     assert_equal TLS13, found(scan, "cipher", "cipher")
   end
 
-  # Of the certificate, which is a test's; of the application; and that clients choose among the suites, as the profile wants it.
+  # Findings about the test certificate and the application, and about the clients' choice of the suite, which the profile
+  # recommends.
   APART = %w[cert security_headers HSTS cipher_order].freeze
 
   if ENV["TESTSSL"]
@@ -65,7 +66,7 @@ class TlsProfileTest < Minitest::Test
   private
 
   def need(program)
-    skip "there is no #{program}" unless system("command -v #{program} >/dev/null")
+    skip "#{program} is not installed" unless system("command -v #{program} >/dev/null")
   end
 
   def scan(port)

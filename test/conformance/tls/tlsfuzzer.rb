@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
-# What bin/support/tlsfuzzer runs: scripts of tlsfuzzer, each against Fairlead and against a bare rustls server with the same
-# certificate. A script is a number of conversations, with what has to come of each. Both servers must pass the same ones; what
-# both fail is what rustls does. Prints a line for each script and ends with "N passed, M failed".
+# The program of bin/support/tlsfuzzer. Runs scripts of tlsfuzzer, each against Fairlead and against a bare rustls server
+# with the same certificate. A script is a list of conversations with their expected replies. Both servers must pass the same
+# ones; a failure of both is the behaviour of rustls. Prints a line for each script and ends with "N passed, M failed".
 #
 #   ruby test/conformance/tls/tlsfuzzer.rb PYTHON TLSFUZZER BARE_SERVER [NAME…]
 
@@ -13,10 +13,10 @@ require "support/server_process"
 
 # The two servers, and the scripts.
 class TlsfuzzerComparison
-  # Names of scripts without "test-" and ".py". :dhe takes key exchanges with forward secrecy, :gcm also names a suite that
-  # rustls has. Left out are scripts of which rustls refuses each handshake (their hello names no signatures, or suites that it
-  # has not), lengths and tls13-lengths, which want back as many bytes as they have sent, and tls13-large-number-of-extensions,
-  # whose extensions hold random bytes that may or may not make sense.
+  # Names of scripts without "test-" and ".py". :dhe uses key exchanges with forward secrecy, :gcm also names a suite that
+  # rustls has. Left out: scripts with a hello that rustls always refuses (without signature algorithms, or with unknown
+  # suites only); lengths and tls13-lengths, which expect a response as long as the request; and
+  # tls13-large-number-of-extensions, with random extensions that may or may not be valid.
   OPTIONS = { plain: [], dhe: %w[-d], gcm: %w[-C TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256] }.freeze
   SCRIPTS = {
     plain: %w[
@@ -41,14 +41,14 @@ class TlsfuzzerComparison
     ]
   }.freeze
 
-  # Only Fairlead fails these: what does not begin with a record of a handshake, such as the ClientHello of SSL 2.0, never reaches
-  # rustls, and is closed without an alert.
+  # Only Fairlead fails these: it closes a connection without an alert if the first bytes are not a handshake record, such as
+  # a ClientHello of SSL 2.0. These bytes never reach rustls.
   ONLY_OURS_FAILS = { "tls13-version-negotiation" => /\ASSL 2\.0 ClientHello/ }.freeze
 
-  # Only bare rustls fails these: another record within a ClientHello ends the connection, and Fairlead says so in an alert.
+  # Only bare rustls fails these: another record within a ClientHello ends the connection, and only Fairlead sends an alert.
   ONLY_BARE_FAILS = { "tls13-zero-length-data" => /interleaved in handshake\z/ }.freeze
 
-  # A script may choose some of its conversations at random: the same ones for both servers.
+  # Seeds the random choice of conversations, so that both servers get the same ones.
   PROGRAM = <<~PYTHON
     import random, runpy, sys
     random.seed(7)
@@ -59,7 +59,7 @@ class TlsfuzzerComparison
   APP = 'run ->(_env) { [200, { "content-type" => "text/plain" }, ["hello"]] }'
   SECONDS = 100
 
-  # What a script said: how many conversations there were, and the names of those that failed.
+  # Result of a script: the number of conversations, and the names of the failed ones.
   Outcome = Struct.new(:total, :failed)
 
   def initialize(python, checkout, bare_server, names)
@@ -69,10 +69,10 @@ class TlsfuzzerComparison
     @scripts = SCRIPTS.flat_map { |kind, all| all.map { |name| [name, OPTIONS.fetch(kind)] } }
     @scripts.select! { |name, _| names.include?(name) } unless names.empty?
     @conversations = 0
-    abort "there are no such scripts" if @scripts.empty?
+    abort "unknown scripts; see SCRIPTS in this file" if @scripts.empty?
   end
 
-  # True when both servers did the same everywhere.
+  # Returns true if both servers behaved alike everywhere.
   def run
     with_servers do |ports|
       same = @scripts.map { |name, options| compare(name, ports.map { |port| Thread.new { outcome(name, options, port) } }.map(&:value)) }
@@ -95,7 +95,7 @@ class TlsfuzzerComparison
     server&.destroy
   end
 
-  # An RSA key, since most scripts want one.
+  # An RSA key, because most scripts require one.
   def pair
     key = OpenSSL::PKey::RSA.new(2048)
     certificate = OpenSSL::X509::Certificate.new

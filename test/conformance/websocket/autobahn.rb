@@ -5,16 +5,17 @@ require "tmpdir"
 require_relative "../../support/waiting"
 require_relative "result"
 
-# Autobahn's fuzzing client: a peer that tries the cases of its suite, one connection each, on a server that should echo.
+# Autobahn's fuzzing client: runs the cases of its suite, one connection each, on a server that should echo.
 module Autobahn
   class Failed < StandardError; end
 
   COMMAND = File.expand_path("../../../bin/support/autobahn", __dir__)
 
-  # What the program says at its start: the cases that it is about to try.
+  # First line of the program's output: the selected cases.
   ANNOUNCEMENT = /^Cases = \[(.*)\]$/
 
-  # Why the suite cannot run on this machine; nil when it can. Its packages are Debian's and pinned for one architecture.
+  # Returns the reason why the suite cannot run on this machine; nil if it can. Debian packages it, and it is pinned for one
+  # architecture.
   def self.unavailable
     return if ENV["PATH"].to_s.split(":").any? { |folder| File.executable?(File.join(folder, "apt-get")) } && `uname -m`.chomp == "x86_64"
 
@@ -24,7 +25,7 @@ module Autobahn
   # The suite's name for this kind of server in its reports.
   AGENT = "server"
 
-  # Tries the cases that match +patterns+ ("9.1.1", "6.*") on the server at +url+, and returns a Result for each.
+  # Runs the cases that match +patterns+ ("9.1.1", "6.*") on the server at +url+, and returns a Result for each.
   def self.try(url, patterns, seconds:)
     Dir.mktmpdir("autobahn-") do |folder|
       spec = { outdir: File.join(folder, "reports"), servers: [{ agent: AGENT, url: url }], cases: patterns }
@@ -40,7 +41,7 @@ module Autobahn
   class << self
     private
 
-    # Runs the program in +folder+ and returns what it says. It has processes of its own, so it is ended as a group.
+    # Runs the program in +folder+ and returns its output. The program has child processes, so the whole group is killed.
     def run(folder, seconds)
       log = File.join(folder, "log")
       command = [COMMAND, "--mode", "fuzzingclient", "--spec", "spec.json"]
@@ -55,13 +56,13 @@ module Autobahn
       Process.kill(:KILL, -pid) && Process.wait(pid) if pid
     end
 
-    # A case without a report was never tried, or never ended.
+    # A case without a report was never started, or never ended.
     def results(folder, cases)
       index = read(folder, "index.json").fetch(AGENT, {})
       cases.map { |id| Result.new(id, index[id] && read(folder, index[id].fetch("reportfile"))) }
     end
 
-    # The bytes that a case has sent are in its report, among them halves of surrogate pairs, which are no JSON.
+    # The report contains the bytes of the case, among them halves of surrogate pairs, which are invalid in JSON.
     def read(folder, name)
       JSON.parse(File.read(File.join(folder, name)).gsub(/\\ud[89a-f]\h\h/i, "?"))
     end

@@ -3,8 +3,8 @@
 require "test_helper"
 require "support/real_time"
 
-# Opening handshakes, as RFC 6455 §4 has them: which requests are one. What is none stays an ordinary request, which the
-# application answers as it likes; here with 426 and the version that there is.
+# Opening handshakes of RFC 6455 §4. A request that is not a valid handshake stays an ordinary request: the application
+# decides about the response, here 426 and the supported version.
 class HandshakeTest < Minitest::Test
   include Fairlead::Test::RealTimeServing
 
@@ -18,7 +18,7 @@ class HandshakeTest < Minitest::Test
 
   FIELDS = { "host" => "a", **Fairlead::Test::WebSocket::Handshake::FIELDS }.freeze
 
-  # The fields of a request, nil leaves one out. §4.2.1 and §4.1 say which there must be.
+  # Fields of a request; nil leaves one out. §4.2.1 and §4.1 list the required ones.
   OPENED = {
     "as it should be" => {},
     "other letters" => { "upgrade" => "WebSocket", "connection" => "UPGRADE" },
@@ -95,8 +95,8 @@ class HandshakeTest < Minitest::Test
 
   DEFAULT = "permessage-deflate; server_no_context_takeover; client_no_context_takeover"
 
-  # Offers of extensions => what is agreed on. RFC 7692 §5 and §7.1: what is malformed, unknown or repeated is declined, by
-  # itself.
+  # Offered extensions => negotiated ones. RFC 7692 §5 and §7.1: a malformed, unknown or repeated parameter declines only its
+  # own offer.
   OFFERS = {
     nil => nil,
     "" => nil,

@@ -1,9 +1,9 @@
 # frozen_string_literal: true
 
 module Autobahn
-  # What the suite has found in one case: its report, a Hash, or nil when there is none.
+  # The suite's result for one case: its report, a Hash, or nil if there is none.
   class Result
-    # A close is INFORMATIONAL in the cases in which a server may do as it likes.
+    # A close is INFORMATIONAL in the cases in which the RFC leaves the choice to the server.
     CLOSED_WELL = %w[OK INFORMATIONAL].freeze
     VERDICTS = { "OK" => :passed, "INFORMATIONAL" => :informational, "NON-STRICT" => :non_strict }.freeze
 
@@ -17,8 +17,8 @@ module Autobahn
     # The first number of the case.
     def group = Integer(id[/\A\d+/], 10)
 
-    # :passed, :informational, :non_strict or :failed. Everything that is not known to be good has failed: a wrong answer,
-    # a wrong code, an end without a close frame, one that was left to the client, an extension that was turned down.
+    # Returns :passed, :informational, :non_strict or :failed. Everything that is not known to be good has failed: a wrong
+    # response, a wrong code, an end without a close frame, a close that was left to the client, or a declined extension.
     def verdict
       return :failed unless @report && CLOSED_WELL.include?(@report.fetch("behaviorClose"))
 
@@ -28,7 +28,7 @@ module Autobahn
     def failed? = verdict == :failed
     def non_strict? = verdict == :non_strict
 
-    # What was tried, what should have come of it, and what did.
+    # Description, expectation and result.
     def to_s
       return "case #{id}: there is no report" unless @report
 
@@ -38,7 +38,7 @@ module Autobahn
 
     private
 
-    # The reports are made for browsers.
+    # The reports contain HTML.
     def text(key) = @report[key].to_s.gsub(/<[^>]*>/, " ").squeeze(" \n").strip
   end
 end

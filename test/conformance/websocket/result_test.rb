@@ -4,7 +4,7 @@ require "test_helper"
 require_relative "result"
 require_relative "table"
 
-# The judgement on reports: a suite that finds nothing wrong must not be one that overlooks it.
+# Tests of Result: a bad report must never count as passed.
 class AutobahnResultTest < Minitest::Test
   def test_a_case_has_passed_when_the_messages_and_the_close_were_right
     assert_equal :passed, verdict("OK", "OK")

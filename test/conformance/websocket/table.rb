@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 module Autobahn
-  # The table of docs/conformance.md: how many cases of each group, under each kind of compression, have which verdict.
+  # The table of docs/conformance.md: the number of cases with each result, by group and kind of compression.
   class Table
     DOCUMENT = File.expand_path("../../../docs/conformance.md", __dir__)
     BLOCK = %r{(?<=<!-- conformance:websocket -->\n).*?(?=<!-- /conformance -->)}m
@@ -15,10 +15,10 @@ module Autobahn
       12 => "compressed messages", 13 => "parameters of the compression"
     }.freeze
 
-    # The groups in which the client offers to compress; in the others it makes no difference what the server would do.
+    # Groups in which the client offers compression; in the others the server's choice makes no difference.
     COMPRESSED = [12, 13].freeze
 
-    # What the document says now.
+    # The table in the document.
     def self.documented = File.read(DOCUMENT)[BLOCK]
 
     # +results+: lists of Result by the server's `--deflate`.
@@ -35,7 +35,7 @@ module Autobahn
               .map { |group, deflate, some| row(group, deflate, some) }
     end
 
-    # Puts this table into the document.
+    # Writes this table into the document.
     def document
       text = File.read(DOCUMENT)
       File.write(DOCUMENT, text.sub(BLOCK) { to_s })

@@ -6,7 +6,7 @@ require "net/http"
 require "support/acme_orders"
 require "support/acme_servers"
 
-# State that cannot be used counts as missing. No authority answers here.
+# Unusable state counts as missing. No authority responds here.
 class AcmeDamagedStateTest < Minitest::Test
   include Fairlead::Test::AcmeOrders
   include Fairlead::Test::AcmeServers
@@ -15,7 +15,7 @@ class AcmeDamagedStateTest < Minitest::Test
   ORDER = "a.example?directory=#{DIRECTORY}&terms_of_service_agreed=true".freeze
   ARGUMENTS = ["-b", "ssl://127.0.0.1:0", "--acme-dir", "state", "--acme", ORDER, "--watch-certificates", "0.1"].freeze
 
-  # The server used to end, with plain HTTP.
+  # The server once ended in this case, although it served plain HTTP.
   def test_a_server_starts_with_whatever_is_in_its_files
     { certificate: "-----BEGIN CERTIFICATE-----\nAAAA\n", failure: "[" * 5000, account: "{", account_key: "\xff" }.each do |kind, text|
       server = launch_with(kind => text)
@@ -32,7 +32,7 @@ class AcmeDamagedStateTest < Minitest::Test
     assert_match(/counts as missing/, server.stderr)
   end
 
-  # Each takes the folder away.
+  # Each removes the folder.
   UNUSABLE = {
     "a file is in its place" => ->(state) { FileUtils.rm_rf(state) && File.write(state, "") },
     "others may write to it" => ->(state) { FileUtils.mkdir_p(state) && File.chmod(0o777, state) },
@@ -70,7 +70,7 @@ class AcmeDamagedStateTest < Minitest::Test
     end
   end
 
-  # As /var/lib/shop of the user shop, with a server that root starts.
+  # Like /var/lib/shop of the user shop, with a server that root starts.
   def test_root_reads_and_writes_nothing_where_links_of_another_user_lead
     skip "needs root" unless Process.uid.zero?
     server = own(Fairlead::Test::ServerProcess.new(APP, *ARGUMENTS, files: { "victim/file" => "", "shadow" => "root:$6$secret:19000\n" }))
@@ -88,7 +88,7 @@ class AcmeDamagedStateTest < Minitest::Test
     assert_equal %w[a.example.failure.json file], Dir.children(server.path("victim")).sort
   end
 
-  # Nobody writes to it, so that reading it would never end.
+  # The pipe has no writer, so reading it would never end.
   def test_a_pipe_in_place_of_a_file_keeps_nothing_from_going_on
     %i[certificate failure account account_key].each do |kind|
       server = own(Fairlead::Test::ServerProcess.new(APP, *ARGUMENTS))
@@ -103,7 +103,7 @@ class AcmeDamagedStateTest < Minitest::Test
     end
   end
 
-  # The file of a good certificate is deleted, then damaged, while the server runs: clients go on to see the certificate.
+  # While the server runs, the file of a valid certificate is deleted, then damaged: clients still get that certificate.
   def test_a_certificate_in_use_stays_when_its_file_goes
     server = launch_with(certificate: text = pem("a.example"))
     path = pem_file(server, "a.example")
@@ -145,7 +145,7 @@ class AcmeDamagedStateTest < Minitest::Test
     File.lchown(12_345, nil, link)
   end
 
-  # +files+: their texts by what they are in the Store; nil for a folder.
+  # +files+: kind of file in the Store => its text; nil for a folder.
   def launch_with(files)
     store = Fairlead::Acme::Store.new("/state")
     paths = files.transform_keys { |kind| File.join("state", *store.public_send(kind, order("a.example", directory: DIRECTORY))) }
@@ -160,7 +160,7 @@ class AcmeDamagedStateTest < Minitest::Test
 
   def wait_for_error(server, pattern) = wait_until("the line #{pattern.inspect}\n#{server.log}", seconds: 20) { server.stderr.match?(pattern) }
 
-  # The certificate that a client sees.
+  # Returns the certificate that a client gets.
   def seen(server)
     context = OpenSSL::SSL::SSLContext.new
     context.verify_mode = OpenSSL::SSL::VERIFY_NONE

@@ -3,11 +3,11 @@
 require "test_helper"
 require "support/acme_servers"
 
-# Spawners that end, are killed or hang in the middle of an order. The supervisor has the schedule.
+# Spawners that end, are killed or hang in the middle of an order. The supervisor keeps the schedule.
 class AcmeGenerationsTest < Minitest::Test
   include Fairlead::Test::AcmeServers
 
-  # An authority that accepts connections and says nothing, until #answer.
+  # An authority that accepts connections but sends nothing before #answer.
   def setup
     @front = pebble.front.target
     @silent = TCPServer.new("127.0.0.1", 0)
@@ -53,7 +53,7 @@ class AcmeGenerationsTest < Minitest::Test
     end
   end
 
-  # Until there is an account, there is one order at a time.
+  # Without an account, orders run one at a time.
   def test_the_order_of_a_spawner_that_hangs_blocks_no_other
     server = with_acme("hung.example", "other.example", arguments: %w[-w 1 --worker-timeout 2])
     wait_for_program(server, "hung.example")
@@ -74,7 +74,7 @@ class AcmeGenerationsTest < Minitest::Test
     pebble.front.target = @front
   end
 
-  # Waits until an order is under way; returns the process.
+  # Waits until an order is in progress; returns its process.
   def wait_for_program(server, host)
     program = wait_until("the process that orders") do
       parent = server.spawner_pid || server.serving_pid

@@ -8,8 +8,8 @@ require "support/acme_orders"
 require "support/hostile_authority"
 require "support/peak_memory"
 
-# An authority that is broken or wants to do harm: how often it is asked in an attempt, what that costs in memory, and what becomes of
-# the certificate that is in use. When the next attempt follows, crates/supervisor/src/acme/tests.rs tests.
+# A broken or hostile authority: the number of requests in an attempt, their cost in memory, and the effect on the current
+# certificate. crates/supervisor/src/acme/tests.rs tests the time of the next attempt.
 class HostileAuthorityTest < Minitest::Test
   include Fairlead::Test::AcmeOrders
   include Fairlead::Test::Folders
@@ -76,7 +76,7 @@ class HostileAuthorityTest < Minitest::Test
     end
   end
 
-  # The order has three seconds here, in place of ten minutes.
+  # The timeout of an order is three seconds here, instead of ten minutes.
   def test_an_authority_that_is_silent_slow_or_undecided_is_given_up
     drip = lambda do |client|
       client.write("HTTP/1.1 200 x\r\ncontent-length: 1000\r\n\r\n")
@@ -93,7 +93,7 @@ class HostileAuthorityTest < Minitest::Test
     end
   end
 
-  # HEAD has no body, whatever the fields say.
+  # HEAD responses have no body, whatever the fields say.
   def test_a_nonce_with_a_type_and_a_length_is_good
     assert_issued { |name| Reply.new(200, { "content-length" => 100 }, "") if name == :nonce }
   end
@@ -122,7 +122,7 @@ class HostileAuthorityTest < Minitest::Test
     end
   end
 
-  # Whether it is due at once or not: the one in use lasts ten minutes.
+  # With and without a due renewal: the current certificate lasts ten minutes.
   def test_a_certificate_that_ends_earlier_than_the_one_in_use_is_refused
     [[-3600, 590], [-1, 590]].each do |life|
       prepare = ->(authority) { authority.life = life.map { |seconds| Time.now + seconds } }
@@ -130,7 +130,7 @@ class HostileAuthorityTest < Minitest::Test
     end
   end
 
-  # It is about to revoke the one in use.
+  # The authority is about to revoke the current certificate.
   def test_a_certificate_that_ends_earlier_replaces_one_that_the_authority_recalls
     with_authority(Authority.new) do |authority, wanted, store|
       day = Authority::DAY
@@ -146,7 +146,7 @@ class HostileAuthorityTest < Minitest::Test
     end
   end
 
-  # No authority is asked for what could not be kept.
+  # There is no request for a certificate that could not be kept.
   def test_a_folder_that_takes_nothing_asks_nobody
     in_the_way = ->(path) { FileUtils.mkdir_p(File.dirname(path, 2)) && File.write(File.dirname(path), "") }
     assert_refused(/nothing can be kept in acme_dir/, requests: 0, keep: false, before: in_the_way)
@@ -158,7 +158,7 @@ class HostileAuthorityTest < Minitest::Test
     assert_refused(/has sent the token/, requests: 6) { |name| Reply.new(200, {}, JSON.generate(authorization)) if name == :authorization }
   end
 
-  # It may want a renewal at any time.
+  # The authority can suggest a renewal at any time.
   def test_an_authority_says_when_a_certificate_is_to_be_renewed
     window = { "start" => "2027-01-15T08:00:00Z", "end" => "2027-01-15T09:00:00Z" }
     reply = Reply.new(200, { "retry-after" => "1" }, JSON.generate(suggestedWindow: window))
@@ -174,7 +174,7 @@ class HostileAuthorityTest < Minitest::Test
 
   private
 
-  # An attempt fails with a reason that matches; the certificate in use stays. Returns its result.
+  # Asserts that an attempt fails with a matching reason and the current certificate stays. Returns the result.
   def assert_refused(reason, requests:, limit: nil, about: nil, keep: true, before: nil, prepare: nil, &script)
     with_authority(Authority.new(&script)) do |authority, wanted, store|
       prepare&.call(authority)
@@ -214,10 +214,10 @@ class HostileAuthorityTest < Minitest::Test
 
   def attempt(wanted, store, **keywords) = Job.new(wanted, store, "http-01", replaces: used(wanted, store), **keywords).run
 
-  # The certificate in use.
+  # The current certificate.
   def used(wanted, store) = Fairlead::Acme::Certificate.parse(store.folder.read(*store.certificate(wanted)))
 
-  # A certificate that is due.
+  # A certificate that is due for renewal.
   def expiring = pem("a.example", begins: Time.now - 3000, ends: Time.now + 600)
 
   def report_case(about, authority, program, growth)

@@ -6,7 +6,8 @@ require "stringio"
 require "time"
 require "support/acme_servers"
 
-# Certificates from a real authority (Pebble, which refuses every fifth good nonce), which looks for answers on a plain listener.
+# Certificates from a real authority (Pebble, which refuses every fifth valid nonce) with HTTP challenges on a plain
+# listener.
 class HttpChallengeTest < Minitest::Test
   include Fairlead::Test::AcmeServers
 
@@ -57,7 +58,7 @@ class HttpChallengeTest < Minitest::Test
     assert_equal 1, server.stderr.scan("no new certificate").size
   end
 
-  # Neither those who are served nor the end of the server wait for it.
+  # Neither clients nor the end of the server wait for the authority.
   def test_an_authority_that_never_answers_delays_nobody
     front = pebble.front.target
     silent = TCPServer.new("127.0.0.1", 0)
@@ -74,7 +75,8 @@ class HttpChallengeTest < Minitest::Test
     silent&.close
   end
 
-  # It ignores what a service manager sends to all processes of a service, and ends with its server, even if that is killed.
+  # The process ignores signals that a service manager sends to all processes of a service, and ends with its server, even if
+  # the server is killed.
   def test_the_process_that_orders_ends_with_its_server_and_not_before
     front = pebble.front.target
     silent = TCPServer.new("127.0.0.1", 0)
@@ -93,7 +95,7 @@ class HttpChallengeTest < Minitest::Test
     silent&.close
   end
 
-  # They have the same first host, and one folder.
+  # Both servers have the same first host and one folder.
   def test_two_servers_share_a_folder
     first = with_acme("shared.example")
     first.wait_for_output(/is valid until/)
@@ -132,7 +134,7 @@ class HttpChallengeTest < Minitest::Test
 
   private
 
-  # The child of the process that has the application.
+  # Child of the process with the application.
   def ordering_process(server, host)
     parent = server.spawner_pid || server.serving_pid
     server.children(/\Afairlead: acme #{host}/, of: parent).first if parent

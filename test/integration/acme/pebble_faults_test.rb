@@ -3,7 +3,7 @@
 require "test_helper"
 require "support/acme_servers"
 
-# Pebble with other faults than for the other tests.
+# Pebble with other faults than in the other tests.
 class PebbleFaultsTest < Minitest::Test
   include Fairlead::Test::AcmeServers
 
@@ -12,7 +12,8 @@ class PebbleFaultsTest < Minitest::Test
     super
   end
 
-  # Every third good nonce is refused. The hosts of the second order are known from the first one, so nothing is looked at.
+  # Every third valid nonce is refused. The hosts of the second order are authorized since the first one, so there is no
+  # challenge.
   def test_refused_nonces_and_authorizations_that_are_used_again
     authority = start("PEBBLE_WFE_NONCEREJECT" => "30", "PEBBLE_AUTHZREUSE" => "100")
     server = with_acme("again.example", authority: authority)

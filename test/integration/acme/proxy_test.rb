@@ -4,7 +4,7 @@ require "test_helper"
 require "support/acme_orders"
 require "support/hostile_authority"
 
-# The way to an authority through a proxy.
+# Requests to an authority through a proxy.
 class AcmeProxyTest < Minitest::Test
   include Fairlead::Test::AcmeOrders
   include Fairlead::Test::Folders

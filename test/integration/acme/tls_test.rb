@@ -3,13 +3,13 @@
 require "test_helper"
 require "support/acme_servers"
 
-# What clients see of certificates that come by themselves: from before the first one to a renewal.
+# Certificates from ACME as clients see them: from before the first one to a renewal.
 class AcmeTlsTest < Minitest::Test
   include Fairlead::Test::AcmeServers
 
   HOSTS = %w[one.example two.example].freeze
 
-  # There is no plain listener, so the authority looks in handshakes.
+  # There is no plain listener, so the authority uses TLS-ALPN challenges.
   def test_each_host_gets_its_certificate_as_soon_as_there_is_one_and_none_before
     server = with_acme(*HOSTS, bind: "ssl://127.0.0.1:0", arguments: ["-w", "2"], found: false)
     HOSTS.each do |host|
@@ -27,7 +27,7 @@ class AcmeTlsTest < Minitest::Test
     assert_empty Dir.glob(server.path("state/challenges/*/*"))
   end
 
-  # The authority does not have to follow the redirect of everything else to a host that has no certificate yet.
+  # The authority need not follow the redirect of all other requests to a host without a certificate.
   def test_a_renewal_fails_no_request_and_closes_no_connection
     server = with_acme("short.example", arguments: ["-b", "ssl://127.0.0.1:0", "-w", "2", "--redirect-to-https"], authority: strict, **EXTERNAL)
     wait_until("the first certificate") { served?(server, "short.example", strict) }
@@ -52,7 +52,7 @@ class AcmeTlsTest < Minitest::Test
     false
   end
 
-  # The certificate that a client has seen whose request was answered.
+  # Makes a request, and returns the server's certificate.
   def request(server, host, authority = pebble)
     client = connect(server, host, authority)
 
@@ -62,7 +62,7 @@ class AcmeTlsTest < Minitest::Test
     client&.close
   end
 
-  # A client that trusts the authority and nobody else.
+  # Connects as a client that trusts only the authority.
   def connect(server, host, authority)
     context = OpenSSL::SSL::SSLContext.new
     context.set_params(cert_store: OpenSSL::X509::Store.new.add_cert(authority.root))

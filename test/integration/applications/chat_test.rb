@@ -3,7 +3,7 @@
 require "test_helper"
 require "support/real_time"
 
-# The chat: everybody subscribes to one channel, and what is said is published there.
+# The chat: every client subscribes to one channel, and every message is published on it.
 class ChatApplicationTest < Minitest::Test
   include Fairlead::Test::RealTimeServing
 
@@ -55,7 +55,7 @@ class ChatApplicationTest < Minitest::Test
 
   def chat(*arguments) = serve(nil, "--dir", File.join(__dir__, "chat"), *arguments)
 
-  # Waits until the client has heard all of these, in any order, among others.
+  # Waits until the client has received all of these, in any order, among others.
   def heard(client, *texts)
     client.wait_for("to hear #{texts.join(", ")}") { client.over? || (texts - client.messages.map(&:last)).empty? }
     assert_empty texts - client.messages.map(&:last)

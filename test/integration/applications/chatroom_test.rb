@@ -3,7 +3,7 @@
 require "test_helper"
 require "support/real_time"
 
-# The chatroom: the object is the connection, and reaches the others of its process.
+# The chatroom: the object is the connection, and reaches the other clients of its process.
 class ChatroomApplicationTest < Minitest::Test
   include Fairlead::Test::RealTimeServing
 
@@ -18,7 +18,7 @@ class ChatroomApplicationTest < Minitest::Test
     server = room
     ann = web_socket(server, "/chat/ann")
     assert_equal "Welcome, ann. There are 1 of us.", ann.receive.last
-    # What follows the welcome is over when she is answered.
+    # The messages after the welcome have arrived when she gets a response.
     ann.send_text("alone")
     assert_equal "ann: alone", ann.receive.last
     bob = web_socket(server, "/chat/bob%20b")
@@ -70,7 +70,7 @@ class ChatroomApplicationTest < Minitest::Test
 
   private
 
-  # What a client is welcomed with; it may hear before that of who comes in after it.
+  # Returns the number in a client's welcome, which may come after later visitors' messages.
   def size_of_room(client)
     loop do
       size = client.receive.last[/There are (\d+)/, 1]

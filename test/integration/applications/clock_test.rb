@@ -25,7 +25,7 @@ class ClockApplicationTest < Minitest::Test
   def test_it_ticks_once_a_second
     socket = web_socket(serve(nil, "--dir", File.join(__dir__, "clock")))
     socket.receive
-    # Of three ticks that come late on a busy machine, two may fall into the same second.
+    # On a busy machine, two of three late ticks may fall into the same second.
     times = socket.receive_all(4)
 
     assert_operator times.uniq.size, :>=, 3

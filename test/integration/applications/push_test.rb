@@ -3,7 +3,7 @@
 require "test_helper"
 require "support/real_time"
 
-# The news by subject, as on agoo.
+# The news by subject, as in agoo.
 class PushApplicationTest < Minitest::Test
   include Fairlead::Test::RealTimeServing
 

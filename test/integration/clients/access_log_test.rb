@@ -4,7 +4,7 @@ require "test_helper"
 require "json"
 require "support/http_client"
 
-# The access log as its readers find it: a line for each answer, in the asked-for format, and none that a client forged.
+# The access log: one line for each response, in the requested format, and no line forged by a client.
 class AccessLogTest < Minitest::Test
   include Fairlead::Test::Servers
   include Fairlead::Test::HttpClients
@@ -58,7 +58,7 @@ class AccessLogTest < Minitest::Test
     assert_operator entry["queue_time"], :<, entry["seconds"]
   end
 
-  # A part of a format => what the line has for GET /missing?a=b with a field "x-a".
+  # Part of a format => text in the line for GET /missing?a=b with a field "x-a".
   DIRECTIVES = {
     "%h %a %l %u" => /127\.0\.0\.1 127\.0\.0\.1 - -/, "%t" => /\[#{TIME}\]/, "%r" => %r{GET /missing\?a=b HTTP/1\.1},
     "%m %U %q %H" => %r{GET /missing \?a=b HTTP/1\.1}, "%s %>s %b %B" => /404 404 5 5/, "%T" => /0/, "%{s}T" => /0/,
@@ -183,7 +183,7 @@ class AccessLogTest < Minitest::Test
     serve(APP, "--access-log", "access.log", "--access-log-format", format, *arguments)
   end
 
-  # The lines of the log, once there are so many.
+  # Returns the lines of the log, once there are so many.
   def lines(server, count)
     wait_until("#{count} lines") do
       found = File.exist?(server.path("access.log")) ? File.readlines(server.path("access.log")) : []

@@ -4,8 +4,8 @@ require "test_helper"
 require "support/http_client"
 require "support/processes"
 
-# More clients than there is place for, all at once, or with nothing sensible to say: refused in words, without a spin,
-# and served again as soon as there is place.
+# More clients than the server has room for, at once or with invalid requests: the server refuses them with a reason and
+# without busy-waiting, and serves new ones as soon as there is room.
 class CrowdTest < Minitest::Test
   include Fairlead::Test::Servers
   include Fairlead::Test::HttpClients
@@ -46,7 +46,7 @@ class CrowdTest < Minitest::Test
     server.wait_for_output(/max_connections are open/)
   end
 
-  # An application that has taken even what is not its own.
+  # The application has taken all descriptors, including the reserved ones.
   def test_without_descriptors_connections_are_refused_in_words_and_the_processor_rests
     server = serve_with_few_descriptors(app: HOARDER)
     witness = connect(server)
@@ -91,7 +91,7 @@ class CrowdTest < Minitest::Test
 
   private
 
-  # The body of a request, if there is a place for it.
+  # Body of the response, if there is room for the request.
   def served(server)
     answer = get(server)
     answer.body if answer.status == 200
@@ -99,7 +99,7 @@ class CrowdTest < Minitest::Test
     nil
   end
 
-  # That many clients, of which each has asked if it could.
+  # Returns that many clients. Each has tried to send a request.
   def crowd(server, count)
     Array.new(count) do
       client = connect(server)
@@ -115,7 +115,7 @@ class CrowdTest < Minitest::Test
     nil
   end
 
-  # Keeps trying for that long, as clients do.
+  # Repeats attempts for that long, like real clients.
   def nobody_gets_in_for(seconds, server)
     deadline = monotonic + seconds
     while monotonic < deadline
@@ -124,7 +124,7 @@ class CrowdTest < Minitest::Test
     end
   end
 
-  # Processes inherit the limit of whoever starts them; it is hard, because the server raises the soft one.
+  # Processes inherit the limit; it is a hard one, because the server raises the soft limit.
   def serve_with_few_descriptors(*arguments, app: APP)
     serve(app, "-C", "few.rb", *arguments, files: { "few.rb" => "Process.setrlimit(:NOFILE, 64, 64)" })
   end

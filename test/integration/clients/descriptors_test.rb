@@ -5,25 +5,25 @@ require "test_helper"
 require "support/http_client"
 require "support/processes"
 
-# Clients that make the server open as much as it may: the application can open files and sockets of its own all the time,
-# whoever gets none is told so or waits, and what was opened is closed again.
+# Clients that make the server open as many descriptors as it may: the application can always open files and sockets of its
+# own, requests without a descriptor get an error or wait, and everything is closed again.
 class DescriptorsTest < Minitest::Test
   include Fairlead::Test::Servers
   include Fairlead::Test::HttpClients
   include Fairlead::Test::Processes
 
   LIMIT = 600
-  # Of a quarter of the limit, which is the application's.
+  # Part of the application's quarter of the limit.
   OWN = 130
   UPLOADS = 300
   BODY = Random.new(13).bytes(120_000)
 
-  # More than there are descriptors for files.
+  # More than the number of descriptors for files.
   DOWNLOADS = 160
   LARGE = 4_000_000
 
-  # Opens files and sockets, and says what came of it; or the digest of a body. The limit is hard, because the server raises
-  # the soft one.
+  # Opens files and sockets, and reports the result; or responds with the digest of a body. The limit is a hard one, because
+  # the server raises the soft limit.
   APP = <<~RUBY.freeze
     require "digest/sha2"
     require "socket"
@@ -83,7 +83,7 @@ class DescriptorsTest < Minitest::Test
     assert_equal "all open", get(server).body
   end
 
-  # The place of one that is slow is not free for ever, and whoever waited too long for it is not to blame.
+  # The slot of a slow upload is not free forever, and a client that has waited too long for it has done nothing wrong.
   def test_an_upload_that_gets_no_descriptor_in_time_may_try_again
     server = serve_with_few_descriptors("--body-timeout", 1)
     holders = Array.new(UPLOADS) { begin_upload(server) }
@@ -100,7 +100,7 @@ class DescriptorsTest < Minitest::Test
 
   private
 
-  # All but the last byte of an upload that is too large for memory.
+  # Sends all but the last byte of an upload that is too large for memory.
   def begin_upload(server)
     client = connect(server)
     client.request("POST", "/", { "content-length" => BODY.bytesize })

@@ -3,7 +3,7 @@
 require "test_helper"
 require "support/http_client"
 
-# No room for temporary files: the request that needs one is refused, everything else goes on.
+# No room for temporary files: requests that need one are refused, all others are served.
 class DiskTest < Minitest::Test
   include Fairlead::Test::Servers
   include Fairlead::Test::HttpClients
@@ -56,7 +56,7 @@ class DiskTest < Minitest::Test
 
   private
 
-  # The refusal may come before all is sent.
+  # The refusal may come before the upload is complete.
   def status_of_upload(server)
     client = connect(server)
     begin

@@ -3,7 +3,7 @@
 require "test_helper"
 require "support/http_client"
 
-# A client that sends thousands of requests without waiting for answers gets one request's turn at a time, like any other.
+# A client that sends thousands of requests without waiting for responses gets one request's turn at a time, like any other.
 class FloodTest < Minitest::Test
   include Fairlead::Test::Servers
   include Fairlead::Test::HttpClients
@@ -17,7 +17,7 @@ class FloodTest < Minitest::Test
     }
   RUBY
 
-  # Tells how many requests there were.
+  # Responds with the number of requests so far.
   ORDER = "count = 0; run ->(env) { [200, {}, [(count += 1).to_s]] }"
 
   def test_a_pipeline_of_thousands_gets_one_turn_for_each_turn_of_another_client
@@ -42,7 +42,7 @@ class FloodTest < Minitest::Test
     assert_equal 200, get(server).status
   end
 
-  # The server is held while the kernel takes in all of an upload, which is there to be read in one go then.
+  # The server is stopped while the kernel receives the whole upload, so it can then read everything at once.
   def test_a_large_upload_leaves_others_their_turn
     server = serve(ORDER, "-t", 1, bind: "unix://app.sock")
     upload, other = Array.new(2) { adopt(UNIXSocket.new(server.path("app.sock"))).tap(&:get) }
@@ -70,7 +70,7 @@ class FloodTest < Minitest::Test
 
   private
 
-  # Returns what the kernel does not take.
+  # Returns the bytes that the kernel does not accept.
   def write_what_fits(client, bytes)
     until bytes.empty?
       taken = client.socket.write_nonblock(bytes, exception: false)

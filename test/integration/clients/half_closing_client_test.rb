@@ -5,8 +5,8 @@ require "support/certificates"
 require "support/processes"
 require "support/real_time"
 
-# Clients that end their half of the connection behind the request, as `nc -N` does, and wait for a response that goes on
-# after the application has returned: they get the whole, and those that have closed their socket are found out.
+# Clients that close their sending side behind the request, like `nc -N`, and wait for a response that continues after the
+# application has returned: they get all of it. The server detects clients that have closed their socket.
 class HalfClosingClientTest < Minitest::Test
   include Fairlead::Test::RealTimeServing
   include Fairlead::Test::Processes
@@ -28,7 +28,7 @@ class HalfClosingClientTest < Minitest::Test
     }
   RUBY
 
-  # What is asked for, and how the body ends. The client hears nothing of the body before it has ended its half.
+  # Requested path, and the end of the body. The client gets no byte of the body before it closes its sending side.
   KINDS = {
     "GET /stream HTTP/1.1\r\nhost: a\r\n\r\n" => "4\r\nlate\r\n0\r\n\r\n",
     "GET /stream HTTP/1.0\r\n\r\n" => "late",
@@ -69,7 +69,7 @@ class HalfClosingClientTest < Minitest::Test
     wait_until("the end of the event stream") { File.exist?(server.path("closed")) }
   end
 
-  # It may have gone, and the application may write nothing for hours.
+  # The client may have gone, and the application may write nothing for hours.
   def test_the_kernel_asks_a_client_of_a_stream_whether_it_is_still_there
     KINDS.keys.first(2).each do |request|
       server = serve(APP)
@@ -83,15 +83,15 @@ class HalfClosingClientTest < Minitest::Test
 
   private
 
-  # The body of a response without comments.
+  # Body of a response without comments.
   def body(response)
     response.split("\r\n\r\n", 2).last.gsub(/(8\r\n)?: ping\n\n(\r\n)?/, "")
   end
 
-  # A connection of the server is in CLOSE_WAIT.
+  # Returns true if a connection of the server is in CLOSE_WAIT.
   def half_closed?(server) = connections(server).any? { |fields| fields[3] == "08" }
 
-  # The sockets of the server's address, as the system lists them.
+  # Sockets of the server's address, from the system's list.
   def connections(server)
     local = format(":%04X", server.port)
     File.readlines("/proc/net/tcp").map(&:split).select { |fields| fields[1].end_with?(local) }

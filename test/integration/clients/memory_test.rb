@@ -4,7 +4,7 @@ require "test_helper"
 require "support/http_client"
 require "support/processes"
 
-# What a crowd has taken of the memory is given back when it has left.
+# The memory for a crowd of clients is free again after they have left.
 class MemoryTest < Minitest::Test
   include Fairlead::Test::Servers
   include Fairlead::Test::HttpClients
@@ -24,7 +24,7 @@ class MemoryTest < Minitest::Test
 
   private
 
-  # The block gives what each client of the crowd sends before it leaves.
+  # The block returns the bytes that each client of the crowd sends before it leaves.
   def assert_given_back
     server = serve(APP)
     get(server)

@@ -4,7 +4,7 @@ require "test_helper"
 require "support/http_client"
 require "support/processes"
 
-# Clients that each keep to the limits of a request, and together send more than the process is to take.
+# Clients that keep to the limits of a request, but together send more than the limit of the process.
 class RequestTotalsTest < Minitest::Test
   include Fairlead::Test::Servers
   include Fairlead::Test::HttpClients
@@ -39,7 +39,7 @@ class RequestTotalsTest < Minitest::Test
 
   private
 
-  # All but the last byte. Returns when that is stored, or refused.
+  # Sends all but the last byte. Returns when the bytes are stored, or refused.
   def begin_upload(server, size)
     before = stored(server, size - 1)
     client = connect(server)
@@ -49,7 +49,7 @@ class RequestTotalsTest < Minitest::Test
     client
   end
 
-  # How many files without a name are as large as that. Their numbers would not tell: one that is free again is used again.
+  # Counts the files without a name of that size. Their inodes would not help, because the system reuses them.
   def stored(server, size)
     Dir.glob("/proc/#{server.serving_pid}/fd/*").count do |descriptor|
       File.readlink(descriptor).end_with?(" (deleted)") && File.size(descriptor) >= size
@@ -63,7 +63,7 @@ class RequestTotalsTest < Minitest::Test
     client.answer
   end
 
-  # Whoever has been refused may have been reset meanwhile.
+  # A refused connection may have been reset in the meantime.
   def end_of_head(client)
     client.write("\r\n\r\n") unless client.readable?
     client.answer.status

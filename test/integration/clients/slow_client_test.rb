@@ -3,7 +3,7 @@
 require "test_helper"
 require "support/http_client"
 
-# Clients that owe the server bytes: what is late is answered 408, who says nothing is let go, and nobody else notices.
+# Slow clients: late requests get 408, silent connections are closed, and other clients are not affected.
 class SlowClientTest < Minitest::Test
   include Fairlead::Test::Servers
   include Fairlead::Test::HttpClients
@@ -107,7 +107,7 @@ class SlowClientTest < Minitest::Test
 
   private
 
-  # Sends +bytes+ in small steps until something comes back.
+  # Sends +bytes+ in small steps until a response comes.
   def trickle(client, bytes, step: 1, pause: 0.05)
     (0...bytes.bytesize).step(step) do |at|
       client.write(bytes.byteslice(at, step))

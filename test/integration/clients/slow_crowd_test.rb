@@ -6,8 +6,8 @@ require "support/http_client"
 require "support/processes"
 require "support/temporary_files"
 
-# Many clients that take large answers slowly or not at all, together more than may wait for them: small requests are answered
-# meanwhile, memory and disk stay within their totals, and who reads well gets all of it.
+# Many clients that read large responses slowly or not at all, together more than the limits allow: small requests still get
+# a response, memory and disk stay within their totals, and fast readers get all of theirs.
 class SlowCrowdTest < Minitest::Test
   include Fairlead::Test::Servers
   include Fairlead::Test::HttpClients
@@ -35,7 +35,8 @@ class SlowCrowdTest < Minitest::Test
     server = serve_crowd
     clients = crowd(server)
     taken = []
-    # Each small request is answered, whatever the crowd holds; and every one of the crowd has its turn although none of it reads.
+    # Each small request gets a response, whatever the crowd uses; and each of the crowd has its turn although none of them
+    # reads.
     wait_until("the turns of the crowd", seconds: 60) do
       taken << temporary_bytes(server, "unsent")
       count(server) == CROWD
@@ -81,7 +82,7 @@ class SlowCrowdTest < Minitest::Test
     end
   end
 
-  # Without anybody else to serve, nobody is cut off: the threads wait in line for the disk and for their clients.
+  # Without other clients to serve, none is aborted: the threads queue for the disk and for their clients.
   def test_a_few_who_read_slowly_get_every_byte_where_nobody_waits_for_the_threads
     server = serve_crowd("-t", 4, "--response-memory-total-bytes", "2m", "--response-disk-total-bytes", "8m")
     clients = Array.new(4) { narrow_client(server).request("GET", "/") }
@@ -104,7 +105,7 @@ class SlowCrowdTest < Minitest::Test
 
   def lost(clients) = clients.count { |client| lost?(client) }
 
-  # Whether the connection was reset, without reading what has come before that. The states are those of tcp_states.h.
+  # Returns true if the connection was reset, without reading the earlier bytes. The states are from tcp_states.h.
   def lost?(client)
     client.socket.getsockopt(:TCP, Socket::TCP_INFO).data.getbyte(0) == 7
   end

@@ -7,9 +7,9 @@ require "support/certificates"
 require "support/http2_commands"
 require "support/web_socket"
 
-# Clients that are still reading, at their own pace, when the server has long finished writing: every byte arrives, whatever
-# the kind of response and the protocol. Each reads more after the server's last word than the kernel holds (up to 4 MB) and
-# what passes in the 5 s that a client has for its own last word.
+# Clients that are still reading, slowly, long after the server has finished writing: every byte arrives, for every kind of
+# response and protocol. After the server's last byte, each client reads more than the kernel buffers (up to 4 MB) plus the
+# bytes that pass in the 5 s that a client has for its own end.
 class SlowEndingsTest < Minitest::Test
   include Fairlead::Test::Http2Commands
   include Fairlead::Test::Secured
@@ -21,7 +21,7 @@ class SlowEndingsTest < Minitest::Test
   COUNT = 320
   RATE = 2_000_000
 
-  # Few enough for the kernel to hold most of them when the server has finished writing, and too many for 5 s.
+  # Few enough for the kernel to buffer most of the bytes when the server has finished writing, and too many for 5 s.
   FEW = 8
   SLOWLY = 40_000
 
@@ -55,7 +55,7 @@ class SlowEndingsTest < Minitest::Test
   BODY = Digest::SHA256.hexdigest(PIECE * COUNT)
   EVENTS = Digest::SHA256.hexdigest("data: #{PIECE}\n\n" * COUNT)
 
-  # What curl asks for, and the digest of what comes.
+  # Options of curl, and the digest of its output.
   KINDS = {
     "array" => [["/array"], BODY],
     "enumerator" => [["/enumerator"], BODY],
@@ -79,7 +79,8 @@ class SlowEndingsTest < Minitest::Test
     assert_everything_arrives(PROTOCOLS.slice("HTTP/2", "HTTP/2 over TLS"))
   end
 
-  # The server has finished writing and is about to end. Streams of HTTP/2 are over then, but not what they have left behind.
+  # The server has finished writing and is about to end. HTTP/2 streams are closed then, but their bytes are still on the
+  # way.
   def test_every_byte_arrives_although_the_server_ends
     servers = {}
     assert_everything_arrives(PROTOCOLS, servers, "--keep-alive-timeout", "1") do
@@ -99,14 +100,14 @@ class SlowEndingsTest < Minitest::Test
     servers.each_key { |protocol| assert_equal [COUNT, [nil, ""]], seen[protocol].value, protocol }
   end
 
-  # A client that speaks while it reads: a socket that was closed would answer it with a reset, which takes the rest away.
+  # A client that sends while it reads: a closed socket would respond with a reset, which discards the rest.
   def test_a_web_socket_that_goes_on_sending_loses_nothing
     client = adopt_web_socket(web_socket(serve(APP, *OPTIONS)))
 
     assert_equal [COUNT, [nil, ""]], received_slowly(client) { client.ping }
   end
 
-  # As above, while the kernel has what is left.
+  # As above, while the kernel has the remaining bytes.
   def test_a_slow_web_socket_that_goes_on_sending_loses_nothing_that_the_kernel_has
     server = serve(APP, *OPTIONS)
     socket = Socket.new(:INET, :STREAM)
@@ -168,7 +169,7 @@ class SlowEndingsTest < Minitest::Test
 
   private
 
-  # The block is called once all responses have begun. +servers+: is filled with those that are used.
+  # Calls the block once all responses have begun. +servers+: collects the servers.
   def assert_everything_arrives(protocols, servers = {}, *options)
     wanted = protocols.to_a.product(KINDS.to_a).map do |(protocol, (scheme, version)), (kind, ((path, *header), expected))|
       server = servers[scheme] ||= scheme == "http" ? serve(APP, *OPTIONS, *options) : serve_tls(APP, *OPTIONS, *options)
@@ -187,7 +188,7 @@ class SlowEndingsTest < Minitest::Test
     assert_empty wrong
   end
 
-  # Messages and the reason of the close. The block is called now and then.
+  # Returns messages and the reason of the close. Calls the block now and then.
   def received_slowly(client, rate = RATE)
     count = 0
     until client.over?

@@ -6,8 +6,8 @@ require "support/http_client"
 require "support/processes"
 require "support/temporary_files"
 
-# Clients that take a large answer slowly, or not at all, from a server with one thread: the thread is free again at once,
-# memory stays bounded, and who takes nothing is cut off.
+# Clients that read a large response slowly, or not at all, from a server with one thread: the thread is free again at once,
+# memory stays bounded, and a client that reads nothing is aborted.
 class SlowReaderTest < Minitest::Test
   include Fairlead::Test::Servers
   include Fairlead::Test::HttpClients
@@ -16,7 +16,7 @@ class SlowReaderTest < Minitest::Test
 
   SIZE = 8_000_000
 
-  # Every kind of body, of the same bytes: a file, one String, many, a stream.
+  # Every kind of body, with the same bytes: a file, one String, many Strings, a stream.
   APP = <<~RUBY.freeze
     BLOCK = "0123456789abcdef" * 4000
     TEXT = (BLOCK * #{SIZE / 64_000}).freeze
@@ -115,7 +115,7 @@ class SlowReaderTest < Minitest::Test
 
   def quick(server) = get(server, "/quick").body
 
-  # Takes a little of the answer, now and then: the pause is the point.
+  # Reads a little of the response, with pauses.
   def sip(client)
     sleep 0.1
     client.socket.read_nonblock(2000, exception: false).then { |bytes| bytes.is_a?(String) ? bytes.bytesize : 0 }
@@ -123,7 +123,7 @@ class SlowReaderTest < Minitest::Test
     0
   end
 
-  # Connections that the server has open, as the system sees it.
+  # Open connections of the server, from the system's list.
   def established(server)
     local = format(":%04X", server.port)
     File.readlines("/proc/net/tcp").count { |line| line.split.then { |fields| fields[1].end_with?(local) && fields[3] == "01" } }

@@ -3,7 +3,7 @@
 require "test_helper"
 require "support/http_client"
 
-# A disk that takes nothing for a while: only those wait whose bytes are to be written there, and no thread of the application.
+# A disk that stalls for a while: only responses with bytes for it wait, and no thread of the application.
 class StalledDiskTest < Minitest::Test
   include Fairlead::Test::Servers
   include Fairlead::Test::HttpClients
@@ -45,7 +45,8 @@ class StalledDiskTest < Minitest::Test
 
   private
 
-  # Yields a server with one thread whose temporary files are on a disk that takes nothing until the other argument is called.
+  # Yields a server with one thread and a function. The server's temporary files are on a disk that stalls until the function
+  # is called.
   def on_stalled_disk
     skip "only root can mount" unless Process.uid.zero?
 
@@ -58,7 +59,7 @@ class StalledDiskTest < Minitest::Test
       thaw = -> { quietly("fsfreeze", "--unfreeze", disk) }
       yield server, thaw
     ensure
-      # First of all: what writes to it cannot be ended before.
+      # Before all else: a process that writes to the disk cannot be ended earlier.
       quietly("fsfreeze", "--unfreeze", disk)
       server.kill_all
       quietly("umount", disk)

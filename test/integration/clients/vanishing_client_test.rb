@@ -4,8 +4,8 @@ require "test_helper"
 require "support/http_client"
 require "support/processes"
 
-# Clients that go without a word, at every point of a request: the body is closed, every descriptor comes back, and the
-# next client is served.
+# Clients that disconnect at every point of a request: the body is closed, all descriptors are free again, and the next
+# client is served.
 class VanishingClientTest < Minitest::Test
   include Fairlead::Test::Servers
   include Fairlead::Test::HttpClients
@@ -88,7 +88,7 @@ class VanishingClientTest < Minitest::Test
 
   private
 
-  # Yields a server; in the end it has as many descriptors open as at first, serves, and has reported no fault of its own.
+  # Yields a server; in the end it has as many open descriptors as at first, serves, and has logged no fault.
   def leaves_nothing_open
     server = serve(APP, "-t", 5)
     Array.new(5) { connect(server).request("GET", "/sleep") }.each { |client| client.answer && client.close }
@@ -101,7 +101,7 @@ class VanishingClientTest < Minitest::Test
     refute_match(/BUG|error in the application/, server.stderr)
   end
 
-  # Nobody is connected to it any more.
+  # Returns true if the server has no connection.
   def quiet?(server)
     Dir.children("/proc/#{server.serving_pid}/fd").none? do |fd|
       link = File.readlink("/proc/#{server.serving_pid}/fd/#{fd}")

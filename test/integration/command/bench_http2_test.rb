@@ -6,7 +6,7 @@ require "open3"
 require "socket"
 require "tmpdir"
 
-# `fairlead bench --http2`: what is refused, and a server that is not of this project.
+# `fairlead bench --http2`: invalid arguments, and a server of another project.
 class BenchHttp2Test < Minitest::Test
   include Fairlead::Test::Waiting
 
@@ -56,7 +56,7 @@ class BenchHttp2Test < Minitest::Test
 
   def bench(*arguments) = Open3.capture3(RbConfig.ruby, "-I#{ROOT}/lib", "#{ROOT}/exe/fairlead", "bench", *arguments)
 
-  # Takes the preface's first lines for a request, as a server of HTTP/1.1 does.
+  # Takes the preface's first lines for a request, like an HTTP/1.1 server.
   def answer_in_http1(client)
     client.gets("\r\n\r\n")
     client.write("HTTP/1.1 505 HTTP Version Not Supported\r\ncontent-length: 0\r\nconnection: close\r\n\r\n")

@@ -5,7 +5,7 @@ require "socket"
 require "tmpdir"
 require_relative "../../../bench/harness"
 
-# A mix of pages with a form (bench/harness/drive/pages.rb), asked for by the real load tool.
+# A mix of pages with a form (bench/harness/drive/pages.rb), requested by the real load tool.
 class BenchPagesTest < Minitest::Test
   include Fairlead::Test::Servers
 

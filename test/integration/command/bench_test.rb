@@ -5,7 +5,7 @@ require "open3"
 require "json"
 require "socket"
 
-# `fairlead bench` against a server of its own kind.
+# `fairlead bench` against a Fairlead server.
 class BenchTest < Minitest::Test
   include Fairlead::Test::Servers
 

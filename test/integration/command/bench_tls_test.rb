@@ -5,14 +5,14 @@ require "open3"
 require "json"
 require "support/certificates"
 
-# `fairlead bench` against a server of its own kind, with TLS.
+# `fairlead bench` against a Fairlead server with TLS.
 class BenchTlsTest < Minitest::Test
   include Fairlead::Test::Servers
   include Fairlead::Test::Secured
 
   Authority = Fairlead::Test::Authority
 
-  # Echoes over WebSockets, and answers other requests.
+  # Echoes over WebSockets, and responds to other requests.
   APP = <<~RUBY
     class Echo
       def on_message(client, message) = client.write(message)
@@ -63,7 +63,7 @@ class BenchTlsTest < Minitest::Test
 
   private
 
-  # The document of a run against +server+.
+  # Returns the document of a run against +server+.
   def bench(server, scheme, *arguments, status: 0)
     output, errors, ended = run_tool(server, scheme, "--json", *arguments)
 
@@ -71,7 +71,7 @@ class BenchTlsTest < Minitest::Test
     JSON.parse(output)
   end
 
-  # [standard output, standard error, status].
+  # Returns [standard output, standard error, status].
   def run_tool(server, scheme, *arguments)
     tool = [RbConfig.ruby, "-I#{ROOT}/lib", "#{ROOT}/exe/fairlead", "bench"]
     trust = %w[--cacert ca.pem] unless arguments.intersect?(%w[--insecure --cacert])

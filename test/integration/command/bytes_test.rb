@@ -4,8 +4,8 @@ require "test_helper"
 require "socket"
 require "support/control"
 
-# Paths and other words of the system are bytes. A service runs without a locale, where Ruby takes them for ASCII; and some are
-# no text in any locale.
+# Paths and other strings of the system are bytes. A service runs without a locale, so Ruby takes them for ASCII; and some of
+# them are invalid text in every locale.
 class BytesTest < Minitest::Test
   include Fairlead::Test::Servers
   include Fairlead::Test::Controlled
@@ -62,7 +62,7 @@ class BytesTest < Minitest::Test
     in_such_a_folder(name, locale, *arguments, **options).start
   end
 
-  # Its application is in a folder of that name, to which --dir leads.
+  # Runs an application in a folder of that name, given with --dir.
   def in_such_a_folder(name, locale, *arguments, environment: {})
     environment = { "LANG" => locale, "LC_ALL" => nil, "LC_CTYPE" => nil, **environment }
     server = own(Fairlead::Test::ServerProcess.new(nil, "--dir", name, *arguments, bind: nil, environment: environment))

@@ -5,14 +5,14 @@ require "open3"
 require "tempfile"
 require "socket"
 
-# Whatever keeps the command from starting is one line that names who said what, and exit status 1: no backtrace, and
+# Every mistake that prevents a start is reported in one line that names its source, with exit status 1, no backtrace, and
 # nothing on standard output.
 class MistakesTest < Minitest::Test
   include Fairlead::Test::Folders
 
   APP = "run ->(env) { [200, {}, []] }"
 
-  # arguments => the line, apart from its "fairlead: "
+  # arguments => the line without its "fairlead: "
   FLAGS = {
     %w[--workers few] => "--workers: must be a whole number from 0 to 64, or auto, not \"few\"",
     %w[--wrokers 2] => "--wrokers: unknown option; did you mean --workers?",
@@ -58,7 +58,7 @@ class MistakesTest < Minitest::Test
     "require './app'" => "app.rb:2: broken (RuntimeError) (loaded from config.ru:1)"
   }.freeze
 
-  # The configuration file => the line
+  # configuration file => the line
   FILES = {
     "\nworkers 'few'" => "config/fairlead.rb:2: workers: must be",
     "wrokers 2" => "config/fairlead.rb:1: wrokers: unknown option; did you mean workers?",

@@ -4,7 +4,8 @@ require "test_helper"
 require "support/certificates"
 require "support/restarts"
 
-# Paths that lead to pipes and devices, which may never end or never begin; and what else a start must not hang or stumble on.
+# Paths that lead to pipes and devices, which may never end or never begin, and other odd files that must not make a start
+# hang or fail.
 class OddFilesTest < Minitest::Test
   include Fairlead::Test::Secured
   include Fairlead::Test::Restarts

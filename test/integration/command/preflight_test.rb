@@ -5,7 +5,7 @@ require "open3"
 require "socket"
 require "support/as_stranger"
 
-# `--check` and the start refuse the same, with the same message.
+# `--check` and the start refuse the same configurations with the same message.
 class PreflightTest < Minitest::Test
   include Fairlead::Test::Folders
   include Fairlead::Test::Servers
@@ -16,7 +16,7 @@ class PreflightTest < Minitest::Test
   LONG = "unix:///#{"x" * 200}".freeze
   TWICE = "this server listens there already"
 
-  # arguments => what both say. A free port stands for PORT.
+  # arguments => message of both. A free port replaces PORT.
   REFUSED = {
     ["-b", "#{ANY}?backlog=99999999999999999999"] => "backlog must be a number from 1 to 65535, not 99999999999999999999",
     ["-b", "#{ANY}?backlog=0"] => "backlog must be a number from 1 to 65535, not 0",
@@ -70,7 +70,7 @@ class PreflightTest < Minitest::Test
     ["-b", ANY, "folder"] => "is a folder"
   }.freeze
 
-  # Nothing is wrong with these.
+  # Valid arguments.
   ACCEPTED = [
     ["-b", "tcp://127.0.0.1:PORT?backlog=65535"], ["-b", ANY, "-b", ANY], ["-b", "tcp://[::1]:PORT", "-b", "tcp://127.0.0.1:PORT"],
     ["-b", "unix://s?mode=0777&umask=0"], ["-b", "unix://@fairlead-PORT"], ["-b", ANY, "--server-header", "shop/1.0 (\u00e9)"],
@@ -135,7 +135,7 @@ class PreflightTest < Minitest::Test
     assert_match(/^control_token +a new one at each start +default$/, check.stdout)
   end
 
-  # A server goes on with its listeners, whatever has become of their names.
+  # A server continues with its listeners, even if their files have gone.
   def test_a_restart_does_not_ask_again_for_what_is_open
     server = launched("-b", "unix://sockets/s", files: { "sockets/x" => "" }, &:start)
     File.rename(server.path("sockets"), server.path("moved"))
@@ -156,7 +156,7 @@ class PreflightTest < Minitest::Test
     end
   end
 
-  # It has no name that could be restored, and none that paths could begin at.
+  # The folder has no name that could be restored, or that relative paths could use.
   def test_a_folder_that_is_gone_is_named_in_one_line
     in_folder do |folder|
       command = [RbConfig.ruby, "-I#{ROOT}/lib", "#{ROOT}/exe/fairlead", "-b", ANY]
@@ -167,7 +167,8 @@ class PreflightTest < Minitest::Test
     end
   end
 
-  # Whatever is raised before the start, with whatever load path: the error is that, and none of loading its class.
+  # For any exception before the start, and with any load path, the message has that error, and not a failure to load its
+  # class.
   def test_an_unexpected_error_is_told_as_it_is
     files = { "there/config.ru" => APP, "raise.rb" => "def Process.setproctitle(*) = raise('something unexpected')" }
     environment = { "RUBYOPT" => "-r./raise", "RUBYLIB" => "lib" }
@@ -181,7 +182,7 @@ class PreflightTest < Minitest::Test
 
   private
 
-  # The block gets each: the check, and the start.
+  # Calls the block for the check and for the start.
   def both(arguments, &)
     with_port(arguments) { |words| [["--check", *words], words].map { |one| launched(*one).tap(&) } }
   end

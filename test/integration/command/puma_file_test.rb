@@ -4,7 +4,7 @@ require "test_helper"
 require "open3"
 require "support/http_client"
 
-# A server that is started with what one had for Puma: its configuration file and its command line.
+# A server with Puma's configuration file and command line.
 class PumaFileTest < Minitest::Test
   include Fairlead::Test::Servers
   include Fairlead::Test::HttpClients
@@ -103,7 +103,7 @@ class PumaFileTest < Minitest::Test
 
   private
 
-  # Yields what `fairlead --check` prints.
+  # Returns the output of `fairlead --check`.
   def check(files)
     Dir.mktmpdir do |folder|
       files.each do |path, text|

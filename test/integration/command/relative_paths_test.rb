@@ -3,11 +3,11 @@
 require "test_helper"
 require "net/http"
 
-# All relative paths begin at `directory`, wherever that and they are given. Only -C and --dir begin at the current folder.
+# All relative paths begin at `directory`, in every source of options. Only -C and --dir begin at the current folder.
 class RelativePathsTest < Minitest::Test
   include Fairlead::Test::Servers
 
-  # The same names in both folders. The application of the right one sends the file of the right one.
+  # The same names exist in both folders. The correct application sends the correct file.
   APP = 'run ->(_env) { [200, { "x-sendfile" => File.expand_path("private/page") }, []] }'
   HERE = { "public/page" => "wrong", "private/page" => "wrong", "spool/x" => "", "ca.pem" => "" }.freeze
   THERE = { "public/page" => "right", "private/page" => "right", "spool/x" => "", "config.ru" => APP }.freeze

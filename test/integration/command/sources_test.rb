@@ -4,8 +4,7 @@ require "test_helper"
 require "net/http"
 require "support/http_client"
 
-# Where a setting comes from (flags, the configuration file, the environment, in that order) and that it has its effect:
-# asked of the running server, not of the parser.
+# Sources of a setting (flags, the configuration file, the environment, in that order), and its effect in the running server.
 class SourcesTest < Minitest::Test
   include Fairlead::Test::Servers
   include Fairlead::Test::HttpClients
@@ -74,7 +73,7 @@ class SourcesTest < Minitest::Test
 
   private
 
-  # What the server says of itself when it is ready.
+  # Returns the server's summary when it is ready.
   def summary(*arguments, **options)
     server = serve(APP, *arguments, **options)
     server.wait_for_output(READY)[1]

@@ -5,7 +5,7 @@ require "etc"
 require "net/http"
 require "support/as_stranger"
 
-# A container may run under a user id that nothing else is known of: no name, no home folder.
+# A container may run under a user id without a name and a home folder.
 class StrangerTest < Minitest::Test
   include Fairlead::Test::Servers
 
@@ -47,7 +47,7 @@ class StrangerTest < Minitest::Test
 
   def stranger(*arguments, **options) = own(Fairlead::Test::AsStranger.new(APP, *arguments, **options))
 
-  # By the check and by the start.
+  # Asserts that the check and the start refuse.
   def refused(message, *arguments, **options)
     [[], ["--check"]].each do |check|
       server = stranger(*arguments, *check, **options).launch

@@ -5,7 +5,7 @@ require "support/certificates"
 require "support/launched_by"
 require "support/real_time"
 
-# A plain program that serves with Agoo::Server, as one wrote it for agoo.
+# A plain program that serves with Agoo::Server, written for agoo.
 class AgooProgramTest < Minitest::Test
   include Fairlead::Test::RealTimeServing
   include Fairlead::Test::Secured
@@ -38,7 +38,7 @@ class AgooProgramTest < Minitest::Test
     sleep if threads.positive?
   RUBY
 
-  # Goes on beside the server, and ends it once there is a file named "end".
+  # Continues beside the server, and ends it once there is a file named "end".
   ENDING = <<~'RUBY'
     require "fairlead/compat/agoo"
     $stdout.sync = true
@@ -53,7 +53,7 @@ class AgooProgramTest < Minitest::Test
     sleep
   RUBY
 
-  # One address with TLS beside one without.
+  # One address with TLS and one without.
   WITH_TLS = <<~'RUBY'
     require "fairlead/compat/agoo"
 

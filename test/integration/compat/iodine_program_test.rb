@@ -5,7 +5,7 @@ require "support/certificates"
 require "support/launched_by"
 require "support/real_time"
 
-# A plain program that serves with Iodine.start, as one wrote it for iodine.
+# A plain program that serves with Iodine.start, written for iodine.
 class IodineProgramTest < Minitest::Test
   include Fairlead::Test::RealTimeServing
   include Fairlead::Test::Secured
@@ -126,7 +126,7 @@ class IodineProgramTest < Minitest::Test
     own(Fairlead::Test::LaunchedBy.new("program.rb", nil, workers, files: files)).start
   end
 
-  # [pid, states in their order] of each process.
+  # Returns [pid, states in order] of each process.
   def states(server)
     File.readlines(server.path("states"), chomp: true).map(&:split).group_by { |pid, _| Integer(pid, 10) }
         .map { |pid, lines| [pid, lines.map(&:last)] }

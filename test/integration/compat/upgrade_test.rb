@@ -3,7 +3,7 @@
 require "test_helper"
 require "support/real_time"
 
-# Applications of the time before Rack Push, with env["upgrade.websocket"].
+# Old applications from before Rack Push, with env["upgrade.websocket"].
 class UpgradeIntegrationTest < Minitest::Test
   include Fairlead::Test::RealTimeServing
 

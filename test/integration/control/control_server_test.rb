@@ -3,7 +3,7 @@
 require "test_helper"
 require "support/control"
 
-# The control server of a real server, without workers and with them.
+# The control server of a real server, with and without workers.
 class ControlServerProcessTest < Minitest::Test
   include Fairlead::Test::Servers
   include Fairlead::Test::HttpClients
@@ -143,10 +143,10 @@ class ControlServerProcessTest < Minitest::Test
 
   private
 
-  # What all workers have served.
+  # Number of requests that all workers have served.
   def requests(stats) = stats["worker_status"].sum { |worker| worker["last_status"]["requests_count"] }
 
-  # The number of the socket that listens on that port.
+  # Inode of the socket that listens on that port.
   def listening_inode(port)
     File.readlines("/proc/net/tcp").map(&:split).find { |fields| fields[1].end_with?(format(":%04X", port)) && fields[3] == "0A" }[9]
   end

@@ -3,7 +3,7 @@
 require "test_helper"
 require "support/control"
 
-# The probes of Kubernetes and of load balancers, at an address of their own.
+# The probes of Kubernetes and of load balancers, on a separate address.
 class HealthProcessTest < Minitest::Test
   include Fairlead::Test::Servers
   include Fairlead::Test::HttpClients

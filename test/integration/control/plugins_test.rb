@@ -5,7 +5,7 @@ require "support/control"
 require "support/processes"
 require "support/queue_plugin"
 
-# A plugin for Puma in an unchanged config/puma.rb, without workers and with them.
+# A plugin for Puma in an unchanged config/puma.rb, with and without workers.
 class PluginsTest < Minitest::Test
   include Fairlead::Test::Servers
   include Fairlead::Test::HttpClients

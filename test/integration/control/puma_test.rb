@@ -4,8 +4,8 @@ require "test_helper"
 require "open3"
 require "support/control"
 
-# The control servers of Puma and of Fairlead side by side: keys and kinds of values, status codes, types and texts. What only
-# newer Pumas have is listed.
+# Compares the control servers of Puma and Fairlead: keys and kinds of values, status codes, types and texts. Lists the parts
+# that only newer versions of Puma have.
 class PumaComparisonTest < Minitest::Test
   include Fairlead::Test::Servers
   include Fairlead::Test::HttpClients
@@ -13,13 +13,13 @@ class PumaComparisonTest < Minitest::Test
 
   APP = "run ->(env) { [200, {}, ['hello']] }"
 
-  # Keys that Puma has since version 6.5, 7 or 8.
+  # Keys that Puma has had since version 6.5, 7 or 8.
   NEWER = %w[busy_threads io_threads backlog_max reactor_max versions].freeze
 
   # Keys that no Puma has.
   OURS = %w[fairlead].freeze
 
-  # A real Puma. Its ready line differs.
+  # A real Puma. Its ready line is different.
   class Puma < Fairlead::Test::ServerProcess
     PROGRAM = "/usr/bin/puma"
 
@@ -38,7 +38,7 @@ class PumaComparisonTest < Minitest::Test
 
   def puma(*flags) = own(Puma.new(APP, *flags, *flags_of_puma)).start
 
-  # Puma writes the URL as it was configured.
+  # Puma writes the URL as in its configuration.
   def flags_of_puma
     port = TCPServer.open("127.0.0.1", 0) { |server| server.local_address.ip_port }
     ["--control-url", "tcp://127.0.0.1:#{port}", "--control-token", TOKEN, "--state", STATE]
@@ -94,7 +94,7 @@ class PumaComparisonTest < Minitest::Test
 
   Answer = Struct.new(:status, :type, :body)
 
-  # Older Pumas write the names of fields with capitals, which HttpClient refuses.
+  # Old versions of Puma write field names with capitals, which HttpClient refuses.
   def control(server, target)
     socket = TCPSocket.new("127.0.0.1", Integer(state(server)["control_url"][/\d+\z/], 10))
     socket.write("GET #{target} HTTP/1.1\r\nhost: localhost\r\n\r\n")

@@ -4,7 +4,7 @@ require "test_helper"
 require "support/control"
 require "support/notify_socket"
 
-# What a real server tells systemd, on a notify socket that the test has made.
+# Notifications of a real server to systemd, on a notify socket of the test.
 class SystemdProcessTest < Minitest::Test
   include Fairlead::Test::Servers
   include Fairlead::Test::HttpClients
@@ -95,7 +95,7 @@ class SystemdProcessTest < Minitest::Test
     listener&.autoclose = false
   end
 
-  # Starts a server as systemd does, with the listener as descriptor 3.
+  # Starts a server like systemd, with the listener as descriptor 3.
   def spawn_with_listener(listener, port)
     File.write("#{@folder}/config.ru", APP)
     start = "ENV['LISTEN_PID'] = Process.pid.to_s; exec(#{RbConfig.ruby.inspect}, #{File.join(ROOT, "exe/fairlead").inspect}, *ARGV, 3 => 3)"

@@ -4,7 +4,7 @@ require "test_helper"
 require "open3"
 require "support/control"
 
-# `fairlead ctl` and a real server: how it finds it, what it prints, and with which exit status it ends.
+# `fairlead ctl` and a real server: how it finds the server, its output, and its exit status.
 class ToolTest < Minitest::Test
   include Fairlead::Test::Servers
   include Fairlead::Test::HttpClients
@@ -15,7 +15,7 @@ class ToolTest < Minitest::Test
   CONFIGURED = { "config/fairlead.rb" => "control_url 'tcp://127.0.0.1:0'\ncontrol_token 't'\nstate_path 'tmp/state'\npid_file 'tmp/pid'\n",
                  "tmp/.keep" => "" }.freeze
 
-  # In a process of its own, in the folder of the server.
+  # Runs `fairlead ctl` as a process in the folder of the server.
   def ctl_in_folder_of(server, *arguments)
     output, errors, status = Open3.capture3({ "RUBYLIB" => File.join(ROOT, "lib") }, RbConfig.ruby, File.join(ROOT, "exe/fairlead"), "ctl",
                                             *arguments, chdir: server.directory)

@@ -4,15 +4,15 @@ require "test_helper"
 require "open3"
 require "rbconfig"
 
-# `Capybara.server = :fairlead`, in whatever order the two are loaded, and where nobody chooses a server.
+# `Capybara.server = :fairlead`, in either loading order, and without a chosen server.
 class CapybaraTest < Minitest::Test
   include Fairlead::Test::Folders
 
-  # A Puma that cannot be loaded, and one that can.
+  # A broken Puma, and one that can be loaded.
   WITHOUT_PUMA = { "rack/handler/puma.rb" => "raise LoadError, 'no such file -- puma'" }.freeze
   WITH_PUMA = { "rack/handler/puma.rb" => "# it is there" }.freeze
 
-  # Capybara takes an application for running when /__identify__ gives its object id.
+  # Capybara considers an application ready when /__identify__ returns its object id.
   ANSWERS = <<~'RUBY'
     app = ->(env) { [200, { "content-type" => "text/plain" }, ["#{env["SERVER_SOFTWARE"]} from #{Process.pid == $$}"]] }
     server = Capybara::Server.new(app, host: "127.0.0.1").boot
@@ -68,7 +68,7 @@ class CapybaraTest < Minitest::Test
 
   private
 
-  # The name of the server that Rails leaves behind. It makes a block of the chosen one and its options.
+  # Returns the name of the server that Rails has set. Rails wraps the chosen server and its options in a block.
   def system_test_case(files, choice = "")
     run_script(<<~RUBY, files: files).lines(chomp: true)
       require "active_support"
@@ -84,7 +84,7 @@ class CapybaraTest < Minitest::Test
     RUBY
   end
 
-  # Everything it prints.
+  # Returns everything that the script prints.
   def run_script(script, files: {})
     in_folder(files) do |folder|
       command = [RbConfig.ruby, "-I", folder, "-I", File.join(ROOT, "lib"), "-r", "net/http", "-e", script]

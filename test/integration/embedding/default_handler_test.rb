@@ -5,7 +5,7 @@ require "open3"
 require "rack"
 require "rbconfig"
 
-# Which server Rack takes when nobody names one: Puma where it can be loaded, otherwise this one.
+# Rack's default server: Puma if it can be loaded, otherwise Fairlead.
 class DefaultHandlerTest < Minitest::Test
   include Fairlead::Test::Folders
 
@@ -16,7 +16,7 @@ class DefaultHandlerTest < Minitest::Test
   PUMA = "module #{HANDLERS}::Handler; module Puma; end; register(:puma, Puma); end".freeze
   WITH_PUMA = { "#{HANDLERS.downcase}/handler/puma.rb" => PUMA }.freeze
 
-  # Rack 2 loads its handlers when somebody names them.
+  # Rack 2 loads a handler at its first use.
   LATE = {
     "rack_loads_its_handlers_later" => "require 'rack'; require 'fairlead'",
     "the_handlers_are_required_later" => "require 'rack'; require 'fairlead'; require 'rack/handler'"
@@ -53,7 +53,7 @@ class DefaultHandlerTest < Minitest::Test
     run_script("#{loading}; print #{HANDLERS}::Handler.default.name[/\\w+\\z/]", files, environment)
   end
 
-  # What it prints on standard output.
+  # Returns the script's standard output.
   def run_script(script, files = {}, environment = {})
     in_folder(files) do |folder|
       cleared = { "RUBYOPT" => nil, "RUBYLIB" => nil, "RACK_HANDLER" => nil, "RACKUP_HANDLER" => nil }

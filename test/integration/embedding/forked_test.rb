@@ -4,15 +4,15 @@ require "test_helper"
 require "support/http_client"
 require "support/launched_by"
 
-# A server seen from a process that was forked from the one that serves. It shares poll set and sockets, and its copies of locks may
-# be held by threads that it does not have: nothing that it calls may harm the parent, or wait for ever.
+# A server in a process that was forked from the serving one. It shares poll set and sockets, and its copies of locks may be
+# held by threads that it does not have: its calls must neither harm the parent nor wait forever.
 class ForkedTest < Minitest::Test
   include Fairlead::Test::Servers
   include Fairlead::Test::HttpClients
 
   ROUNDS = 5
 
-  # Stops its servers at exit, in every process. "main" forks on the main thread, as a program does, and "request" in a request.
+  # Stops its servers at exit, in every process. "main" forks on the main thread, like a program, and "request" in a request.
   PROGRAM = <<~RUBY
     require "fairlead"
     $stdout.sync = true
@@ -49,7 +49,7 @@ class ForkedTest < Minitest::Test
     end
   end
 
-  # Each with the result in the child.
+  # Calls, each with its result in the child.
   {
     "stop" => [->(server) { server.stop(5) }, true], "stop_at_once" => [->(server) { server.stop(0) }, true],
     "stop_without_waiting" => [->(server) { server.stop(wait: false) }, true],
@@ -80,7 +80,7 @@ class ForkedTest < Minitest::Test
     assert_equal "here", connect(@server).get.body
   end
 
-  # The threads of the parent that wait for work are not there in the child, and the memory of their stacks is used again.
+  # The parent's waiting threads do not exist in the child, and the memory of their stacks is reused.
   def test_a_child_of_many_waiting_threads_can_serve
     many = Array.new(12) { another_server }
     many.each { |server| assert_equal "here", connect(server).get.body }
@@ -115,7 +115,7 @@ class ForkedTest < Minitest::Test
     Fairlead::Server.new(->(_) { [200, {}, ["here"]] }, bind: "tcp://127.0.0.1:0", threads: threads).start
   end
 
-  # What the block returns in a forked process, which must end by itself.
+  # Returns the result of the block from a forked process, which must end by itself.
   def in_a_child
     reader, writer = IO.pipe
     pid = fork do
@@ -126,7 +126,7 @@ class ForkedTest < Minitest::Test
     end
     writer.close
     wait_until("the end of the child") { Process.wait(pid, Process::WNOHANG) }
-    Marshal.load(reader.read) # rubocop:disable Security/MarshalLoad -- it is our own
+    Marshal.load(reader.read) # rubocop:disable Security/MarshalLoad -- our own child wrote it
   ensure
     kill(pid)
     reader.close

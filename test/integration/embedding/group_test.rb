@@ -4,7 +4,7 @@ require "test_helper"
 require "support/http_client"
 require "stringio"
 
-# Several servers in one program: each with addresses, an application and options of its own, started and stopped together.
+# Several servers in one program: each with its own addresses, application and options, started and stopped together.
 class GroupTest < Minitest::Test
   include Fairlead::Test::Servers
   include Fairlead::Test::HttpClients

@@ -4,11 +4,11 @@ require "test_helper"
 require "open3"
 require "rbconfig"
 
-# A server in a program is a guest: what belongs to the process is after its life what it was before, and while it runs.
+# A server in a program is a guest: the state of the process is the same before, during and after its life.
 class GuestTest < Minitest::Test
   include Fairlead::Test::Folders
 
-  # Prints what has changed. `at_exit` is watched from before Fairlead is loaded.
+  # Prints the changes. Watches `at_exit` from before Fairlead is loaded.
   SCRIPT = <<~'RUBY'
     module Watched
       CALLS = []
@@ -20,7 +20,7 @@ class GuestTest < Minitest::Test
     require "socket"
 
     def process
-      # Without those of the C library, from 32 on.
+      # Without the signals of the C library, from 32 on.
       signals = File.read("/proc/self/status").scan(/^Sig(?:Blk|Ign|Cgt):\s+(\h+)/).map { |mask, | mask.hex & 0x7fffffff }
       { signals: signals, folder: Dir.pwd, env: ENV.to_h, umask: File.umask,
         limits: Process.getrlimit(:NOFILE), title: File.read("/proc/self/comm"), arguments: File.read("/proc/self/cmdline"), name: $0, sync: [$stdout.sync, $stderr.sync], streams: [$stdout, $stderr].map(&:object_id),

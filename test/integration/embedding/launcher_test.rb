@@ -4,7 +4,7 @@ require "test_helper"
 require "open3"
 require "rbconfig"
 
-# Fairlead::Launcher in a program: what the command does, as an object. It takes the signals while it runs.
+# Fairlead::Launcher in a program: the command as an object. It handles the signals while it runs.
 class LauncherTest < Minitest::Test
   include Fairlead::Test::Folders
 
@@ -27,7 +27,7 @@ class LauncherTest < Minitest::Test
       running = Thread.new { launcher.run }
       sleep 0.01 until launcher.connected_ports.any?
       puts Net::HTTP.get(URI("http://127.0.0.1:#{launcher.connected_ports.first}/"))
-      sleep 0.01 until ready == number || ARGV[0] != "0" # of workers, another process says it
+      sleep 0.01 until ready == number || ARGV[0] != "0" # with workers, another process prints it
       Thread.new { launcher.stop }.join
       puts running.value
     end
@@ -54,7 +54,7 @@ class LauncherTest < Minitest::Test
 
   private
 
-  # The lines that the program prints.
+  # Lines that the program prints.
   def run_script(workers)
     File.write("program.rb", SCRIPT)
     output, status = Open3.capture2e(RbConfig.ruby, "-w", "-I", File.join(ROOT, "lib"), "program.rb", workers.to_s)

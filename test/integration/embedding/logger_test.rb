@@ -6,7 +6,7 @@ require "logger"
 require "pathname"
 require "stringio"
 
-# A program gives its server the log that it has already.
+# A program passes its existing log to its server.
 class LoggerTest < Minitest::Test
   include Fairlead::Test::Servers
   include Fairlead::Test::HttpClients

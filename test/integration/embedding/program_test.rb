@@ -6,13 +6,13 @@ require "support/launched_by"
 require "support/processes"
 require "logger"
 
-# A program that carries servers in itself: they come and go, and what else the program does is its own business.
+# A program with servers inside: they start and stop without an effect on the rest of the program.
 class ProgramTest < Minitest::Test
   include Fairlead::Test::Servers
   include Fairlead::Test::HttpClients
   include Fairlead::Test::Processes
 
-  # Has a signal handler, a thread and a child of its own, and serves behind two doors.
+  # Has a signal handler, a thread and a child of its own, and serves on two addresses.
   PROGRAM = <<~RUBY
     require "fairlead"
     $stdout.sync = true
@@ -58,7 +58,7 @@ class ProgramTest < Minitest::Test
     assert_equal [1, 0], server.stats.values_at(:requests, :connections)
   end
 
-  # The main thread, which runs a trap meanwhile, looks alive to the thread that was killed in the request.
+  # The main thread, which is running a trap, looks alive to the thread that was killed in the request.
   def test_a_program_ends_although_a_request_that_is_killed_makes_it_run_a_trap
     program = <<~RUBY
       require "fairlead"

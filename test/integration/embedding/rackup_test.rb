@@ -5,7 +5,7 @@ require "support/http_client"
 require "support/launched_by"
 
 # `rackup -s fairlead`: in its development environment rackup puts Rack::Lint, ShowExceptions and its own log around the
-# application, so every answer is checked on the way.
+# application, so every response is checked.
 class RackupTest < Minitest::Test
   include Fairlead::Test::Servers
   include Fairlead::Test::HttpClients
@@ -45,7 +45,7 @@ class RackupTest < Minitest::Test
     assert_match(/1:7 threads/, server.stdout)
   end
 
-  # The pid file is rackup's own. It refuses to start when it finds that of a process that runs, and removes it at its end.
+  # The pid file is rackup's. Rackup refuses to start if the file has the id of a running process, and removes it at its end.
   def test_it_restarts_and_the_pid_file_stays
     server = rackup("-o", "127.0.0.1", "-p", 0, "-P", "server.pid", app: VERSIONED, files: { "version" => "1" })
     2.upto(4) { |number| restart(server, :USR2, number) }

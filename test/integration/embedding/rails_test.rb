@@ -5,8 +5,8 @@ require "support/http_client"
 require "support/launched_by"
 require "uri"
 
-# A small Rails application, started by `rails server -u fairlead` and by `fairlead`: in threads, in workers, with a
-# database of its own.
+# A small Rails application, started with `rails server -u fairlead` and with `fairlead`: with threads, with workers, and
+# with a database.
 class RailsTest < Minitest::Test
   include Fairlead::Test::Servers
   include Fairlead::Test::HttpClients
@@ -79,8 +79,8 @@ class RailsTest < Minitest::Test
     assert_equal 0, server.stop(:INT).exitstatus
   end
 
-  # As with Puma: in development Rails has localhost in mind, and a configuration file that names only a port does not
-  # open it to the network.
+  # As with Puma: Rails' default in development is localhost, and a configuration file with only a port does not open it to
+  # the network.
   def test_in_development_a_port_is_on_this_machine_only
     server = rails_server("port 0")
 
@@ -125,7 +125,7 @@ class RailsTest < Minitest::Test
     server.start(seconds: 40)
   end
 
-  # `rails server` with that configuration file, in whose place nobody names an address.
+  # Runs `rails server` with that configuration file, without an address.
   def rails_server(configuration, *arguments, files: {})
     files = FILES.merge("config/fairlead.rb" => configuration, **files)
     server = Fairlead::Test::LaunchedBy.new("bin/rails", RACKUP, "server", "-u", "fairlead", *arguments, files: files)

@@ -5,7 +5,7 @@ require "support/http_client"
 require "support/processes"
 require "timeout"
 
-# Fairlead::Server that starts again after its end, and one whose start fails.
+# Fairlead::Server that starts again after its end, and one with a failing start.
 class RestartingTest < Minitest::Test
   include Fairlead::Test::Servers
   include Fairlead::Test::HttpClients
@@ -13,7 +13,7 @@ class RestartingTest < Minitest::Test
 
   TIMES = 50
 
-  # Hooks stay for good, so there is one for all tests.
+  # Hooks cannot be removed, so all tests share one.
   AT_NEXT_BOOT = [] # rubocop:disable Style/MutableConstant
   Fairlead.on(:boot) { AT_NEXT_BOOT.shift&.call }
 
@@ -160,10 +160,10 @@ class RestartingTest < Minitest::Test
     assert_equal true, server.stop
   end
 
-  # Compares threads, native ones included, and descriptors. A server that is made anew may be left: the collector takes a word
-  # on the stack for a reference to it. If each left one of anything, there would be many more.
+  # Compares threads, native ones included, and descriptors. One new server may be left, because the collector can take a
+  # word on the stack for a reference to it. If every server left something, the counts would be much higher.
   def assert_nothing_grows
-    Timeout.timeout(60) { nil } # has a thread of its own
+    Timeout.timeout(60) { nil } # starts its own thread
     before = counts
     yield
     wait_until("what it was before: #{before}, now #{counts}") do
@@ -177,7 +177,7 @@ class RestartingTest < Minitest::Test
 
   def free_port = TCPServer.open("127.0.0.1", 0) { |server| server.addr[1] }
 
-  # Replaces a method of an object for the time of the block.
+  # Replaces a method of an object during the block.
   def swapped(object, name, replacement)
     object.define_singleton_method(name, replacement)
     yield

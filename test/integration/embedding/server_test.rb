@@ -5,7 +5,7 @@ require "net/http"
 require "stringio"
 require "timeout"
 
-# The server inside another program: this one.
+# A server inside another program, which is this process.
 class ServerTest < Minitest::Test
   include Fairlead::Test::Folders
   include Fairlead::Test::Waiting
@@ -17,7 +17,7 @@ class ServerTest < Minitest::Test
   end
 
   def test_it_serves_until_it_is_stopped_and_then_leaves_nothing_behind
-    Timeout.timeout(60) { nil } # has a thread of its own, which Net::HTTP would start
+    Timeout.timeout(60) { nil } # starts its own thread, which Net::HTTP would start
     threads = Thread.list
     server = start(HELLO)
 

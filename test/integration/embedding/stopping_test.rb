@@ -4,8 +4,8 @@ require "test_helper"
 require "support/http_client"
 require "timeout"
 
-# Fairlead::Server#stop from where it must not wait, because what it would wait for is itself: a request, a block that the
-# engine runs, a trap. And what interrupts one that does wait.
+# Fairlead::Server#stop in places that it must not wait for: a request, a block that the engine runs, a trap. And
+# interruptions of a stop that waits.
 class StoppingTest < Minitest::Test
   include Fairlead::Test::Servers
   include Fairlead::Test::HttpClients
@@ -29,7 +29,7 @@ class StoppingTest < Minitest::Test
       client = connect(@server).request("GET", "/")
       client.read_through("part\r\n")
       assert_empty client.rest
-      client = connect(@server).request("GET", "/") # nobody has looked for this one when the server ends
+      client = connect(@server).request("GET", "/") # the server ends before it has read this one
       client.read_through("part\r\n")
       @server.stop(0)
     end
@@ -102,7 +102,7 @@ class StoppingTest < Minitest::Test
     assert_ended
   end
 
-  # The same without Server around it, whose wait is Ruby's own: that of the engine is the extension's.
+  # The same without Server: its wait is in Ruby, the engine's is in the extension.
   def test_what_interrupts_the_wait_of_the_engine_is_passed_on
     in_a_request do
       engine = @server.instance_variable_get(:@life).instance_variable_get(:@engine)

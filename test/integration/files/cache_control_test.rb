@@ -3,8 +3,7 @@
 require "test_helper"
 require "support/file_serving"
 
-# How long browsers may keep a static file without asking: for ever where the name says which version it is, and as the
-# rules say.
+# Time for which browsers may cache a static file: forever if its name contains a version, otherwise as configured.
 class CacheControlTest < Minitest::Test
   include Fairlead::Test::FileServing
 
@@ -61,7 +60,7 @@ class CacheControlTest < Minitest::Test
     assert_equal(%w[max-age=5 max-age=6], %w[/a.txt /b.txt].map { |path| client.get(path)["cache-control"] })
   end
 
-  # A shared cache may keep any answer that says so, and then it has no file for whoever asks next.
+  # A shared cache may keep any response that allows it, and would then serve the error to other clients.
   def test_an_error_is_not_kept_like_the_file
     client = connect(serve_public({ "app-0a1b2c3d.js" => "app", "app-0a1b2c3d.json" => "app" }, "--public-cache-control", "*.json: max-age=60"))
 

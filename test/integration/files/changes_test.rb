@@ -4,8 +4,8 @@ require "test_helper"
 require "support/file_serving"
 require "support/processes"
 
-# Files that change while the server runs, also while they are being sent: what is kept in memory is never stale, and a
-# head that promised so many bytes is never followed by other ones.
+# Files that change while the server runs, also while they are being sent: files in memory are never stale, and the body
+# behind a head always has the announced length and comes from one version.
 class FileChangesTest < Minitest::Test
   include Fairlead::Test::FileServing
   include Fairlead::Test::Processes
@@ -14,10 +14,10 @@ class FileChangesTest < Minitest::Test
 
   SIZES = [10, 5000, 60_000, 70_000, 400_000].freeze
 
-  # More than the sockets between the server and a narrow client can hold.
+  # More than the sockets between the server and a narrow client can buffer.
   LARGE = 24_000_000
 
-  # What may happen to a file => how, given its path and its new content.
+  # Changes of a file => code, given its path and its new content.
   CHANGES = {
     "replaced" => ->(path, content) { File.binwrite("#{path}.next", content) && File.rename("#{path}.next", path) },
     "changed in place" => ->(path, content) { File.binwrite(path, content) },
@@ -166,10 +166,10 @@ class FileChangesTest < Minitest::Test
 
   private
 
-  # So many lines as no other of these versions has.
+  # Lines that differ from all other versions, and so does their number.
   def version(number, lines) = "version #{format("%06d", number)}\n" * (lines + (number % 997))
 
-  # Replaces a file with its next version, again and again, until the block has returned.
+  # Replaces a file with its next version repeatedly, until the block has returned.
   def while_replaced(server, lines)
     over = false
     writer = Thread.new do
@@ -181,7 +181,7 @@ class FileChangesTest < Minitest::Test
     writer.join
   end
 
-  # What some clients at once get, each asking often, until they have seen so many versions.
+  # Returns the responses of some concurrent clients that request often, until they have seen so many versions.
   def fetch_versions(server, count)
     answers = []
     clients = Array.new(3) { connect(server) }
@@ -192,7 +192,7 @@ class FileChangesTest < Minitest::Test
     answers
   end
 
-  # A server, and a client that is receiving a large file when the block changes it.
+  # Returns a server, and a client that is receiving a large file when the block changes it.
   def sending(target)
     @server = serve_public({ "large.bin" => noise(LARGE), "small.txt" => "small" })
     client = narrow_client(@server).request("GET", target)

@@ -4,14 +4,15 @@ require "test_helper"
 require "support/content_codings"
 require "support/file_serving"
 
-# Bodies that are compressed while the application still makes them: every piece goes out before the next one is asked for.
+# Bodies that are compressed while the application produces them: every piece is sent before the server asks for the next
+# one.
 class CompressedStreamsTest < Minitest::Test
   include Fairlead::Test::FileServing
   include Fairlead::Test::ContentCodings
 
   CutOff = Fairlead::Test::HttpClient::CutOff
 
-  # "/pieces" waits in the middle until the file "go" is there; "/many" yields many pieces of every size.
+  # "/pieces" waits in the middle until the file "go" exists; "/many" yields many pieces of every size.
   APP = <<~'RUBY'
     PLAIN = { "content-type" => "text/plain" }.freeze
     def pieces = Array.new(200) { |number| "#{number} " * (number * 7) }
@@ -40,7 +41,7 @@ class CompressedStreamsTest < Minitest::Test
     }
   RUBY
 
-  # What "/many" and "/streamed" yield, in one piece.
+  # Content of "/many" and "/streamed", in one piece.
   PIECES = Array.new(200) { |number| "#{number} " * (number * 7) }.join.freeze
 
   CODINGS = %w[br zstd gzip].freeze
@@ -126,7 +127,7 @@ class CompressedStreamsTest < Minitest::Test
 
   def ask_for(coding, path) = connect(@server).request("GET", path, { "accept-encoding" => coding })
 
-  # The next chunk of a chunked body.
+  # Returns the next chunk of a chunked body.
   def chunk(client)
     size = Integer(client.read_through("\r\n").chomp, 16)
     client.read(size + 2).delete_suffix("\r\n")

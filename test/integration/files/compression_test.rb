@@ -4,15 +4,15 @@ require "test_helper"
 require "support/content_codings"
 require "support/file_serving"
 
-# Answers of the application that are compressed on their way (`--compress`), decoded by other people's code: which ones,
-# with which coding, and what becomes of their fields (RFC 9110 §8.4, §12.5.3, §8.8.1).
+# Compressed responses of the application (`--compress`), decoded with independent code: selection, coding, and changes of
+# their fields (RFC 9110 §8.4, §12.5.3, §8.8.1).
 class AnswerCompressionTest < Minitest::Test
   include Fairlead::Test::FileServing
   include Fairlead::Test::ContentCodings
 
   CODINGS = %w[br zstd gzip].freeze
 
-  # accept-encoding => the coding of the answer.
+  # accept-encoding => coding of the response.
   CHOICES = {
     "gzip, deflate, br, zstd" => "zstd", "gzip, zstd" => "zstd", "gzip;q=1, br;q=0.9" => "gzip", "*" => "zstd",
     "br;q=0, *;q=0.5, identity;q=0.1" => "zstd", "x-gzip" => "gzip", "identity;q=0, gzip;q=0.1" => "gzip",
@@ -21,7 +21,7 @@ class AnswerCompressionTest < Minitest::Test
 
   TEXT = Array.new(2000) { |number| "line #{number} of what is to be compressed\n" }.join.freeze
 
-  # What an application answers (TEXT is there) and the server leaves alone.
+  # Responses of an application (with TEXT) that the server does not compress.
   LEFT_ALONE = {
     "a short text" => "[200, PLAIN, ['x' * 1023]]",
     "what is encoded already" => "[200, PLAIN.merge('content-encoding' => 'gzip'), [TEXT]]",
@@ -195,7 +195,7 @@ class AnswerCompressionTest < Minitest::Test
     RUBY
   end
 
-  # The codings that can be decoded here.
+  # Yields the codings that this machine can decode.
   def each_coding(&block) = CODINGS.select { |coding| decodable?(coding) }.each(&block)
 
   def answer_with(code, accepted) = @client.get("/", "x-code" => code, "accept-encoding" => accepted)

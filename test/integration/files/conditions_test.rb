@@ -3,7 +3,7 @@
 require "test_helper"
 require "support/file_serving"
 
-# Conditional requests for static files (RFC 9110 §13): what a cache or an editor asks before it takes or keeps something.
+# Conditional requests for static files (RFC 9110 §13), from caches and editors.
 class FileConditionsTest < Minitest::Test
   include Fairlead::Test::FileServing
 

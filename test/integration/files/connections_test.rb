@@ -3,8 +3,8 @@
 require "test_helper"
 require "support/file_serving"
 
-# Static files on connections that carry more than one request: in order, between answers of the application, in every
-# version, in every worker, and in the access log.
+# Static files on connections with more than one request: in order, between responses of the application, in every version,
+# in every worker, and in the access log.
 class FileConnectionsTest < Minitest::Test
   include Fairlead::Test::FileServing
 
@@ -145,7 +145,7 @@ class FileConnectionsTest < Minitest::Test
 
   private
 
-  # Request, status and bytes of each line, once there are so many.
+  # Returns request, status and bytes of each line, once there are so many.
   def log_of(server, count)
     lines = wait_until("#{count} lines") do
       found = File.exist?(server.path("access.log")) ? File.readlines(server.path("access.log"), chomp: true) : []

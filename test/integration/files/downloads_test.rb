@@ -4,14 +4,15 @@ require "test_helper"
 require "support/file_serving"
 require "support/processes"
 
-# Large files, slow clients and busy threads: a download holds up nobody, costs no Ruby thread, and leaves nothing behind.
+# Large files, slow clients and busy threads: a download delays no other client, needs no Ruby thread, and leaves nothing
+# behind.
 class DownloadsTest < Minitest::Test
   include Fairlead::Test::FileServing
   include Fairlead::Test::Processes
 
   NINE_MEGABYTES = 9_000_000
 
-  # The first waits until the file "go" is there, and computes.
+  # The first one waits until the file "go" exists, and computes.
   BUSY = <<~RUBY
     run lambda { |env|
       if env["PATH_INFO"] == "/compute"
@@ -158,7 +159,7 @@ class DownloadsTest < Minitest::Test
     serve_public({ "large.bin" => noise(NINE_MEGABYTES), "small.txt" => "small", "sub/index.html" => "index" }, *arguments, app: app)
   end
 
-  # Yields a server whose every thread is busy with a request; lets them finish afterwards.
+  # Yields a server with a request in every thread; lets these finish afterwards.
   def while_busy(*arguments, times: 1)
     server = serving("-t", "1", *arguments, app: BUSY)
     clients = Array.new(times) { connect(server).request("GET", "/compute") }
@@ -170,7 +171,7 @@ class DownloadsTest < Minitest::Test
     clients.each { |client| assert_equal 200, client.answer.status }
   end
 
-  # Yields a server; in the end it has no more descriptors open than at first, and serves.
+  # Yields a server; in the end it has no more open descriptors than at first, and serves.
   def leaves_nothing_open
     server = serving
     Array.new(3) { connect(server) }.each do |client|
@@ -194,7 +195,7 @@ class DownloadsTest < Minitest::Test
     end
   end
 
-  # How many of its sockets are connected to somebody.
+  # Number of connected sockets.
   def connections(server)
     connected = File.readlines("/proc/net/tcp").map(&:split).reject { |fields| fields[3] == "0A" }.map { |fields| "socket:[#{fields[9]}]" }
     (open_files(server) & connected).size

@@ -3,14 +3,14 @@
 require "test_helper"
 require "support/file_serving"
 
-# `404.html` and its like at the top of the public folder: the body of the server's own errors, and of the errors that the
-# application answers without a body.
+# `404.html` and similar pages in the public folder: the body of the server's own errors, and of the application's errors
+# without a body.
 class ErrorPagesTest < Minitest::Test
   include Fairlead::Test::FileServing
 
   PAGES = [400, 404, 413, 431, 500, 503].to_h { |status| ["#{status}.html", "<p>page of #{status}</p>"] }.freeze
 
-  # Each request brings the code that it is answered with.
+  # Each request contains the code of its response.
   APP = "require 'rack'\nrun ->(env) { eval(env['HTTP_X_CODE'] || '[200, {}, [\"ok\"]]') }"
 
   def test_a_refused_request_gets_the_page_of_its_status

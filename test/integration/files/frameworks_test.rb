@@ -4,8 +4,8 @@ require "test_helper"
 require "support/byte_ranges"
 require "support/file_serving"
 
-# Files that frameworks send: Rack::Sendfile and Rack::Files as they are, `send_file` of Sinatra and Rails, and any body
-# that has a path. With a root the server sends them; without one the answer is the same.
+# Files from frameworks: unchanged Rack::Sendfile and Rack::Files, `send_file` of Sinatra and Rails, and bodies with a path.
+# With a root the server sends them; without one the response is the same.
 class FrameworkFilesTest < Minitest::Test
   include Fairlead::Test::FileServing
 
@@ -21,7 +21,7 @@ class FrameworkFilesTest < Minitest::Test
     run Rack::Files.new("files")
   RUBY
 
-  # A field that only the server's own answers have: Rack::Files knows no etags.
+  # Only the server's own responses have this field: Rack::Files sets no etag.
   def test_rack_files_behind_rack_sendfile
     client = connect(serve_folder(FILES, *ROOT, app: RACK))
 
@@ -102,7 +102,7 @@ class FrameworkFilesTest < Minitest::Test
     wait_until("a closed body") { File.exist?(server.path("closed")) }
   end
 
-  # Rails' and Sinatra's uploads, reports that are made for one answer: the name is gone before the client has it all.
+  # Uploads in Rails and Sinatra, and reports for one response: the file is removed before the client has received all of it.
   def test_a_body_that_removes_its_file_when_it_is_closed
     app = <<~'RUBY'
       class Report

@@ -3,7 +3,7 @@
 require "test_helper"
 require "support/file_serving"
 
-# Names that begin with a dot and names that editors leave behind: not for the public, unless the operator says so.
+# Names that begin with a dot, and names of editors' backup files: they are hidden unless the configuration says otherwise.
 class HiddenFilesTest < Minitest::Test
   include Fairlead::Test::FileServing
 

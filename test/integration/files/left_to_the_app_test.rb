@@ -3,8 +3,8 @@
 require "test_helper"
 require "support/file_serving"
 
-# What the public folder leaves to the application: every other method, every body, every upgrade, every miss. And what
-# happens where there is no application.
+# Requests that the public folder leaves to the application: other methods, bodies, upgrades, and misses. And the responses
+# without an application.
 class LeftToTheAppTest < Minitest::Test
   include Fairlead::Test::FileServing
 
@@ -67,7 +67,7 @@ class LeftToTheAppTest < Minitest::Test
     assert_file "page", client.get("/page.html", "accept" => "text/html")
   end
 
-  # What nobody here can take up is no reason to miss the file: Java's client offers HTTP/2 with every first request.
+  # An unknown upgrade must not prevent serving the file: Java's client offers HTTP/2 with every first request.
   def test_requests_that_offer_what_nobody_takes_up
     client = connect(serve_public(FILES))
 

@@ -6,9 +6,9 @@ require "support/content_codings"
 require "support/file_serving"
 require "support/processes"
 
-# Everything at once: clients that pipeline files from memory and from disk, parts of them, files that the application names
-# or opens, compressed answers and plain ones, at random, and some that go in the middle. Every answer is the right one.
-# The seed is minitest's: `--seed` repeats a run.
+# Everything at once: clients that pipeline requests for files from memory and from disk, for parts of them, for files that
+# the application names or opens, for compressed and plain responses, at random, and clients that disconnect in the middle.
+# Every response must be correct. The seed is minitest's: `--seed` repeats a run.
 class MixtureTest < Minitest::Test
   include Fairlead::Test::FileServing
   include Fairlead::Test::Processes
@@ -35,7 +35,7 @@ class MixtureTest < Minitest::Test
 
   OPTIONS = ["--public", "public", "--sendfile-root", "public", "--sendfile-root", "/internal/=public", "--compress"].freeze
 
-  # What a client may ask for => how the answer is known to be right.
+  # Requests => check of the response.
   GZIP = { "accept-encoding" => "gzip" }.freeze
   STEPS = [
     ["GET", "/small.bin", {}, ->(answer) { answer.body == SMALL }],
@@ -83,7 +83,7 @@ class MixtureTest < Minitest::Test
     assert_equal SMALL, get(server, "/small.bin").body
   end
 
-  # Sends some requests on one connection, all at once, and takes their answers.
+  # Sends some requests at once on one connection, and checks their responses.
   def converse(server, random)
     steps = Array.new(random.rand(1..15)) { STEPS.sample(random: random) }
     client = random.rand(2).zero? ? connect(server) : narrow_client(server)
@@ -97,7 +97,7 @@ class MixtureTest < Minitest::Test
     client&.close
   end
 
-  # The same, but the client goes when it has some of the answers.
+  # The same, but the client disconnects after some of the responses.
   def vanish(server, random)
     client = narrow_client(server)
     client.write([*Array.new(8) { STEPS.sample(random: random) }, STEPS[1]].map { |step| request(*step) }.join)

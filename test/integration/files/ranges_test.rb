@@ -4,7 +4,7 @@ require "test_helper"
 require "support/byte_ranges"
 require "support/file_serving"
 
-# Parts of static files (RFC 9110 §14): what a player, a download that is resumed, or a reader of PDFs asks for.
+# Ranges of static files (RFC 9110 §14), for players, resumed downloads and PDF readers.
 class FileRangesTest < Minitest::Test
   include Fairlead::Test::FileServing
 
@@ -12,7 +12,7 @@ class FileRangesTest < Minitest::Test
 
   SIZES = { "/small.txt" => 1000, "/large.bin" => 400_000 }.freeze
 
-  # Asked for => the positions that have to come, for a file of so many bytes.
+  # Requested range => positions in the response, for a file of so many bytes.
   SINGLE = {
     "bytes=0-0" => ->(_) { [0, 0] }, "bytes=0-9" => ->(_) { [0, 9] }, "bytes=10-" => ->(size) { [10, size - 1] },
     "bytes=0-" => ->(size) { [0, size - 1] }, "bytes=-1" => ->(size) { [size - 1, size - 1] }, "bytes=-100" => ->(size) { [size - 100, size - 1] },
@@ -21,11 +21,11 @@ class FileRangesTest < Minitest::Test
     "bytes= 3-4" => ->(_) { [3, 4] }, "bytes=3-4 ,99999999-" => ->(_) { [3, 4] }
   }.freeze
 
-  # What is no range, or no range of bytes: the field is ignored.
+  # Invalid ranges, or other units: the field is ignored.
   IGNORED = ["bytes=", "bytes=-", "bytes=a-b", "bytes=5-4", "bytes=1-2-3", "bytes=+1-2", "bytes=1", "lines=1-2", "bytes", "1-2",
              "bytes 1-2", "bytes=0x1-0x2", "bytes=1 - 2", "bytes=1-2;3-4", "bytes=1-2,x"].freeze
 
-  # Positions that come as parts of one answer: in the order that was asked for, overlapping, and as many as there may be.
+  # Positions that come as parts of one response: in the requested order, overlapping, and as many as allowed.
   SEVERAL = [
     [[0, 9], [20, 29]], [[500, 509], [0, 0], [100, 999]], [[0, 99], [50, 149]],
     Array.new(100) { |number| [number * 10, (number * 10) + 4] }

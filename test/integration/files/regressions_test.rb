@@ -4,13 +4,13 @@ require "test_helper"
 require "support/content_codings"
 require "support/file_serving"
 
-# Answers that end otherwise than they began: after an interim answer, with a thread that is called back, with a client that
-# does not read.
+# Responses with an unusual course: behind an interim response, with a thread that is called back, with a client that does
+# not read.
 class FilesRegressionsTest < Minitest::Test
   include Fairlead::Test::FileServing
   include Fairlead::Test::ContentCodings
 
-  # The first part of the path says what is answered.
+  # The first part of the path selects the response.
   APP = <<~'RUBY'
     require "timeout"
 

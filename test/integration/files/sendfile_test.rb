@@ -4,8 +4,8 @@ require "test_helper"
 require "support/byte_ranges"
 require "support/file_serving"
 
-# `x-sendfile` and `x-accel-redirect`: the application names a file, the server sends it, and only from where the operator
-# has said that files may come from.
+# `x-sendfile` and `x-accel-redirect`: the application names a file, and the server sends it, but only from a configured
+# folder.
 class SendfileTest < Minitest::Test
   include Fairlead::Test::FileServing
 
@@ -17,7 +17,7 @@ class SendfileTest < Minitest::Test
     "files-secret/page.txt" => "CANARY", "outside.txt" => "CANARY"
   }.freeze
 
-  # Each request brings the code that it is answered with; a body says when it is read and when it is closed.
+  # Each request contains the code of its response; a body notes when it is read and when it is closed.
   SETUP = <<~RUBY
     class Body
       def each
@@ -115,7 +115,7 @@ class SendfileTest < Minitest::Test
     assert_equal ["page of files", nil], [answer.body, answer["content-encoding"]]
   end
 
-  # Rack::Chunked, for one, frames whatever comes by.
+  # For example, Rack::Chunked frames every body.
   def test_the_framing_that_the_application_chose_is_not_the_files
     answer = sendfile(path("files/page.txt"), headers: { "transfer-encoding" => "chunked" })
 
@@ -243,7 +243,7 @@ class SendfileTest < Minitest::Test
     assert_empty(answer.fields.select { |name, value| name.start_with?("x-sendfile", "x-accel") || value.include?(@server.directory) })
   end
 
-  # Answered 404 without anything of the application's file, and logged once.
+  # Asserts a 404 without the application's body, and one line in the log.
   def assert_missing(headers)
     lines = @server.stderr.lines.size
     answer = answer_with(headers)

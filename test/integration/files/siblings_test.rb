@@ -4,16 +4,16 @@ require "test_helper"
 require "support/byte_ranges"
 require "support/file_serving"
 
-# `app.js.br`, `app.js.zst` and `app.js.gz` beside `app.js`: the best one that the client accepts, and only where it is a
-# file that would be served itself (RFC 9110 §8.4, §12.5.3). The siblings of these tests are no real encodings: what
-# counts is which file is sent.
+# `app.js.br`, `app.js.zst` and `app.js.gz` beside `app.js`: the server sends the best one that the client accepts, if that
+# file may be served itself (RFC 9110 §8.4, §12.5.3). The siblings in these tests are not real encodings, because only the
+# selection is under test.
 class SiblingsTest < Minitest::Test
   include Fairlead::Test::FileServing
 
   FILES = { "app.js" => "plain", "app.js.br" => "brotli", "app.js.zst" => "zstandard", "app.js.gz" => "gzip" }.freeze
   CODINGS = { "br" => "brotli", "zstd" => "zstandard", "gzip" => "gzip" }.freeze
 
-  # accept-encoding => the content-encoding of the answer.
+  # accept-encoding => content-encoding of the response.
   CHOICES = {
     "br" => "br", "zstd" => "zstd", "gzip" => "gzip", "x-gzip" => "gzip", "GZip" => "gzip",
     "gzip, deflate, br, zstd" => "br", "gzip, deflate, br" => "br", "gzip, zstd" => "zstd", "gzip,br" => "br",

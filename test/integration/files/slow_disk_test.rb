@@ -4,7 +4,7 @@ require "test_helper"
 require "support/file_serving"
 require "support/slow_disk"
 
-# A disk or a server of files that does not answer delays the requests that need it, and no others.
+# A disk or file server that does not respond delays the requests that need it, and no others.
 class SlowDiskTest < Minitest::Test
   include Fairlead::Test::FileServing
 
@@ -12,7 +12,7 @@ class SlowDiskTest < Minitest::Test
 
   FILES = { "stuck.txt" => "stuck", "page.txt" => "page", "large.bin" => "x" * 300_000 }.freeze
 
-  # What the application does is in the query: it names a file, or has a body that does.
+  # The query selects the application's response: it names a file, or has a body with a path.
   APP = <<~'RUBY'
     class Body
       def initialize(path) = @path = path
@@ -123,7 +123,7 @@ class SlowDiskTest < Minitest::Test
     assert_file FILES.fetch("large.bin"), waiting.answer
   end
 
-  # The kernel knows the name and passes only the request to open the file on to the layer.
+  # The kernel knows the name, and passes only the request to open the file on to the layer.
   def test_a_layer_of_an_overlay_that_hangs
     server = serve_overlay("public")
     waiting = hang(server, "/large.bin", :open)
@@ -183,7 +183,7 @@ class SlowDiskTest < Minitest::Test
 
   private
 
-  # A server with a slow disk at +place+. The block gets the server, when the disk is there.
+  # Starts a server with a slow disk at +place+. The block gets the server once the disk exists.
   def serve_slowly(place, files = {}, *arguments, **how)
     serve_folder(files, "--public", "public", "--threads", "2:2", *arguments, app: APP) do |server|
       FileUtils.mkdir_p(server.path(place))
@@ -194,8 +194,8 @@ class SlowDiskTest < Minitest::Test
     skip e.message
   end
 
-  # A server with an overlayfs at +place+ and a slow disk beneath, after each file was asked for. The block says by which
-  # target, from the path of the file.
+  # Starts a server with an overlayfs at +place+ and a slow disk beneath it, and requests each file once. The block returns
+  # the target for the path of a file.
   def serve_overlay(place, *arguments)
     server = serve_slowly("layer", {}, *arguments, keep_names: 3600) { |one| @disk.lay_beneath(one.path(place)) }
     FILES.each do |name, content|
@@ -205,7 +205,7 @@ class SlowDiskTest < Minitest::Test
     server
   end
 
-  # A client whose request for that file hangs.
+  # Returns a client with a hanging request for that file.
   def hang(server, target, kind)
     @disk.stick(kind, target[/\w+\.\w+\z/])
     client = connect(server)
@@ -214,13 +214,13 @@ class SlowDiskTest < Minitest::Test
     client
   end
 
-  # There is no sign of what has not happened: a request was not refused.
+  # There is no sign of an event that has not happened: no request was refused.
   def wait_for_time(seconds)
     began = Process.clock_gettime(Process::CLOCK_MONOTONIC)
     wait_until("#{seconds} s to pass") { Process.clock_gettime(Process::CLOCK_MONOTONIC) - began > seconds }
   end
 
-  # Each gets its answer while that one still hangs.
+  # Asserts that each file is served while the other request still hangs.
   def others_are_served(server, *files)
     client = connect(server)
     3.times do

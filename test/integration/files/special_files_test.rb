@@ -4,11 +4,11 @@ require "test_helper"
 require "socket"
 require "support/file_serving"
 
-# What has a name in the public folder and is no file that can be served: never opened for good, never waited for.
+# Names in the public folder that are not regular files: the server neither keeps them open nor waits for them.
 class SpecialFilesTest < Minitest::Test
   include Fairlead::Test::FileServing
 
-  # Well below the time after which a test gives up: whoever waits for a writer waits for ever.
+  # Well below the timeout of a test: a reader that waits for a writer waits forever.
   SECONDS = 5
 
   def test_a_fifo
@@ -96,7 +96,7 @@ class SpecialFilesTest < Minitest::Test
     end
   end
 
-  # 404 would be a lie that caches believe.
+  # Caches would believe a 404, which would be wrong.
   def test_a_file_that_cannot_be_opened_for_want_of_descriptors
     server = serve_public({ "page.txt" => "page", "large.bin" => noise(300_000) }, app: HOARDER)
     client = connect(server)
@@ -111,7 +111,7 @@ class SpecialFilesTest < Minitest::Test
     assert_file noise(300_000), client.get("/large.bin")
   end
 
-  # Takes all descriptors there are, and gives them back.
+  # Opens all available descriptors, and closes them again.
   HOARDER = <<~RUBY
     Process.setrlimit(:NOFILE, 200)
     HOARD = []
@@ -140,7 +140,7 @@ class SpecialFilesTest < Minitest::Test
     assert_file "page", client.get("/page.txt")
   end
 
-  # Such a file claims to be empty. Its content is made when it is read.
+  # Such a file has a size of zero. The kernel produces its content when it is read.
   def test_a_file_of_the_system_that_the_application_sends
     skip "there is no /proc" unless File.exist?("/proc/self/status")
 
@@ -170,7 +170,7 @@ class SpecialFilesTest < Minitest::Test
 
   private
 
-  # The application, in a process that root has started and that is not root any more.
+  # The application, in a process that root has started and that has given up its privileges.
   def unprivileged = "Process::UID.change_privilege(65_534) if Process.uid.zero?\n#{APP}"
 
   def assert_at_once_from_app(client, path)

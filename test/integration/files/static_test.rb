@@ -4,11 +4,11 @@ require "test_helper"
 require "time"
 require "support/file_serving"
 
-# The files of the public folder, as a browser sees them: content, type, index, redirect.
+# The files of the public folder, as browsers see them: content, type, index, redirect.
 class StaticTest < Minitest::Test
   include Fairlead::Test::FileServing
 
-  # Name => what its content-type has to be.
+  # Name => expected content-type.
   TYPES = {
     "page.html" => "text/html; charset=utf-8", "page.htm" => "text/html; charset=utf-8", "style.css" => "text/css; charset=utf-8",
     "app.js" => "text/javascript; charset=utf-8", "module.mjs" => "text/javascript; charset=utf-8",
@@ -80,7 +80,7 @@ class StaticTest < Minitest::Test
     assert_equal etags, etags.uniq
   end
 
-  # RFC 9110 §8.8.2.1: an origin never says that something will be modified in the future.
+  # RFC 9110 §8.8.2.1: an origin never sends a modification time in the future.
   def test_a_file_from_the_future_or_from_before_all_times
     server = serve_public({ "future.txt" => "future", "past.txt" => "past" }) do |one|
       age(one.path("public/future.txt"), Time.now + 1_000_000)

@@ -3,13 +3,13 @@
 require "test_helper"
 require "support/file_serving"
 
-# Symbolic links in the public folder, by each rule there is. What is outside has a content that no answer may have.
+# Symbolic links in the public folder, with each of the rules. No response may contain the content of the outside files.
 class SymlinksTest < Minitest::Test
   include Fairlead::Test::FileServing
 
   CANARY = "CANARY: outside of the folder"
 
-  # Name of the link => where it leads to. INSIDE stays in the folder, OUTSIDE leads to something that is there, but not in it.
+  # Name of the link => target. INSIDE stays in the folder, OUTSIDE leads to an existing file outside of it.
   INSIDE = {
     "link.txt" => "page.txt", "sub/up.txt" => "../page.txt", "to-sub" => "sub", "twice.txt" => "link.txt",
     "sub/to-deep" => "../sub/deep"
@@ -20,7 +20,7 @@ class SymlinksTest < Minitest::Test
   }.freeze
   DEAD = { "dangling.txt" => "missing.txt", "loop.txt" => "loop.txt", "away.txt" => "../missing.txt" }.freeze
 
-  # What is behind the links that stay inside: path => content.
+  # Paths through the links that stay inside => content.
   REACHED = {
     "/link.txt" => "page", "/sub/up.txt" => "page", "/to-sub/x.txt" => "x", "/twice.txt" => "page", "/sub/to-deep/y.txt" => "y",
     "/to-sub/" => "index"
@@ -77,7 +77,7 @@ class SymlinksTest < Minitest::Test
     3.times { assert_from_app client.get("/page.txt") }
   end
 
-  # The files in it are what they were, in name, content and times; only the way to them has changed.
+  # The files in it keep their name, content and times; only the path to them has changed.
   def test_a_folder_that_turns_into_a_link_is_not_taken_from_memory
     server = serving
     client = connect(server)
@@ -120,7 +120,7 @@ class SymlinksTest < Minitest::Test
 
   def dead = DEAD.keys.map { |name| "/#{name}" }
 
-  # Puts another link in the place of one, in one step.
+  # Replaces a link with another one, in one step.
   def swap(server, name, target)
     File.symlink(target, server.path("next"))
     File.rename(server.path("next"), server.path("public/#{name}"))

@@ -4,7 +4,7 @@ require "test_helper"
 require "support/file_serving"
 require "support/system_calls"
 
-# What a request for a static file asks of the file system: a look, whether what is in memory is still true, and nothing more.
+# System calls of a request for a static file: it checks that the copy in memory is up to date, and nothing more.
 class SystemCallsTest < Minitest::Test
   include Fairlead::Test::FileServing
 
@@ -12,7 +12,7 @@ class SystemCallsTest < Minitest::Test
 
   FILES = { "small.txt" => "small", "end.txt" => "end" }.freeze
 
-  # Opens a file so that it can be read. With O_PATH it is only looked at.
+  # Opens a file for reading. With O_PATH it is not read.
   READS = /open(?!.*O_PATH)/
 
   def test_a_file_in_memory_costs_one_look
@@ -31,7 +31,7 @@ class SystemCallsTest < Minitest::Test
     calls = calls_during(server) do |client|
       100.times { assert_file "small", client.get("/small.txt") }
     end
-    # tmpfs cannot say whether a read would wait, so a thread that may wait opens the file again.
+    # tmpfs cannot tell if a read would wait, so a thread that may wait opens the file again.
     times = `stat -f -c %T #{server.path("public")}`.strip == "tmpfs" ? 2 : 1
 
     assert_equal 100 * times, calls.grep(READS).size, calls.uniq.first(5)
@@ -48,7 +48,7 @@ class SystemCallsTest < Minitest::Test
 
   private
 
-  # The calls that the block causes, once everything is as it will stay.
+  # Returns the calls during the block, after a warm-up.
   def calls_during(server)
     settle(*FILES.keys.map { |name| server.path("public/#{name}") })
     client = connect(server)

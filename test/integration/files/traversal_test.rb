@@ -6,9 +6,9 @@ require "support/file_serving"
 require "support/system_calls"
 require "support/traversal_paths"
 
-# Thousands of paths that lead out of the public folder on some server, or on some system: not a byte of what is outside
-# (or hidden inside) comes back, nothing breaks, and whoever answers is the application or a file of the folder. What a
-# path's text gives away is found out without asking the file system.
+# Thousands of paths that lead out of the public folder on some server or system: no response contains a byte of the outside
+# (or hidden) files, nothing breaks, and each response comes from the application or from a file of the folder. The server
+# detects suspicious paths by their text, without asking the file system.
 class TraversalTest < Minitest::Test
   include Fairlead::Test::FileServing
 
@@ -16,17 +16,17 @@ class TraversalTest < Minitest::Test
 
   APP = 'run ->(_) { [404, { "content-type" => "text/plain", "x-from" => "app" }, ["app"]] }'
 
-  # Files that may be served: path => content. Some have the name that a path has when it is decoded once.
+  # Files that may be served: path => content. Some have the name of a path that has been decoded once.
   INSIDE = {
     "page.html" => "page", "sub/index.html" => "index", "sub/deep/x.txt" => "x", "sub/page.html" => "sub page", ".well-known/token" => "token",
     "%2e%2e/secret.txt" => "literal", "%2e%2e%2fsecret.txt" => "literal", "%5c..%5cwin.ini" => "literal"
   }.freeze
 
-  # Names inside and outside that no answer may come from.
+  # Hidden and outside names, which no response may come from.
   HIDDEN = %w[public/.env public/.git/config public/.htaccess public/secret.txt~ public/.hidden/secret.txt public/sub/.env].freeze
   OUTSIDE = %w[secret.txt public-secret/secret.txt public-secret/index.html etc/passwd SECRET~1.TXT .env].freeze
 
-  # How many requests are sent at once.
+  # Number of requests that are sent at once.
   BATCH = 100
 
   def setup
@@ -67,7 +67,7 @@ class TraversalTest < Minitest::Test
     each_answer(server, paths) { |target, answer| assert_harmless(target, answer) }
   end
 
-  # Hidden names are the application's to give out; what is outside is not.
+  # The application may serve hidden names, but not outside ones.
   def test_names_that_an_application_passes_on
     folders = ["--sendfile-root", "public", "--sendfile-root", "/internal/=public"]
     files = [*INSIDE.transform_keys { |name| "public/#{name}" }, *OUTSIDE.map { |name| [name, @canary] }].to_h
@@ -113,13 +113,13 @@ class TraversalTest < Minitest::Test
     end
   end
 
-  # What Ruby loads with the first requests is loaded.
+  # Makes Ruby load everything that the first requests need.
   def warm_up(server, targets)
     2.times { each_answer(server, targets.first(BATCH)) { |_, answer| assert_from_app answer } }
     assert_file "page", get(server, "/page.html")
   end
 
-  # Sends the targets in batches on one connection, and yields each with its answer.
+  # Sends the targets in batches on one connection, and yields each with its response.
   def each_answer(server, targets)
     client = connect(server)
     targets.each_slice(BATCH) do |batch|

@@ -4,7 +4,7 @@ require "test_helper"
 require "json"
 require "support/real_time"
 
-# Action Cable, which takes its sockets by hijack and watches them from a thread of its own.
+# Action Cable, which hijacks its sockets and watches them in its own thread.
 class ActionCableTest < Minitest::Test
   include Fairlead::Test::RealTimeServing
 
@@ -112,7 +112,7 @@ class ActionCableTest < Minitest::Test
 
   def command(client, name, **more) = client.send_text(JSON.generate(command: name, identifier: IDENTIFIER, **more))
 
-  # The next message that is not a heartbeat.
+  # Returns the next message that is not a heartbeat.
   def heard(client)
     message = JSON.parse(client.receive.last)
     message["type"] == "ping" ? heard(client) : message

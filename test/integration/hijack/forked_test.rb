@@ -4,8 +4,8 @@ require "test_helper"
 require "support/http_client"
 require "support/launched_by"
 
-# A program that forks while it has sockets that are given away, and serves in the child: what the client has sent behind its
-# request is carried by a thread of the server, and a child has none of its parent's threads.
+# A program that forks while it has hijacked sockets, and serves in the child. A thread of the server relays the bytes that
+# the client has sent behind its request, and a child has none of its parent's threads.
 class ForkedHijackTest < Minitest::Test
   include Fairlead::Test::Servers
   include Fairlead::Test::HttpClients

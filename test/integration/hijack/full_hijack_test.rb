@@ -5,14 +5,14 @@ require "support/http_client"
 require "support/processes"
 require "support/rack_apps"
 
-# Full hijack (Rack SPEC, "Hijacking"): the application takes the socket, and the server forgets it.
+# Full hijack (Rack SPEC, "Hijacking"): the application takes the socket, and the server closes its own copy.
 class FullHijackTest < Minitest::Test
   include Fairlead::Test::HttpServing
   include Fairlead::Test::Processes
 
   parallelize_me!
 
-  # Takes the socket and sends each line back until there is none.
+  # Takes the socket and echoes each line until the end.
   ECHO = <<~'RUBY'
     io = env["rack.hijack"].call
     Thread.new do
@@ -148,7 +148,7 @@ class FullHijackTest < Minitest::Test
     assert_equal (0...50).map { |number| "you said #{number}\n" }, clients.map { |client| client.read_through("\n") }
   end
 
-  # With and without bytes that the server had read already.
+  # With and without bytes that the server has read already.
   def test_nothing_is_left_of_sockets_that_are_closed
     server = serve(unlinted("#{ECHO}\n[-1, {}, []]"))
     connect(server).request.write("warm\n").read_through("warm\n")

@@ -4,8 +4,8 @@ require "test_helper"
 require "support/http_client"
 require "support/rack_apps"
 
-# An exception at the moment when the socket becomes a Ruby object, as a TracePoint raises it: before that object has the
-# descriptor, and after it.
+# An exception while the socket becomes a Ruby object, raised by a TracePoint: before that object owns the descriptor, and
+# after it.
 class InterruptedHijackTest < Minitest::Test
   include Fairlead::Test::HttpServing
 
@@ -51,7 +51,7 @@ class InterruptedHijackTest < Minitest::Test
     define_method("test_a_partial_hijack_that_fails_at_#{event}_ends_the_connection") { assert_ends("partial", event) }
   end
 
-  # The object of a socket that goes on: only the copy may be closed.
+  # The socket's object stays in use: only the copy may be closed.
   def test_the_socket_in_the_env_may_fail_as_well
     server = serving("-e", "production", config: "puma_env\n")
     client = connect(server)

@@ -7,14 +7,15 @@ require "support/certificates"
 require "support/http_client"
 require "support/rack_apps"
 
-# The connection of a streaming body that goes on after #call: it is announced to be open afterwards, and it is.
+# The connection of a streaming body that continues after #call: the response announces that the connection stays open, and
+# it does.
 class KeptConnectionsTest < Minitest::Test
   include Fairlead::Test::HttpServing
   include Fairlead::Test::Secured
 
   parallelize_me!
 
-  # "/stream" is written by a thread of its own, "/length" has a length, "/unfinished" ends before it is complete.
+  # "/stream" is written by its own thread, "/length" has a length, "/unfinished" ends before it is complete.
   APP = <<~'RUBY'
     PIECE = "x" * 50_000
     run lambda { |env|
@@ -110,7 +111,7 @@ class KeptConnectionsTest < Minitest::Test
     assert_equal %w[1 0 0 0], connects.scan(/(?<=x|GET )\d/)
   end
 
-  # The worker that runs the request is often not the one that has the connection.
+  # The worker that runs the request often differs from the worker with the connection.
   def test_it_goes_on_over_tls_with_several_workers
     server = serve_tls(APP, "-w", "2", "-t", "1")
     4.times do

@@ -6,7 +6,7 @@ require "support/http_client"
 require "support/processes"
 require "support/rack_apps"
 
-# Streaming bodies that keep their stream after #call has returned: another thread writes, at the pace of the client, and
+# Streaming bodies that keep their stream after #call has returned: another thread writes as fast as the client reads, and
 # the thread of the request is free.
 class KeptStreamsTest < Minitest::Test
   include Fairlead::Test::HttpServing
@@ -97,7 +97,8 @@ class KeptStreamsTest < Minitest::Test
     assert_equal "plain", get(server).body
   end
 
-  # Nobody can close it any more; the garbage collector finds out. Its writer may have died: nobody knows whether that is all.
+  # No object can close the stream any more, and the garbage collector detects this. Its writer may have died, so the
+  # response may be incomplete.
   def test_a_stream_that_nobody_holds_any_more_is_cut_off
     server = serve(unlinted(<<~RUBY))
       next [200, {}, [GC.start.inspect]] unless env["PATH_INFO"] == "/stream"
@@ -125,7 +126,7 @@ class KeptStreamsTest < Minitest::Test
     assert_equal "nil", client.get.body
   end
 
-  # --- writers that die: nobody makes garbage here, so nothing starts the collector by itself
+  # --- writers that die: these tests make no garbage, so nothing starts the collector
 
   def test_a_stream_whose_writer_has_died_of_an_exception_is_cut_off
     server = keeping("Thread.current.report_on_exception = false; stream.write('part'); raise 'broken'")
@@ -145,7 +146,7 @@ class KeptStreamsTest < Minitest::Test
     assert_lost(server)
   end
 
-  # A thread looks all the time; it ends with a message at a dead stream.
+  # A thread checks all the time; it ends with a message when it finds a dead stream.
   def test_only_streams_that_are_alive_are_looked_at
     server = keeping("stream.close", setup: "Thread.new { Fairlead::KeptStreams.send(:left_by_writer?) while sleep(0.001) }")
     clients = Array.new(4) { Thread.new { 500.times { connect(server).get("/stream") } } }
@@ -213,7 +214,7 @@ class KeptStreamsTest < Minitest::Test
     end
   end
 
-  # A server with one thread that writes the beginning of a stream in the call, and the rest in another thread.
+  # Starts a server with one thread that writes the beginning of a stream in the call, and the rest in another thread.
   def writing(beginning, rest, *arguments)
     serve(unlinted(<<~RUBY), "-t", 1, "--write-timeout", 60, *arguments)
       next [200, {}, ["plain"]] unless env["PATH_INFO"] == "/stream"
@@ -224,10 +225,11 @@ class KeptStreamsTest < Minitest::Test
 
   def frame(kind, flags, stream, payload) = [payload.bytesize].pack("N")[1..] + [kind, flags, stream].pack("CCN") + payload
 
-  # SETTINGS that let the client be sent so many bytes of each stream.
+  # Returns SETTINGS that allow the server to send so many bytes of each stream.
   def window(bytes) = frame(4, 0, 0, [4, bytes].pack("nN"))
 
-  # A server that writes a stream with +code+ in a thread of its own, and answers anything else at once with what +plain+ returns.
+  # Starts a server that writes a stream with +code+ in its own thread, and responds to other requests at once with the
+  # result of +plain+.
   def keeping(code, *arguments, setup: "", plain: "'plain'")
     serve(unlinted(<<~RUBY, setup: setup), *arguments)
       next [200, {}, [(#{plain})]] unless env["PATH_INFO"] == "/stream"

@@ -4,7 +4,7 @@ require "test_helper"
 require "support/http_client"
 require "support/rack_apps"
 
-# Partial hijack (Rack SPEC, "Hijacking"): the server sends the head, and what `rack.hijack` in it says gets the rest of the
+# Partial hijack (Rack SPEC, "Hijacking"): the server sends the head, and the `rack.hijack` in it gets the rest of the
 # connection.
 class PartialHijackTest < Minitest::Test
   include Fairlead::Test::HttpServing
@@ -73,7 +73,7 @@ class PartialHijackTest < Minitest::Test
     assert_equal ["closed"], wait_for_notes(server, 1)
   end
 
-  # What the application calls => what it gets.
+  # Calls of the application => results.
   METHODS = {
     "stream.closed?" => "false", "stream.write('a')" => "1", "(stream << 'a').equal?(stream)" => "true",
     "stream.close; stream.closed?" => "true", "(stream.close; stream.write('a')) rescue $!.is_a?(IOError)" => "true",

@@ -4,11 +4,11 @@ require "test_helper"
 require "support/http_client"
 require "support/rack_apps"
 
-# Threads and processes that come upon the stream of a streaming body at a bad moment.
+# Threads and processes that use the stream of a streaming body at an unexpected time.
 class StreamThreadsTest < Minitest::Test
   include Fairlead::Test::HttpServing
 
-  # So little may wait for a client that a writer of so much waits for it.
+  # Limits so low that a large write has to wait for its client.
   IMPATIENT = ["--response-disk-bytes", "0", "--response-memory-bytes", "64k"].freeze
   MUCH = "MUCH = ('x' * 900_000).freeze"
 
@@ -48,7 +48,7 @@ class StreamThreadsTest < Minitest::Test
 
   private
 
-  # A server that answers /stream with +code+, and anything else with what +plain+ returns.
+  # Starts a server that responds to /stream with +code+, and to other requests with the result of +plain+.
   def streaming(code, *arguments, plain: "'plain'", setup: "")
     serve(unlinted(<<~RUBY, setup: "#{MUCH}\n#{setup}"), *arguments)
       next [200, {}, [(#{plain})]] unless env["PATH_INFO"] == "/stream"

@@ -3,14 +3,14 @@
 require "test_helper"
 require "support/real_time"
 
-# Applications that answer 101 themselves and then speak another protocol: by `rack.hijack` in their header, or by a body that
-# is called with the socket, as async-websocket and others do.
+# Applications that respond 101 themselves and then speak another protocol: with `rack.hijack` in their header, or with a
+# body that is called with the socket, like async-websocket.
 class SwitchingProtocolsTest < Minitest::Test
   include Fairlead::Test::RealTimeServing
 
   parallelize_me!
 
-  # A WebSocket that sends every message back, out of nothing but an IO.
+  # A WebSocket server on a plain IO that echoes every message.
   SETUP = <<~'RUBY'
     require "digest"
 
@@ -43,7 +43,7 @@ class SwitchingProtocolsTest < Minitest::Test
     end
   RUBY
 
-  # What an application may return.
+  # Forms of the response.
   FORMS = [
     "[101, Echo.head(env).merge('rack.hijack' => Echo.method(:call)), []]",
     "[101, Echo.head(env), Echo.method(:call)]",
@@ -52,7 +52,7 @@ class SwitchingProtocolsTest < Minitest::Test
     "[101, Echo.head(env).merge('content-length' => '0', 'transfer-encoding' => 'chunked'), ->(stream) { Echo.call(stream) }]"
   ].freeze
 
-  # As Rack 3.1 wants it: the server sets the status and `upgrade`.
+  # As in Rack 3.1: the server sets the status and `upgrade`.
   PROTOCOLS = [200, 101].map { |status| "[#{status}, Echo.accept(env).merge('rack.protocol' => 'websocket'), Echo.method(:call)]" }.freeze
 
   def test_a_web_socket_of_the_application
@@ -89,7 +89,8 @@ class SwitchingProtocolsTest < Minitest::Test
     assert_equal (0...20).map(&:to_s), clients.each_with_index.map { |client, number| client.send_text(number.to_s).receive.last }
   end
 
-  # Answers that accept no upgrade are errors, whoever asks: RFC 9110 §15.2.2 wants the protocol named, and to have been offered.
+  # 101 responses without an accepted upgrade are errors: RFC 9110 §15.2.2 requires the name of the protocol, and that the
+  # client has offered it.
   REFUSED = [
     "[101, Echo.head(env), []]", "[101, Echo.head(env), Enumerator.new { |out| out << 'x' }]",
     "[101, Echo.head(env).reject { |name,| name == 'upgrade' }, Echo.method(:call)]",

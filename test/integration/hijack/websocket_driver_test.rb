@@ -3,8 +3,7 @@
 require "test_helper"
 require "support/real_time"
 
-# WebSockets that the application makes itself out of a hijacked socket, with websocket-driver, as faye-websocket and
-# Action Cable do.
+# WebSockets that the application makes from a hijacked socket, with websocket-driver, like faye-websocket and Action Cable.
 class WebsocketDriverTest < Minitest::Test
   include Fairlead::Test::RealTimeServing
 
@@ -13,7 +12,7 @@ class WebsocketDriverTest < Minitest::Test
   APP = <<~'RUBY'
     require "websocket/driver"
 
-    # One connection: the driver writes to it, its thread reads.
+    # One connection: the driver writes to the socket, and its thread reads.
     class Peer
       attr_reader :env
 

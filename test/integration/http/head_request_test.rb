@@ -4,7 +4,7 @@ require "test_helper"
 require "support/http_client"
 require "support/rack_apps"
 
-# HEAD: the head of what GET would be answered, and not a byte of its body (RFC 9110 §9.3.2).
+# HEAD: the head of the response to GET, and no byte of its body (RFC 9110 §9.3.2).
 class HeadRequestTest < Minitest::Test
   include Fairlead::Test::HttpServing
 

@@ -4,7 +4,7 @@ require "test_helper"
 require "support/http_client"
 require "support/rack_apps"
 
-# When a connection persists (RFC 9112 §9.3), and what becomes of bytes behind its last request.
+# Persistence of connections (RFC 9112 §9.3), and bytes behind the last request.
 class KeepAliveTest < Minitest::Test
   include Fairlead::Test::HttpServing
 
@@ -13,7 +13,7 @@ class KeepAliveTest < Minitest::Test
     [200, { "content-type" => "text/plain", "content-length" => body.bytesize.to_s }, [body]]
   RUBY
 
-  # Request => whether the connection persists.
+  # Request => true if the connection persists.
   PERSISTENCE = {
     "GET / HTTP/1.1\r\nhost: a\r\n\r\n" => true,
     "GET / HTTP/1.1\r\nhost: a\r\nconnection: keep-alive\r\n\r\n" => true,

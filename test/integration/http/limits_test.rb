@@ -4,7 +4,7 @@ require "test_helper"
 require "support/http_client"
 require "support/rack_apps"
 
-# How large a request may be: what is within a limit is served, the first byte beyond it refused.
+# Limits of the size of a request: a request of that size is served, one more byte is refused.
 class LimitsTest < Minitest::Test
   include Fairlead::Test::HttpServing
 
@@ -77,7 +77,7 @@ class LimitsTest < Minitest::Test
     assert_equal 413, client.answer.status
   end
 
-  # What is read and thrown away behind a refusal is bounded by a time, not by what comes.
+  # A time limits the reading behind a refusal, and not the number of bytes.
   def test_a_refused_client_that_goes_on_sending_for_ever_is_let_go
     client = connect(serve(linted(HELLO), "--body-max-bytes", "1000"))
     client.write("POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 100000000\r\n\r\n")
@@ -104,7 +104,8 @@ class LimitsTest < Minitest::Test
     true
   end
 
-  # +server+ answers exactly this, closes, says why in one line, and the application knows nothing of it.
+  # Asserts that +server+ responds with exactly this, closes, logs one line with the reason, and does not call the
+  # application.
   def assert_refused(server, bytes, status, reason, misdeed)
     noted = notes(server)
     lines = server.stderr.lines.size

@@ -4,7 +4,7 @@ require "test_helper"
 require "support/http_client"
 require "support/rack_apps"
 
-# Where a client can come from, and what the application is told of that.
+# Kinds of listeners, and the env values about the client.
 class ListenersTest < Minitest::Test
   include Fairlead::Test::HttpServing
 

@@ -1,9 +1,9 @@
 # frozen_string_literal: true
 
-# Requests that are not HTTP, each with the status that answers it and the misdeed that the log names. Grouped by what
-# they get wrong; every one of them has been accepted by some server.
+# Malformed requests, each with the status of the response and the violation in the log. They are grouped by mistake; every
+# one of them has been accepted by some server.
 module MalformedRequests
-  # One request: what it is to be refused with.
+  # One request, with the expected refusal.
   Row = Struct.new(:name, :bytes, :status, :misdeed)
 
   GET = "GET / HTTP/1.1\r\n"
@@ -140,6 +140,6 @@ module MalformedRequests
     "trailers without end" => ["0\r\n#{"x: #{"y" * 1000}\r\n" * 9}\r\n", 431, "trailer too large"]
   }.transform_values { |body, *verdict| ["#{CHUNKED}#{body}", *verdict] }.freeze
 
-  # Every row of a table.
+  # Returns every row of a table.
   def self.rows(table) = table.map { |name, columns| Row.new(name, *columns) }
 end

@@ -5,8 +5,8 @@ require "support/http_client"
 require "support/rack_apps"
 require_relative "malformed_requests"
 
-# What is not HTTP is refused with its exact status, logged in one line and never seen by the application; the connection
-# ends, because nothing behind such a request can be trusted, and everybody else is served as before.
+# Malformed requests are refused with an exact status, logged in one line and not passed to the application. The connection
+# ends, because the bytes behind such a request cannot be trusted. Other clients are served as before.
 class MalformedRequestsTest < Minitest::Test
   include Fairlead::Test::HttpServing
 

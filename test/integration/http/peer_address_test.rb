@@ -4,8 +4,8 @@ require "test_helper"
 require "support/board_file"
 require "support/http_client"
 
-# Who asks is known from the moment of the accept on: a client that is gone when its request runs keeps its address. Allow-lists
-# rely on it.
+# The server records the peer address at the accept: a client that is gone when its request runs keeps its address.
+# Allow-lists rely on it.
 class PeerAddressTest < Minitest::Test
   include Fairlead::Test::Servers
   include Fairlead::Test::HttpClients
@@ -13,7 +13,7 @@ class PeerAddressTest < Minitest::Test
   ADDRESS = "127.0.0.2"
   RESETS = 200
 
-  # Notes who has asked, and which worker was told.
+  # Notes the client's address and the worker of each request.
   APP = <<~RUBY
     SEEN = File.open(File.expand_path("seen", __dir__), File::WRONLY | File::APPEND | File::CREAT)
     run lambda { |env|
@@ -40,7 +40,7 @@ class PeerAddressTest < Minitest::Test
     assert_equal server.worker_pids.map(&:to_s), found.map(&:last).uniq.sort
   end
 
-  # Each sits in a worker that is busy, and is run by the other one.
+  # Each request is in a busy worker, and the other worker runs it.
   def test_guests_of_the_waiting_room
     server = serve(APP, "-w", 2, "-t", 1, "-C", "board.rb", files: { "board.rb" => Fairlead::Test::BoardFile::SCRIPT })
     board = Fairlead::Test::BoardFile.new(server)
@@ -65,17 +65,17 @@ class PeerAddressTest < Minitest::Test
 
   private
 
-  # Sends everything from ADDRESS and is gone.
+  # Sends everything from ADDRESS, then resets.
   def ask_and_reset(server, bytes)
     adopt(TCPSocket.new("127.0.0.1", server.port, ADDRESS)).write(bytes).reset
   end
 
-  # What the app was told: pairs of an address and the id of a process.
+  # Pairs of an address and a process id that the app has got.
   def seen(server, count)
     lines(server, "seen", count).map(&:split)
   end
 
-  # Who asked, as the access log has it.
+  # Client addresses in the access log.
   def logged(server, count)
     lines(server, "access.log", count).map { |line| line.split.first }
   end

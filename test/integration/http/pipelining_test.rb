@@ -4,13 +4,13 @@ require "test_helper"
 require "support/http_client"
 require "support/rack_apps"
 
-# Several requests sent at once (RFC 9112 §9.3.2): answers in order, and a turn for everybody.
+# Several requests sent at once (RFC 9112 §9.3.2): responses in order, and a turn for every client.
 class PipeliningTest < Minitest::Test
   include Fairlead::Test::HttpServing
 
   ECHO = '[200, { "content-type" => "text/plain" }, [env["PATH_INFO"], env["rack.input"].read]]'
 
-  # Numbers the requests in the order in which they are run; the first one waits until the test says so.
+  # Numbers the requests in the order of their runs; the first one waits for the test.
   NUMBERED = <<~RUBY
     number = (NUMBERS << NUMBERS.size + 1).last
     sleep 0.005 until number > 1 || File.exist?("go")

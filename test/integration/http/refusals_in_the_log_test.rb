@@ -3,7 +3,8 @@
 require "test_helper"
 require "support/http_client"
 
-# Who sends thousands of bad requests fills no disk: some lines in a second, and how many others there were.
+# A client with thousands of bad requests cannot fill the disk: the log has some lines per second, and the number of further
+# ones.
 class RefusalsInTheLogTest < Minitest::Test
   include Fairlead::Test::Servers
   include Fairlead::Test::HttpClients
@@ -24,7 +25,7 @@ class RefusalsInTheLogTest < Minitest::Test
 
   private
 
-  # How many refusals each line tells of.
+  # Number of refusals that each line reports.
   def told(server)
     server.stderr.lines.grep(/\Arefused 400 \(repeated host\) from 127\.0\.0\.1:\d+/).map { |line| 1 + line[/, and (\d+) more like this$/, 1].to_i }
   end

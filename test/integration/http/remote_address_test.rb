@@ -14,7 +14,7 @@ class RemoteAddressTest < Minitest::Test
   LINE = "PROXY TCP4 192.0.2.1 192.0.2.2 40000 80\r\n"
   REQUEST = "GET / HTTP/1.1\r\nhost: a\r\n\r\n"
 
-  # As the configuration file of Puma has it => what a client with the field X-Real-IP seems to be.
+  # As in Puma's configuration file => address of a client with the field X-Real-IP.
   FIXED = { "set_remote_address :socket" => "127.0.0.1", "set_remote_address :localhost" => "127.0.0.1",
             "set_remote_address '192.0.2.7'" => "192.0.2.7", "set_remote_address header: 'X-Real-IP'" => "192.0.2.1" }.freeze
 
@@ -61,7 +61,7 @@ class RemoteAddressTest < Minitest::Test
     assert_logged("refused 400 (invalid PROXY line) from 127.0.0.1", server)
   end
 
-  # Each sits in a worker that is busy, and is run by the other one.
+  # Each request is in a busy worker, and the other worker runs it.
   def test_a_request_takes_its_client_to_another_worker
     server = serve(APP, "-w", 2, "-t", 1, "--remote-address", "proxy_protocol:v1", "-C", "board.rb",
                    files: { "board.rb" => Fairlead::Test::BoardFile::SCRIPT })
@@ -84,7 +84,7 @@ class RemoteAddressTest < Minitest::Test
     serve(APP, "-C", "config.rb", "--access-log", "access.log", files: { "config.rb" => text })
   end
 
-  # Who asked, as the access log has it.
+  # Client addresses in the access log.
   def logged(server, count)
     path = server.path("access.log")
     wait_until("#{count} lines") { (lines = File.readlines(path)).size >= count && lines.map { |line| line.split.first } }

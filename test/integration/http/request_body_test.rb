@@ -5,13 +5,13 @@ require "test_helper"
 require "support/http_client"
 require "support/rack_apps"
 
-# Request bodies on the wire (RFC 9112 §6, §7.1), in whatever pieces they come.
+# Request bodies on the wire (RFC 9112 §6, §7.1), split at any place.
 class RequestBodyTest < Minitest::Test
   include Fairlead::Test::HttpServing
 
   ECHO = '[200, { "content-type" => "text/plain" }, [env["rack.input"].read]]'
 
-  # Chunked body => what it holds.
+  # Chunked body => its content.
   CHUNKED = {
     "0\r\n\r\n" => "",
     "5\r\nhello\r\n0\r\n\r\n" => "hello",

@@ -4,7 +4,7 @@ require "test_helper"
 require "support/http_client"
 require "support/rack_apps"
 
-# The forms of a request target (RFC 9112 §3.2) and what the application is told of them.
+# The forms of a request target (RFC 9112 §3.2), and the env values for them.
 class TargetsTest < Minitest::Test
   include Fairlead::Test::HttpServing
 

@@ -5,7 +5,7 @@ require "support/http_client"
 require "support/http2_commands"
 require "support/restarts"
 
-# How connections of HTTP/2 end: when the server does, when its workers are replaced, and when they are idle.
+# Ends of HTTP/2 connections: when the server ends, when its workers are replaced, and when they are idle.
 class Http2EndingsTest < Minitest::Test
   include Fairlead::Test::Http2Commands
   include Fairlead::Test::HttpClients
@@ -50,7 +50,7 @@ class Http2EndingsTest < Minitest::Test
     assert_equal 0, seen
   end
 
-  # Clients that go on elsewhere once they are told lose nothing.
+  # Clients that reconnect after the GOAWAY lose no request.
   %w[--preload --no-preload].each do |flag|
     define_method(:"test_no_request_fails_while_workers_are_replaced_with_#{flag}") do
       server = versioned("-w", 2, "-t", 2, flag)
@@ -67,8 +67,8 @@ class Http2EndingsTest < Minitest::Test
     end
   end
 
-  # Four clients, each with ten requests at a time, until they have seen the third version a hundred times. What the server has
-  # not begun they may ask again elsewhere (RFC 9113 §8.7): nghttp2 itself refuses what is asked after GOAWAY.
+  # Four clients, each with ten concurrent requests, until they have seen the third version a hundred times. They may repeat
+  # requests on a new connection that the server has not begun (RFC 9113 §8.7): nghttp2 itself refuses requests after GOAWAY.
   LOAD = <<~'JS'
     const failures = []
     let sessions = 0

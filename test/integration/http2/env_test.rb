@@ -6,7 +6,7 @@ require "support/http_client"
 require "support/http2_commands"
 require "support/rack_apps"
 
-# What an application learns of a request that came over HTTP/2, and what it may not do with it.
+# The env of a request over HTTP/2, and the actions that are not allowed.
 class Http2EnvTest < Minitest::Test
   include Fairlead::Test::Http2Commands
   include Fairlead::Test::HttpClients
@@ -66,7 +66,7 @@ class Http2EnvTest < Minitest::Test
     assert_equal "192.0.2.9 https", forwarded.body
   end
 
-  # The preface follows the header of the proxy; the head is a GET of "/" from "a" over http (RFC 7541, Appendix A).
+  # The preface follows the proxy's header; the head is a GET of "/" from "a" over http (RFC 7541, Appendix A).
   def test_a_proxy_says_for_whom_it_speaks_before_the_preface
     server = serve("run ->(env) { [200, {}, ['from ', env['REMOTE_ADDR'], '.']] }", bind: "tcp://127.0.0.1:0?proxy_protocol=v1")
     head = [0x82, 0x84, 0x86, 0x41, 1, 97].pack("C*")
@@ -76,7 +76,7 @@ class Http2EnvTest < Minitest::Test
     assert client.read_through("192.0.2.1.").end_with?("192.0.2.1.")
   end
 
-  # Each request has its own fields, although the connection is one.
+  # Each request has its own fields, although they share a connection.
   def test_requests_of_one_connection_have_clients_of_their_own
     server = serve("run ->(env) { [200, {}, [env['REMOTE_ADDR']]] }", "--trusted-proxies", "127.0.0.1")
     seen = node(server, <<~JS)

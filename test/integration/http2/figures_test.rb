@@ -5,7 +5,7 @@ require "support/board_file"
 require "support/http_client"
 require "support/http2_commands"
 
-# What is said of HTTP/2 afterwards: the access log, the statistics, and the log of those that misbehave.
+# Records about HTTP/2: the access log, the statistics, and the log of misbehaving clients.
 class Http2FiguresTest < Minitest::Test
   include Fairlead::Test::Http2Commands
   include Fairlead::Test::HttpClients
@@ -23,7 +23,7 @@ class Http2FiguresTest < Minitest::Test
                  lines.map { |line| line[/"[A-Z]+ [^"]*" \d+ \S+/].sub("-", "0") }.sort
   end
 
-  # An application that responds with success to a WebSocket without accepting it, and a protocol that no server knows.
+  # An application that responds with success to a WebSocket without accepting it, and an unknown protocol.
   def test_the_access_log_has_the_status_that_the_client_of_a_tunnel_gets
     server = serve(APP, "--access-log", "access.log")
     statuses = node(server, <<~'JS')
@@ -48,7 +48,7 @@ class Http2FiguresTest < Minitest::Test
     wait_until("the end of the connections") { counters(server)["connections"].zero? }
   end
 
-  # DATA on stream 0 (RFC 9113 §6.1), and more PINGs than anybody needs (§10.5).
+  # DATA on stream 0 (RFC 9113 §6.1), and an excessive number of PINGs (§10.5).
   { "violations" => [[0, 0, 1, 0, 0, 0, 0, 0, 0, 65].pack("C*"), /\(PROTOCOL_ERROR\)/],
     "ping_floods" => [[0, 0, 8, 6, 0, 0, 0, 0, 0, *Array.new(8, 0)].pack("C*") * 20_000, /\(ENHANCE_YOUR_CALM\)/] }.each do |name, (bytes, line)|
     define_method(:"test_#{name}_are_counted_and_logged") do
@@ -57,7 +57,7 @@ class Http2FiguresTest < Minitest::Test
       begin
         client.write(PREFACE + bytes)
       rescue SystemCallError
-        nil # it was ended before all was sent
+        nil # the connection ended before all was sent
       end
       wait_until("the count of #{name}") { counters(server)["http2_#{name}"] == 1 }
 
@@ -66,7 +66,7 @@ class Http2FiguresTest < Minitest::Test
     end
   end
 
-  # A client that begins a frame and does not go on.
+  # A client that stops in the middle of a frame.
   def test_slow_clients_are_counted_and_logged
     server = serve(APP, "-w", 1, "--head-timeout", "1", "-C", "board.rb", files: { "board.rb" => Fairlead::Test::BoardFile::SCRIPT })
     connect(server).write(PREFACE + [0, 0, 8, 6].pack("C*"))

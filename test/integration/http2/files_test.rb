@@ -4,7 +4,7 @@ require "test_helper"
 require "digest"
 require "support/http2_commands"
 
-# Files of public_dir over HTTP/2: their bytes, ranges and conditions, and large ones beside each other.
+# Files of public_dir over HTTP/2: their bytes, ranges and conditions, and several large ones at once.
 class Http2FilesTest < Minitest::Test
   include Fairlead::Test::Http2Commands
 
@@ -35,7 +35,7 @@ class Http2FilesTest < Minitest::Test
     assert_equal [200, LARGE.bytesize.to_s], [answer.status, answer["content-length"]]
   end
 
-  # Each stream has its own part of the socket, and gets its own bytes.
+  # Each stream has its own share of the socket, and gets its own bytes.
   def test_large_files_at_the_same_time_on_one_connection
     seen = node(serving("-w", 2), <<~JS)
       const { createHash } = require("crypto")
@@ -47,7 +47,7 @@ class Http2FilesTest < Minitest::Test
     assert_equal((0..7).map { |start| [206, Digest::SHA256.hexdigest(LARGE.byteslice(start..))] }, seen)
   end
 
-  # A client that ends one download, or takes nothing of it, leaves the others alone.
+  # A client that cancels one download, or does not read it, must not affect the others.
   def test_a_download_that_is_given_up_leaves_the_others_alone
     seen = node(serving, <<~JS)
       const given = session.request({ ":path": "/large.bin" }), paused = session.request({ ":path": "/large.bin" })
@@ -66,7 +66,7 @@ class Http2FilesTest < Minitest::Test
     serve("run ->(_env) { [404, {}, ['nothing']] }", "--public", "public", *arguments, files: files)
   end
 
-  # The status, what the block says of the answer, and the body.
+  # Returns the status, the block's result for the response, and the body.
   def answer_to(server, field)
     answer = curl(server, "/small.txt", "-H", field)
     [answer.status, yield(answer), answer.body]

@@ -5,7 +5,7 @@ require "support/certificates"
 require "support/http_client"
 require "support/http2_commands"
 
-# Who speaks HTTP/2: with TLS those that agree on it, without those that begin with its preface; nobody if it is switched off.
+# Selection of HTTP/2: by negotiation with TLS, by the preface without; never if it is switched off.
 class Http2OffersTest < Minitest::Test
   include Fairlead::Test::Http2Commands
   include Fairlead::Test::HttpClients
@@ -44,7 +44,7 @@ class Http2OffersTest < Minitest::Test
     assert_equal %w[HTTP/2 2], curl(server).to_a.values_at(3, 1)
   end
 
-  # A preface that comes byte by byte is one; what begins like it is a request.
+  # A preface may come byte by byte; a different beginning is an HTTP/1 request.
   def test_the_preface_may_come_in_pieces
     server = serve(APP)
     client = connect(server)
@@ -63,7 +63,7 @@ class Http2OffersTest < Minitest::Test
 
   private
 
-  # What the server chooses of these protocols.
+  # Protocol that the server selects from these.
   def agreed(server, protocols)
     context = OpenSSL::SSL::SSLContext.new
     context.alpn_protocols = protocols if protocols

@@ -22,7 +22,7 @@ class Http2RealTimeTest < Minitest::Test
     [200, { "content-type" => "text/plain" }, ["plain"]]
   RUBY
 
-  # A tunnel, and what a client does with it: frames are masked with zeros.
+  # A tunnel, and the frames of a client: masked with zeros.
   TUNNEL = <<~'JS'
     const tunnel = (path, fields = {}) => session.request(
       { ":method": "CONNECT", ":protocol": "websocket", ":path": path, "sec-websocket-version": "13", ...fields }, { endStream: false })
@@ -56,7 +56,7 @@ class Http2RealTimeTest < Minitest::Test
     refute node(server, "#{TUNNEL}offered.then(say)")
   end
 
-  # The end of the stream is that of the client, as the end of a socket would be; so is a reset, and so is the connection's.
+  # The end of the stream means the end of the client, like the end of a socket; so does a reset, and the connection's end.
   { "end" => "stream.end()", "reset" => "stream.close(http2.constants.NGHTTP2_CANCEL)", "lost" => "session.destroy()" }.each do |path, action|
     define_method(:"test_a_client_that_goes_by_#{path}_is_closed") do
       server = serving

@@ -7,13 +7,13 @@ require "support/http2_commands"
 require "support/processes"
 require "support/rack_apps"
 
-# Responses of applications over HTTP/2: whole, in pieces, large, with hints, and those that break off.
+# Responses of applications over HTTP/2: complete, in pieces, large, with hints, and failing ones.
 class Http2ResponsesTest < Minitest::Test
   include Fairlead::Test::Http2Commands
   include Fairlead::Test::Processes
   include Fairlead::Test::RackApps
 
-  # Streams that are written to for ever, and how often that was possible.
+  # Streams that are written to forever, and the number of successful writes.
   KEPT = <<~'RUBY'
     write = lambda do |stream|
       loop { stream.write("x" * 10_000) && WRITES << true }
@@ -52,7 +52,7 @@ class Http2ResponsesTest < Minitest::Test
   RUBY
   PIECES = (0..63).map { |index| (index % 10).to_s * 65_536 }.join
 
-  # Memory and a temporary file take turns with the socket: often enough to meet their limits in many ways.
+  # Memory and a temporary file take turns with the socket, often enough to reach their limits in many ways.
   def test_large_ones_are_whole_each_time
     server = serving("-t", 3)
     seen = node(server, <<~JS)
@@ -74,7 +74,7 @@ class Http2ResponsesTest < Minitest::Test
     refute_match(/^(connection|transfer-encoding|keep-alive):/i, answer.fields + curl(server, "/pieces").fields)
   end
 
-  # RFC 9113 §8.1: no END_STREAM, but a reset.
+  # RFC 9113 §8.1: a reset, instead of END_STREAM.
   def test_one_that_breaks_off_is_reset_and_the_connection_goes_on
     seen = node(serving, <<~JS)
       ask("/broken").then(() => say("complete"), error => ask("/empty").then(([status]) => say([error.code, status])))
@@ -104,7 +104,7 @@ class Http2ResponsesTest < Minitest::Test
     assert_match(%r{:status: 103\n.*link: </a.css>; rel=preload}, output)
   end
 
-  # What a client no longer wants is not waited for.
+  # The server does not wait for a stream that the client has reset.
   def test_a_stream_that_is_reset_frees_its_thread
     server = serve(<<~'RUBY', "-t", "1:1")
       body = Enumerator.new { |out| loop { out << "x" * 65_536 } }
@@ -119,7 +119,7 @@ class Http2ResponsesTest < Minitest::Test
     assert_equal "here", seen
   end
 
-  # Its threads wait for room when the client goes, each in another response that it has kept.
+  # Its threads wait for room when the client disconnects, each in a different kept response.
   def test_responses_that_go_on_are_forgotten_with_their_client
     server = serve(unlinted(KEPT, setup: "WRITES = Queue.new\n"))
     node(server, 'ask("/writes").then(say)')

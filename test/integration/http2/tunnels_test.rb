@@ -5,13 +5,13 @@ require "support/http_client"
 require "support/http2_commands"
 require "support/rack_apps"
 
-# Tunnels (extended CONNECT, RFC 8441) that the application takes itself: by `rack.hijack`, as Action Cable does, or by `rack.protocol` of
-# Rack 3.1, as async-websocket does. It gets an IO, whose other end is the stream.
+# Tunnels (extended CONNECT, RFC 8441) that the application takes over: by `rack.hijack`, like Action Cable, or by
+# `rack.protocol` of Rack 3.1, like async-websocket. It gets an IO that is connected with the stream.
 class Http2TunnelsTest < Minitest::Test
   include Fairlead::Test::Http2Commands
   include Fairlead::Test::RackApps
 
-  # Sends everything back, until the client ends its direction.
+  # Echoes everything until the client closes its direction.
   SETUP = <<~'RUBY'
     module Echo
       HEAD = "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nX-Mine: 1\r\n\r\n"
@@ -40,7 +40,7 @@ class Http2TunnelsTest < Minitest::Test
     end
   RUBY
 
-  # What an application may return.
+  # Forms of the response.
   FORMS = {
     "full_hijack" => "Echo.taken(env)",
     "partial_hijack" => "[101, { 'upgrade' => 'websocket', 'x-mine' => '1', 'rack.hijack' => Echo.method(:later) }, []]",
@@ -98,7 +98,7 @@ class Http2TunnelsTest < Minitest::Test
     end
   end
 
-  # A request that is no tunnel has nothing to take, and no protocol to choose.
+  # A request without a tunnel has nothing to take over, and no protocol to choose.
   def test_what_the_env_says
     server = echoing(FORMS["full_hijack"])
     seen = node(server, TUNNEL + <<~'JS')
@@ -133,7 +133,7 @@ class Http2TunnelsTest < Minitest::Test
     assert_equal "ended", wait_for_notes(server, 1).last
   end
 
-  # The application need not know when its server ends, and its clients need not be polite.
+  # The application may not know that its server ends, and its clients may not close.
   def test_they_keep_no_server_from_ending
     server = echoing(FORMS["full_hijack"], "-w", 2, "--shutdown-timeout", 600)
     closed = node_meanwhile(server, TUNNEL + <<~'JS') do

@@ -5,7 +5,7 @@ require "digest"
 require "support/board_file"
 require "support/http2_commands"
 
-# Streams of one connection that other workers run: their worker is busy, another one has threads.
+# Streams of one connection that other workers run: their own worker is busy, and another one has free threads.
 class Http2WorkersTest < Minitest::Test
   include Fairlead::Test::Http2Commands
 
@@ -78,7 +78,7 @@ class Http2WorkersTest < Minitest::Test
     assert_equal(expected, seen.map { |_, *rest| rest })
   end
 
-  # Asks for streams that the application keeps, whichever worker it is in, and for one that says who has the connection.
+  # Requests streams that the application keeps, in any worker, and the id of the worker with the connection.
   KEPT = <<~JS
     const kept = () => new Promise(done => {
       const stream = session.request({ ":path": "/kept" }), heard = { body: "" }
@@ -130,7 +130,7 @@ class Http2WorkersTest < Minitest::Test
     serve(APP, "-w", 2, "-t", 2, "--early-hints", "-C", "board.rb", files: files)
   end
 
-  # What the workers say once everything has ended.
+  # Statistics of the workers once everything has ended.
   def board(server)
     wait_until("the end of all requests") do
       workers = Fairlead::Test::BoardFile.new(server)["workers"]

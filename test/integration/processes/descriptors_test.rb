@@ -4,7 +4,7 @@ require "test_helper"
 require "support/http_client"
 require "support/processes"
 
-# How many descriptors a server with workers needs, and what it says when there are fewer.
+# Descriptors that a server with workers needs, and its message if the limit is lower.
 class ProcessDescriptorsTest < Minitest::Test
   include Fairlead::Test::Servers
   include Fairlead::Test::HttpClients
@@ -35,7 +35,7 @@ class ProcessDescriptorsTest < Minitest::Test
     server = limited(64, "-w", 1, app: <<~RUBY)
       FILES = []
       loop { FILES << File.open(File::NULL) } rescue Errno::EMFILE
-      3.times { FILES.pop.close } # for what Ruby still has to load
+      3.times { FILES.pop.close } # for files that Ruby still has to load
       #{APP}
     RUBY
 
@@ -58,7 +58,7 @@ class ProcessDescriptorsTest < Minitest::Test
 
   private
 
-  # A server whose processes may open so many files.
+  # Starts a server with that limit of open files in each process.
   def limited(count, *arguments, app: APP, &block)
     launch(app, "-C", "few.rb", *arguments, files: { "few.rb" => "Process.setrlimit(:NOFILE, #{count}, #{count})" }, &block)
   end

@@ -3,7 +3,7 @@
 require "test_helper"
 require "support/http_client"
 
-# drain_delay: between the signal and the end of accepting.
+# drain_delay: the time between the signal and the end of accepting.
 class DrainDelayTest < Minitest::Test
   include Fairlead::Test::Servers
   include Fairlead::Test::HttpClients

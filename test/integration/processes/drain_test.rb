@@ -3,8 +3,8 @@
 require "test_helper"
 require "support/http_client"
 
-# The end under load, of one process and of workers: each request that has arrived is answered, nobody new gets in, and
-# nothing waits for a client that has nothing to say.
+# The end under load, of one process and of workers: each request that has arrived gets its response, no new connection is
+# accepted, and the server does not wait for idle clients.
 class DrainTest < Minitest::Test
   include Fairlead::Test::Servers
   include Fairlead::Test::HttpClients
@@ -33,7 +33,7 @@ class DrainTest < Minitest::Test
     end
   end
 
-  # While there is a file "full", the system has no room for another thread.
+  # While a file "full" exists, the system cannot start another thread.
   FULL = <<~RUBY.freeze
     module Full
       def new(...)
@@ -122,7 +122,7 @@ class DrainTest < Minitest::Test
     SHAPES.each { |arguments| yield serve(SLOW, *arguments) }
   end
 
-  # The number of answers; the last one has to be announced as such, and nothing may be cut off before it.
+  # Number of responses. The last one must announce the end, and none before it may be cut off.
   def ask_until_told_to_close(client)
     (1..).each do |count|
       answer = client.get

@@ -3,13 +3,13 @@
 require "test_helper"
 require "support/processes"
 
-# Signals before the server has handlers of its own.
+# Signals before the server has installed its handlers.
 class EarlySignalsTest < Minitest::Test
   include Fairlead::Test::Servers
 
   APP = "run ->(env) { [200, {}, ['hello']] }"
 
-  # Loaded before the command: sends the process a signal when a file of Fairlead is about to run.
+  # Loaded before the command: sends the process a signal right before a file of Fairlead runs.
   AT_FILE = <<~'RUBY'
     command = Process.pid
     trace = TracePoint.new(:script_compiled) do |point|
@@ -22,7 +22,7 @@ class EarlySignalsTest < Minitest::Test
     trace.enable
   RUBY
 
-  # The same inside RubyGems, while it looks for what a file of Fairlead needs.
+  # The same inside RubyGems, during its search for a file of Fairlead.
   IN_RUBYGEMS = <<~'RUBY'
     trace = TracePoint.new(:c_call) do |point|
       next unless point.path.include?("kernel_require") && caller.any? { |frame| frame.include?(ENV.fetch("AT")) }
@@ -40,7 +40,7 @@ class EarlySignalsTest < Minitest::Test
       end
     end
 
-    # The last file that it needs.
+    # The last file that the command loads.
     define_method(:"test_#{signal}_just_before_the_supervisor_replaces_the_command_is_not_lost") do
       assert_quiet_end(AT_FILE, signal, "json/ext.rb", "OF_COMMAND" => "yes")
     end
@@ -71,7 +71,7 @@ class EarlySignalsTest < Minitest::Test
     refute_path_exists server.path("server.pid")
   end
 
-  # The spawner ends by the same signal, and may be faster.
+  # The spawner ends by the same signal, perhaps before the supervisor.
   def test_a_signal_for_all_processes_while_the_application_is_loaded_has_the_usual_status
     statuses = Array.new(8) do
       server = launch("File.write('loading', '')\nsleep 30\n#{APP}", "-w", 1, "--preload")

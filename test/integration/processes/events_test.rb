@@ -4,7 +4,7 @@ require "test_helper"
 require "support/http_client"
 require "support/rack_apps"
 
-# What an application hears of the life of the processes with Fairlead.on, and what it defers and sets timers for.
+# Events in the life of the processes that an application gets with Fairlead.on, and its deferred blocks and timers.
 class EventsTest < Minitest::Test
   include Fairlead::Test::HttpServing
 
@@ -103,9 +103,9 @@ class EventsTest < Minitest::Test
 
   private
 
-  # In order of their ids.
+  # Process ids of an event, in order.
   def pids_of(server, event) = notes(server).filter_map { |line| Integer(line[/\A#{event} (\d+)\z/, 1] || next, 10) }.sort
 
-  # [pid, index] of each worker that was forked.
+  # [pid, index] of each forked worker.
   def fork_notes(server) = notes(server).filter_map { |line| line.match(/\Afork (\d+) (\d+)\z/)&.captures&.reverse&.map(&:to_i) }
 end

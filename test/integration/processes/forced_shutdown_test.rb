@@ -4,7 +4,7 @@ require "test_helper"
 require "support/http_client"
 require "support/rack_apps"
 
-# A request that is still running after shutdown_timeout is told so, may tidy up, and is answered 503.
+# A request that still runs after shutdown_timeout gets an exception, may clean up, and its client gets 503.
 class ForcedShutdownTest < Minitest::Test
   include Fairlead::Test::HttpServing
 
@@ -67,7 +67,7 @@ class ForcedShutdownTest < Minitest::Test
 
   private
 
-  # A client whose request runs.
+  # Returns a client with a running request.
   def busy(server)
     client = connect(server).request
     wait_for_notes(server, 1)

@@ -4,14 +4,14 @@ require "test_helper"
 require "support/http_client"
 require "support/processes"
 
-# A process that the application forks has copies of every socket and of the poll set, for as long as it lives.
+# A process that the application forks has copies of every socket and of the poll set until it ends.
 class ForkedByTheAppTest < Minitest::Test
   include Fairlead::Test::Servers
   include Fairlead::Test::HttpClients
   include Fairlead::Test::Processes
 
-  # /fork leaves a process behind that lives until there is a file "go"; /raise one that ends as most do, with everything that
-  # Ruby does at the end.
+  # /fork leaves a process that lives until there is a file "go"; /raise leaves one that ends like most, with all of Ruby's
+  # exit handlers.
   APP = <<~RUBY
     run lambda { |env|
       case env["PATH_INFO"]
@@ -49,7 +49,7 @@ class ForkedByTheAppTest < Minitest::Test
       get(server, "/fork")
       clients.each do |client|
         client.get("/last")
-        # What a client still says to a socket that only the other process has.
+        # Further bytes to a socket that only the other process has open.
         client.write("more")
       rescue Errno::EPIPE, Errno::ECONNRESET
         nil

@@ -3,7 +3,7 @@
 require "test_helper"
 require "support/restarts"
 
-# A disk without room for the files of a server: a start is refused, and a hot restart leaves everything as it was.
+# A full disk for the files of a server: a start is refused, and a hot restart leaves everything as it was.
 class FullDiskTest < Minitest::Test
   include Fairlead::Test::Servers
   include Fairlead::Test::Restarts
@@ -43,7 +43,7 @@ class FullDiskTest < Minitest::Test
 
   private
 
-  # Takes all that is left.
+  # Fills the disk.
   def fill(server)
     File.open(server.path("small/ballast"), "wb") { |file| loop { file.syswrite("x" * 4096) } }
   rescue Errno::ENOSPC

@@ -5,14 +5,14 @@ require "support/board_file"
 require "support/http_client"
 require "support/restarts"
 
-# A worker that ends while others go on gives them its connections: the same socket is answered before and after, by another
-# process, whatever has ended the first one and however far the client was with its next request.
+# A worker that ends while others continue migrates its connections: another process responds on the same socket, after every
+# kind of end and at every point of the client's next request.
 class HandoffTest < Minitest::Test
   include Fairlead::Test::Servers
   include Fairlead::Test::HttpClients
   include Fairlead::Test::Restarts
 
-  # Says which process answers, to whom, and what it was sent. "/until?FILE" waits for that file.
+  # Responds with its process, the client's address and the request body. "/until?FILE" waits for that file.
   APP = <<~'RUBY'
     run lambda { |env|
       File.write("inside-#{env["PATH_INFO"].delete("/")}", Process.pid.to_s) unless env["PATH_INFO"] == "/"
@@ -21,7 +21,7 @@ class HandoffTest < Minitest::Test
     }
   RUBY
 
-  # What is done to a server, by name, and what it says at the end of that.
+  # Name of an action => its signal, and the log line at its end.
   ENDS = {
     "a phased restart" => [:USR1, /phased restart: done/],
     "a hot restart" => [:USR2, /hot restart: done/],
@@ -142,7 +142,7 @@ class HandoffTest < Minitest::Test
   def test_workers_whose_threads_are_all_busy_take_connections_too
     file = "#{Fairlead::Test::BoardFile::SCRIPT}\nbefore_worker_boot { sleep 0.01 until File.exist?('boot') }"
     server = serve(APP, "-w", 2, "-t", 1, files: { "config/fairlead.rb" => file, "boot" => "" })
-    File.unlink(server.path("boot")) # no third worker takes them
+    File.unlink(server.path("boot")) # no third worker takes the connections
     clients, home = clients_in_one_worker(server, 6)
     held = connect_to(server, (server.worker_pids - [home]).first).request("GET", "/until?go")
     wait_until("a busy worker") { File.exist?(server.path("inside-until")) }
@@ -178,7 +178,7 @@ class HandoffTest < Minitest::Test
     assert_equal [200], idle.map { |one| one.get.status }.uniq
   end
 
-  # A thread of the application keeps Ruby's lock: nothing in Ruby hears that the worker is to end.
+  # A thread of the application keeps the GVL: no Ruby code can learn that the worker must end.
   def test_a_worker_that_has_hung_hands_over_what_it_can
     app = <<~RUBY
       require "fiddle"
@@ -239,7 +239,7 @@ class HandoffTest < Minitest::Test
 
   private
 
-  # Keep-alive clients of both (all) workers, each with a request behind it.
+  # Keep-alive clients of all workers, each after a first request.
   def clients_of_all(server, count)
     wait_until("clients of all workers") do
       clients = Array.new(count) { connect(server) }
@@ -247,13 +247,13 @@ class HandoffTest < Minitest::Test
     end
   end
 
-  # That many keep-alive clients, all in one worker, and its pid.
+  # That many keep-alive clients of one worker, and its pid.
   def clients_in_one_worker(server, count)
     home = server.worker_pids.first
     [Array.new(count) { connect_to(server, home) }, home]
   end
 
-  # A client of a worker: those that come to others, or to a full one, are closed.
+  # Returns a client of this worker; closes connections to other workers, or to a full one.
   def connect_to(server, pid)
     wait_until("a connection to worker #{pid}") do
       client = connect(server)
@@ -265,14 +265,14 @@ class HandoffTest < Minitest::Test
     end
   end
 
-  # A server with two workers, a client, and the worker that it is at.
+  # Returns a server with two workers, a client, and the client's worker.
   def retirable(*arguments)
     server = serve(APP, "-w", 2, "-t", 2, *arguments)
     client = connect(server)
     [server, client, pid_of(client.get)]
   end
 
-  # Ends a worker that runs the request of that path; returns when it drains, which shows in that an idle client moves.
+  # Ends a worker with a running request of that path; returns when it drains, which shows when an idle client has migrated.
   def retire(server, pid, path)
     wait_until("the request") { File.exist?(server.path("inside-#{path}")) }
     idle = connect_to(server, pid)
@@ -280,7 +280,7 @@ class HandoffTest < Minitest::Test
     wait_until("the idle client to move") { pid_of(idle.get) != pid }
   end
 
-  # Yields clients of a worker that ends then; calls what the block returns, and expects an answer of another worker.
+  # Yields clients of a worker, ends it, calls the blocks' results, and expects responses of another worker.
   def each_of_a_retired_worker(*arguments, &block)
     server, client, home = retirable(*arguments)
     clients = [client, connect_to(server, home)]
@@ -294,7 +294,7 @@ class HandoffTest < Minitest::Test
     refute_includes answers.map { |answer| pid_of(answer) }, home
   end
 
-  # Status and connection field of what each of some clients gets on one connection, until the block has returned.
+  # Status and connection field of each response to several clients, each on one connection, until the block has returned.
   def asking(server, count)
     ending = false
     clients = Array.new(count) { connect(server) }
@@ -306,7 +306,7 @@ class HandoffTest < Minitest::Test
     threads.map(&:value)
   end
 
-  # The sum of a statistic of all workers.
+  # Sum of a statistic over all workers.
   def statistic(server, name) = Fairlead::Test::BoardFile.new(server)["workers"].sum { |worker| worker.fetch(name) }
 
   def pid_of(answer) = Integer(answer.body.split.first, 10)

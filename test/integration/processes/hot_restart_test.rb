@@ -3,7 +3,7 @@
 require "test_helper"
 require "support/restarts"
 
-# USR2: the server's own program starts again, with the listeners that are open.
+# USR2: the server's program starts again with the open listeners.
 class HotRestartTest < Minitest::Test
   include Fairlead::Test::Servers
   include Fairlead::Test::Restarts
@@ -41,7 +41,7 @@ class HotRestartTest < Minitest::Test
     assert_equal 0, server.stop.exitstatus
   end
 
-  # It waits for a disk that hangs, say, and does not hear that it is to end.
+  # The spawner waits, for example, for a disk that hangs, and ignores the request to end.
   def test_it_takes_the_place_of_a_phased_restart_that_hangs
     hanging = "(trap('TERM', 'IGNORE'); File.write('hung', Process.pid); sleep) if File.exist?('hang')\n"
     server = versioned("-w", 2, "--preload", "--worker-boot-timeout", 1, app: hanging + VERSIONED)
@@ -60,7 +60,7 @@ class HotRestartTest < Minitest::Test
     assert_match(/hot restart: replaces the phased restart/, server.stdout)
   end
 
-  # As Capistrano deploys: `current` leads to the new release, and the old one is gone.
+  # Like a deployment with Capistrano: `current` leads to the new release, and the old one is gone.
   def test_a_restart_after_the_old_release_was_deleted_brings_in_the_new_one
     releases = [1, 2].to_h { |number| ["releases/#{number}/config.ru", "run ->(_env) { [200, {}, ['#{number}']] }"] }
     [[], ["-w", 1]].each do |processes|
@@ -165,7 +165,7 @@ class HotRestartTest < Minitest::Test
   RUBY
 
   [[], ["-w", 1]].each do |flags|
-    # It would end a program that does not handle it yet.
+    # The signal would end a program without a handler.
     define_method(:"test_a_hangup_while_the_new_program_starts_ends_nothing_and_is_acted_on#{flags.join}") do
       server = versioned(*flags, "--access-log", "access.log", app: SLOW_LOAD + VERSIONED, files: { "slow.rb" => SLOW_START },
                                                                environment: { "RUBYOPT" => "-r./slow" })
@@ -182,7 +182,8 @@ class HotRestartTest < Minitest::Test
     end
   end
 
-  # The new program must not take what the old one did for the time between them for nohup, nor the other way round.
+  # The old program changes the handling of HUP until the new one has started. The new one must not take that for nohup, nor
+  # ignore a real nohup.
   def test_a_hangup_after_the_restart_means_what_it_meant_before
     { "IGNORE" => "1", "DEFAULT" => nil }.each do |handler, expected|
       server = with_hangup(handler) { versioned }
@@ -196,7 +197,7 @@ class HotRestartTest < Minitest::Test
 
   private
 
-  # What the block starts inherits that.
+  # The processes that the block starts inherit the handler.
   def with_hangup(handler)
     previous = trap("HUP", handler)
     yield

@@ -4,7 +4,7 @@ require "test_helper"
 require "support/http_client"
 require "support/web_socket"
 
-# A server with an idle_timeout ends when nobody wants anything from it.
+# A server with an idle_timeout ends when it has no requests and connections.
 class IdleTimeoutTest < Minitest::Test
   include Fairlead::Test::Servers
   include Fairlead::Test::HttpClients
@@ -38,7 +38,7 @@ class IdleTimeoutTest < Minitest::Test
 
       assert_equal 200, client.get("/?1.5").status
       8.times do
-        sleep 0.2 # less than the time, again and again
+        sleep 0.2 # less than the timeout, repeatedly
         assert_equal 200, client.get.status
       end
       assert_equal 0, server.wait_exit.exitstatus

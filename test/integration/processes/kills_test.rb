@@ -4,8 +4,9 @@ require "test_helper"
 require "support/board_file"
 require "support/http_client"
 
-# Workers that are killed one after another under a load that keeps requests in the waiting room. Only what a killed worker had in
-# hand is lost: what it ran, its own or a guest's, and what its own connections had sent.
+# Workers that are killed one after another under a load that keeps requests in the waiting room. Only the requests in a
+# killed worker are lost: the ones that it was running, its own and those from the waiting room, and the ones on its own
+# connections.
 class KillsTest < Minitest::Test
   include Fairlead::Test::Servers
   include Fairlead::Test::HttpClients
@@ -13,7 +14,7 @@ class KillsTest < Minitest::Test
   KILLS = 4
   CLIENTS = 16
 
-  # Notes what it begins before it works on it.
+  # Notes each request at its beginning.
   APP = <<~RUBY
     BEGUN = File.open(File.expand_path("begun", __dir__), File::WRONLY | File::APPEND | File::CREAT)
     run lambda { |env|
@@ -23,7 +24,7 @@ class KillsTest < Minitest::Test
     }
   RUBY
 
-  # +home+: the worker that gave the last answer on that connection; nil for the first request.
+  # +home+: the worker that has sent the previous response on that connection; nil for the first request.
   Loss = Struct.new(:path, :home)
 
   def test_only_what_a_killed_worker_had_in_hand_is_lost
@@ -39,7 +40,7 @@ class KillsTest < Minitest::Test
 
   private
 
-  # Those whom no killed worker can have had.
+  # Losses that no killed worker can explain.
   def not_in_hand(server, losses, killed)
     begun = File.readlines(server.path("begun")).to_h(&:split)
     losses.reject do |loss|
@@ -47,7 +48,7 @@ class KillsTest < Minitest::Test
     end
   end
 
-  # Once both are there and at work; returns the id.
+  # Kills a worker once both are serving; returns its id.
   def kill_one(server)
     pids = server.wait_for_workers(2)
     wait_until("all at work") { File.readlines(server.path("begun")).last(CLIENTS).map { |line| line.split.last.to_i }.uniq.sort == pids }
@@ -66,7 +67,7 @@ class KillsTest < Minitest::Test
     running = false
   end
 
-  # Asks for as long as the block says so; returns what was not answered.
+  # Sends requests while the block is true; returns the ones without a response.
   def losses(server, number)
     lost = []
     client = nil

@@ -5,8 +5,8 @@ require "json"
 require "support/http_client"
 require "support/processes"
 
-# The files that take the place of standard output and standard error, and the event log: after log rotation every process
-# writes to the new files, and no line is lost.
+# The files that replace standard output and standard error, and the event log: after log rotation every process writes to
+# the new files, and no line is lost.
 class LogFilesTest < Minitest::Test
   include Fairlead::Test::Servers
   include Fairlead::Test::HttpClients
@@ -159,7 +159,7 @@ class LogFilesTest < Minitest::Test
 
   private
 
-  # A server whose streams are redirected. What it says is in its files.
+  # Starts a server with redirected streams. Its output is in its files.
   def redirected(*arguments, **options)
     server = launch(APP, *REDIRECT, *arguments, **options)
     out = server.path(arguments.include?("--redirect-stdout") ? arguments[arguments.index("--redirect-stdout") + 1] : "out.log")
@@ -173,13 +173,13 @@ class LogFilesTest < Minitest::Test
     with_addresses(server, server.stdout)
   end
 
-  # What the server says is not where others look for it.
+  # The server's addresses are in a file, not in its standard output.
   def with_addresses(server, text)
     server.define_singleton_method(:addresses) { text.scan(%r{listening on (http://[\w.:]+)}).flatten }
     server
   end
 
-  # Sends requests, each with a number, until the block has returned; returns how many were answered.
+  # Sends numbered requests until the block has returned; returns the number of responses.
   def under_load(server)
     sent = 0
     done = false
@@ -198,7 +198,7 @@ class LogFilesTest < Minitest::Test
     sent
   end
 
-  # Moves the files, and returns once no process has an old one.
+  # Renames the files, and returns once no process has an old one open.
   def rotate(server, number)
     paths = Dir.glob(server.path("*.log")).reject { |path| File.basename(path).start_with?("std") }
     paths.each { |path| File.rename(path, "#{path}.#{number}") }

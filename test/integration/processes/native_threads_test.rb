@@ -4,15 +4,15 @@ require "test_helper"
 require "support/http_client"
 require "support/launched_by"
 
-# Ruby's M:N scheduler (3.3 and newer, RUBY_MN_THREADS=1) moves Ruby threads from one native thread to another. What the
-# engine knows of the request that a thread runs would then be another's, so it refuses to start.
+# Ruby's M:N scheduler (3.3 and newer, RUBY_MN_THREADS=1) moves Ruby threads between native threads. The engine would then
+# mix up the requests of its threads, so it refuses to start.
 class NativeThreadsTest < Minitest::Test
   include Fairlead::Test::Servers
   include Fairlead::Test::HttpClients
 
   MOVING = { "RUBY_MN_THREADS" => "1" }.freeze
 
-  # Each request is in the middle of a wait when others go on, and then needs what belongs to it.
+  # Each request is waiting when others continue, and then needs its own state.
   APP = <<~RUBY
     run(lambda do |env|
       sleep 0.02

@@ -6,8 +6,8 @@ require "support/http_client"
 require "support/processes"
 require "support/web_socket"
 
-# Pauses that stop all processes of a server and not the clock, as `docker pause`, a frozen virtual machine or SIGSTOP do. Nobody is
-# late afterwards.
+# Pauses that stop all processes of a server, but not the clock, like `docker pause`, a frozen virtual machine or SIGSTOP.
+# They must not cause a timeout.
 class PausesTest < Minitest::Test
   include Fairlead::Test::Servers
   include Fairlead::Test::HttpClients
@@ -130,7 +130,7 @@ class PausesTest < Minitest::Test
     assert_equal [:text, "hello"], socket.receive
   end
 
-  # Otherwise one client would keep the time-outs of all others away for ever.
+  # Otherwise one client could prevent the timeouts of all others forever.
   def test_a_pause_excuses_each_client_once_however_it_goes_on
     server = serve(WHO, "--head-timeout", TIMEOUT)
     slow, silent = Array.new(2) { connect(server).write("GET / HTTP/1.1\r\n") }
@@ -152,7 +152,7 @@ class PausesTest < Minitest::Test
 
   def order_of(server) = [server.pid, *others(server)]
 
-  # Stops the processes for +seconds+, calls the block meanwhile, and continues them in their order.
+  # Stops the processes for +seconds+, calls the block in that time, and continues them in order.
   def pause(pids, seconds)
     pids.each { |pid| Process.kill(:STOP, pid) }
     wait_until("all to stand still") { pids.all? { |pid| Fairlead::Test::Processes.halted?(pid) } }
@@ -162,7 +162,7 @@ class PausesTest < Minitest::Test
     pids.each { |pid| Process.kill(:CONT, pid) }
   end
 
-  # Waits for turns of the supervisor's loop, in each of which it looks at its workers.
+  # Waits for several turns of the supervisor's loop. In each it checks its workers.
   def assert_turns(server)
     1.upto(3) do |count|
       server.signal(:TTIN)

@@ -3,7 +3,7 @@
 require "test_helper"
 require "support/restarts"
 
-# USR1: the workers are replaced one at a time by workers with the new code.
+# USR1: workers with the new code replace the workers one at a time.
 class PhasedRestartTest < Minitest::Test
   include Fairlead::Test::Servers
   include Fairlead::Test::Restarts
@@ -111,7 +111,7 @@ class PhasedRestartTest < Minitest::Test
     restarted(server)
   end
 
-  # As Capistrano leaves it: `current` points to a release, and its configuration file and hooks are read again.
+  # Like a deployment with Capistrano: `current` points to a release, and its configuration file and hooks are read again.
   def test_a_link_to_a_release_is_followed
     file = "threads 1, 1\nbefore_worker_boot { File.write('../../booted', File.read('version') + \"\\n\", mode: 'a') }"
     releases = %w[1 2].flat_map do |name|
@@ -161,7 +161,7 @@ class PhasedRestartTest < Minitest::Test
 
   private
 
-  # The id of the new worker that serves already, once the other one of its generation has been forked.
+  # Id of the new worker that serves already, once the other one of its generation has been forked.
   def halfway(server, old)
     booted = server.stdout.scan(/worker 0 booted \(pid (\d+)/).flatten
     Integer(booted.last, 10) if booted.size == 2 && server.worker_pids.size == 3 && server.worker_pids.first == old

@@ -5,13 +5,13 @@ require "support/http_client"
 require "support/restarts"
 require "support/socket_activation"
 
-# A program that the application starts gets no socket from the server, and no signal that is ignored.
+# A program that the application starts inherits no socket of the server, and no ignored signal.
 class ProgramsTest < Minitest::Test
   include Fairlead::Test::Servers
   include Fairlead::Test::HttpClients
   include Fairlead::Test::Restarts
 
-  # The sockets that a program has which the application has started, and the signals that are ignored in it, as a mask.
+  # Number of sockets in a program that the application has started, and the mask of its ignored signals.
   APP = <<~'RUBY'
     run ->(_env) { [200, {}, [`ls -l /proc/self/fd | grep -c socket:; grep SigIgn /proc/self/status`]] }
   RUBY

@@ -4,12 +4,12 @@ require "test_helper"
 require "support/processes"
 require "support/restarts"
 
-# URG: a worker that has served becomes the process that the others are forked from.
+# URG: a worker that has served becomes the spawner of the other workers.
 class ReforkTest < Minitest::Test
   include Fairlead::Test::Servers
   include Fairlead::Test::Restarts
 
-  # Makes something large at the first request, and says which process has made it.
+  # Allocates a large object at the first request, and responds with the process that has allocated it.
   WARMING = <<~'RUBY'
     LARGE = []
     run lambda { |_env|
@@ -42,7 +42,7 @@ class ReforkTest < Minitest::Test
     assert_equal 0, server.stop.exitstatus
   end
 
-  # The supervisor hears its signs of life, and does not load the application anew.
+  # The supervisor gets its signs of life, and does not load the application again.
   def test_the_worker_that_has_become_the_spawner_stays_it
     server = serve(WARMING, "-w", 2, files: { "config/fairlead.rb" => "worker_timeout 1\n" })
     until_all_have_served(server)
@@ -59,7 +59,7 @@ class ReforkTest < Minitest::Test
     refute_match(/no sign of life|is lost/, server.stderr)
   end
 
-  # Its former place belongs to another worker, which goes on taking connections when it ends.
+  # Another worker has its former index, and continues to accept connections when it ends.
   def test_the_end_of_that_spawner_harms_no_worker
     server = serve(WARMING, "-w", 2)
     until_all_have_served(server)
@@ -124,7 +124,7 @@ class ReforkTest < Minitest::Test
     wait_until("the other spawner to end") { server.children(/spawner/).size == 1 }
   end
 
-  # The oldest worker becomes the spawner; the other one is replaced until that is the busy one.
+  # The oldest worker becomes the spawner; the other workers are replaced until the oldest is the busy one.
   def refork_of_the_busy_one?(server)
     busy = Integer(File.read(server.path("inside")), 10)
     return server.signal(:URG) if server.worker_pids.first == busy
@@ -143,7 +143,7 @@ class ReforkTest < Minitest::Test
     end
   end
 
-  # Memory of all workers and of the spawner, in which what they share counts once.
+  # Memory of all workers and of the spawner; shared memory counts once.
   def proportional_memory(server)
     [*server.worker_pids, server.spawner_pid].sum { |pid| Fairlead::Test::Processes.proportional_memory(pid) }
   end

@@ -4,7 +4,8 @@ require "test_helper"
 require "net/http"
 require "support/processes"
 
-# Signals that come twice because another program sends them to the process and to its group, and those by which a person insists.
+# Signals that come twice because another program sends them to the process and to its group, and repeated signals from an
+# impatient operator.
 class RepeatedSignalsTest < Minitest::Test
   include Fairlead::Test::Servers
 
@@ -16,7 +17,7 @@ class RepeatedSignalsTest < Minitest::Test
     }
   RUBY
 
-  # How long the same signal counts as one that was sent twice, in seconds: crates/supervisor/src/insistence.rs.
+  # Time in which a repeated signal counts as the same one, in seconds: crates/supervisor/src/insistence.rs.
   HURRY = 1
 
   SHAPES = { "a_single_process" => [], "workers" => %w[-w 2] }.freeze
@@ -113,7 +114,7 @@ class RepeatedSignalsTest < Minitest::Test
 
   private
 
-  # The loop acts on what has been sent, and the request still runs.
+  # Asserts that the loop handles another signal, and the request still runs.
   def assert_goes_on(server)
     server.signal(:PWR)
     server.wait_for_output(/thread fairlead 1/)

@@ -9,7 +9,7 @@ class SingleTest < Minitest::Test
 
   HELLO = "run ->(env) { [200, {}, ['hello']] }"
 
-  # Says when it is inside, and answers once there is a file named "go".
+  # Writes a file when it is inside, and responds once there is a file named "go".
   PATIENT = <<~RUBY
     run lambda { |_env|
       File.write("inside", "")
@@ -155,7 +155,7 @@ class SingleTest < Minitest::Test
 
   private
 
-  # What the server on a Unix socket answers, or nil while there is none.
+  # Response of the server on a Unix socket, or nil if there is none.
   def answer_on(path)
     UNIXSocket.open(path) do |socket|
       socket.write("GET / HTTP/1.0\r\n\r\n")
@@ -165,7 +165,7 @@ class SingleTest < Minitest::Test
     nil
   end
 
-  # A request that is inside the application when this returns; its value is the answer, or :cut_off.
+  # Starts a request, and returns when it is inside the application; its value is the response, or :cut_off.
   def request_in(server)
     thread = Thread.new do
       Net::HTTP.start("127.0.0.1", server.port, max_retries: 0) { |http| http.get("/").body }

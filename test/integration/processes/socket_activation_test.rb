@@ -20,7 +20,7 @@ class SocketActivationTest < Minitest::Test
     @port = Activation.free_port
   end
 
-  # The request that makes systemd start the server waits in the socket until it is served.
+  # The request that makes systemd start the server waits in the socket until the server responds.
   def first_answer(socket = TCPSocket.new("127.0.0.1", @port)) = adopt(socket).get
 
   def activate(*arguments, addresses: ["127.0.0.1:#{@port}"], **options)
@@ -30,7 +30,7 @@ class SocketActivationTest < Minitest::Test
   def test_the_request_that_starts_the_server_is_answered
     server = activate(bind: "tcp://127.0.0.1:#{@port}")
 
-    assert_equal "[]", first_answer.body # the variables are for the server alone
+    assert_equal "[]", first_answer.body # only the server gets the variables
     server.wait_for_output(Fairlead::Test::ServerProcess::READY)
     assert_equal ["http://127.0.0.1:#{@port}"], server.addresses
     assert_equal 0, server.stop.exitstatus
@@ -84,7 +84,7 @@ class SocketActivationTest < Minitest::Test
     assert_equal ["http://127.0.0.1:#{@port}"], server.addresses
   end
 
-  # The address of the configuration is that of no interface here.
+  # No interface of this machine has the configured address.
   def test_with_only_a_hot_restart_does_not_ask_for_addresses_that_are_not_used
     [[], ["-w", 1]].each do |flags|
       @port = Activation.free_port

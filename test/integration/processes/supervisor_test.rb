@@ -9,7 +9,7 @@ class SupervisorTest < Minitest::Test
 
   WHO = "run ->(env) { [200, {}, [Process.pid.to_s]] }"
 
-  # As in SingleTest, but it says who it is.
+  # As in SingleTest, but it responds with its process id.
   PATIENT = <<~'RUBY'
     run lambda { |_env|
       File.write("inside-#{Process.pid}", "")
@@ -18,7 +18,7 @@ class SupervisorTest < Minitest::Test
     }
   RUBY
 
-  # Holds the lock of Ruby for a minute when it is asked to.
+  # Holds the GVL for a minute on demand.
   HANGING = <<~RUBY
     require "fiddle"
     SLEEP = Fiddle::Function.new(Fiddle.dlopen(nil)["sleep"], [Fiddle::TYPE_INT], Fiddle::TYPE_INT, need_gvl: true)
@@ -116,7 +116,7 @@ class SupervisorTest < Minitest::Test
   def test_a_ctrl_c_in_the_terminal_finishes_what_runs
     server = serve(PATIENT, "-w", "2")
     answer = request_in(server)
-    Process.kill(:INT, -server.pid) # the whole group, as a terminal does
+    Process.kill(:INT, -server.pid) # the whole group, like a terminal
     server.wait_for_output(/INT: finishing/)
     server.write("go", "")
 
@@ -305,7 +305,7 @@ class SupervisorTest < Minitest::Test
     Net::HTTP.start("127.0.0.1", server.port) { |http| http.get("/", "connection" => "close").body }
   end
 
-  # A request that is inside the application when this returns; its value is the answer, or :cut_off.
+  # Starts requests, and returns when they are inside the application; the value is the response, or :cut_off.
   def request_in(server, path = "/", count: 1)
     thread = Thread.new do
       Net::HTTP.start("127.0.0.1", server.port, max_retries: 0, read_timeout: 60) { |http| http.get(path).body }

@@ -6,8 +6,8 @@ require "support/board_file"
 require "support/http_client"
 require "support/processes"
 
-# One queue for all workers: what waits in a busy worker is run by one with a free thread, whole, in order of arrival, and
-# nothing is lost when a worker dies.
+# One queue for all workers: a worker with a free thread runs the requests that wait in a busy one, with their bodies and in
+# order of arrival, and none is lost when a worker dies.
 class WaitingRoomTest < Minitest::Test
   include Fairlead::Test::Servers
   include Fairlead::Test::HttpClients
@@ -18,7 +18,7 @@ class WaitingRoomTest < Minitest::Test
     require "fiddle"
     FILES = []
 
-    # Leaves this process no descriptor.
+    # Uses up the descriptors of this process.
     def exhaust
       Process.setrlimit(:NOFILE, Dir.children("/proc/self/fd").size + 10) if FILES.empty?
       loop { FILES << File.open(File::NULL) }
@@ -36,7 +36,7 @@ class WaitingRoomTest < Minitest::Test
       end
     end
 
-    # Another thread holds Ruby's lock for so long, once there is a file "go", and says so.
+    # Once there is a file "go", another thread writes a file, and holds the GVL for so long.
     def hang(seconds)
       function = Fiddle::Function.new(Fiddle.dlopen(nil)["sleep"], [Fiddle::TYPE_INT], Fiddle::TYPE_INT, need_gvl: true)
       Thread.new { sleep 0.01 until File.exist?("go"); File.write("hangs", ""); function.call(seconds) }
@@ -145,7 +145,7 @@ class WaitingRoomTest < Minitest::Test
     assert_equal 2, wait_until("both at work") { (pids = pids_of_sleepers(clients)).size > 1 && pids }.size
   end
 
-  # The system wakes one worker for each request that comes: one that leaves it must wake another.
+  # The system wakes one worker for each request: a worker that leaves it to another one must wake that one.
   def test_those_who_are_left_to_others_wait_for_nobody_else
     server = serve(APP, "-w", 3, "-t", 1)
     (busy, *clients), home = clients_in_one_worker(server, 9)
@@ -169,7 +169,7 @@ class WaitingRoomTest < Minitest::Test
     assert_empty pids & [home, hanging]
   end
 
-  # Nothing but its own clock tells it: neither a request nor a byte comes there, only a connection ends.
+  # Only its own clock wakes the worker: it gets neither a request nor a byte, only a connection ends.
   def test_a_worker_that_has_descriptors_again_takes_those_who_wait
     server = serve(APP, "-w", 2, "-t", 1, "--keep-alive-timeout", 1)
     clients, home = clients_in_one_worker(server, 3)
@@ -218,7 +218,7 @@ class WaitingRoomTest < Minitest::Test
 
   private
 
-  # Asks until the block says no; returns the number of answers.
+  # Sends requests until the block is false; returns the number of responses.
   def ask_again_and_again(server)
     count = 0
     client = connect(server)
@@ -229,7 +229,7 @@ class WaitingRoomTest < Minitest::Test
     count
   end
 
-  # A client of another worker.
+  # Returns a client of another worker.
   def client_elsewhere(server, home)
     wait_until("a connection elsewhere") do
       client = connect(server)
@@ -237,7 +237,7 @@ class WaitingRoomTest < Minitest::Test
     end
   end
 
-  # Who answers so many that come at once.
+  # Workers that respond to these concurrent requests.
   def pids_of_sleepers(clients)
     clients.each { |client| client.request("GET", "/?0.05") }.map { |client| pid_of(client.answer) }.uniq
   end
@@ -248,7 +248,7 @@ class WaitingRoomTest < Minitest::Test
 
   def pid_of(answer) = Integer(answer.body.split.first, 10)
 
-  # That many idle keep-alive clients, all in one worker, and its pid.
+  # That many idle keep-alive clients of one worker, and its pid.
   def clients_in_one_worker(server, count)
     by_pid = Hash.new { |hash, pid| hash[pid] = [] }
     200.times do

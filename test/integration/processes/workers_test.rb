@@ -3,7 +3,7 @@
 require "test_helper"
 require "support/http_client"
 
-# Workers that die under load, or look as if they hung, beside others that go on serving.
+# Workers that die under load, or seem to hang, while others continue to serve.
 class WorkersTest < Minitest::Test
   include Fairlead::Test::Servers
   include Fairlead::Test::HttpClients
@@ -28,8 +28,8 @@ class WorkersTest < Minitest::Test
     assert_logged(/worker \d \(pid #{victim}\) ended unexpectedly: killed by SIGKILL/, server)
   end
 
-  # A worker that runs already could take all of them before the other one is awake. While the machine is busy with something else, it does:
-  # the other one has a millisecond to take the next connection. So there are several attempts.
+  # A running worker could accept all connections before the other one is awake. That happens while the machine is busy: the
+  # other worker has a millisecond to accept the next connection. So there are several attempts.
   def test_connections_that_come_at_once_are_shared_out
     server = serve(PID, "-w", 2, "-t", 1, "--no-waiting-room")
     seen = []
@@ -54,7 +54,7 @@ class WorkersTest < Minitest::Test
 
   private
 
-  # Counts, for each worker, its share of connections that come at once.
+  # Number of concurrent connections that each worker gets.
   def shares_of_crowd(server, size)
     clients = Array.new(size) { connect(server) }
     clients.each { |client| client.request("GET") }.map { |client| client.answer.body }.tally.values
@@ -62,7 +62,7 @@ class WorkersTest < Minitest::Test
     clients.each(&:close)
   end
 
-  # Connections by the worker that has them.
+  # Connections by worker.
   def clients_of_both(server)
     clients = []
     wait_until("connections in both workers") do
@@ -72,7 +72,7 @@ class WorkersTest < Minitest::Test
     clients.group_by(&:first).transform_values { |pairs| pairs.map(&:last) }
   end
 
-  # Who answered so many requests that came at once, in order.
+  # Workers that respond to so many concurrent requests, in order.
   def pids_of_sleepers(server, count)
     clients = Array.new(count) { connect(server).request("GET", "/sleep") }
     clients.map { |client| client.answer.body.to_i }.uniq.sort

@@ -4,7 +4,7 @@ require "test_helper"
 require "json"
 require "support/http_client"
 
-# What fields say of the client, its scheme, host and port: from trusted proxies, and from everybody else.
+# Fields about the client, its scheme, host and port: from trusted proxies, and from others.
 class ForwardedTest < Minitest::Test
   include Fairlead::Test::Servers
   include Fairlead::Test::HttpClients
@@ -15,10 +15,10 @@ class ForwardedTest < Minitest::Test
     run ->(env) { [200, {}, [JSON.generate(env.values_at(*%w[#{KEYS.join(" ")}]))]] }
   RUBY
 
-  # What nobody says.
+  # Values without such fields.
   PLAIN = %w[127.0.0.1 http app.internal 3000 app.internal:3000].freeze
 
-  # Every field that means something from a proxy.
+  # Every field that has a meaning if a proxy sends it.
   FIELDS = {
     "x-forwarded-for" => "192.0.2.1", "x-forwarded-proto" => "https", "x-forwarded-scheme" => "https", "x-forwarded-ssl" => "on",
     "x-forwarded-host" => "evil.example:6", "x-forwarded-port" => "6", "forwarded" => "for=192.0.2.1;proto=https;host=evil.example",
@@ -37,7 +37,7 @@ class ForwardedTest < Minitest::Test
     end
   end
 
-  # Fields of a request through one proxy, and through two => what the application sees.
+  # Fields of a request through one proxy, and through two => env of the application.
   CHAINS = {
     {} => PLAIN,
     { "x-forwarded-for" => "192.0.2.1", "x-forwarded-proto" => "https" } => %w[192.0.2.1 https app.internal 3000 app.internal:3000],

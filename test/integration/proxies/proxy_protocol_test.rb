@@ -8,7 +8,7 @@ require "support/certificates"
 require "support/http_client"
 require "support/proxy_protocol"
 
-# The PROXY protocol: for whom the peer of a connection speaks, and what becomes of connections that do not say it.
+# The PROXY protocol: the client in the PROXY header, and connections without a header.
 class ProxyProtocolTest < Minitest::Test
   include Fairlead::Test::Servers
   include Fairlead::Test::Secured
@@ -25,7 +25,7 @@ class ProxyProtocolTest < Minitest::Test
   REQUEST = "GET / HTTP/1.1\r\nhost: a\r\n\r\n"
 
   ALL = Fairlead::Test::ProxyProtocol
-  # What a connection begins with => the client that it then has, by version; nil where it is refused.
+  # First bytes of a connection => its client, by version; nil if it is refused.
   BEGINNINGS = {
     ALL.line => ["192.0.2.1", nil, "192.0.2.1"],
     ALL.line("2001:db8::1") => ["2001:db8::1", nil, "2001:db8::1"],
@@ -78,7 +78,7 @@ class ProxyProtocolTest < Minitest::Test
     assert_equal %w[192.0.2.1 https], env(connection.get).values_at("REMOTE_ADDR", "rack.url_scheme")
   end
 
-  # What HAProxy knows with the keyword send-proxy-v2-ssl-cn, and what it knows with the certificate.
+  # HAProxy's information with the keyword send-proxy-v2-ssl-cn, and its information about the certificate.
   def test_the_application_sees_the_tls_of_the_client
     pair = Fairlead::Test::Authority.usual.client
     server = serve(APP, *LISTENERS, bind: nil)
@@ -105,7 +105,7 @@ class ProxyProtocolTest < Minitest::Test
     assert_logged(/refused 400 \(invalid PROXY header\) from 127\.0\.0\.1/, server)
   end
 
-  # Anybody may send the header, so what it says never takes the place of what a handshake has proved.
+  # Any peer may send the header, so it never replaces an identity that a handshake has proved.
   def test_a_header_does_not_replace_the_identity_that_our_own_handshake_has_verified
     admin = Fairlead::Test::Authority.usual.client("/CN=admin")
     ann = Fairlead::Test::Authority.usual.client("/CN=ann")
@@ -136,7 +136,7 @@ class ProxyProtocolTest < Minitest::Test
     assert_equal "127.0.0.1", env(adopt(UNIXSocket.new(server.path("app.sock"))).write(LOCAL).get)["REMOTE_ADDR"]
   end
 
-  # The listeners stay open, and new processes have to know what they are.
+  # The listeners stay open, and new processes must know their options.
   def test_a_listener_stays_what_it_is_when_workers_and_the_server_are_replaced
     server = serve(APP, "-w", 1, bind: "tcp://127.0.0.1:0?proxy_protocol=v2")
     ask = -> { env(connect(server).write(block).get)["REMOTE_ADDR"] }
@@ -152,7 +152,7 @@ class ProxyProtocolTest < Minitest::Test
 
   private
 
-  # What the application sees of a request over TLS, twice on one connection. +pair+: the client's certificate.
+  # Env of a request over TLS, twice on one connection. +pair+: the client's certificate.
   def ask_behind(header, port, pair = nil)
     tcp = TCPSocket.new("127.0.0.1", port)
     tcp.write(header)

@@ -4,7 +4,7 @@ require "test_helper"
 require "support/real_time"
 require "support/redis_server"
 
-# Two servers, as on two machines, with two workers each, which Redis connects.
+# Two servers with two workers each, as on two machines, connected by Redis.
 class PubSubMachinesTest < Minitest::Test
   include Fairlead::Test::RealTimeServing
 
@@ -14,7 +14,7 @@ class PubSubMachinesTest < Minitest::Test
     Fairlead.on(:after_booted) { Fairlead.publish("notes", "booted") }
   RUBY
 
-  # Subscribes to what it is told, in the worker that it names.
+  # Subscribes to a given channel in a given worker.
   HANDLER = <<~RUBY
     def on_open(client) = client.write("worker \#{Process.pid}")
 
@@ -80,7 +80,7 @@ class PubSubMachinesTest < Minitest::Test
 
   def machine = pushing(HANDLER, "-w", 2, "-t", 2, setup: SETUP, environment: { "TEST_REDIS" => @redis.url })
 
-  # A client of each worker.
+  # Returns a client of each worker.
   def clients_of_both_workers(server)
     by_worker = {}
     wait_until("clients in both workers") do

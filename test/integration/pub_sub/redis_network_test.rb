@@ -12,7 +12,7 @@ rescue LoadError
   nil # a Ruby without it
 end
 
-# Fairlead::PubSub::Redis behind a network that delays, swallows and cuts.
+# Fairlead::PubSub::Redis behind a network that delays or drops bytes, or cuts connections.
 class RedisNetworkTest < Minitest::Test
   include Fairlead::Test::Waiting
 
@@ -60,7 +60,7 @@ class RedisNetworkTest < Minitest::Test
     assert_equal 0, outages
   end
 
-  # Nothing was asked meanwhile, so nothing has gone unanswered.
+  # There was no request in this time, so none is overdue.
   def test_a_thread_that_keeps_the_lock_of_ruby_for_long_ends_no_connection
     listener, inbox = engine(@redis.url)
     listener.subscribe("news", nil)
@@ -175,14 +175,14 @@ class RedisNetworkTest < Minitest::Test
     [engine, inbox]
   end
 
-  # Keeps Ruby's lock for about so many seconds: one computation in C, which lets no other thread run.
+  # Keeps the GVL for about so many seconds: one computation in C, which lets no other thread run.
   def keep_lock(seconds)
     modulus = (1 << 8192) - 1
     compute = ->(bits) { (modulus / 3).pow((1 << bits) - 1, modulus) }
     compute.call((500 * seconds / seconds_of { compute.call(500) }).ceil)
   end
 
-  # As Client#subscribe uses it.
+  # Like Client#subscribe.
   def registry
     @native = Fairlead::Test::FakeNative.new
     background = Fairlead::Background.new(native: @native)

@@ -14,7 +14,7 @@ end
 class RedisEngineTest < Minitest::Test
   include Fairlead::Test::Waiting
 
-  # An engine as a process of its own would have it.
+  # An engine like the one of another process.
   class Peer
     attr_reader :engine, :inbox
 
@@ -33,7 +33,7 @@ class RedisEngineTest < Minitest::Test
     def unsubscribe(to, match = nil) = engine.unsubscribe(to, match)
     def publish(to, message = "1") = engine.publish(to, message)
 
-    # What has come since the last time: all that was published before this.
+    # Returns the messages since the last call, including everything published before this one.
     def received
       subscribe(@fence)
       Waiting.wait_until("publishing") { publish(@fence, "") }
@@ -156,7 +156,7 @@ class RedisEngineTest < Minitest::Test
     assert_equal names.to_h { |name| [name, 20] }, @peer.received.map(&:first).tally
   end
 
-  # --- when Redis is away
+  # --- without Redis
 
   def test_while_redis_is_away_publishing_fails_at_once_and_is_logged_once
     @peer.subscribe("news")

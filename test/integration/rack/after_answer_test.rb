@@ -4,7 +4,7 @@ require "test_helper"
 require "support/http_client"
 require "support/rack_apps"
 
-# `rack.after_reply` and `rack.response_finished`: what an application wants to have run when the client has its answer.
+# `rack.after_reply` and `rack.response_finished`: code that an application runs once the client has its response.
 class AfterAnswerTest < Minitest::Test
   include Fairlead::Test::HttpServing
 
@@ -31,7 +31,7 @@ class AfterAnswerTest < Minitest::Test
     assert_equal [[true, "/a", 201, { "x" => "y" }, nil].inspect], wait_for_notes(server, 1)
   end
 
-  # Code of an application that fails => status, headers and class of error that a finisher learns.
+  # Code of a failing application => status, headers and class of error that a finisher gets.
   FAILURES = {
     "raise 'no'" => %w[nil nil RuntimeError],
     "[]" => %w[nil nil TypeError],

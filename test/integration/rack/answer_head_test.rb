@@ -5,7 +5,7 @@ require "time"
 require "support/http_client"
 require "support/rack_apps"
 
-# Status and fields of an answer (Rack SPEC, "The Status", "The Headers"), in every shape that applications give them.
+# Status and fields of a response (Rack SPEC, "The Status", "The Headers"), in every form of applications.
 class AnswerHeadTest < Minitest::Test
   include Fairlead::Test::HttpServing
 
@@ -101,6 +101,6 @@ class AnswerHeadTest < Minitest::Test
 
   def serving(code) = connect(@server = serve(unlinted(code)))
 
-  # The pairs that come of +headers+, which is code.
+  # Pairs of name and value for +headers+, which is code.
   def fields(headers) = serving("[200, #{headers}, ['ok']]").get.fields
 end

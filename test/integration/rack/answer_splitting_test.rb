@@ -4,8 +4,8 @@ require "test_helper"
 require "support/http_client"
 require "support/rack_apps"
 
-# An application that passes on what a client sent must not let that client write the answer: fields with CR, LF or NUL
-# are left out, whole, and the log says so. But with Rack 2 a line feed alone makes a list.
+# A client must not be able to write into the response through an application that passes on its input: fields with CR, LF or
+# NUL are left out completely, and logged. With Rack 2, however, a line feed alone makes a list.
 class AnswerSplittingTest < Minitest::Test
   include Fairlead::Test::HttpServing
 
@@ -66,7 +66,7 @@ class AnswerSplittingTest < Minitest::Test
 
   private
 
-  # Each answer has the field behind the bad one and nothing of the latter; each is complained of in the log.
+  # Each response has the field behind the bad one and nothing of the bad one; the log has a line for each.
   def check(bad)
     bad.each do |text|
       answer = answer_with(yield(text))
@@ -76,7 +76,7 @@ class AnswerSplittingTest < Minitest::Test
     wait_until("#{bad.size} complaints") { @server.stderr.scan(/field .* was left out/).size == bad.size }
   end
 
-  # Fields go to the application in a file, because no request could bring them.
+  # The application gets the fields in a file, because no request could contain them.
   def answer_with(fields)
     @server ||= serve(unlinted("[200, Marshal.load(File.binread('fields')), ['ok']]"))
     @server.write("fields", Marshal.dump(fields))

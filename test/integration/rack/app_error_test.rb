@@ -4,13 +4,13 @@ require "test_helper"
 require "support/http_client"
 require "support/rack_apps"
 
-# An application that fails costs one answer, never the server: the client can tell, the log says why, once.
+# A failing application costs one response, never the server: the client can see it, and the log has the reason, once.
 class AppErrorTest < Minitest::Test
   include Fairlead::Test::HttpServing
 
   CutOff = Fairlead::Test::HttpClient::CutOff
 
-  # What an application may do instead of answering => what the log says of it.
+  # Failures of an application => text in the log.
   FAILURES = {
     "raise 'secret'" => "secret (RuntimeError)",
     "raise ScriptError, 'secret'" => "secret (ScriptError)",
@@ -128,7 +128,7 @@ class AppErrorTest < Minitest::Test
 
   private
 
-  # Each request brings the code that it is answered with.
+  # Each request contains the code of its response.
   def serving(environment, *arguments, setup: "")
     serve(unlinted("eval(env['HTTP_X_CODE'])", setup: setup), "-e", environment, *arguments)
   end

@@ -4,7 +4,7 @@ require "test_helper"
 require "support/http_client"
 require "support/rack_apps"
 
-# Every kind of body (Rack SPEC, "The Body"): which of its methods is used, and what the client gets.
+# Every kind of body (Rack SPEC, "The Body"): the method that the server uses, and the bytes that the client gets.
 class BodiesTest < Minitest::Test
   include Fairlead::Test::HttpServing
 
@@ -49,7 +49,7 @@ class BodiesTest < Minitest::Test
     assert_body "each", "Class.new { def to_ary = nil\ndef each = yield('each') }.new"
   end
 
-  # As bodies of Rails 7.1 to 8.0 have it, which yield in #to_ary without a block.
+  # Like bodies of Rails 7.1 to 8.0, which yield in #to_ary without a block.
   JUMPING = "Class.new { def to_ary = (Notes.add('to_ary'); raise LocalJumpError, 'no block given (yield)')\ndef each = yield('tent') }.new"
 
   def test_to_ary_is_not_called_when_the_head_has_a_framing
@@ -105,7 +105,7 @@ class BodiesTest < Minitest::Test
     2.times { assert_equal %w[content 7], client.get.then { |answer| [answer.body, answer["content-length"]] } }
   end
 
-  # What names a path => where Ruby says what it is.
+  # Objects that Ruby accepts as a path.
   PATHS = ["Pathname.new('file')", "File.new('file')", "Class.new { def to_str = 'file' }.new", "Class.new { def to_path = 'file' }.new"].freeze
 
   def test_whatever_ruby_takes_for_a_path_names_a_file

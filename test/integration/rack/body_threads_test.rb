@@ -5,14 +5,13 @@ require "zlib"
 require "support/http_client"
 require "support/rack_apps"
 
-# Threads that come upon a body while it is written: each String is sent whole, and what an application changes meanwhile
-# harms nobody but its own answer.
+# Threads that change a body while it is written: each String is sent whole, and a change affects no other response.
 class BodyThreadsTest < Minitest::Test
   include Fairlead::Test::HttpServing
 
   parallelize_me!
 
-  # So little may wait for a client that a writer of so much waits for it.
+  # Limits so low that a large write has to wait for its client.
   IMPATIENT = ["--response-disk-bytes", "0", "--response-memory-bytes", "64k"].freeze
 
   # Four threads that yield into one each: every piece is one letter many times.
@@ -38,7 +37,7 @@ class BodyThreadsTest < Minitest::Test
     end
   end
 
-  # How an Array is changed while its writer waits for the client => bytes of it that come.
+  # Change of an Array while its writer waits for the client => bytes of it that the client gets.
   CHANGES = {
     "parts.clear" => nil, "parts[1] = nil" => nil, "parts[2].clear" => nil, "parts.fill(:x)" => nil, "parts << 'more'" => 16_000_003
   }.freeze
@@ -64,7 +63,8 @@ class BodyThreadsTest < Minitest::Test
 
   private
 
-  # A server whose Array is changed by another thread once its writer waits for the client. Random bytes do not get shorter.
+  # Starts a server with an Array that another thread changes once its writer waits for the client. Random bytes do not get
+  # shorter.
   def changing(change, *arguments)
     serve(unlinted(<<~RUBY), *IMPATIENT, *arguments)
       next [200, {}, ["plain"]] unless env["PATH_INFO"] == "/change"

@@ -4,8 +4,8 @@ require "test_helper"
 require "support/http_client"
 require "support/rack_apps"
 
-# Whatever becomes of an answer, its body is closed: once, by the thread that called the application, before it takes the
-# next request.
+# For every outcome of a response, its body is closed: once, by the thread that called the application, before that thread
+# takes the next request.
 class CloseTest < Minitest::Test
   include Fairlead::Test::HttpServing
 
@@ -37,7 +37,7 @@ class CloseTest < Minitest::Test
     def (SINGLE = ["part"]).close = Notes.add("closed \#{Thread.current == $caller}")
   RUBY
 
-  # Class of body => the whole of it.
+  # Class of body => its whole content.
   KINDS = { "EachBody.new" => "part", "ArrayBody.new" => "part", "FileBody.new" => "content", "CallBody.new" => "part", "SINGLE" => "part" }.freeze
 
   def test_it_is_closed_once_when_all_is_sent
@@ -126,7 +126,7 @@ class CloseTest < Minitest::Test
           files: { "file" => "content" })
   end
 
-  # Yields a client; then there must be one note of a close, and still only one when another request has been served.
+  # Yields a client; then there must be one note of a close, and still only one after the next request.
   def assert_closed_once(server)
     client = connect(server)
     yield client

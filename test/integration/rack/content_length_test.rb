@@ -4,7 +4,7 @@ require "test_helper"
 require "support/http_client"
 require "support/rack_apps"
 
-# How an answer is framed (RFC 9112 §6.3, §8), above all when the application has its own idea of that.
+# Framing of a response (RFC 9112 §6.3, §8), above all if the application sets framing fields itself.
 class ContentLengthTest < Minitest::Test
   include Fairlead::Test::HttpServing
 

@@ -4,7 +4,7 @@ require "test_helper"
 require "support/http_client"
 require "support/rack_apps"
 
-# Native.current_requests says which thread runs which request.
+# Native.current_requests returns the request of each thread.
 class CurrentRequestsTest < Minitest::Test
   include Fairlead::Test::HttpServing
 

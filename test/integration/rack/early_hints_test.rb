@@ -4,7 +4,7 @@ require "test_helper"
 require "support/http_client"
 require "support/rack_apps"
 
-# `rack.early_hints` sends a 103 before the answer (RFC 8297).
+# `rack.early_hints` sends a 103 before the response (RFC 8297).
 class EarlyHintsTest < Minitest::Test
   include Fairlead::Test::HttpServing
 

@@ -11,7 +11,7 @@ class EnvInterruptedTest < Minitest::Test
   SETUP = <<~RUBY
     require "stringio"
     require "fairlead/rack/input"
-    # What is made for a body raises, or ends its thread, as another thread could have done with it at this moment.
+    # The allocation of a body raises, or ends its thread, as another thread could at this moment.
     module Breaking
       def new(*) = Breaking.break(super)
       def for_fd(*) = Breaking.break(super)
@@ -42,7 +42,7 @@ class EnvInterruptedTest < Minitest::Test
 
   def serve_breaking = serve("#{SETUP}\nrun ->(env) { #{APP} }\n", "--threads", "1:3")
 
-  # With a connection that is closed afterwards, so that it is no descriptor of the server's any more.
+  # On a connection that is closed afterwards, so that the server has no descriptor for it any more.
   def once(server)
     client = connect(server)
     yield client

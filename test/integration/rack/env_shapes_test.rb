@@ -4,13 +4,13 @@ require "test_helper"
 require "support/http_client"
 require "support/rack_apps"
 
-# Requests with the same method and field names share most of their env (ext/fairlead/src/rack/shape.rs). Whatever came before,
-# and whatever the application did to earlier envs, a request gets the env that follows from it alone.
+# Requests with the same method and field names share most of their env (ext/fairlead/src/rack/shape.rs). After any earlier
+# requests, and any changes of earlier envs by the application, a request gets an env that depends on itself alone.
 class EnvShapesTest < Minitest::Test
   include Fairlead::Test::HttpServing
 
-  # Answers with the entries whose values are Strings, and then damages the env as thoroughly as an application can. `x-keep` keeps
-  # an env; `/kept` answers with it.
+  # Responds with the String entries, and then damages the env as thoroughly as an application can. `x-keep` keeps an env;
+  # `/kept` responds with it.
   APP = <<~RUBY
     $kept ||= []
     told = env["PATH_INFO"] == "/kept" ? $kept : [env]
@@ -28,7 +28,7 @@ class EnvShapesTest < Minitest::Test
     [200, { "content-type" => "application/json" }, [JSON.generate(texts)]]
   RUBY
 
-  # What follows from one request, by this test's own reading of it.
+  # Env of one request, computed by this test itself.
   def expected(method, target, fields, http11: true)
     path, query = target.split("?", 2)
     host = fields.assoc("Host")&.last
@@ -47,7 +47,7 @@ class EnvShapesTest < Minitest::Test
     %w[CONTENT_TYPE CONTENT_LENGTH].include?(name) ? name : "HTTP_#{name}"
   end
 
-  # Differs from request to request, but is none of its fields.
+  # Differs between requests, but is not one of the fields.
   def constant?(name) = %w[SCRIPT_NAME SERVER_SOFTWARE GATEWAY_INTERFACE REMOTE_ADDR rack.url_scheme].include?(name)
 
   def ask(client, method, target, fields, version: "1.1", body: "")
@@ -114,7 +114,7 @@ class EnvShapesTest < Minitest::Test
     end
   end
 
-  # An env that the application keeps is its own, and the next one has other values.
+  # A kept env belongs to the application, and the next one has other values.
   def test_an_env_that_is_kept_stays_as_it_is
     client = connect(serve_one_thread)
     requests = Array.new(6) { |number| ["GET", "/#{number}", [HOST, ["X-Keep", "value #{number}"], ["Cookie", "c" * (30 + number)]]] }
@@ -125,7 +125,7 @@ class EnvShapesTest < Minitest::Test
     assert_equal(requests.map { |request| expected(*request) }, kept.map { |env| env.reject { |name, _| constant?(name) } })
   end
 
-  # Their keys are the longest; repeated, their values come together like all others.
+  # These have the longest keys; if repeated, their values are joined like all others.
   def test_repeated_fields_with_long_names
     client = connect(serve_one_thread)
     6.times do |number|
@@ -167,7 +167,7 @@ class EnvShapesTest < Minitest::Test
     "q#{Array.new(length - 1) { [*"a".."z", *"A".."Z", *"0".."9", "-", "-", "!", "~", "'"].sample(random:) }.join}"
   end
 
-  # A method and names, of which some come again, perhaps in other letters.
+  # A method and names, some of them repeated, perhaps in different case.
   def random_shape(random)
     names = Array.new(random.rand(0..9)) { random.rand(3).zero? ? NAMES.sample(random:) : random_name(random) }
     names += names.sample(random.rand(0..3), random:).map { |name| random.rand(2).zero? ? name : name.swapcase }

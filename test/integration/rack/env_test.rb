@@ -4,11 +4,11 @@ require "test_helper"
 require "support/http_client"
 require "support/rack_apps"
 
-# The env that an application gets (Rack SPEC, "The Environment"), under the eyes of Rack::Lint.
+# The env of an application (Rack SPEC, "The Environment"), checked by Rack::Lint.
 class EnvTest < Minitest::Test
   include Fairlead::Test::HttpServing
 
-  # Answers with the env: Strings, true and false as they are, everything else by its class.
+  # Responds with the env: Strings, true and false as they are, everything else by its class.
   TELL = <<~RUBY
     plain = env.transform_values { |value| [String, TrueClass, FalseClass].include?(value.class) ? value : value.class.name[/\\w+\\z/] }
     body = JSON.generate(plain.transform_values { |value| value.is_a?(String) ? value.dup.force_encoding("UTF-8").scrub : value })
@@ -34,7 +34,7 @@ class EnvTest < Minitest::Test
     assert_equal expected.sort, env.reject { |name, _| name == "rack.lint" }.sort
   end
 
-  # The SPEC of Rack before 3.1 asks for it, and Rails decides by it, with any Rack; a field of that name must not set it.
+  # The SPEC of Rack before 3.1 requires it, and Rails depends on it, with any Rack; a field of that name must not set it.
   def test_http_version_is_that_of_the_request
     server = serve(unlinted(TELL))
 
@@ -44,7 +44,7 @@ class EnvTest < Minitest::Test
     end
   end
 
-  # What the fields say of the host => SERVER_NAME and SERVER_PORT, with http and with https.
+  # Host in the fields => SERVER_NAME and SERVER_PORT, with http and with https.
   PORTS = { "example.com" => [%w[example.com 80], %w[example.com 443]], "example.com:80" => [%w[example.com 80], %w[example.com 80]],
             "example.com:443" => [%w[example.com 443], %w[example.com 443]], "[::1]:3000" => [%w([::1] 3000), %w([::1] 3000)] }.freeze
 
@@ -91,7 +91,7 @@ class EnvTest < Minitest::Test
   def test_the_wait_for_a_body_is_measured
     server = serve(unlinted("[200, {}, [env['puma.request_body_wait'].to_s]]"), "--puma-env", "-w", 1)
     client = connect(server).write("POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 2\r\n\r\na")
-    sleep 0.3 # this is what is measured
+    sleep 0.3 # the measured time
     milliseconds = Float(client.write("b").answer.body)
 
     assert_includes 250.0..5_000.0, milliseconds

@@ -4,7 +4,7 @@ require "test_helper"
 require "support/http_client"
 require "support/rack_apps"
 
-# What lowlevel_error_handler returns is the response to a request in which the application has raised.
+# If the application raises, the result of lowlevel_error_handler is the response.
 class ErrorHandlerTest < Minitest::Test
   include Fairlead::Test::HttpServing
 
@@ -56,7 +56,7 @@ class ErrorHandlerTest < Minitest::Test
     refute_path_exists server.path("called")
   end
 
-  # What a handler does instead of returning a response => what the log says of it.
+  # Failures of a handler => text in the log.
   FAILURES = {
     "raise ArgumentError, 'own'" => "own (ArgumentError)",
     "'text'" => "must return [status, headers, body] (TypeError)",

@@ -4,7 +4,7 @@ require "test_helper"
 require "support/http_client"
 require "support/rack_apps"
 
-# fiber_per_request: what a request leaves in Thread.current is gone when the next one comes, and all else is as without.
+# fiber_per_request: Thread.current is clean for the next request, and everything else is the same as without the option.
 class FiberPerRequestTest < Minitest::Test
   include Fairlead::Test::HttpServing
 
@@ -32,7 +32,7 @@ class FiberPerRequestTest < Minitest::Test
     assert_equal ['nil "here"', '"here" "here"'], Array.new(2) { client.get.body }
   end
 
-  # What an application does => what the client gets.
+  # Code of an application => response.
   CODES = {
     "raise 'no'" => 500,
     "throw :nowhere" => 500,
@@ -66,7 +66,7 @@ class FiberPerRequestTest < Minitest::Test
   def test_a_process_that_the_application_forks_ends_as_it_wants_to
     server = serving(<<~'RUBY')
       statuses = [-> { exit(7) }, -> { raise "child" }, -> { exit!(9) }].map { |ending| Process.wait2(fork(&ending)).last.exitstatus }
-      pid = fork or exit(8) # this one runs on in the request
+      pid = fork or exit(8) # this process continues in the request
       [200, {}, [[*statuses, Process.wait2(pid).last.exitstatus].join(" ")]]
     RUBY
 
@@ -86,7 +86,7 @@ class FiberPerRequestTest < Minitest::Test
 
   private
 
-  # One thread, so that the next request gets the same one.
+  # One thread, so that it also runs the next request.
   def serving(code)
     serve(unlinted(code), "-t", "1:1", "--fiber-per-request")
   end

@@ -5,7 +5,7 @@ require "support/http_client"
 require "support/processes"
 require "support/rack_apps"
 
-# `rack.input`: the same behaviour whether there is no body, one in memory or one in a file.
+# `rack.input`: the same behaviour without a body, with one in memory and with one in a file.
 class InputTest < Minitest::Test
   include Fairlead::Test::HttpServing
 
@@ -104,6 +104,6 @@ class InputTest < Minitest::Test
   def reference(code, body)
     io = StringIO.new(body.b)
     io.set_encoding(Encoding::BINARY)
-    eval(code, binding).inspect.b.force_encoding("UTF-8") # rubocop:disable Security/Eval -- the constant above, and nothing else
+    eval(code, binding).inspect.b.force_encoding("UTF-8") # rubocop:disable Security/Eval -- only the constant above
   end
 end

@@ -4,8 +4,8 @@ require "test_helper"
 require "support/http_client"
 require "support/rack_apps"
 
-# Whatever the server calls in a request may end in an exception, a `throw` or the end of the thread: a TracePoint does so at the
-# first call, the second, and so on. Nothing is lost by it, and nothing stays taken.
+# Every call that the server makes in a request may end in an exception, a `throw` or the end of the thread: a TracePoint
+# causes it at the first call, the second, and so on. Nothing is lost, and no lock or slot stays taken.
 class InterruptedCallsTest < Minitest::Test
   include Fairlead::Test::HttpServing
 
@@ -21,7 +21,7 @@ class InterruptedCallsTest < Minitest::Test
       "kill" => -> { Thread.current.kill }
     }
 
-    # Does so at that call from here on, in this thread.
+    # Interrupts at that call from here on, in this thread.
     def interrupt(action, number)
       trace = TracePoint.new(:call, :c_call, :b_call) do |point|
         next if point.self == trace || (number -= 1).positive?
@@ -33,7 +33,7 @@ class InterruptedCallsTest < Minitest::Test
       trace
     end
 
-    # Each client has an instance.
+    # Each client has its own instance.
     class Talk
       def on_open(client) = client.write("one")
       def on_close(client) = client.env
@@ -51,7 +51,7 @@ class InterruptedCallsTest < Minitest::Test
   HANDSHAKE = { "connection" => "upgrade", "upgrade" => "websocket", "sec-websocket-version" => "13",
                 "sec-websocket-key" => "dGhlIHNhbXBsZSBub25jZQ==" }.freeze
 
-  # The status, the fields and the body are what the server calls.
+  # The server calls the status, the fields and the body.
   APP = <<~'RUBY'
     _, kind, action, number = env["PATH_INFO"].split("/")
     next [200, {}, ["#{sockets} #{GC.start}"]] if kind == "sockets"
@@ -114,14 +114,14 @@ class InterruptedCallsTest < Minitest::Test
     assert_predicate @server, :running?
   end
 
-  # Nil if this request met an interruption that was left.
+  # Returns nil if this request met a leftover interruption.
   def open_sockets
     Integer(get(@server, "/sockets").body, 10, exception: false)
   rescue Fairlead::Test::HttpClient::CutOff
     nil
   end
 
-  # It may be refused, or not; then the client goes.
+  # The upgrade may be refused or not; then the client disconnects.
   def upgrade(path)
     client = connect(@server).request("GET", path, HANDSHAKE)
     nil while client.answer.status == 103

@@ -5,8 +5,8 @@ require "support/http_client"
 require "support/processes"
 require "support/rack_apps"
 
-# What the server lends to an application for one call (the blocks of each, `rack.hijack`, `rack.early_hints`) and the
-# application keeps: used too late it raises, and nothing of it reaches any client.
+# Objects that the server lends to an application for one call (the blocks of each, `rack.hijack`, `rack.early_hints`) and
+# that the application keeps: a late use raises, and no client gets any of it.
 class KeptBlocksTest < Minitest::Test
   include Fairlead::Test::HttpServing
   include Fairlead::Test::Processes
@@ -14,11 +14,11 @@ class KeptBlocksTest < Minitest::Test
   parallelize_me!
 
   SETUP = <<~'RUBY'
-    # Keeps the block that it is called with, under a name.
+    # Keeps the block of its call, under a name.
     class Keeper
       KEPT = {}
 
-      # What becomes of a call of what is kept.
+      # Calls a kept object, and returns the result.
       def self.use(name, *arguments)
         KEPT.fetch(name).call(*arguments)
         "nothing was raised"
@@ -40,7 +40,7 @@ class KeptBlocksTest < Minitest::Test
 
   LATE = "Fairlead::FinishedError"
 
-  # How an application leaves each => what the client gets.
+  # Ways to leave each => response to the client.
   WAYS = { "nil" => "kept", "raise('no')" => nil, "throw(:away)" => nil, "Thread.current.kill" => nil, "exit" => nil, "[].fetch(1)" => nil }.freeze
 
   def test_a_block_that_is_called_after_its_answer_raises
@@ -136,7 +136,7 @@ class KeptBlocksTest < Minitest::Test
         end
         [200, {}, body]
       RUBY
-      # Its only thread answers when it has left the request.
+      # Its only thread responds when it has left the request.
       connect(server).request("GET", "/leave").read_through("began")
       wait_until("the request to be over") { get(server).body == "plain" }
       server.write("go", "")
@@ -146,7 +146,7 @@ class KeptBlocksTest < Minitest::Test
     end
   end
 
-  # So little may wait for a client that a writer of so much waits for it.
+  # Limits so low that a large write has to wait for its client.
   IMPATIENT = ["--response-disk-bytes", "0", "--response-memory-bytes", "64k"].freeze
 
   WAITING = <<~RUBY
@@ -249,7 +249,7 @@ class KeptBlocksTest < Minitest::Test
 
   def keeping(code, *arguments) = serve(unlinted(code, setup: SETUP), *arguments)
 
-  # Has a block kept by a request whose client gets +body+, or is cut off.
+  # Makes a request keep a block; its client gets +body+, or its connection is cut.
   def assert_kept(server, body)
     return assert_equal(body, get(server, "/keep").body) if body
 

@@ -3,7 +3,8 @@
 require "test_helper"
 require "support/http_client"
 
-# A thread that is killed while it runs a request ends, whatever still has to run on it, and another one takes its place.
+# A thread that is killed while it runs a request ends, even if other code still has to run on it, and another thread
+# replaces it.
 class KilledThreadTest < Minitest::Test
   include Fairlead::Test::Servers
   include Fairlead::Test::HttpClients
@@ -47,7 +48,7 @@ class KilledThreadTest < Minitest::Test
     assert_logged(log, server)
   end
 
-  # Whether it is answered at all is another question.
+  # There may or may not be a response.
   def end_of(client)
     client.answer
   rescue Fairlead::Test::HttpClient::CutOff

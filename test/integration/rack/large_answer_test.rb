@@ -5,12 +5,12 @@ require "digest"
 require "support/http_client"
 require "support/rack_apps"
 
-# Answers that are larger than what the server keeps for a client: every byte arrives, and who waits for a slow client is
-# no hindrance to others.
+# Responses that are larger than the server's buffers for a client: every byte arrives, and a thread that waits for a slow
+# client does not delay others.
 class LargeAnswerTest < Minitest::Test
   include Fairlead::Test::HttpServing
 
-  # Path => the body of so many bytes (the query).
+  # Path => a body of so many bytes (the query).
   APP = <<~'RUBY'
     size = Integer(env["QUERY_STRING"].empty? ? "2" : env["QUERY_STRING"])
     text = ("0123456789abcdef" * (size / 16 + 1))[0, size].freeze

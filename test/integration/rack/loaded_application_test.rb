@@ -4,8 +4,8 @@ require "test_helper"
 require "support/http_client"
 require "support/path_calls"
 
-# Serving taxes the files of the application no more than loading the library does: no path is normalised for one that is
-# required, and nothing is loaded that only some servers need.
+# Serving slows down the application's files no more than loading the library does: no path of a required file is normalised,
+# and code for special servers is not loaded.
 class LoadedApplicationTest < Minitest::Test
   include Fairlead::Test::Servers
   include Fairlead::Test::HttpClients

@@ -4,7 +4,7 @@ require "test_helper"
 require "zlib"
 require "support/real_time"
 
-# Every kind of answer through middleware that wraps bodies and adds fields, under Rack::Lint.
+# Every kind of response through middleware that wraps bodies and adds fields, under Rack::Lint.
 class MiddlewareTest < Minitest::Test
   include Fairlead::Test::RealTimeServing
 

@@ -4,7 +4,7 @@ require "test_helper"
 require "support/http_client"
 require "support/rack_apps"
 
-# Answers that never have a body: 204 and 304 (RFC 9112 §6.3), whatever the application returns with them.
+# Responses that never have a body: 204 and 304 (RFC 9112 §6.3), even if the application returns one.
 class NoContentTest < Minitest::Test
   include Fairlead::Test::HttpServing
 

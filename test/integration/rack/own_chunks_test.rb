@@ -5,8 +5,8 @@ require "support/http2_commands"
 require "support/http_client"
 require "support/rack_apps"
 
-# Bodies that the application has framed in chunks itself, with `transfer-encoding: chunked`: Rails up to 7.2 does so for
-# `render stream: true`, and Rack::Chunked for everything. HTTP/1.0 and HTTP/2 cannot carry that framing.
+# Bodies that the application itself has chunked, with `transfer-encoding: chunked`: Rails up to 7.2 does so for `render
+# stream: true`, and Rack::Chunked for everything. HTTP/1.0 and HTTP/2 cannot carry that framing.
 class OwnChunksTest < Minitest::Test
   include Fairlead::Test::Http2Commands
   include Fairlead::Test::HttpServing
@@ -16,7 +16,7 @@ class OwnChunksTest < Minitest::Test
   SETUP = <<~'RUBY'
     CHUNKS = "4\r\nWiki\r\n5;x=\"y\"\r\npedia\r\n0\r\n\r\n"
 
-    # As Rails has it.
+    # As in Rails.
     class Framed
       def initialize(*parts) = @parts = parts
 
@@ -28,7 +28,7 @@ class OwnChunksTest < Minitest::Test
   RUBY
   FIELDS = "{ 'content-type' => 'text/plain', 'transfer-encoding' => 'chunked' }"
 
-  # Code for a body => its data.
+  # Code of a body => its data.
   BODIES = {
     "[CHUNKS]" => "Wikipedia",
     "CHUNKS.each_char.to_a" => "Wikipedia",
@@ -58,7 +58,7 @@ class OwnChunksTest < Minitest::Test
   def test_a_connection_of_1_1_goes_on_and_says_how_the_body_is_framed
     client = connect(serving)
     BODIES.each_with_index do |(code, data), index|
-      next if code.include?("Thread") # a stream that is kept ends its connection
+      next if code.include?("Thread") # a kept stream ends its connection
 
       answer = client.get("/#{index}")
       assert_same_bytes data, answer.body, code
@@ -105,7 +105,7 @@ class OwnChunksTest < Minitest::Test
     assert_equal "Wikipedia", old(server, "/any", "x-body: #{fields["x-body"]}")
   end
 
-  # Code for a body => what is said of it.
+  # Code of a body => message about it.
   FAULTY = {
     "['<html>']" => "has no valid chunks", "[%(4\\r\\nWikipedia)]" => "has no valid chunks",
     "[%(5\\r\\nWiki\\r\\n0\\r\\n\\r\\n)]" => "has no valid chunks",
@@ -163,7 +163,7 @@ class OwnChunksTest < Minitest::Test
     assert_equal "ok", curl(server).body
   end
 
-  # Without it, such a response is one whose body ends with the connection.
+  # Without that framing, an HTTP/1.0 response ends with its connection.
   def test_a_response_of_1_0_that_breaks_off_is_reset
     server = serve(unlinted("[200, {}, Enumerator.new { |out| out << 'begun'; raise 'on purpose' }]"))
 
@@ -193,7 +193,7 @@ class OwnChunksTest < Minitest::Test
     connect(server).write("GET #{path} HTTP/1.0\r\n#{fields.map { |field| "#{field}\r\n" }.join}\r\n").answer.body
   end
 
-  # By each protocol, on a connection that another request follows on.
+  # With each protocol, on a connection that is followed by another request.
   def assert_cut_off(server, code)
     client = connect(server)
     2.times { |number| client.request("GET", number.zero? ? "/any" : "/0", { "x-body" => code }) }
@@ -205,7 +205,7 @@ class OwnChunksTest < Minitest::Test
     assert_equal 92, status.exitstatus, "HTTP/2 stream error: #{code}"
   end
 
-  # What a client of HTTP/1.0 reads until the connection ends.
+  # Bytes that an HTTP/1.0 client reads until the connection ends.
   def whole(server, fields)
     TCPSocket.open("127.0.0.1", server.port) do |socket|
       socket.write("GET /any HTTP/1.0\r\n#{fields}\r\n")

@@ -4,7 +4,7 @@ require "test_helper"
 require "support/http_client"
 require "support/rack_apps"
 
-# How the fields of a request become keys of the env, and which do not.
+# Fields of a request as keys of the env, and fields that are left out.
 class RequestFieldsTest < Minitest::Test
   include Fairlead::Test::HttpServing
 

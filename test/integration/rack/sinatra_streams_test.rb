@@ -4,7 +4,7 @@ require "test_helper"
 require "support/http_client"
 require "support/rack_apps"
 
-# Sinatra's `stream`, also with `:keep_open`, whose `each` returns while the application keeps the block.
+# Sinatra's `stream`, also with `:keep_open`: its `each` returns while the application keeps the block.
 class SinatraStreamsTest < Minitest::Test
   include Fairlead::Test::HttpServing
 
@@ -57,7 +57,7 @@ class SinatraStreamsTest < Minitest::Test
     assert_equal [1000] * 4, get(server, "/threads").body.chars.tally.sort.map(&:last)
   end
 
-  # As Puma has it, the answer ends with `each`; what the application writes later raises.
+  # As in Puma, the response ends with `each`; a later write of the application raises.
   def test_a_stream_that_is_kept_open_raises_when_it_is_written_to_later
     needs_a_sinatra_that_returns
     [["-t", 1], ["-t", 4]].each do |threads|
@@ -85,7 +85,7 @@ class SinatraStreamsTest < Minitest::Test
 
   private
 
-  # Newer ones call the block of `stream(:keep_open)` again and again, until the stream is closed.
+  # Newer versions call the block of `stream(:keep_open)` repeatedly, until the stream is closed.
   def needs_a_sinatra_that_returns
     version = Gem::Specification.find_by_name("sinatra").version
     skip "Sinatra #{version} does not return from each" if version >= Gem::Version.new("4")

@@ -4,8 +4,8 @@ require "test_helper"
 require "support/http_client"
 require "support/rack_apps"
 
-# Bodies that are called with a stream (Rack SPEC, "Streaming Body"): the stream behaves like an IO. Those that are kept
-# after the call are in ../hijack.
+# Bodies that are called with a stream (Rack SPEC, "Streaming Body"): the stream behaves like an IO. ../hijack tests streams
+# that are kept after the call.
 class StreamingBodyTest < Minitest::Test
   include Fairlead::Test::HttpServing
 
@@ -30,7 +30,7 @@ class StreamingBodyTest < Minitest::Test
     assert_equal "0\r\n\r\n", client.read_through("0\r\n\r\n")
   end
 
-  # Code that is called with a stream => what it returns, noted.
+  # Code that is called with a stream => its result, as noted.
   RESULTS = {
     "stream.write('ab')" => "2", "stream.write('ab', 'c', 4)" => "4", "stream.write('')" => "0", "stream.write('ä')" => "2",
     "stream.write" => "0", "(stream << 'a').equal?(stream)" => "true", "stream.flush.equal?(stream)" => "true", "stream.closed?" => "false",
@@ -117,6 +117,6 @@ class StreamingBodyTest < Minitest::Test
 
   private
 
-  # A server whose every body is called with +code+.
+  # Starts a server that calls +code+ with the stream of every body.
   def serving(code) = serve(unlinted("[200, {}, ->(stream) { begin; #{code}; ensure; stream.close; end }]"))
 end

@@ -4,14 +4,14 @@ require "test_helper"
 require "securerandom"
 require "support/rails_servers"
 
-# An application from `rails new` with a generated scaffold, its config/puma.rb untouched: by `rails server`, by `fairlead`, and
-# in workers that are forked from the loaded application.
+# An application from `rails new` with a generated scaffold and an unchanged config/puma.rb: with `rails server`, with
+# `fairlead`, and in workers that are forked from the loaded application.
 class RailsApplicationTest < Minitest::Test
   include Fairlead::Test::RailsServers
 
   PICTURE = Random.new(1).bytes(300_000).freeze
 
-  # How it is started.
+  # Ways to start it.
   STARTS = {
     "rails_server" => ->(test, *flags) { test.rails_server(*flags) },
     "fairlead" => ->(test, *flags) { test.fairlead(*flags) },
@@ -24,7 +24,7 @@ class RailsApplicationTest < Minitest::Test
     define_method(:"test_streams_and_early_hints_are_sent_at_once_by_#{name}") { assert_streams_work(start.call(self, "--early-hints")) }
   end
 
-  # Production has a database of its own, which nobody has made here. Where the other one lies differs between versions of Rails.
+  # Nobody has created the production database here. The path of the other one differs between versions of Rails.
   def production
     database = Fairlead::Test::RailsApplication.files.keys.grep(/development\.sqlite3\z/).first
     { "RAILS_ENV" => "production", "DATABASE_URL" => "sqlite3:#{database}" }
@@ -66,7 +66,7 @@ class RailsApplicationTest < Minitest::Test
     assert_events_come_at_once(server)
   end
 
-  # Each is sent only when the one before was seen.
+  # Each event is sent only after the client has seen the previous one.
   def assert_events_come_at_once(server)
     client = connect(server).request("GET", "/live", headers)
     assert_match(/^transfer-encoding: chunked\r$/, client.read_through("\r\n\r\n"))
@@ -86,7 +86,7 @@ class RailsApplicationTest < Minitest::Test
     assert_equal 200, form.status
   end
 
-  # The page that the form leads to.
+  # Page after the form.
   def create(fields)
     answer = post("/notes", fields.transform_keys { |name| "note[#{name}]" })
     assert_equal 302, answer.status, answer.body
@@ -109,7 +109,7 @@ class RailsApplicationTest < Minitest::Test
     "content-disposition: form-data; name=\"#{name}\"#{file}\r\n\r\n#{value}".b
   end
 
-  # In production Rails wants TLS, which a proxy would say.
+  # In production Rails requires TLS, which a proxy would announce.
   def headers = { "x-forwarded-proto" => "https", "cookie" => @cookie, "origin" => nil }.compact
 
   def remember(answer)

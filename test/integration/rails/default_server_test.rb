@@ -3,7 +3,7 @@
 require "test_helper"
 require "support/rails_servers"
 
-# `rails server` in an application whose Gemfile has this server in Puma's place, and that was not changed otherwise.
+# `rails server` in an application that has this server in its Gemfile instead of Puma, and is otherwise unchanged.
 class RailsDefaultServerTest < Minitest::Test
   include Fairlead::Test::RailsServers
 

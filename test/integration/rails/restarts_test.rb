@@ -3,12 +3,12 @@
 require "test_helper"
 require "support/rails_servers"
 
-# Restarts of an application from `rails new`: `rails restart`, which touches tmp/restart.txt, and those that signals ask for.
+# Restarts of an application from `rails new`: by `rails restart`, which touches tmp/restart.txt, and by signals.
 class RailsRestartsTest < Minitest::Test
   include Fairlead::Test::RailsServers
 
   WORKERS = { "WEB_CONCURRENCY" => "2" }.freeze
-  PIDFILE = { "PIDFILE" => "tmp/pids/server.pid" }.freeze # since Rails 7.2 config/puma.rb names none by itself
+  PIDFILE = { "PIDFILE" => "tmp/pids/server.pid" }.freeze # since Rails 7.2, config/puma.rb sets none by default
 
   def test_rails_restart_brings_new_code_under_the_same_process_id
     server = rails_server
@@ -57,7 +57,7 @@ class RailsRestartsTest < Minitest::Test
     assert_leaves_no_pid_file server
   end
 
-  # As a file that somebody has copied without its mode.
+  # Like a file that was copied without its mode.
   def test_a_bin_rails_that_cannot_be_run_leaves_the_old_code
     server = rails_server
     File.chmod(0o644, server.path("bin/rails"))

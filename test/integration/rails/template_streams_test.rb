@@ -5,7 +5,7 @@ require "support/http2_commands"
 require "support/rails_servers"
 require_relative "../../conformance/interoperability/proxies"
 
-# `render stream: true`: the layout is sent while the template is rendered. Rails up to 7.2 frames such a body in chunks itself.
+# `render stream: true`: the layout is sent while the template is rendered. Rails up to 7.2 itself chunks such a body.
 class RailsTemplateStreamsTest < Minitest::Test
   include Fairlead::Test::RailsServers
   include Fairlead::Test::Http2Commands
@@ -19,7 +19,7 @@ class RailsTemplateStreamsTest < Minitest::Test
 
         def show = render(:show, stream: true)
 
-        # As if Rails did not look at the version.
+        # As if Rails did not check the version.
         def always
           request.set_header("HTTP_VERSION", "HTTP/1.1")
           render(:show, stream: true)
@@ -34,7 +34,7 @@ class RailsTemplateStreamsTest < Minitest::Test
     "config/initializers/pages.rb" => <<~RUBY
       Rails.application.routes.append { get "pages/:action", controller: "pages" }
       Rails.application.config.action_view.annotate_rendered_view_with_filenames = false
-      # That of Rack 3.1 asks the stream of Rails 7.2 for an Array, which it cannot make.
+      # ETag of Rack 3.1 calls to_ary of Rails 7.2's stream, which cannot return an Array.
       Rails.application.config.middleware.delete(Rack::ETag)
     RUBY
   }.freeze

@@ -6,8 +6,8 @@ require "support/certificates"
 require "support/rails_servers"
 require "support/web_socket"
 
-# The generated application on an `ssl://` address, with Rails' own settings for TLS: what it knows of a request, where it sends those
-# without TLS, its cookies, and Action Cable.
+# The generated application on an `ssl://` address, with Rails' own settings for TLS: the env of a request, the redirect of
+# requests without TLS, cookies, and Action Cable.
 class RailsTlsTest < Minitest::Test
   include Fairlead::Test::RailsServers
   include Fairlead::Test::Secured

@@ -4,14 +4,14 @@ require "test_helper"
 require "support/http_client"
 require "support/processes"
 
-# What goes on while every Ruby thread is busy, whether it sleeps or computes: reads, refusals and time-outs; and what does
-# not go on while nothing is to be done.
+# Work that continues while every Ruby thread is busy, asleep or computing: reads, refusals and timeouts; and no work while
+# there is nothing to do.
 class BusyThreadTest < Minitest::Test
   include Fairlead::Test::Servers
   include Fairlead::Test::HttpClients
   include Fairlead::Test::Processes
 
-  # Each waits until the file "go" is there.
+  # Each waits until the file "go" exists.
   APP = <<~RUBY
     run lambda { |env|
       case env["PATH_INFO"]
@@ -45,7 +45,7 @@ class BusyThreadTest < Minitest::Test
     body = "x" * 30_000_000
     client = nil
     while_busy("/compute") do |server|
-      # More than sockets hold: it is written only because the server reads it.
+      # More than sockets hold: the write succeeds only because the server reads.
       client = connect(server).request("POST", "/", body: body)
     end
 

@@ -4,7 +4,8 @@ require "test_helper"
 require "support/http_client"
 require "support/web_socket"
 
-# With `fair_by`, callbacks of WebSockets take the turns of whoever has opened them: many of them are no way round it.
+# With `fair_by`, callbacks of WebSockets use the turns of the flow that has opened them: many WebSockets do not get more
+# time.
 class FairByClientsTest < Minitest::Test
   include Fairlead::Test::Servers
 
@@ -47,8 +48,8 @@ class FairByClientsTest < Minitest::Test
 
   def ask(socket) = socket.write("GET / HTTP/1.1\r\nhost: a\r\n\r\n")
 
-  # What each of the single clients gets, as multiples of an equal share. Ends when all have enough, or the crowd has nothing
-  # more to send.
+  # Share of each single client, as a multiple of an equal share. Ends when all have enough, or the crowd has nothing more to
+  # send.
   def shares(crowd, singles)
     events = 0
     requests = singles.to_h { |socket| [socket, 0] }

@@ -3,14 +3,14 @@
 require "test_helper"
 require "support/crowd"
 
-# `fair_by`: a client gets its share of the threads' time, however many connections it has and however long its requests
-# take. Compared are shares of one run, never times.
+# `fair_by`: a client gets its share of the threads' time, for any number of connections and any duration of its requests.
+# The test compares shares of one run, never times.
 class FairByTest < Minitest::Test
   include Fairlead::Test::Servers
 
   Crowd = Fairlead::Test::Crowd
 
-  # The least that each single client has to get of an equal share.
+  # Least share of each single client, as a part of an equal share.
   SHARE = 0.8
 
   def test_a_crowd_of_one_address_leaves_the_others_their_share
@@ -45,7 +45,7 @@ class FairByTest < Minitest::Test
 
   def test_clients_behind_a_trusted_proxy_are_told_apart
     server = serve(Crowd::APP, "-t", 3, "--fair-by", "ip", *forwarding_by("127.0.0.0/8"))
-    # What stands before the address that the proxy has appended, anybody may have sent.
+    # Any client could have sent the text before the address that the proxy has appended.
     fields = ->(number) { { "X-Forwarded-For" => "198.51.100.#{rand(256)}, 192.0.2.#{number}" } }
 
     assert_fair Crowd.new(server, address: ->(_) { "127.0.0.1" }, fields: fields)

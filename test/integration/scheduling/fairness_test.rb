@@ -3,8 +3,8 @@
 require "test_helper"
 require "support/http_client"
 
-# A request at a time, not a client at a time: whoever keeps its connection and asks as fast as it can gets no more than
-# its share. Compared are counts of one run, never times.
+# Turns are per request, not per client: a client that keeps its connection and sends requests as fast as it can gets no more
+# than its share. The test compares counts of one run, never times.
 class FairnessTest < Minitest::Test
   include Fairlead::Test::Servers
   include Fairlead::Test::HttpClients
@@ -44,8 +44,8 @@ class FairnessTest < Minitest::Test
 
   private
 
-  # The number of answers that each of so many clients got, all of them asking again at once. Yields something that tells
-  # whether time is left, to a client of another kind.
+  # Number of responses to each of so many clients, which all send their next request at once. Yields, to a client of another
+  # kind, a function that returns true while time is left.
   def shares(server, clients:, seconds:)
     ending = monotonic + seconds
     running = -> { monotonic < ending }
@@ -54,14 +54,14 @@ class FairnessTest < Minitest::Test
     sockets = Array.new(clients) { connect(server).request.socket }
     while running.call
       ready, = IO.select(sockets, nil, nil, 1)
-      # In any order: who is asked first in every round would also be the first to be ready for the next one.
+      # In random order: otherwise the first client of every round would also be the first one ready for the next.
       (ready || []).shuffle.each { |socket| counts[sockets.index(socket)] += 1 if again(socket) }
     end
     other&.join
     counts
   end
 
-  # Takes an answer, which comes as one piece because it is small, and asks again.
+  # Reads a response, which comes as one piece because it is small, and sends the next request.
   def again(socket)
     assert_match(/\r\n\r\n\.\z/, socket.readpartial(1000))
     socket.write("GET / HTTP/1.1\r\nhost: a\r\n\r\n")

@@ -4,9 +4,9 @@ require "test_helper"
 require "support/http_client"
 require "support/launched_by"
 
-# What is on its way to a thread that computes, while slice after slice of it ends: nothing is lost, nothing comes at the wrong
-# time, and nobody notices that the thread was out. Two clients that compute want the lock all the time. What a time-out
-# ends in these requests would otherwise go on until the server is killed, far beyond every deadline.
+# Interrupts for a computing thread while its time slices end again and again: none is lost, none comes at the wrong time,
+# and the application cannot tell that the thread had lost the lock. Two computing clients want the lock all the time. A
+# request that loses its timeout would run until the server is killed, far beyond every deadline.
 class InterruptedTest < Minitest::Test
   include Fairlead::Test::Servers
   include Fairlead::Test::HttpClients
@@ -25,7 +25,8 @@ class InterruptedTest < Minitest::Test
 
     def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
 
-    # A thread of its own that calls the block, which is passed what says that it is about to compute. Returns after some slices.
+    # Starts a thread that calls the block with a function, which the block calls before it computes. Returns after some
+    # slices.
     def computing
       begun = Thread::Queue.new
       thread = Thread.new { yield -> { begun << true } }

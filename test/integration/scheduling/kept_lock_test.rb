@@ -3,14 +3,14 @@
 require "test_helper"
 require "support/http_client"
 
-# What goes on while C code in the application keeps the lock of the language, and another thread wants it.
+# Work that continues while C code in the application keeps the GVL and another thread wants it.
 class KeptLockTest < Minitest::Test
   include Fairlead::Test::Servers
   include Fairlead::Test::HttpClients
   include Fairlead::Test::Waiting
 
-  # /keep calls open(2) of a pipe without giving the lock up: it returns when somebody opens the other end. /keep-aside lets a
-  # thread of its own do so, once there is a file "go".
+  # /keep calls open(2) of a pipe without releasing the lock: the call returns when the test opens the other end. /keep-aside
+  # does so in its own thread, once there is a file "go".
   APP = <<~RUBY
     require "fiddle"
     KEEP = Fiddle::Function.new(Fiddle::Handle::DEFAULT["open"], [Fiddle::TYPE_VOIDP, Fiddle::TYPE_INT], Fiddle::TYPE_INT,
@@ -63,7 +63,7 @@ class KeptLockTest < Minitest::Test
 
   private
 
-  # A server with five threads, one of which keeps the lock; and a connection of it.
+  # Returns a server with five threads, one of which keeps the lock, and a connection to it.
   def keeping(*arguments, files: {})
     server = serve(APP, "-t", "5:5", *arguments, files: files)
     File.mkfifo(server.path("pipe"))
@@ -88,7 +88,7 @@ class KeptLockTest < Minitest::Test
     server.wait_for_output(/kept/)
     yield
   ensure
-    # ENXIO: nobody has it open any more.
+    # ENXIO: the pipe has no reader any more.
     wait_until("the pipe to be opened") { File.open(server.path("pipe"), File::WRONLY | File::NONBLOCK, &:close) || true }
   end
 end

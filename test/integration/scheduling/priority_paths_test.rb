@@ -3,13 +3,13 @@
 require "test_helper"
 require "support/http_client"
 
-# `priority_paths`: a health check does not wait for all that were there before it, and gives nobody a way round the queue.
+# `priority_paths`: a health check does not wait for the requests before it, and clients cannot use it to bypass the queue.
 class PriorityPathsTest < Minitest::Test
   include Fairlead::Test::Servers
   include Fairlead::Test::HttpClients
 
-  # Sleeps for as many seconds as the query says; answers with the place of the request among all that the process has
-  # begun, and with how many others for the same path ran then.
+  # Sleeps for the seconds in the query; responds with the number of the request among all that the process has begun, and
+  # with the number of others for the same path that ran at that time.
   APP = <<~RUBY
     LOCK = Mutex.new
     COUNTS = Hash.new(0)
@@ -88,7 +88,7 @@ class PriorityPathsTest < Minitest::Test
     assert_operator counts.values_at(*checks).sum, :>, 20
   end
 
-  # So many clients that wait for an answer which takes 50 ms; the server has read all of their requests.
+  # Returns that many clients that wait for a response, each of which takes 50 ms; the server has read all of their requests.
   def fill_queue(server, count)
     clients = Array.new(count) { connect(server).request("GET", "/?0.05") }
     wait_until("the first answer") { clients.any?(&:readable?) }
@@ -97,7 +97,7 @@ class PriorityPathsTest < Minitest::Test
 
   def place(answer) = Integer(answer.body.split.first)
 
-  # How many answers each client has got, all of them asking again at once, in so many seconds.
+  # Number of responses to each client in so many seconds, while all send their next request at once.
   def answers_while_all_ask_again(clients, seconds)
     counts = clients.to_h { |client| [client, 0] }
     by_socket = clients.to_h { |client| [client.socket, client] }

@@ -4,13 +4,13 @@ require "test_helper"
 require "support/http_client"
 require "support/launched_by"
 
-# Time slices of servers inside another program: several in one process, one that starts again, one in a daemon, one in the child of
-# a process that serves. Compared are counts of one program, with slices and without: never times.
+# Time slices of servers inside another program: several in one process, one that starts again, one in a daemon, one in the
+# child of a process that serves. The test compares counts of one program, with slices and without, never times.
 class SlicesInProgramsTest < Minitest::Test
   include Fairlead::Test::Servers
   include Fairlead::Test::HttpClients
 
-  # /compute does so until somebody asks for /stop.
+  # /compute runs until there is a request for /stop.
   PROGRAM = <<~RUBY
     require "fairlead"
     $stdout.sync = true
@@ -56,7 +56,7 @@ class SlicesInProgramsTest < Minitest::Test
     RUBY
   end
 
-  # They want the lock when the extension begins to count who does.
+  # The threads want the lock when the extension begins to count waiting threads.
   def test_a_program_whose_threads_wait_for_the_lock_while_the_extension_is_loaded
     assert_more_turns(<<~RUBY)
       loaded = false
@@ -68,12 +68,12 @@ class SlicesInProgramsTest < Minitest::Test
     RUBY
   end
 
-  # Ruby may take a thread that starts for the one that computes.
+  # Ruby may take a starting thread for the computing one.
   def test_requests_that_start_threads
     assert_more_turns("say(server)", path: "/start")
   end
 
-  # It ends when the program has ended that the test knows.
+  # The daemon ends when the program that the test has started has ended.
   def test_a_server_in_a_daemon
     assert_more_turns(<<~RUBY)
       reader, writer = IO.pipe
@@ -101,7 +101,7 @@ class SlicesInProgramsTest < Minitest::Test
 
   private
 
-  # Five times as many turns with slices as without.
+  # Asserts five times as many turns with slices as without.
   def assert_more_turns(program, path: "/wait", &client)
     with, without = [0.005, 0].map { |slice| turns(launched(program, slice), path, &client) }
 
@@ -113,7 +113,7 @@ class SlicesInProgramsTest < Minitest::Test
     own(Fairlead::Test::LaunchedBy.new("program.rb", nil, files: files, environment: { "SLICE" => slice.to_s })).start
   end
 
-  # How many requests that wait were answered in a second while another one computes, perhaps in another server.
+  # Number of waiting requests with a response within a second, while another one computes, perhaps in another server.
   def turns(server, path)
     (block_given? ? yield(server) : connect(server)).request("GET", "/compute")
     server.wait_for_output(/computes/)

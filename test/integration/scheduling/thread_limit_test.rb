@@ -3,12 +3,12 @@
 require "test_helper"
 require "support/http_client"
 
-# max_threads counts those that are still starting, too.
+# max_threads includes threads that are still starting.
 class ThreadLimitTest < Minitest::Test
   include Fairlead::Test::Servers
   include Fairlead::Test::HttpClients
 
-  # The first two threads start at once, the others take as long as there is no file "go". Each says so.
+  # The first two threads start at once; the others wait for a file "go". Each writes a line.
   CONFIGURATION = <<~RUBY
     starts = 0
     before_thread_start do

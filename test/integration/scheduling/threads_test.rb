@@ -3,13 +3,13 @@
 require "test_helper"
 require "support/http_client"
 
-# How many requests run at once, and on how many threads.
+# The number of concurrent requests, and of their threads.
 class ThreadsTest < Minitest::Test
   include Fairlead::Test::Servers
   include Fairlead::Test::HttpClients
 
-  # Holds each request until +together+ of them run, for +seconds+ at most; tells how many there were at most, on which
-  # thread it ran, and how many threads there are.
+  # Holds each request until +together+ of them run, for +seconds+ at most; responds with the largest number of running
+  # requests, its thread, and the number of threads.
   APP = <<~RUBY
     LOCK = Mutex.new
     RUNNING = [0, 0]
@@ -24,7 +24,7 @@ class ThreadsTest < Minitest::Test
     }
   RUBY
 
-  # The first request runs until there is a file "go", and writes down meanwhile how many wait behind it.
+  # The first request runs until there is a file "go", and writes down the number of requests that wait behind it.
   IN_ORDER = <<~RUBY
     ORDER = []
     run lambda { |env|
@@ -86,7 +86,7 @@ class ThreadsTest < Minitest::Test
     assert_equal %w[alive] * 10, Array.new(10) { get(server).body }
   end
 
-  # KILLED threads of the server are killed by the thread that makes them, so before they begin.
+  # KILLED threads of the server are killed by the thread that makes them, before they begin.
   KILLED_AT_ONCE = <<~RUBY
     module Kills
       LEFT = (1..20).to_a
@@ -103,7 +103,7 @@ class ThreadsTest < Minitest::Test
     pass
   end
 
-  # While there is a file "full", the system has no room for another thread.
+  # While a file "full" exists, the system cannot start another thread.
   FULL = <<~RUBY
     module Full
       def new(...)
@@ -137,7 +137,7 @@ class ThreadsTest < Minitest::Test
     assert_equal 0, server.stop.exitstatus
   end
 
-  # The new thread may have begun by then, so it must not be counted as one that never came.
+  # The new thread may have begun by then, so it must not count as one that has failed to start.
   LATE = <<~'RUBY'
     module Late
       def add_thread
@@ -152,7 +152,7 @@ class ThreadsTest < Minitest::Test
     Fairlead::Engine.prepend(Late)
   RUBY
 
-  # Each request is in the way of the next one, so that it takes one more thread.
+  # Each request blocks the next one, which therefore needs one more thread.
   NUMBERED = <<~'RUBY'
     run lambda { |env|
       File.write(env["PATH_INFO"].delete("/"), "") unless env["PATH_INFO"] == "/"
@@ -177,7 +177,7 @@ class ThreadsTest < Minitest::Test
 
   private
 
-  # An interrupted request may be answered with 500, or its connection is closed.
+  # An interrupted request may get a 500, or its connection is closed.
   def end_of(client)
     client.answer
   rescue Fairlead::Test::HttpClient::CutOff
@@ -189,7 +189,7 @@ class ThreadsTest < Minitest::Test
     asked.map { |client| client.answer.body.to_i }.max
   end
 
-  # How many requests wait, or nil before the first one runs.
+  # Number of waiting requests, or nil before the first one runs.
   def queued(server)
     path = server.path("queued")
     File.read(path) if File.exist?(path)

@@ -5,14 +5,14 @@ require "support/http_client"
 require "support/processes"
 require "support/web_socket"
 
-# Who computes passes Ruby's lock on after a slice: to requests that wait for something often, whatever it is that computes. Compared
-# are counts of one run, with slices and without: never times.
+# A computing thread passes the GVL on after a slice: to requests with many short waits, for every kind of computation. The
+# test compares counts of one run, with slices and without, never times.
 class TimeSlicesTest < Minitest::Test
   include Fairlead::Test::Servers
   include Fairlead::Test::HttpClients
   include Fairlead::Test::Processes
 
-  # What computes does so until somebody asks for /stop, and only computes: it calls nothing that gives the lock up.
+  # Computing code runs until there is a request for /stop, and calls nothing that releases the lock.
   APP = <<~RUBY
     $stop = false
     COMPUTE = lambda do
@@ -95,14 +95,14 @@ class TimeSlicesTest < Minitest::Test
 
   private
 
-  # Five times as many turns with slices as without, while what the block starts computes.
+  # Asserts five times as many turns with slices as without, while the code that the block starts computes.
   def assert_more_turns(*arguments, &block)
     with, without = [[], ["--time-slice", 0]].map { |slice| turns(serve(APP, "-t", "3:3", *slice, *arguments), &block) }
 
     assert_operator with, :>=, 5 * without
   end
 
-  # Starts what computes; then how many requests that wait were answered in a second and a half.
+  # Starts the computation; returns the number of waiting requests with a response within a second and a half.
   def turns(server)
     yield server
     server.wait_for_output(/computes/)

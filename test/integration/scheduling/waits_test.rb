@@ -5,8 +5,8 @@ require "support/board_file"
 require "support/http_client"
 require "support/rack_apps"
 
-# What a request has waited for, as its application, the log and the statistics say it: a thread, the waiting room, Ruby's
-# lock.
+# Waits of a request, as the application, the log and the statistics show them: for a thread, for the waiting room, for the
+# GVL.
 class WaitsTest < Minitest::Test
   include Fairlead::Test::HttpServing
 
@@ -44,7 +44,7 @@ class WaitsTest < Minitest::Test
   end
 
   def test_a_request_that_no_worker_can_run_says_how_long_it_was_in_the_waiting_room
-    # One of the first two may go through the room as well; once both are noted it can only be /second.
+    # One of the first two may go through the waiting room as well; once both have written a note, only /second can be in it.
     server = serve(app(<<~RUBY), "-w", 2, "-t", 1)
       hold(0.3) { File.readlines("notes").size == 2 && Fairlead.stats[:room][:waiting] == 1 } if env["PATH_INFO"] == "/first"
     RUBY
@@ -122,7 +122,7 @@ class WaitsTest < Minitest::Test
     assert_operator alone, :<, crowded / 10
   end
 
-  # From Ruby 3.3 on it is in the thread that wakes another one that Ruby says that the other one wants the lock.
+  # From Ruby 3.3 on, Ruby reports the woken thread's wish for the lock in the thread that wakes it.
   def test_a_wait_for_another_thread_is_no_wait_for_the_lock
     server = serve(app(<<~RUBY), "-t", 2)
       case env["PATH_INFO"]
@@ -160,7 +160,7 @@ class WaitsTest < Minitest::Test
 
     return assert_equal [[nil, nil]], waits.uniq unless lock?
 
-    # A slice ends by the clock, so little of it may be left; but whoever gets the lock has it for a millisecond.
+    # A slice ends by the clock, so little of it may be left; but a thread keeps the lock for at least a millisecond.
     assert_operator waits.map(&:last).max, :>, 0.0005, "the least that it may have the lock for"
   end
 
@@ -188,7 +188,7 @@ class WaitsTest < Minitest::Test
 
   private
 
-  # Whether this Ruby says how long a thread waits for its lock.
+  # Returns true if this Ruby reports the waits for its lock.
   def lock? = RUBY_VERSION >= "3.2"
 
   def app(code)
@@ -196,7 +196,7 @@ class WaitsTest < Minitest::Test
              setup: SETUP)
   end
 
-  # What a request that holds the thread says, and one that comes meanwhile.
+  # Returns the waits of a request that holds the thread, and of a second one that comes in this time.
   def first_and_second(server)
     first = connect(server).request("GET", "/first")
     wait_for_notes(server, 1)
@@ -204,8 +204,8 @@ class WaitsTest < Minitest::Test
     [first.answer, second].map { |answer| JSON.parse(answer.body) }
   end
 
-  # What a request for /push says that wakes one for /pop, and what that one says.
-  # +before+: how often that was done before.
+  # Returns the waits of a request for /push, which wakes one for /pop, and the waits of the latter. +before+: number of
+  # earlier calls.
   def pop_and_push(server, before = 0)
     popping = connect(server).request("GET", "/pop")
     wait_for_notes(server, before + 1)

@@ -3,13 +3,13 @@
 require "test_helper"
 require "support/supervision"
 
-# How soon workers and spawners are tried again.
+# Pauses before workers and spawners are replaced.
 class BackOffTest < Minitest::Test
   include Fairlead::Test::Supervision
 
   MORTAL = "before_worker_boot { exit!(9) if File.exist?('deadly') }\n"
 
-  # The system ends all at once, such as the kernel that is out of memory.
+  # The system ends all of them at once, for example because it is out of memory.
   def test_one_event_that_ends_eight_fresh_workers_costs_little_time
     server = supervised(8)
     3.times do
@@ -33,7 +33,7 @@ class BackOffTest < Minitest::Test
     wait_for_serving(server, 8, seconds: 8)
   end
 
-  # The code that is being brought in takes the place of a spawner that is not there.
+  # The restart's new code replaces a missing spawner.
   def test_a_restart_while_a_lost_spawner_waits_for_its_turn_starts_only_one
     server = supervised(2)
     3.times do
@@ -44,7 +44,7 @@ class BackOffTest < Minitest::Test
     server.write("version", "2")
     server.signal(:USR1)
     wait_for_line(server, /phased restart: done/)
-    pass_time(4) # the lost spawner would have had its turn by now
+    pass_time(4) # the lost spawner would have been replaced by now
 
     assert_equal 1, server.children(/\Afairlead: spawner/).size
     server.worker_pids.each { |worker| assert_replaces(server, worker) }
@@ -52,7 +52,7 @@ class BackOffTest < Minitest::Test
     assert_ends(server)
   end
 
-  # Forking is slow because of a hook, and booting is not.
+  # A hook makes forking slow, but booting is quick.
   def test_workers_are_not_late_because_others_are_forked_first
     server = prepared(6, config: "before_worker_fork { sleep 1 }", &:launch)
     wait_until("all workers", seconds: 20) { server.ready? || server.exited? }

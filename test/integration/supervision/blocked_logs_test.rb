@@ -4,7 +4,7 @@ require "test_helper"
 require "support/blocked_output"
 require "support/supervision"
 
-# Nobody reads the log: Ctrl-S in a terminal, a log driver that hangs, a program that has stopped.
+# A log without a reader: Ctrl-S in a terminal, a log driver that hangs, a stopped program.
 class BlockedLogsTest < Minitest::Test
   include Fairlead::Test::Supervision
   include Fairlead::Test::HttpClients
@@ -41,7 +41,7 @@ class BlockedLogsTest < Minitest::Test
       assert_match(/fairlead stopped\n\z/, server.stdout)
     end
 
-    # An access line that nobody reads holds up its own log only.
+    # An unread line in the access log delays only the access log.
     define_method(:"test_error_lines_are_written_while_nobody_reads_the_access_log_#{name}") do
       server = prepared(workers, "--log-requests", kind: Fairlead::Test::BlockedOutput, &:start)
       server.block(:stdout)
@@ -67,7 +67,7 @@ class BlockedLogsTest < Minitest::Test
 
   private
 
-  # The status of a request of which the error log tells.
+  # Status of a request that causes a line in the error log.
   def refused(server)
     client = connect(server).write("GET / HTTP/1.1\r\nhost: a\r\nhost: b\r\n\r\n")
     client.answer.status

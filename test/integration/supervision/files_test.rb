@@ -4,7 +4,7 @@ require "test_helper"
 require "support/control"
 require "support/supervision"
 
-# The files of a server over faults and restarts.
+# The server's files across faults and restarts.
 class FilesOverRestartsTest < Minitest::Test
   include Fairlead::Test::Supervision
   include Fairlead::Test::HttpClients
@@ -45,7 +45,7 @@ class FilesOverRestartsTest < Minitest::Test
       UNIXSocket.open(server.path("second.sock")) { |socket| assert_match(/\A2 /, Fairlead::Test::HttpClient.new(socket).get.body) }
     end
 
-    # The token must not stay in a file that nobody knows.
+    # The token must not stay in a forgotten file.
     define_method(:"test_a_state_file_that_cannot_be_written_leaves_no_temporary_file_#{name}") do
       server = prepared(workers, config: %(state_path "small/server.state"\ncontrol_url "auto"\n), files: { "small/.keep" => "" }, &:itself)
       with_small_disk(server, "small") do

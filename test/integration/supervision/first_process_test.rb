@@ -7,7 +7,7 @@ require "support/supervision"
 class FirstProcessTest < Minitest::Test
   include Fairlead::Test::Supervision
 
-  # A server in a name space of its own, in which it is process 1.
+  # A server in its own PID namespace, in which it is process 1.
   class First < Fairlead::Test::ServerProcess
     COMMAND = %w[unshare --pid --fork --kill-child --mount-proc].freeze
 
@@ -18,7 +18,7 @@ class FirstProcessTest < Minitest::Test
     def command = [*COMMAND, *super]
   end
 
-  # Leaves three orphans at /leave; tells how many zombies there are.
+  # Leaves three orphans at /leave; responds with the number of zombies.
   APP = <<~'RUBY'
     run lambda { |env|
       3.times { system("sh", "-c", "sleep 0.05 & exit 0") } if env["PATH_INFO"] == "/leave"

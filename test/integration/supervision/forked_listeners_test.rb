@@ -4,8 +4,8 @@ require "test_helper"
 require "support/launched_by"
 require "support/supervision"
 
-# The application forks processes that go on when the server has ended. They have copies of the listeners, and must not keep its
-# address in use; and nothing may be lost that has arrived by then.
+# Processes that the application has forked, and that outlive the server. They have copies of the listeners, but must not
+# keep the address in use; and no connection that has arrived by then may be lost.
 class ForkedListenersTest < Minitest::Test
   include Fairlead::Test::Supervision
   include Fairlead::Test::HttpClients
@@ -115,7 +115,7 @@ class ForkedListenersTest < Minitest::Test
       assert_all_left
     end
 
-    # Each worker is told by the kernel, again and again, that such a listener can be read.
+    # The kernel repeatedly reports to each worker that such a listener is readable.
     define_method(:"test_a_listener_that_another_process_has_shut_down_uses_no_processor_time_#{name}") do
       server = supervised(workers, app: APP, config: %(bind "unix://socket"\n))
       assert reply(server, "/shut")
@@ -158,7 +158,7 @@ class ForkedListenersTest < Minitest::Test
 
   def left = @left ||= []
 
-  # Each from another request, so that with several workers there are some of each.
+  # Each comes from another request, so that with several workers there are some of each.
   def leave_processes(server)
     6.times { left << reply(server, "/fork").last }
   end

@@ -32,7 +32,7 @@ class GivenApplicationEndTest < Minitest::Test
     assert_match(%r{aborted GET /ever}, server.stderr)
   end
 
-  # No Ruby can run, and so no trap. The files go in time, and the program as soon as it can.
+  # Ruby cannot run, and so no trap can. The files are removed in time, and the program ends as soon as it can.
   def test_c_code_that_keeps_the_lock_holds_up_the_program_and_not_the_end_of_the_server
     server = controlled
     pipe(server)

@@ -4,8 +4,8 @@ require "test_helper"
 require "support/given_programs"
 require "support/notify_socket"
 
-# A program that hands over its application, and has no workers: it serves itself, and its supervisor is one of its threads. After a
-# restart another process serves.
+# A program that hands over its application, and has no workers: the program itself serves, and its supervisor is one of its
+# threads. After a restart another process serves.
 class GivenApplicationTest < Minitest::Test
   include Fairlead::Test::GivenPrograms
 
@@ -54,7 +54,7 @@ class GivenApplicationTest < Minitest::Test
     assert_equal "1", reply(server).first
   end
 
-  # The supervisor does not become the parent of what the application leaves behind: the application alone knows its own children.
+  # The supervisor does not adopt orphans of the application: only the application knows its own children.
   def test_no_orphan_of_the_application_stays_after_a_restart_that_has_failed
     server = program
     server.write("version", "broken")
@@ -95,7 +95,7 @@ class GivenApplicationTest < Minitest::Test
     assert_equal 200, busy.answer.status
   end
 
-  # The old code hears nothing, so its engine is closed natively.
+  # The old code cannot react, so its engine is closed natively.
   def test_a_restart_goes_on_without_old_code_that_keeps_the_lock
     server = controlled
     pipe(server)
@@ -159,7 +159,7 @@ class GivenApplicationTest < Minitest::Test
     assert_ends(server)
   end
 
-  # The supervisor is not to take the status of what the application has started.
+  # The supervisor must not reap the application's children.
   def test_the_application_waits_for_its_own_children_whenever_it_likes
     server = program
 
@@ -182,7 +182,7 @@ class GivenApplicationTest < Minitest::Test
 
   private
 
-  # The processes in which a thread of the application runs.
+  # Processes with a running thread of the application.
   def running(server)
     server.write("running", "")
     wait_until("something that runs") { File.size(server.path("running")) > 1000 }

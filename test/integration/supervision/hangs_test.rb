@@ -129,7 +129,7 @@ class HangsTest < Minitest::Test
       wait_until("the end of all", seconds: PROMPT) { Fairlead::Test::Processes.group(server.pid).empty? }
     end
 
-    # The new program asks for the password, too.
+    # The new program runs the password command, too.
     %i[USR1 USR2].each do |signal|
       define_method(:"test_a_password_command_that_hangs_in_#{signal}_delays_no_term_#{name}") do
         server = with_encrypted_key(workers)

@@ -4,7 +4,7 @@ require "test_helper"
 require "support/control"
 require "support/supervision"
 
-# The health endpoints beside clients that connect and say nothing.
+# The health endpoints beside clients that connect and send nothing.
 class HealthBesideSilenceTest < Minitest::Test
   include Fairlead::Test::Supervision
   include Fairlead::Test::HttpClients
@@ -36,7 +36,7 @@ class HealthBesideSilenceTest < Minitest::Test
 
   private
 
-  # A connection every 1 / +rate+ s, as long as the block runs.
+  # Opens a connection every 1 / +rate+ s while the block runs.
   def while_silent_clients_come(port, rate)
     over = false
     clients = []

@@ -3,11 +3,11 @@
 require "test_helper"
 require "support/supervision"
 
-# USR2 with a configuration that is well-formed but cannot be used now: the running server goes on and says why.
+# USR2 with a configuration that is well-formed but unusable now: the running server continues and logs the reason.
 class HotRestartRefusalsTest < Minitest::Test
   include Fairlead::Test::Supervision
 
-  # The name of a case => the configuration, in which PORT is taken and OTHER_PID is the id of a process that runs, and the reason.
+  # Name of a case => configuration and reason. PORT is taken, and taken.pid has the id of a running process.
   CASES = {
     "an_address_in_use" => [%(bind "tcp://127.0.0.1:PORT"), /address is in use/],
     "no_folder_for_a_unix_socket" => [%(bind "unix://missing/app.sock"), %r{missing}],

@@ -4,13 +4,13 @@ require "test_helper"
 require "support/control"
 require "support/supervision"
 
-# Processes, ports and commands that nobody must forget.
+# Processes, ports and commands that must not be left behind.
 class LeftBehindTest < Minitest::Test
   include Fairlead::Test::Supervision
   include Fairlead::Test::HttpClients
   include Fairlead::Test::Controlled
 
-  # /fork leaves a process behind that has copies of all descriptors and lives until it is killed.
+  # /fork leaves a process that has copies of all descriptors and lives until it is killed.
   FORKING = <<~'RUBY'
     run lambda { |env|
       Process.detach(fork { Process.setsid; sleep }) if env["PATH_INFO"] == "/fork"
@@ -18,7 +18,7 @@ class LeftBehindTest < Minitest::Test
     }
   RUBY
 
-  # Keeps the lock of Ruby while it runs.
+  # Keeps the GVL while it runs.
   KEEPING = <<~'RUBY'
     require "fiddle"
     KEEP = Fiddle::Function.new(Fiddle.dlopen(nil)["sleep"], [Fiddle::TYPE_INT], Fiddle::TYPE_INT, need_gvl: true)
@@ -75,7 +75,7 @@ class LeftBehindTest < Minitest::Test
 
   SHAPES.each do |name, workers|
     LOADS.each do |doing, load|
-      # With and without workers there is a process that loads again.
+      # With and without workers there is a process that loads new code.
       define_method(:"test_when_the_supervisor_is_killed_the_port_is_free_though_new_code_#{doing}_#{name}") do
         server = supervised(workers, app: "(#{load}) if File.read('version') == '2'\n#{VERSIONED}")
         server.write("version", "2")
@@ -153,7 +153,7 @@ class LeftBehindTest < Minitest::Test
 
   private
 
-  # Slow enough to send commands while its workers are replaced.
+  # Slow enough to run commands during the replacement of its workers.
   def during_phased_restart(*flags)
     server = supervised(2, *flags, config: "before_worker_boot { sleep 1 if File.exist?('slow') }")
     server.write("slow", "")
@@ -163,7 +163,7 @@ class LeftBehindTest < Minitest::Test
     server
   end
 
-  # What the application has forked.
+  # Processes that the application has forked.
   def child_processes(server)
     parents = Fairlead::Test::Processes.group(server.pid)
     Dir.children("/proc").grep(/\A\d+\z/).map(&:to_i).select do |pid|

@@ -6,8 +6,8 @@ require "support/control"
 require "support/launched_by"
 require "support/notify_socket"
 
-# A restart to another version of Fairlead: the supervisor executes the program of that version, which takes over all processes, and goes
-# back to its own at any failure.
+# A restart to another version of Fairlead: the supervisor executes the program of that version, which takes over all
+# processes, and returns to its own program after any failure.
 class NewVersionTest < Minitest::Test
   include Fairlead::Test::AnotherVersion
   include Fairlead::Test::Controlled
@@ -163,7 +163,7 @@ class NewVersionTest < Minitest::Test
     assert_equal serving, server.serving_pids
   end
 
-  # The other version, what it can read, and how the restart ends.
+  # Version of the state that the other program can read, and the end of the restart.
   { "takes_over" => [1, "done"], "gives_back" => [99, "failed"] }.each do |deed, (format, end_of_restart)|
     define_method(:"test_systemd_hears_of_one_restart_when_the_other_version_#{deed}") do
       with_notify_socket do |socket, path|
@@ -190,7 +190,7 @@ class NewVersionTest < Minitest::Test
 
   private
 
-  # A server whose code of the version "crashing" ends before it counts.
+  # Starts a server. Its code of the version "crashing" ends before worker_settle_time has passed.
   def crashing(workers, files: {}, &)
     config = <<~RUBY
       worker_settle_time 3
@@ -205,7 +205,7 @@ class NewVersionTest < Minitest::Test
     versioned_server(workers, config: config, app: app, files: files, &)
   end
 
-  # The server of the first version can do everything: replace a process, and be restarted.
+  # Asserts that the server of the first version works: it can replace a process and restart.
   def assert_goes_on(server, workers, program)
     assert_replaces(server, server.serving_pids.first, count: [workers, 1].max) if workers.positive?
     File.unlink(server.path("other"))

@@ -3,7 +3,7 @@
 require "test_helper"
 require "support/supervision"
 
-# A hot restart with another number of workers, also from and to none.
+# A hot restart with another number of workers, also from zero and to zero.
 class NumberOfWorkersTest < Minitest::Test
   include Fairlead::Test::Supervision
 
@@ -43,7 +43,7 @@ class NumberOfWorkersTest < Minitest::Test
 
   private
 
-  # The number stands in the configuration file only.
+  # Only the configuration file has the number.
   def started(workers)
     files = { "version" => "1", "config/fairlead.rb" => "#{QUICK}#{ADDRESS}workers #{workers}\n" }
     own(Fairlead::Test::ServerProcess.new(VERSIONED, bind: nil, files: files)).start

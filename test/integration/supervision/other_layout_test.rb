@@ -3,11 +3,11 @@
 require "test_helper"
 require "support/supervision"
 
-# A restart to a version of Fairlead that shares memory in another way.
+# A restart to a version of Fairlead with another layout of the shared memory.
 class OtherLayoutTest < Minitest::Test
   include Fairlead::Test::Supervision
 
-  # Loaded before each program of the server: makes it such a version.
+  # Loaded before each program of the server: turns it into such a version.
   OTHER = <<~'RUBY'
     if File.exist?("other")
       require "fairlead"

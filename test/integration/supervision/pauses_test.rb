@@ -3,7 +3,7 @@
 require "test_helper"
 require "support/supervision"
 
-# A pause of the whole machine while each of the deadlines runs: nobody is late afterwards.
+# A pause of the whole machine during each of the timeouts: none of them fires afterwards.
 class PausesInEachStateTest < Minitest::Test
   include Fairlead::Test::Supervision
 
@@ -59,7 +59,7 @@ class PausesInEachStateTest < Minitest::Test
 
   private
 
-  # Stops every process of the server, the supervisor last, and goes on in the same order.
+  # Stops every process of the server, the supervisor last, and continues them in the same order.
   def pause(server)
     processes = [*(Fairlead::Test::Processes.group(server.pid) - [server.pid]), server.pid]
     processes.each { |pid| Process.kill(:STOP, pid) }

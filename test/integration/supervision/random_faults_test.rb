@@ -3,7 +3,7 @@
 require "test_helper"
 require "soak/faults"
 
-# A few rounds of what test/soak/checks/supervision.rb does. FAIRLEAD_FAULTS_SEED repeats those of a seed.
+# A few rounds of test/soak/checks/supervision.rb. FAIRLEAD_FAULTS_SEED repeats the faults of a seed.
 class RandomFaultsTest < Minitest::Test
   ROUNDS = 50
 

@@ -4,7 +4,7 @@ require "test_helper"
 require "support/control"
 require "support/supervision"
 
-# The system refuses a process, a thread, a descriptor or room on the disk at the wrong moment.
+# The system refuses a process, a thread, a descriptor or space on the disk at the wrong moment.
 class ShortOfProcessesTest < Minitest::Test
   include Fairlead::Test::Supervision
   include Fairlead::Test::HttpClients
@@ -58,7 +58,7 @@ class ShortOfProcessesTest < Minitest::Test
     assert_restarts(server, signal: :USR1)
   end
 
-  # The supervisor has as many descriptors as it may have, and the spawner is lost.
+  # The supervisor has used all of its descriptors, and the spawner is lost.
   def test_a_lost_spawner_without_descriptors_is_replaced_later
     server = supervised(2)
     wait_until("the spawner") { server.spawner_pid }
@@ -91,7 +91,7 @@ class ShortOfProcessesTest < Minitest::Test
     end
   end
 
-  # Clients of the control server take descriptors, too, without a token.
+  # Clients of the control server use descriptors, too, even without a token.
   def test_silent_clients_of_the_control_server_take_no_descriptors_from_restarts
     server = supervised(1, *FLAGS)
     port = Integer(state(server).fetch("control_url")[/\d+\z/], 10)
@@ -126,7 +126,7 @@ class ShortOfProcessesTest < Minitest::Test
     assert_ends(server)
   end
 
-  # Ruby tries again inside of fork, for ever. Such a spawner is one that hangs.
+  # Ruby retries forever inside of fork. Such a spawner counts as one that hangs.
   def test_a_spawner_that_cannot_fork_is_replaced
     server = strangers_server(2)
     limit(server.spawner_pid, nproc: 1)
@@ -137,7 +137,7 @@ class ShortOfProcessesTest < Minitest::Test
 
   private
 
-  # A user's limit counts for everybody but root.
+  # A user's limit applies to all users but root.
   def strangers_server(workers, *arguments)
     skip_unless_root
     server = prepared(workers, *arguments, kind: Fairlead::Test::AsStranger, &:start)
@@ -145,10 +145,10 @@ class ShortOfProcessesTest < Minitest::Test
     server
   end
 
-  # The supervisor cannot start anything.
+  # The supervisor cannot start any process.
   def without_processes(workers, *arguments) = strangers_server(workers, *arguments).tap { |server| limit(server.pid, nproc: 1) }
 
-  # The supervisor can open nothing.
+  # The supervisor cannot open any file.
   def without_descriptors(server)
     open = Dir.children("/proc/#{server.pid}/fd").map(&:to_i)
     limit(server.pid, nofile: (0..).find { |number| !open.include?(number) })

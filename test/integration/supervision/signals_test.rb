@@ -3,11 +3,11 @@
 require "test_helper"
 require "support/supervision"
 
-# Signals that come while a restart starts the new program, and at the very end.
+# Signals while a restart starts the new program, and at the very end.
 class SignalsDuringRestartsTest < Minitest::Test
   include Fairlead::Test::Supervision
 
-  # Loaded before any program of the server but a mere check: with the file "hold" it waits for the file "go".
+  # Loaded before every program of the server, except checks: with the file "hold" it waits for the file "go".
   HOLD = <<~'RUBY'
     if File.exist?("hold") && !ARGV.include?("--check") && $PROGRAM_NAME.end_with?("fairlead")
       File.write("held", Process.pid.to_s)
@@ -60,7 +60,7 @@ class SignalsDuringRestartsTest < Minitest::Test
       wait_until("a second restart", seconds: PATIENCE) { reply(server)&.first == "3" || server.stdout.scan(again).size >= 2 }
     end
 
-    # As `nohup` starts a server: HUP means nothing, however often the code is replaced.
+    # As with `nohup`: HUP stays ignored, for any number of restarts.
     define_method(:"test_an_ignored_hup_stays_ignored_after_two_hot_restarts_#{name}") do
       previous = trap("HUP", "IGNORE")
       server = supervised(workers)
@@ -90,7 +90,7 @@ class SignalsDuringRestartsTest < Minitest::Test
 
   private
 
-  # A server in a hot restart whose new program has started and does nothing yet.
+  # Returns a server in a hot restart. Its new program has started and does nothing yet.
   def holding(workers, *arguments, config: "")
     server = supervised(workers, *arguments, config: config, files: { "hold.rb" => HOLD }, environment: { "RUBYOPT" => "-I. -rhold" })
     server.write("version", "2")

@@ -3,11 +3,11 @@
 require "test_helper"
 require "support/supervision"
 
-# The folder in which the server was started is removed, as deployments do with an old release.
+# The folder of the server's start is removed, like an old release in a deployment.
 class StartFolderTest < Minitest::Test
   include Fairlead::Test::Supervision
 
-  # A server that a shell starts in the folder "current" of its own one.
+  # A server that a shell starts in the subfolder "current".
   class InCurrent < Fairlead::Test::ServerProcess
     private
 
@@ -31,7 +31,7 @@ class StartFolderTest < Minitest::Test
     end
   end
 
-  # USR1, then the old release is removed, then USR2: each brings in the release that is current by then.
+  # USR1, then the old release is removed, then USR2: each loads the release that is current at that time.
   def test_as_capistrano_deploys
     SHAPES.each_value do |workers|
       server = in_current(workers) { |path| File.symlink("releases/1", path) }

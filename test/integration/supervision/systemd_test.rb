@@ -58,7 +58,7 @@ class SystemdUnderFaultsTest < Minitest::Test
     sender.close
   end
 
-  # The longest time without WATCHDOG=1 while the block runs, in seconds.
+  # Longest time without WATCHDOG=1 while the block runs, in seconds.
   def longest_silence
     over = false
     listener = Thread.new do

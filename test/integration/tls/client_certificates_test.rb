@@ -5,7 +5,7 @@ require "json"
 require "support/certificates"
 require "support/made_certificates"
 
-# Certificates of clients: who gets in, what the application learns of them, and what those hear who do not get in.
+# Client certificates: the accepted ones, their data in the env, and the alerts for refused ones.
 class ClientCertificatesTest < Minitest::Test
   include Fairlead::Test::Servers
   include Fairlead::Test::Secured
@@ -53,7 +53,7 @@ class ClientCertificatesTest < Minitest::Test
     assert_equal pair.certificate.to_der, OpenSSL::X509::Certificate.new(env["SSL_CLIENT_CERT"]).to_der
   end
 
-  # A handshake has 64 KiB for them.
+  # A handshake has room for 64 KiB of authority names.
   def test_a_file_with_very_many_authorities_is_no_obstacle
     others = Array.new(300) { |number| Fairlead::Test::MadeCertificates.authority("#{"x" * 300}#{number}").pem }
     server = serve_tls(APP, files: { "ca.pem" => [Authority.usual.pem, *others].join }, query: { verify_mode: "force_peer", ca: "ca.pem" })
@@ -108,7 +108,7 @@ class ClientCertificatesTest < Minitest::Test
 
   def verified(server, pair, version) = JSON.parse(tls_get(server.port, pair: pair, version: version)).fetch("SSL_CLIENT_VERIFY")
 
-  # In TLS 1.3 the client learns of it when it reads.
+  # In TLS 1.3 the client gets the alert when it reads.
   def assert_refused(alert, server, pair, version)
     error = assert_raises(OpenSSL::SSL::SSLError) { tls_get(server.port, pair: pair, version: version) }
     assert_match(alert, error.message)

@@ -5,14 +5,14 @@ require "json"
 require "support/certificates"
 require "support/client_chains"
 
-# Right and wrong chains of clients, and revocation lists, each beside OpenSSL's verdict.
+# Valid and invalid chains of client certificates, and revocation lists, each compared with OpenSSL's decision.
 class ClientChainsTest < Minitest::Test
   include Fairlead::Test::Servers
   include Fairlead::Test::Secured
 
   DOCUMENT = File.join(Fairlead::Test::ServerProcess::ROOT, "docs/guides/tls.md")
 
-  # Cases that OpenSSL judges in another way => whether we accept them. docs/guides/tls.md explains each.
+  # Cases in which OpenSSL decides differently => our decision. docs/guides/tls.md explains each.
   DIFFERENCES = {
     "only the intermediate is trusted" => true,
     "only the intermediate is trusted, and the root is sent" => true,
@@ -77,7 +77,7 @@ class ClientChainsTest < Minitest::Test
     end
   end
 
-  # What the application learns of a client, or what the client hears.
+  # Returns the client's data in the env, or the alert.
   def ask(one, port)
     context = OpenSSL::SSL::SSLContext.new
     context.security_level = 0

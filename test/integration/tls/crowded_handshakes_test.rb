@@ -5,7 +5,7 @@ require "support/certificates"
 require "support/delayed_relay"
 require "support/made_certificates"
 
-# Strangers who begin handshakes without end, or make them costly: honest clients are served all the same.
+# Attackers that begin endless handshakes, or make them expensive: honest clients are still served.
 class CrowdedHandshakesTest < Minitest::Test
   include Fairlead::Test::Servers
   include Fairlead::Test::Secured
@@ -43,7 +43,7 @@ class CrowdedHandshakesTest < Minitest::Test
 
   private
 
-  # From another address than those who behave.
+  # From another address than the honest clients.
   def begin_handshake(port, number)
     socket = Socket.new(:INET, :STREAM)
     socket.bind(Addrinfo.tcp("127.0.0.2", 0))
@@ -56,7 +56,7 @@ class CrowdedHandshakesTest < Minitest::Test
     socket.close
   end
 
-  # In two seconds.
+  # Number of handshakes in two seconds.
   def handshakes(server)
     ends = now + 2
     count = 0
@@ -80,7 +80,7 @@ class CrowdedHandshakesTest < Minitest::Test
     socket&.close
   end
 
-  # Its first certificate is a client's.
+  # The first certificate is a client's.
   def chain
     bare = { "keyUsage" => nil, "extendedKeyUsage" => nil, "subjectKeyIdentifier" => nil }
     @chain ||= Array.new(160) do |number|

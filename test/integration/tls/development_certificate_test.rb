@@ -3,7 +3,7 @@
 require "test_helper"
 require "openssl"
 
-# An `ssl://` address without a certificate: one is made where people develop, and nowhere else.
+# An `ssl://` address without a certificate: the server makes one in development, and only there.
 class DevelopmentCertificateTest < Minitest::Test
   include Fairlead::Test::Servers
 
@@ -60,7 +60,7 @@ class DevelopmentCertificateTest < Minitest::Test
 
   def environment = { "XDG_STATE_HOME" => @state, "STATE_DIRECTORY" => nil }
 
-  # What a client sees that trusts +store+: the certificate's number.
+  # Connects as a client that trusts +store+; returns the certificate's number.
   def connect(server, store)
     context = OpenSSL::SSL::SSLContext.new
     context.set_params(cert_store: store)

@@ -8,7 +8,8 @@ require "stringio"
 require "tempfile"
 require "support/certificates"
 
-# TLS in a server inside another program: certificates as text, several listeners with their own applications, new certificates.
+# TLS in a server inside another program: certificates as text, several listeners with their own applications, and new
+# certificates.
 class TlsEmbeddingTest < Minitest::Test
   include Fairlead::Test::Secured
   include Fairlead::Test::Waiting
@@ -82,7 +83,7 @@ class TlsEmbeddingTest < Minitest::Test
   private
 
   def ca_file
-    # The file lasts as long as the object.
+    # The file is removed together with the object.
     @ca_file ||= Tempfile.new("ca").tap { |file| file.write(Authority.usual.pem) && file.flush }
     @ca_file.path
   end

@@ -4,7 +4,7 @@ require "test_helper"
 require "io/wait"
 require "support/certificates"
 
-# What comes instead of a handshake, or ends within one: it gets no further, and everybody else is served as before.
+# Bytes that are not a handshake, or that end within one: the server closes the connection, and others are served as before.
 class TlsHostileTest < Minitest::Test
   include Fairlead::Test::Servers
   include Fairlead::Test::Secured
@@ -15,13 +15,13 @@ class TlsHostileTest < Minitest::Test
   HELLO_RECORD = "\x16\x03\x01".b
   PATIENCE = 20
 
-  # A record that says twice that the cipher changes from now on, which has to stand alone (RFC 8446 §5).
+  # A record with two ChangeCipherSpec messages, although each must have its own record (RFC 8446 §5).
   TWO_CHANGES = "\x14\x03\x03\0\2\1\1".b
 
-  # A record of two bytes, the first of which says that it is fatal (RFC 8446 §6).
+  # A record of two bytes, the first of which is the level "fatal" (RFC 8446 §6).
   ALERT = /\A\x15\x03[\x01-\x03]\x00\x02\x02.\z/mn
 
-  # What no client of TLS says first.
+  # First bytes that no TLS client sends.
   GARBAGE = {
     zeros: "\0" * 300,
     every_byte: (0..255).to_a.pack("C*"),
@@ -75,7 +75,7 @@ class TlsHostileTest < Minitest::Test
     assert_equal "well", get_through(server.port) { |bytes, socket| bytes.each_char { |byte| socket.write(byte) } }
   end
 
-  # What comes together with the hello is looked at before more is waited for.
+  # The server checks the bytes behind the hello before it waits for more.
   def test_what_is_wrong_right_behind_a_hello_ends_the_handshake_at_once
     server = serve_tls(APP, "--handshake-timeout", 10 * PATIENCE)
     said_to(client_hello + TWO_CHANGES, server.port, close: false)
@@ -118,7 +118,7 @@ class TlsHostileTest < Minitest::Test
     [result, seconds]
   end
 
-  # What comes back for these bytes until the server ends the connection.
+  # Returns the server's bytes until the connection ends.
   def said_to(bytes, port, close: true)
     socket = TCPSocket.new("127.0.0.1", port)
     socket.write(bytes)
@@ -134,7 +134,7 @@ class TlsHostileTest < Minitest::Test
     socket&.close
   end
 
-  # The server may have said something before.
+  # The server may have sent something before.
   def ended?(socket)
     loop do
       return false unless socket.wait_readable(PATIENCE)
@@ -149,12 +149,12 @@ class TlsHostileTest < Minitest::Test
 
   def asked(server) = File.readlines(server.path("asked"), chomp: true)
 
-  # The bytes with which OpenSSL begins.
+  # First bytes that OpenSSL sends.
   def client_hello
     with_client { |_client, theirs| read_available(theirs) }
   end
 
-  # A client in the middle of its handshake, and what it talks to.
+  # Yields a client in the middle of its handshake, and its peer.
   def with_client
     ours, theirs = UNIXSocket.pair
     context = OpenSSL::SSL::SSLContext.new
@@ -171,7 +171,7 @@ class TlsHostileTest < Minitest::Test
     socket.readpartial(1 << 16)
   end
 
-  # The body of an answer, where the block writes what the client has to say, if it has come at once, to the server.
+  # Returns the body of a response. The block forwards the client's bytes to the server.
   def get_through(port)
     with_client do |client, theirs|
       server = TCPSocket.new("127.0.0.1", port)

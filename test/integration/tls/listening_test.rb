@@ -6,7 +6,7 @@ require "net/http"
 require "support/certificates"
 require "support/http_client"
 
-# Addresses with TLS: what applications see, which certificate a client gets, and what is said when something is wrong.
+# Addresses with TLS: the env of applications, the selection of certificates, and error messages.
 class TlsListeningTest < Minitest::Test
   include Fairlead::Test::Servers
   include Fairlead::Test::Secured
@@ -50,7 +50,7 @@ class TlsListeningTest < Minitest::Test
   def test_requests_with_and_without_tls_on_the_same_thread_keep_to_themselves
     client = Authority.usual.client
     server = serve_tls(APP, "-t", 1, "-b", "tcp://127.0.0.1:0", query: { verify_mode: "peer", ca: "ca.pem" })
-    seen = Array.new(4) do # again and again, so that envs come from shapes
+    seen = Array.new(4) do # repeatedly, so that envs come from shapes
       [tls_get(server.ports.first, pair: client), tls_get(server.ports.first), answer_of(server.ports.last, "connection" => "close")]
         .map { |body| JSON.parse(body).values_at("HTTPS", "SSL_CLIENT_VERIFY", "SSL_CLIENT_S_DN") }
     end
@@ -168,7 +168,7 @@ class TlsListeningTest < Minitest::Test
     Net::HTTP.start("127.0.0.1", port) { |http| http.get("/", fields).body }
   end
 
-  # What a client hears of the certificate.
+  # OCSP status in the handshake.
   def status(server) = `openssl s_client -connect 127.0.0.1:#{server.port} -status -servername localhost </dev/null 2>&1`
 
   def basic_response(pair = Authority.usual.server("localhost"), ends: 3600)

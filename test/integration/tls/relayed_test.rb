@@ -3,13 +3,13 @@
 require "test_helper"
 require "support/certificates"
 
-# A response that one worker makes for a connection of another one, while either of them or the client goes.
+# A response that one worker makes for another worker's connection, while one of them or the client ends.
 class TlsRelayedTest < Minitest::Test
   include Fairlead::Test::Servers
   include Fairlead::Test::Secured
 
-  # "/hold" keeps its worker's only thread. "/half" sends half of a body of which only the end of the connection tells the
-  # length; the rest follows when the file "go" is there, again and again if that is to be.
+  # "/hold" keeps its worker's only thread. "/half" sends half of a body without a length, so only the end of the connection
+  # ends it; the rest follows when the file "go" exists, repeatedly if demanded.
   APP = <<~RUBY
     note = ->(name, text) { File.write(name + ".new", text); File.rename(name + ".new", name) }
     wait = -> { sleep 0.01 until File.exist?("go") }
@@ -87,7 +87,7 @@ class TlsRelayedTest < Minitest::Test
 
   def ask(socket, target, version = "1.1") = socket.write("GET #{target} HTTP/#{version}\r\nhost: localhost\r\n\r\n")
 
-  # The process that makes the response.
+  # Starts the response, and returns the process that makes it.
   def begin_half(rest)
     ask(@client, "/half?#{rest}", "1.0")
     maker = noted("half")
@@ -112,7 +112,7 @@ class TlsRelayedTest < Minitest::Test
 
   def noted(name) = Integer(wait_for_file(name), 10)
 
-  # The worker that has the other end of a connection.
+  # Worker at the other end of a connection.
   def owner(socket)
     port = format(":%04X", socket.to_io.local_address.ip_port)
     line = File.readlines("/proc/net/tcp").map(&:split).find { |fields| fields[2].end_with?(port) && fields[3] == "01" }

@@ -5,8 +5,8 @@ require "net/http"
 require "support/certificates"
 require "support/processes"
 
-# What goes wrong at one address, or in one process, while certificates are reloaded: all others get the new ones, the server goes on, and
-# what has failed is tried again.
+# Failures at one address, or in one process, while certificates are reloaded: all others get the new ones, the server
+# continues, and the failed ones are retried.
 class ReloadApartTest < Minitest::Test
   include Fairlead::Test::Servers
   include Fairlead::Test::Secured
@@ -130,12 +130,12 @@ class ReloadApartTest < Minitest::Test
     end
   end
 
-  # The files of two addresses cannot be used; a third one, without TLS, has none.
+  # The files of two addresses are unusable; a third address, without TLS, has none.
   def test_a_lost_spawner_and_workers_are_replaced_while_files_are_broken
     server = serve_two("-b", "tcp://127.0.0.1:0", "-w", 2)
     server.write("key.pem", "broken")
     File.unlink(server.path("ca.crl"))
-    2.times do # the second time, the supervisor has taken the configuration of the replaced spawner over
+    2.times do # the second time, the supervisor has the configuration of the replaced spawner
       replace_all(server)
 
       assert_includes server.worker_pids.map(&:to_s), Net::HTTP.get(URI("http://127.0.0.1:#{server.ports.last}/"))
@@ -150,7 +150,7 @@ class ReloadApartTest < Minitest::Test
     wait_until("the new certificate") { serials(server.ports.first) == [second.certificate.serial] }
   end
 
-  # The supervisor has none for an address that is new in the configuration.
+  # The supervisor has no certificate for an address that is new in the configuration.
   def test_a_spawner_that_replaces_a_lost_one_refuses_handshakes_at_an_address_that_nobody_has_read
     server = serve_configured
     server.write("fairlead.rb", configured("missing.crl"))
@@ -175,7 +175,7 @@ class ReloadApartTest < Minitest::Test
   def client = Authority.usual.client
   def first_serial = first.certificate.serial
 
-  # The second address asks for certificates of clients.
+  # The second address requests client certificates.
   def serve_two(*arguments, watch: 0)
     files = { "ca.crl" => Authority.usual.revoke, "cert2.pem" => first.pem, "key2.pem" => first.key_pem }
     other = "ssl://127.0.0.1:0?cert=cert2.pem&key=key2.pem&ca=ca.pem&crl=ca.crl&verify_mode=force_peer"
@@ -207,7 +207,7 @@ class ReloadApartTest < Minitest::Test
     server.write("key.pem", second.key_pem)
   end
 
-  # The serial numbers that eight connections see.
+  # Serial numbers of the certificates on eight connections.
   def serials(port)
     Array.new(8) do
       socket = tls_socket(port)
@@ -221,7 +221,7 @@ class ReloadApartTest < Minitest::Test
     false
   end
 
-  # Meanwhile the process can open nothing more.
+  # During the block, the process cannot open any more files.
   def without_descriptors(pid)
     limit = File.read("/proc/#{pid}/limits").match(/Max open files +(\d+) +(\d+)/).captures
     system("prlimit", "--pid", pid.to_s, "--nofile=3:#{limit.last}", exception: true)

@@ -5,7 +5,7 @@ require "net/http"
 require "support/certificates"
 require "support/control"
 
-# New certificates without a restart: asked for, by a signal, or because the files have changed.
+# New certificates without a restart: on demand, by a signal, or because the files have changed.
 class CertificateReloadTest < Minitest::Test
   include Fairlead::Test::Servers
   include Fairlead::Test::Secured
@@ -99,7 +99,7 @@ class CertificateReloadTest < Minitest::Test
 
   def serial(number) = pair(number).certificate.serial
 
-  # Renamed into place, as tools do it.
+  # Renames the files into place, like common tools.
   def replace(server, number)
     { "cert.pem" => pair(number).pem, "key.pem" => pair(number).key_pem }.each do |name, text|
       server.write("#{name}.new", text)
@@ -108,7 +108,7 @@ class CertificateReloadTest < Minitest::Test
     end
   end
 
-  # The serial numbers of the certificates that so many connections get.
+  # Serial numbers of the certificates on that many connections.
   def serials(server, count)
     Array.new(count) do
       socket = tls_socket(server.port)
@@ -116,7 +116,7 @@ class CertificateReloadTest < Minitest::Test
     end
   end
 
-  # What has failed meanwhile, of requests on new and on kept connections.
+  # Returns the failures during the block, of requests on new and on kept connections.
   def under_load(server)
     failures = []
     ending = false

@@ -4,7 +4,7 @@ require "test_helper"
 require "support/certificates"
 require "support/restarts"
 
-# Sessions that clients resume: in every worker, and in the programs that follow.
+# Sessions that clients resume: in every worker, and in the programs after a restart.
 class TlsResumptionTest < Minitest::Test
   include Fairlead::Test::Servers
   include Fairlead::Test::Secured
@@ -90,7 +90,7 @@ class TlsResumptionTest < Minitest::Test
 
   private
 
-  # A session that the server has given, and what it has answered.
+  # Returns a session of the server, and its response.
   def session_of(server, version, port: server.port, pair: nil)
     sessions = []
     socket = tls_socket(port, version: version, pair: pair, on_session: ->(session) { sessions << session })
@@ -104,7 +104,7 @@ class TlsResumptionTest < Minitest::Test
     reused
   end
 
-  # Resumes the session until that many workers have answered; returns them.
+  # Resumes the session until that many workers have responded; returns these.
   def resume_in_workers(server, session, version, count)
     workers = []
     wait_until("answers of #{count} workers") do

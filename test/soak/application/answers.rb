@@ -2,7 +2,7 @@
 
 module Fairlead
   module Soak
-    # Answers without a trick.
+    # Ordinary responses.
     module Answers
       class << self
         def all
@@ -12,7 +12,7 @@ module Fairlead
 
         def small(asked) = [200, asked.fields, [asked.bytes]]
 
-        # Sleeps, computes in Ruby, or computes where no other thread gets the lock.
+        # Sleeps, computes in Ruby, or computes without letting other threads have the lock.
         def work(asked)
           seconds = asked["ms"].to_i / 1000.0
           case asked["how"]
@@ -28,7 +28,7 @@ module Fairlead
           [200, asked.fields(fields), body]
         end
 
-        # The same as text that is worth compressing.
+        # The same with a content type that is compressed.
         def text(asked)
           fields, body = Bodies.make(asked["form"], asked.bytes)
           [200, asked.fields(fields.merge("content-type" => "text/plain")), body]
@@ -39,7 +39,7 @@ module Fairlead
           [200, asked.fields(fields), body]
         end
 
-        # Reads what was sent in one of the ways, and says what it was.
+        # Reads the body in one of the ways, and responds with its size and digest.
         def upload(asked)
           body = read(asked.env["rack.input"], asked["how"])
           [200, asked.fields, ["#{body.bytesize} #{Digest::SHA1.hexdigest(body)}"]]

@@ -4,7 +4,7 @@ module Fairlead
   module Soak
     # A request of a client of the soak: `/NAME?id=HEX&size=N&…`.
     class Asked
-      # Where the application notes what must not be, and what a process holds: in the folder of the server.
+      # File with violations, in the folder of the server. The application writes it.
       VIOLATIONS = "violations"
       TIDIED = "tidied"
 
@@ -28,12 +28,12 @@ module Fairlead
 
       def known? = Application::PLACES.key?(@name) && @parameters["id"]&.match?(/\A\h{1,12}\z/)
 
-      # The fields of an answer to it. A client takes only an answer with its own number.
+      # Fields of the response. A client accepts only a response with its own number.
       def fields(others = {})
         { "x-id" => format("%x", id), "x-pid" => Process.pid.to_s }.merge(others)
       end
 
-      # Who asks says from which address; whatever it does then, the server must see the same.
+      # Compares the client's own address, sent in a field, with the server's view of it.
       def check_peer
         from = @env["HTTP_X_FROM"]
         return if from.nil? || from == @env["REMOTE_ADDR"]

@@ -8,7 +8,7 @@ module Fairlead
     module Bodies
       FILES = File.join(Dir.pwd, "files")
 
-      # Yields its pieces, and can be told what to do in the middle.
+      # Yields its pieces, and can run a block in the middle.
       class Pieces
         def initialize(pieces, pause: 0, &trouble)
           @pieces = pieces
@@ -34,12 +34,12 @@ module Fairlead
         end
       end
 
-      # As Rails does it: to_ary is there, and fails where the answer is streamed.
+      # Like a body of Rails: to_ary exists, and fails if the response is streamed.
       class Streamed < Pieces
         def to_ary = raise(LocalJumpError, "no block given (yield)")
       end
 
-      # A file, in one of the ways to name it.
+      # A file, named in one of the possible ways.
       class Named < Pieces
         attr_reader :to_path
 
@@ -53,7 +53,7 @@ module Fairlead
 
       module_function
 
-      # [fields, body] in the form of that name.
+      # Returns [fields, body] in the form of that name.
       def make(form, bytes)
         case form
         when "array" then [{}, [bytes]]
@@ -65,11 +65,11 @@ module Fairlead
         when "streamed" then [{ "content-length" => bytes.bytesize.to_s }, Streamed.new(cut(bytes))]
         when "call" then [{}, ->(stream) { cut(bytes).each { |piece| stream.write(piece) } && stream.close }]
         when "kept" then [{}, ->(stream) { Thread.new { write_later(stream, bytes) } }]
-        else raise ArgumentError, "there is no form #{form}"
+        else raise ArgumentError, "unknown form #{form}"
         end
       end
 
-      # [fields, body] of the file of that name.
+      # Returns [fields, body] of the file of that name.
       def file(form, name)
         path = File.join(FILES, name)
         case form
@@ -80,7 +80,7 @@ module Fairlead
         end
       end
 
-      # In pieces of unequal sizes.
+      # Cuts into pieces of unequal sizes.
       def cut(bytes, count = 7)
         at = 0
         pieces = (1..count).map do |number|

@@ -2,10 +2,10 @@
 
 module Fairlead
   module Soak
-    # Counts what has begun in this process and has to end, by whatever way its request or its connection goes.
+    # Counts objects that have begun in this process and must end, however their request or connection ends.
     module Ends
-      # bodies: those with a #close, which has to be called. requests: after their answer something of theirs runs. clients:
-      # WebSockets and event streams, which hear on_close. deferred: blocks for later.
+      # bodies: bodies with a #close that must be called. requests: they run code after their response. clients: WebSockets
+      # and event streams, which must get on_close. deferred: deferred blocks.
       KINDS = %i[bodies requests clients deferred].freeze
 
       @lock = Mutex.new
@@ -15,7 +15,7 @@ module Fairlead
         def open(kind) = add(kind, 1)
         def close(kind) = add(kind, -1)
 
-        # What has not ended, by kind; a negative number has ended more often than begun.
+        # Objects that have not ended, by kind; negative if there were more ends than beginnings.
         def missing = @lock.synchronize { @counts.dup }
 
         private

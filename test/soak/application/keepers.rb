@@ -2,14 +2,15 @@
 
 module Fairlead
   module Soak
-    # Applications that keep what was lent to them for a request, and use it when that is long over: for them it must fail,
-    # and nobody else may notice.
+    # Applications that keep objects lent for a request, and use them long after its end: their calls must fail without an
+    # effect on other requests.
     module Keepers
-      # [id, what was kept], at most so many.
+      # [id, kept object], at most MOST of them.
       KEPT = Queue.new
       MOST = 50
 
-      # Gives others what it was lent, when its response has been sent: before, they would be a second hand in it (see .two).
+      # Lets other requests use the kept object once its response has been sent: before, they would write into it from a
+      # second thread (see .two).
       class Body < Bodies::Pieces
         attr_writer :kept
 
@@ -32,7 +33,7 @@ module Fairlead
         end
       end
 
-      # Header fields that are no Hash, as Rack 2 allows them, and have their body keep the block of #each.
+      # Header fields that are not a Hash, as Rack 2 allows. Their body keeps the block of #each.
       Fields = Struct.new(:fields, :body) do
         def each(&block)
           body.kept = block
@@ -62,7 +63,7 @@ module Fairlead
         def keep_hints(asked) = leave(asked, ->(bytes) { asked.env["rack.early_hints"]&.call("link" => bytes) })
         def keep_hijack(asked) = leave(asked, ->(bytes) { asked.env["rack.hijack"].call.write(bytes) })
 
-        # Uses what others have left while it yields its own.
+        # Misuses kept objects of other requests while it yields its own body.
         def use(asked)
           body = Bodies::Pieces.new(Bodies.cut(asked.bytes)) { misuse }
           [200, asked.fields, body]
@@ -79,7 +80,7 @@ module Fairlead
           [200, asked.fields, body]
         end
 
-        # Lines that two threads yield at once.
+        # Lines from two threads that yield at the same time.
         def two(asked)
           line = "#{asked.bytes}\n"
           body = Enumerator.new do |out|
@@ -108,7 +109,7 @@ module Fairlead
           rescue ThreadError
             return # there is none
           rescue StandardError
-            next # as it should be
+            next # correct
           end
         end
       end

@@ -4,7 +4,7 @@ module Fairlead
   module Soak
     # WebSockets and event streams.
     module RealTime
-      # Sends back what comes; a text that begins with "/" is an order.
+      # Echoes messages; a text that begins with "/" is a command.
       class Talk
         def initialize(asked)
           @id = asked.id
@@ -59,7 +59,7 @@ module Fairlead
           [200, asked.fields, []]
         end
 
-        # A request that has so many messages sent.
+        # A request that publishes so many messages.
         def publish_for(asked)
           sent = publish(asked["channel"], asked["count"], asked["size"], asked["owner"])
           [200, asked.fields, [sent ? "sent" : "lost"]]

@@ -2,9 +2,9 @@
 
 module Fairlead
   module Soak
-    # What the application takes from the process, and what it says of it.
+    # Resources that the application takes from the process, and its report about them.
     module Resources
-      # Gives back what is free in the C library's heap, so that what is left is in use.
+      # Returns free memory from the C library's heap to the system, so that only used memory counts.
       TRIM = Fiddle::Function.new(Fiddle.dlopen(nil)["malloc_trim"], [Fiddle::TYPE_SIZE_T], Fiddle::TYPE_INT)
 
       class << self
@@ -13,7 +13,7 @@ module Fairlead
             "tidy" => method(:tidy) }
         end
 
-        # The few descriptors that any application needs.
+        # Opens the few descriptors that any application needs.
         def open_files(asked)
           files = Array.new(4) { File.open(File::NULL) }
           sleep(asked["ms"].to_i / 1000.0)
@@ -23,7 +23,7 @@ module Fairlead
           [503, asked.fields("x-starved" => "1"), ["no descriptor"]]
         end
 
-        # All there are, for a while.
+        # Opens all available descriptors, for a while.
         def hog(asked)
           files = []
           begin
@@ -35,27 +35,27 @@ module Fairlead
           Answers.small(asked)
         end
 
-        # Collects garbage at every occasion, and moves what can be moved.
+        # Collects garbage at every opportunity, and compacts the heap.
         def stress(asked)
           GC.stress = true
           GC.compact if GC.respond_to?(:compact) && asked["compact"]
           Answers.small(asked).tap { Thread.new { sleep(0.02) && GC.stress = false } }
         end
 
-        # A block for later, on a thread of the server.
+        # A deferred block, on a thread of the server.
         def later(asked)
           Ends.open(:deferred)
           asked["how"] == "defer" ? Fairlead.defer { Ends.close(:deferred) } : Fairlead.run_after(0.01) { Ends.close(:deferred) }
           Answers.small(asked)
         end
 
-        # Has every process collect its garbage and note what it holds.
+        # Makes every process collect its garbage and report its resources.
         def tidy(asked)
           Fairlead.publish("tidy", asked["id"])
           Answers.small(asked)
         end
 
-        # In each process: threads of Ruby's (native ones wait for another use for a while), and what has not ended.
+        # In each process: counts Ruby's threads (native ones wait a while for another use), and objects that have not ended.
         def listen
           Fairlead.subscribe("tidy") do |_, id|
             3.times { GC.start }

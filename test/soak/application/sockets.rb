@@ -2,7 +2,7 @@
 
 module Fairlead
   module Soak
-    # Applications that take the socket: all of it, or what follows the head. Then they echo lines.
+    # Applications that take over the socket, completely or behind the head, and echo lines.
     module Sockets
       class << self
         def all = { "take" => method(:take), "take_part" => method(:take_part) }

@@ -2,7 +2,7 @@
 
 module Fairlead
   module Soak
-    # Applications that fail, leave by other ways than returning, or fork.
+    # Applications that fail, leave without returning, or fork.
     module Troubles
       ERRORS = {
         "error" => -> { raise "soak" }, "script" => -> { raise NotImplementedError, "soak" }, "memory" => -> { raise NoMemoryError, "soak" },
@@ -28,7 +28,7 @@ module Fairlead
           end
         end
 
-        # Runs out of time while it sleeps, yields, or writes, and says so.
+        # Times out while it sleeps, yields or writes, and responds about it.
         def time_out(asked)
           return timed(asked) { sleep } if asked["in"] == "call"
 
@@ -40,14 +40,14 @@ module Fairlead
           [200, asked.fields, body]
         end
 
-        # Leaves through frames of its own.
+        # Leaves its own frames with throw.
         def caught(asked)
           bytes = catch(:bytes) { Array.new(3) { throw :bytes, asked.bytes } }
           body = Enumerator.new { |out| catch(:done) { Bodies.cut(bytes).each { |piece| out << piece } && throw(:done) } }
           [200, asked.fields, body]
         end
 
-        # The child has all that the server has. What it does not know is that it is not the server.
+        # Forks a child that inherits all of the server, but is not one.
         def fork_child(asked)
           case asked["how"]
           when "wait" then Process.wait(fork { exit!(0) })
@@ -65,7 +65,7 @@ module Fairlead
           Answers.small(asked)
         end
 
-        # Until the client has seen what it wanted to see; until the server has gone; or until it takes too long.
+        # Sleeps until the client has seen what it needs, the server has gone, or it takes too long.
         def linger(path)
           server = Process.ppid
           1000.times { File.exist?(path) || Process.ppid != server ? exit!(0) : sleep(0.02) }

@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
-# What `require "fairlead"` costs over a Ruby that does nothing, alone and with every part of it named, the native extension
-# included: processor time and memory of the process before it ends, and the time from its start to its end, which grows with
-# whatever else the machine does. Ruby is started in turn with and without.
+# Cost of `require "fairlead"` over an empty Ruby program, alone and with every part of it named, including the native
+# extension: processor time and memory of the process before it ends, and the time from its start to its end, which grows
+# with other load on the machine. Ruby starts in turn with and without it.
 require_relative "../check"
 require "open3"
 

@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
-# Clients that use up what all share, over HTTP/1 and HTTP/2: responses and event streams that nobody reads, heads, uploads that
-# stop, and messages of WebSockets that are not completed. Others are served meanwhile, upload meanwhile, and memory stays within
-# the totals.
+# Clients that use up shared budgets, over HTTP/1 and HTTP/2: responses and event streams that they do not read, request
+# heads, uploads that stop, and incomplete WebSocket messages. Other clients must still be served and upload, and memory must
+# stay within the totals.
 require_relative "support/disturbance"
 require_relative "support/steady_clients"
 
@@ -10,26 +10,26 @@ SECONDS = 4
 MEBIBYTE = 1 << 20
 TOTAL = 32
 
-# The connections of each attack: with HTTP/1 and with HTTP/2.
+# Connections of each attack: with HTTP/1 and with HTTP/2.
 ATTACKS = { "readers" => [300, 10], "pages" => [300, 30], "heads" => [300, 40], "uploads" => [200, 20],
             "messages" => [268, 120], "events" => [500, 60] }.freeze
 
-# The attacks of clients that stay: there is memory for messages and heads of others meanwhile.
+# Attacks of long-lived clients: memory for other clients' messages and heads must remain.
 CLIENTS = %w[messages events].freeze
 
-# Small requests in a second that are served to each kind of client, at least: each connection of an attacker has turns, too.
+# Least number of small requests per second for each kind of client: each connection of an attacker has turns, too.
 LEAST = 0.25
 
-# Most seconds that an upload may take. It shares the disk with the responses that wait.
+# Longest time for an upload, in seconds. It shares the disk with the waiting responses.
 UPLOAD = 10
 
-# Beside the totals of requests and responses, but with the total of clients that stay: what each connection and stream takes
-# itself, and what the allocator keeps.
+# Memory beyond the totals of requests and responses, but including the total of long-lived clients: for the connections and
+# streams themselves, and for the allocator.
 MARGIN = 192
 
 SCENARIO = Bench::Scenario.new(
   "budgets",
-  about: "A short answer after 5 ms, 170 kB at /page, 2 MB at /large, the length of a body or message, and 1 MiB for event streams.",
+  about: "A short response after 5 ms, 170 kB at /page, 2 MB at /large, the length of a body or message, and 1 MiB for event streams.",
   app: <<~RUBY,
     BODY = ("x" * 120 + "\\n").freeze
     PAGE = ("x" * 170_000).freeze
@@ -59,7 +59,7 @@ SCENARIO = Bench::Scenario.new(
   metrics: []
 )
 
-# Seconds that an upload takes.
+# Duration of an upload, in seconds.
 def upload(running)
   started = Process.clock_gettime(Process::CLOCK_MONOTONIC)
   socket = TCPSocket.new("127.0.0.1", running.port)
@@ -71,7 +71,7 @@ ensure
   socket&.close
 end
 
-# Seconds until a message of 200 kB is answered that arrives in two parts, and a head of 60 kB. Nil if one of them is refused.
+# Seconds for a 200 kB message in two parts and its echo, and for a request with a 60 kB head. Nil if one of them is refused.
 def large_messages(running)
   started = Process.clock_gettime(Process::CLOCK_MONOTONIC)
   socket = TCPSocket.new("127.0.0.1", running.port)
@@ -101,7 +101,7 @@ def judge(check, running, clients, name, (protocol, connections))
       uploaded = upload(running)
       answered = large_messages(running) if CLIENTS.include?(name)
     end
-    check.show("#{name}, #{protocol}: how they ended", found["endings"].map { |how, count| "#{how} × #{count}" }.join(", "))
+    check.show("#{name}, #{protocol}: ends of connections", found["endings"].map { |how, count| "#{how} × #{count}" }.join(", "))
   end
   stormy.each { |of, rate| check.at_least("#{name}, #{protocol}: small requests with #{of}", rate, LEAST, "/s") }
   check.at_most("#{name}, #{protocol}: an upload", uploaded, UPLOAD, "s")
@@ -118,7 +118,7 @@ Fairlead::Soak::Check.run("budgets") do |check|
         clients = SteadyClients.new(running.port, http1: 2, http2: 1)
         judge(check, running, clients, name, attack)
         clients.finish
-        check.at_most("#{name}, #{attack.first}: well-behaved clients that were disconnected", clients.failures, 0)
+        check.at_most("#{name}, #{attack.first}: disconnected well-behaved clients", clients.failures, 0)
       end
     end
   end

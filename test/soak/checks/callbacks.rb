@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
-# Two workers of two threads with more requests than they have threads for, over HTTP/1 and over HTTP/2, so that the waiting
-# room is never empty. Messages of WebSockets, first events of event streams and deferred blocks come in turn with the
-# requests: none waits for much longer than a request does.
+# Two workers of two threads with more requests than threads, over HTTP/1 and over HTTP/2, so that the waiting room is never
+# empty. Messages of WebSockets, first events of event streams and deferred blocks take turns with the requests: none waits
+# much longer than a request does.
 require_relative "../check"
 require_relative "../../support/web_socket"
 require_relative "../../support/event_stream"
@@ -11,10 +11,10 @@ SECONDS = 5
 CLIENTS = 40
 SHAPE = Bench::Shape.new(workers: 2, threads: 2, connections: CLIENTS)
 
-# Requests as the load tool asks them => what it is told.
+# Protocols of the requests => options of the load tool.
 LOADS = { "HTTP/1" => {}, "HTTP/2" => { connections: 4, streams: 10 } }.freeze
 
-# What is waited for => how many turns that takes, among requests of which each takes one.
+# Kinds of event => number of turns that they take, where a request takes one.
 TURNS = { "a message" => 1, "a deferred block" => 2, "the first event of a stream" => 2 }.freeze
 
 SCENARIO = Bench::Scenario.new(
@@ -49,7 +49,7 @@ def milliseconds
   (Process.clock_gettime(Process::CLOCK_MONOTONIC) - started) * 1000
 end
 
-# Name => how long each took, in the time of the load.
+# Name => wait of each event during the load.
 def waits(running, load)
   sockets = Array.new(4) { Fairlead::Test::WebSocket.connect("127.0.0.1", running.port) }
   found = TURNS.to_h { |name, _| [name, []] }
@@ -75,9 +75,9 @@ Fairlead::Soak::Check.run("callbacks") do |check|
       load = Thread.new { check.load(running, SHAPE, seconds: SECONDS, **extent) }
       found = waits(running, load)
       longest = load.value.percentile(100)
-      check.show("#{version}: the longest wait of a request", longest, "ms")
+      check.show("#{version}: longest wait of a request", longest, "ms")
       TURNS.each do |name, turns|
-        check.at_most("#{version}: the longest wait for #{name} ÷ #{turns} × that of a request", found[name].max / (turns * longest), 2.0)
+        check.at_most("#{version}: longest wait for #{name} ÷ (#{turns} × longest wait of a request)", found[name].max / (turns * longest), 2.0)
       end
       check.at_least("#{version}: of each in #{SECONDS} s", found.values.map(&:size).min, SECONDS)
       check.at_most("#{version}: errors", load.value.error_count, 0)

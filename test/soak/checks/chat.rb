@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
-# A chat of 1,000 clients over four workers: every client gets every one of 1,000 messages exactly once, those of one sender
-# in their order. Then a worker is killed in the middle of a conversation: nobody in the other workers loses a message, and
-# its own clients come back and go on.
+# A chat of 1,000 clients over four workers: every client gets every one of 1,000 messages exactly once, each sender's
+# messages in order. Then a worker is killed in the middle of a conversation: clients in other workers lose no message, and
+# its own clients reconnect and continue.
 require_relative "../check"
 require_relative "../../support/web_socket/pool"
 
@@ -12,7 +12,7 @@ MESSAGES = 1_000
 SURVIVED = 500
 SHAPE = Bench::Shape.new(workers: 4, threads: 2, connections: CLIENTS)
 
-# A message is published; a client hears the id of its worker first.
+# Publishes every message; a client first gets the id of its worker.
 SCENARIO = Bench::Scenario.new(
   "chat",
   about: "A WebSocket message is published to every client.",
@@ -40,13 +40,13 @@ SCENARIO = Bench::Scenario.new(
 
 Pool = Fairlead::Test::WebSocket::Pool
 
-# Clients that have said in which worker they are: a Pool, and its clients by the worker's id.
+# Connects clients that have reported their worker: a Pool, and its clients by the worker's id.
 def join(running, count)
   pool = Pool.connect(count, "127.0.0.1", running.port)
   [pool, pool.zip(pool.receive_all(1, 60).flatten.map(&:to_i)).group_by(&:last).transform_values { |pairs| pairs.map(&:first) }]
 end
 
-# How often the text came that was due next of its sender: MESSAGES when all came once and in order.
+# Number of texts that were the next one of their sender: MESSAGES if all came once and in order.
 def in_order(texts)
   due = Hash.new(0)
   texts.count do |text|
@@ -61,7 +61,7 @@ def seconds
   Process.clock_gettime(Process::CLOCK_MONOTONIC) - started
 end
 
-# Everybody who writes sends in turn, at the pace at which the slowest client hears.
+# All writers send in turn, as fast as the slowest client receives.
 def converse(pool, senders, count)
   (0...count).each_slice(SENDERS * 5) do |numbers|
     numbers.each { |number| senders[number % senders.size].send_text("#{number % senders.size} #{number / senders.size}") }
@@ -74,13 +74,13 @@ def exactly_once(check, running)
   pool, by_worker = join(running, CLIENTS)
   senders = pool.first(SENDERS)
   taken = seconds { converse(pool, senders, MESSAGES) }
-  pool.wait_for("whatever comes twice", 60) { senders.all? { |client| client.socket.wait_readable(0.5).nil? } }
+  pool.wait_for("duplicate messages", 60) { senders.all? { |client| client.socket.wait_readable(0.5).nil? } }
   received = pool.map { |client| client.messages.map(&:last) }
 
   check.show("clients in each worker", by_worker.values.map(&:size).join(", "))
-  check.at_least("workers that have clients", by_worker.size, SHAPE.workers)
-  check.at_least("clients that got #{MESSAGES} messages, in order", received.count { |texts| in_order(texts) == MESSAGES }, CLIENTS)
-  check.at_most("messages that came twice", received.sum(&:size) - (CLIENTS * MESSAGES), 0)
+  check.at_least("workers with clients", by_worker.size, SHAPE.workers)
+  check.at_least("clients with all #{MESSAGES} messages in order", received.count { |texts| in_order(texts) == MESSAGES }, CLIENTS)
+  check.at_most("duplicate messages received", received.sum(&:size) - (CLIENTS * MESSAGES), 0)
   check.show("deliveries", CLIENTS * MESSAGES / taken, "/s")
 ensure
   pool&.drop
@@ -91,13 +91,13 @@ def killed_worker(check, running)
   victim, *others = by_worker.keys
   survivors = Pool.new(by_worker.values_at(*others).flatten)
   converse(survivors, survivors.first(SENDERS), SURVIVED) { |number| Process.kill(:KILL, victim) if number + 1 == SURVIVED / 2 }
-  check.at_least("kill -9: clients of other workers that lost nothing",
+  check.at_least("kill -9: clients of other workers without a loss",
                  survivors.count { |client| in_order(client.messages.map(&:last)) == SURVIVED }, survivors.clients.size)
 
   lost = by_worker.fetch(victim)
   again, = join(running, lost.size)
   survivors.first.send_text("0 0")
-  check.at_least("kill -9: clients of that worker that came back and go on", again.receive_all(1, 60).flatten.count("0 0"), lost.size)
+  check.at_least("kill -9: clients of that worker that reconnected and continued", again.receive_all(1, 60).flatten.count("0 0"), lost.size)
 ensure
   [pool, again].compact.each(&:drop)
 end

@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
-# Ten clients download 9 MB again and again, as fast as they can, in every way a file can be sent. Each gets its share, of one
-# process and of two workers, and 400 short requests a second, sent whether answers come or not, do not wait until a
-# download ends.
+# Ten clients download 9 MB repeatedly, as fast as they can, in every way of sending a file. Each gets its share, of one
+# process and of two workers, and 400 short requests per second, sent at a constant rate, do not wait for the end of a
+# download.
 require_relative "../check"
 require_relative "support/downloads"
 
@@ -23,7 +23,7 @@ def downloads(check, running, path, seconds = SECONDS)
   check.load_tool.measure(running.url(path), connections: CLIENTS, seconds: seconds)
 end
 
-# The short requests, and the downloads beside which they were made.
+# The short requests, and the concurrent downloads.
 def short_beside_downloads(check, running, path)
   downloads = Thread.new { downloads(check, running, path, SECONDS + 1) }
   sleep 0.5
@@ -45,7 +45,7 @@ end
 
 def judge_delay(check, way, alone, beside, downloads)
   late, calm = [beside, alone].map { |rounds| median(rounds) { |round| round.corrected_percentile(99) if round.requests.positive? } }
-  raise Bench::Error, "#{way}: no short request was answered" unless late && calm
+  raise Bench::Error, "#{way}: no response to a short request" unless late && calm
 
   check.show("#{way}: p99 of short requests alone", calm, "ms")
   check.show("#{way}: p99 of short requests beside downloads", late, "ms")
@@ -54,7 +54,7 @@ def judge_delay(check, way, alone, beside, downloads)
   check.at_least("#{way}: short requests answered ÷ sent", median(beside, &:rate) / RATE, 0.95)
 end
 
-# Starts the server and measures the downloads alone; the block goes on with the server.
+# Starts the server and measures the downloads alone; then the block gets the server.
 def alone(check, server, shape)
   check.serve(SCENARIO, shape, server: server) do |running|
     path = SCENARIO.path(server)

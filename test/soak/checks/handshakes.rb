@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
-# 2,000 clients that send a ClientHello byte by byte, more than there may be handshakes at a time, and 200 that stop after their
-# handshake. Meanwhile well-behaved clients with TLS are served nearly as fast as without them, memory stays small, and every
-# other one is disconnected: in time, or because there were too many.
+# 2,000 clients that send a ClientHello byte by byte, more than the limit of concurrent handshakes, and 200 that stop after
+# their handshake. Well-behaved clients with TLS are served nearly as fast as without them, memory stays small, and every
+# attacker is disconnected: in time, or because there were too many.
 require_relative "support/disturbance"
 
 HELLOS = 2_000
@@ -22,9 +22,9 @@ SCENARIO = Bench::Scenario.new(
   metrics: []
 )
 
-# How long `kind` lived: at least one has ended, and none later than it should.
+# Lifetime of connections of this kind: at least one must have ended, and none too late.
 def judge(check, kind, found)
-  check.show("#{kind}: how they ended", found["endings"].map { |how, count| "#{how} × #{count}" }.join(", "))
+  check.show("#{kind}: ends of connections", found["endings"].map { |how, count| "#{how} × #{count}" }.join(", "))
   check.at_least("#{kind}: disconnected", found["endings"].values.sum, 1)
   check.at_most("#{kind}: longest life", found["longest"], TIME_OUT + GRACE, "s")
 end

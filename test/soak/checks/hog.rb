@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
-# Requests that compute beside requests that wait, so that time slices end all the time; and beside time-outs, exceptions from
-# other threads, killed threads, throws, forks and locks that are held, with and without GC.stress in turns. Every answer is the
-# one that its request must have, no thread survives its end, and the server does not crash.
+# CPU-bound requests beside waiting ones, so that time slices end all the time; and beside timeouts, exceptions from other
+# threads, killed threads, throws, forks and held locks, with and without GC.stress in turns. Every response is correct for
+# its request, no thread survives its end, and the server does not crash.
 #
 #   ruby test/soak/checks/hog.rb 20     for 20 minutes; 10 seconds by default
 require_relative "../check"
@@ -13,13 +13,13 @@ MINUTES = ARGV.first&.match?(/\A\d+(\.\d+)?\z/) ? Float(ARGV.shift) : 10 / 60.0
 SEED = 1
 SHAPE = Bench::Shape.new(workers: 2, threads: 5, connections: 16)
 
-# The seconds of a turn with GC.stress, and without.
+# Seconds with GC.stress, and without.
 STRESS = 1
 EASE = 2
 
 SCENARIO = Bench::Scenario.new(
   "hog",
-  about: "Whoever asks for it computes, waits, raises, throws, is killed.",
+  about: "Each request computes, waits, raises, throws or is killed.",
   app: <<~'RUBY',
     require "timeout"
     Wanted = Class.new(RuntimeError)
@@ -32,7 +32,7 @@ SCENARIO = Bench::Scenario.new(
       nil while now < ending
     end
 
-    # A thread that has begun to compute, and is to be ended. Calls the block when it is.
+    # Starts a thread that computes until it is killed, and returns it. Calls the block at its end.
     def computing
       begun = Thread::Queue.new
       thread = Thread.new do
@@ -47,7 +47,7 @@ SCENARIO = Bench::Scenario.new(
       thread
     end
 
-    # Calls the block with this thread after a while, in another one.
+    # Calls the block with this thread, after a while, from another one.
     def later
       request = Thread.current
       Thread.new { sleep(rand * 0.02); yield request }
@@ -136,7 +136,8 @@ def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
 
 def get(running, path) = Net::HTTP.get("127.0.0.1", path, running.port)
 
-# The most threads that a worker says it has: asked until both have had the chance, and until there are no more than +aim+.
+# Largest number of threads that a worker reports: repeated until both workers have responded, and until there are at most
+# +aim+.
 def threads(running, aim: 0)
   ending = now + 10
   loop do
@@ -147,7 +148,7 @@ def threads(running, aim: 0)
   end
 end
 
-# GC.stress in turns, in whichever worker takes the request.
+# Switches GC.stress on and off, in the worker that takes the request.
 def take_turns(running, ending)
   while now < ending
     get(running, "/stress")
@@ -172,7 +173,7 @@ Fairlead::Soak::Check.run("hog") do |check|
     log = File.read(running.site.log, encoding: "BINARY")
     check.at_most("crashes", log.scan(/ended unexpectedly|\[BUG\]|Segmentation fault/).size, 0)
     check.at_least("time slices", Integer(get(running, "/slices"), 10), 10) if check.server.name == "fairlead"
-    # Timeout keeps one.
+    # Timeout keeps one thread.
     check.at_most("threads of a worker (#{before} before)", threads(running, aim: before + 1), before + 1)
   end
 end

@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
-# 2,000 clients that trickle a request head, 200 that trickle a body, 200 that never read a large answer. Meanwhile
-# well-behaved clients are served nearly as fast as without them, memory stays small, and every slow client is sent away
-# by its own time-out: 408 for heads and bodies (RFC 9110 §15.5.9), a cut connection for those who do not read.
+# 2,000 clients that trickle a request head, 200 that trickle a body, 200 that never read a large response. Well-behaved
+# clients are served nearly as fast as without them, memory stays small, and every slow client meets its own timeout: 408 for
+# heads and bodies (RFC 9110 §15.5.9), a reset for unread responses.
 require_relative "support/disturbance"
 
 HEADS = 2_000
@@ -29,7 +29,7 @@ SCENARIO = Bench::Scenario.new(
 )
 
 def show_endings(check, kind, endings)
-  check.show("#{kind}: how they ended", endings.map { |how, count| "#{how} × #{count}" }.join(", "))
+  check.show("#{kind}: ends of connections", endings.map { |how, count| "#{how} × #{count}" }.join(", "))
 end
 
 def judge_slow(check, kind, found)

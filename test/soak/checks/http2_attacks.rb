@@ -1,7 +1,8 @@
 # frozen_string_literal: true
 
-# Attacks on HTTP/2, one after another, by a client that comes back when it is disconnected. Each is told why and counted
-# by what it does. Well-behaved clients, with HTTP/1.1 and HTTP/2, get as much as without it, and memory stays where it was.
+# Attacks on HTTP/2, one after another, by a client that reconnects when it is disconnected. The server sends it the reason
+# and counts the attack. Well-behaved clients, with HTTP/1.1 and HTTP/2, are served as fast as without the attack, and memory
+# stays constant.
 require "net/http"
 require_relative "support/disturbance"
 require_relative "support/steady_clients"
@@ -10,7 +11,7 @@ SECONDS = 2
 ROUNDS = 2
 TIME_OUT = 2
 
-# The attacks that lose their connection: the code of the GOAWAY (RFC 9113 §7), and the counter.
+# Attacks that lose their connection: the code of the GOAWAY (RFC 9113 §7), and the counter.
 ENDED = {
   "rapid_reset" => [11, "http2_reset_floods"],
   "window_overflow" => [11, "http2_provoked_reset_floods"],
@@ -30,7 +31,7 @@ ENDED = {
   "never_reads" => [nil, "http2_slow"]
 }.freeze
 
-# Those that are answered on their streams.
+# Attacks that get a response on each stream.
 BORNE = %w[crumbs closed_windows endless_bodies].freeze
 
 SCENARIO = Bench::Scenario.new(
@@ -57,8 +58,8 @@ SCENARIO = Bench::Scenario.new(
   metrics: []
 )
 
-# Rates of the well-behaved clients beside a program that only computes and beside the attacker, in turn, and how the attacker's
-# connections ended.
+# Rates of the well-behaved clients beside a program that only computes and beside the attacker, in turn, and the ends of the
+# attacker's connections.
 def measure(running, clients, attack)
   endings = Hash.new(0)
   rates = Array.new(ROUNDS) do
@@ -83,7 +84,7 @@ def judge(check, running, clients, attack)
   before = statistics(running)
   rates, endings = measure(running, clients, attack)
   %i[http1 http2].each { |protocol| check.at_least("#{attack}: #{protocol} meanwhile ÷ undisturbed", share(rates, protocol), 0.9) }
-  check.show("#{attack}: how it ended", endings.map { |how, count| "#{how} × #{count}" }.join(", "))
+  check.show("#{attack}: ends of connections", endings.map { |how, count| "#{how} × #{count}" }.join(", "))
   code, counter = ENDED[attack]
   return unless counter
 
@@ -101,7 +102,7 @@ Fairlead::Soak::Check.run("attacks on HTTP/2") do |check|
     chosen = ENV["FAIRLEAD_SOAK_ATTACKS"]&.split(",") || [*ENDED.keys, *BORNE]
     most = peak_memory(running) { chosen.each { |attack| judge(check, running, clients, attack) } }
     clients.finish
-    check.at_most("well-behaved clients that were disconnected", clients.failures, 0)
+    check.at_most("disconnected well-behaved clients", clients.failures, 0)
     check.at_most("memory added by all attacks (PSS)", (most - before) / 1024.0, 32.0, "MiB") if before && most
   end
 end

@@ -1,14 +1,14 @@
 # frozen_string_literal: true
 
-# 10,000 clients that made one request each and stay connected: what an idle connection costs in memory, and that an idle
-# server uses no CPU time.
+# 10,000 clients that have made one request each and stay connected: the memory of an idle connection, and the CPU time of an
+# idle server, which must be zero.
 require_relative "../check"
 
 CONNECTIONS = 10_000
 REQUEST = "GET / HTTP/1.1\r\nhost: localhost\r\n\r\n"
 SECONDS = 10
 
-# Makes one request on the connection and reads its answer whole; true when it was answered.
+# Makes one request on the connection and reads the whole response; true if there was one.
 def ask(socket)
   socket.write(REQUEST)
   answer = +""
@@ -42,12 +42,12 @@ Fairlead::Soak::Check.run("idle") do |check|
     sleep SECONDS
     used += ticks(running.group)
 
-    check.at_least("connections that were answered", answered, CONNECTIONS)
+    check.at_least("connections with a response", answered, CONNECTIONS)
     check.show("memory (PSS) before", before / 1024.0, "MiB")
     check.show("memory (PSS) with #{CONNECTIONS} idle connections", after / 1024.0, "MiB")
     check.at_most("memory per idle connection", (after - before).fdiv(CONNECTIONS), 4.0, "KiB")
     check.at_most("CPU time over #{SECONDS} s, ticks of #{(1000 / Bench::ProcessGroup::TICKS_PER_SECOND).round} ms", used, 1)
-    check.at_least("connections that still answer, of 100", sockets.each_slice(CONNECTIONS / 100).count { |(socket)| ask(socket) }, 100)
+    check.at_least("connections that still respond, of 100", sockets.each_slice(CONNECTIONS / 100).count { |(socket)| ask(socket) }, 100)
     sockets.each(&:close)
   end
 end

@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
-# Clients that keep their connections while all workers are replaced, again and again: the server closes no connection, and
-# answers every request once. Requests come after random pauses, some in two parts, some pipelined, so that a worker that
-# drains has connections in every state.
+# Clients that keep their connections while all workers are replaced repeatedly: the server closes no connection, and
+# responds once to every request. Requests come after random pauses, some in two parts, some pipelined, so that a draining
+# worker has connections in every state.
 require_relative "../check"
 require_relative "support/keeping"
 require_relative "../../support/restarts"

@@ -1,9 +1,9 @@
 # frozen_string_literal: true
 
-# Workers that die and servers that are told to end, under load. After `kill -9` of a worker only what that worker had in
-# hand is lost and another takes its place; after TERM no request that had reached the server is lost. When workers are
-# killed again and again, each request is answered once or its connection is closed, and the application runs none twice.
-# FAIRLEAD_SOAK_REQUESTS is how many there are.
+# Workers that die and servers that get TERM, under load. After `kill -9` of a worker only the requests in that worker are
+# lost, and another worker takes its place; after TERM no request that had reached the server is lost. When workers are
+# killed repeatedly, each request gets one response or its connection is closed, and the application runs none twice.
+# FAIRLEAD_SOAK_REQUESTS sets the number of requests.
 require_relative "../check"
 require_relative "support/clients"
 require_relative "support/keeping"
@@ -12,12 +12,12 @@ ROUNDS = 5
 CLIENTS = 16
 SHAPE = Bench::Shape.new(workers: 2, threads: 2, connections: CLIENTS)
 
-# For the workers that are killed again and again.
+# Number of requests for the repeated kills.
 REQUESTS = Integer(ENV.fetch("FAIRLEAD_SOAK_REQUESTS", "20000"), 10)
 CROWD = Bench::Shape.new(workers: 4, threads: 5, connections: 200)
 KILL_EVERY = 2
 
-# The app notes each request it begins before it works on it: one line, one write, whichever process it is.
+# Before it works on a request, the app writes its number: one line, one write, in any process.
 SCENARIO = Bench::Scenario.new(
   "kill",
   about: "Every request takes 20 ms and is noted when it begins.",
@@ -44,7 +44,7 @@ def eventually(seconds)
   done
 end
 
-# Serves, lets clients run for a second, yields, and returns the clients' requests and the ids the app began.
+# Serves, lets clients run for a second, yields, and returns the clients' requests and the ids of the begun ones.
 def with_clients(check)
   Bench::Site.open(SCENARIO) do |site|
     Bench::Running.start(check.server, site, SHAPE) do |running|
@@ -68,7 +68,7 @@ def kill_a_worker(check)
   failed = requests.reject(&:answered?)
   check.at_least("kill -9 of a worker: replaced within 5 s", replaced ? 1 : 0, 1)
   check.at_most("kill -9: lost while the app ran them (threads of the worker)", (failed.map(&:id) & began).size, SHAPE.threads)
-  check.at_most("kill -9: requests without an answer (one per client at most)", failed.size, CLIENTS)
+  check.at_most("kill -9: requests without a response (one per client at most)", failed.size, CLIENTS)
   check.at_most("kill -9: connections refused", failed.count(&:refused?), 0)
   check.at_least("kill -9: answered after it", requests.last(20).count(&:answered?), 20)
 end
@@ -86,8 +86,9 @@ def terminate(check)
   end
 end
 
-# Requests the app never saw. One that failed at once crossed the closing of its connection, which no server can prevent.
-# One that waited was in the server's hands, or, the first on its connection, in those of a listener nobody accepts from.
+# Requests that the app never began. A request that failed at once crossed the closing of its connection, which no server can
+# prevent. One that waited was in the server or, as the first on its connection, in the backlog of a listener that is no
+# longer accepting.
 def never_begun(requests)
   waited, crossed = requests.partition { |request| request.seconds > 0.01 }
   unaccepted, waiting = waited.partition(&:fresh)
@@ -98,15 +99,15 @@ def judge_termination(check)
   found = terminate(check)
   total = ->(name) { found.sum { |round| round[name] } }
   check.at_least("TERM, #{ROUNDS} times: ended within 10 s", found.count { |round| round[:ended] }, ROUNDS)
-  check.show("TERM: requests answered", total[:answered])
-  check.at_most("TERM: begun by the app and not answered", total[:lost], 0)
-  check.at_most("TERM: had waited in the server and not answered", total[:waiting], 0)
-  check.at_most("TERM: connected, left waiting and not answered", total[:unaccepted], 0)
+  check.show("TERM: requests with a response", total[:answered])
+  check.at_most("TERM: begun by the app, without a response", total[:lost], 0)
+  check.at_most("TERM: waited in the server, without a response", total[:waiting], 0)
+  check.at_most("TERM: connected and waited, without a response", total[:unaccepted], 0)
   check.show("TERM: sent as the server closed the connection", total[:crossed])
 end
 
-# Kills a worker every two seconds until the clients have made their requests. Returns what they say, how many were killed,
-# the numbers of the requests that the application has run more than once, and how many it has run.
+# Kills a worker every two seconds until the clients have made their requests. Returns the clients' report, the number of
+# kills, the requests that the application has run more than once, and the number of requests that it has run.
 def kill_again_and_again(check)
   Bench::Site.open(Bench::Scenario.new("kills", about: "Random times.", app: Keeping::APP, answer_bytes: 0, shapes: [], metrics: [])) do |site|
     Bench::Running.start(check.server, site, CROWD) do |running|
@@ -129,7 +130,7 @@ def judge_kills(check)
   check.show("#{name}: run by the application", ran)
   check.show("#{name}: connections closed while they waited", closed)
   check.at_least("#{name}: answered, or closed", found["answered"] + found["unanswered"].size, found["requests"])
-  check.at_most("#{name}: without an answer, of those that were closed", found["unanswered"].size, 3 * closed)
+  check.at_most("#{name}: without a response, among the closed ones", found["unanswered"].size, 3 * closed)
   check.at_most("#{name}: run twice", repeated.size, 0)
   check.at_most("#{name}: another's or an incomplete response", found["wrong"].size, 0)
   check.at_most("#{name}: refused connections, late responses, announced ends", %w[refused late announced].sum { |what| found[what].to_i }, 0)

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 # One process, five threads, every request sleeps 200 ms: no thread may idle while a client waits, and no client may wait
-# longer than its turn. The best possible is 25 requests/s, and for 10 clients 400 ms each.
+# longer than its turn. The optimum is 25 requests/s, and for 10 clients 400 ms each.
 require_relative "../check"
 
 Fairlead::Soak::Check.run("lag") do |check|

@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
-# Four workers of two threads behave as one queue: every request sleeps 200 ms, N clients keep their connections. The best
-# possible is 40 requests/s and p99 = 200 ms × N / 8, on every start, whichever workers the connections fell to.
-# And the queue costs quick requests nothing.
+# Four workers of two threads behave as one queue: every request sleeps 200 ms, N clients keep their connections. The optimum
+# is 40 requests/s and p99 = 200 ms × N / 8, on every start, however the connections are spread over the workers. The queue
+# does not slow down quick requests.
 require_relative "../check"
 
 STARTS = 10

@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
 # Restarts under load. Twenty phased and twenty hot restarts in a row lose no request, with and without preloading. Then
-# signals and kills at random, some with code that cannot be loaded: whatever they have done, the next restart brings in the
-# new code, and the end leaves nothing behind.
+# signals and kills at random, some with code that cannot be loaded: afterwards, the next restart still loads the new code,
+# and the end leaves nothing behind.
 require_relative "../check"
 require_relative "../../support/restarts"
 require_relative "../../support/processes"
@@ -14,7 +14,7 @@ RATE = 500
 CLIENTS = 20
 ACTS = 60
 
-# A server with an application that says its version, and what is done to it.
+# A server with an application that responds with its version, and random events for it.
 class Restarted
   include Fairlead::Test::Waiting
   include Fairlead::Test::Restarts
@@ -26,7 +26,7 @@ class Restarted
     @server = Fairlead::Test::ServerProcess.new(app, "-w", 2, "-t", 5, *flags, files: { "version" => "0" }).start
   end
 
-  # Restarts one time after the other while requests arrive at a rate; returns what the load tool says of them.
+  # Restarts repeatedly while requests arrive at a constant rate; returns the load tool's report.
   def under_rate(signal, load_tool)
     reader = IO.popen([load_tool, server.url, "-c", CLIENTS.to_s, "--rate", RATE.to_s, "-d", "600", "--json", "-q"])
     (1..TIMES).each { |number| restart(signal, number) }
@@ -43,14 +43,14 @@ class Restarted
     wait_until("the new code", seconds: 30) { answering == number.to_s }
   end
 
-  # The version that answers; nil if nothing does.
+  # Version that responds; nil without a response.
   def answering
     version(server)
   rescue SystemCallError, IOError, Timeout::Error
     nil
   end
 
-  # Does one thing that may happen to a server.
+  # Causes one random event.
   def suffer(random, number)
     server.write("version", random.rand < 0.15 ? "broken" : number.to_s)
     case random.rand(8)
@@ -64,7 +64,7 @@ class Restarted
     sleep(random.rand(0.4))
   end
 
-  # Whether the version comes after all that, at the latest with the second restart.
+  # Returns true if the version responds after these events, at the latest after the second restart.
   def recovers?(version)
     server.write("version", version)
     3.times do
@@ -77,7 +77,7 @@ class Restarted
     false
   end
 
-  # The processes that are left after the end.
+  # Processes that are left after the end.
   def end!
     server.stop(seconds: 60)
     wait_until("the end of all", seconds: 20) { left.empty? }

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# A broadcast to 200 clients of which 20 read nothing: those who read get every message as fast as without the others, the
-# server keeps no more for the others than it may, and lets them go with code 1013.
+# A broadcast to 200 clients of which 20 read nothing: the readers get every message as fast as without the others, the
+# server's buffers for the others stay within their limit, and it closes them with code 1013.
 require_relative "../check"
 require_relative "../../support/web_socket/pool"
 
@@ -33,7 +33,7 @@ SCENARIO = Bench::Scenario.new(
 
 Pool = Fairlead::Test::WebSocket::Pool
 
-# A client that is connected and reads nothing; its system takes next to nothing for it.
+# A connected client that reads nothing, with a tiny receive buffer.
 def slow_client(port)
   socket = Socket.new(:INET, :STREAM)
   socket.setsockopt(:SOCKET, :RCVBUF, 4096)
@@ -41,7 +41,7 @@ def slow_client(port)
   Fairlead::Test::WebSocket.over(socket).tap(&:receive)
 end
 
-# Broadcasts, at the pace of those who read; yields after each portion. The seconds that it took.
+# Broadcasts as fast as the readers read; yields after each portion. Returns the seconds that it took.
 def broadcast(quick, offset)
   started = Process.clock_gettime(Process::CLOCK_MONOTONIC)
   (0...MESSAGES).each_slice(20) do |numbers|
@@ -62,14 +62,14 @@ Fairlead::Soak::Check.run("slow client") do |check|
     quick = Pool.connect(QUICK, "127.0.0.1", running.port)
     quick.receive_all(1)
     alone = broadcast(quick, 0) { nil }
-    check.at_least("alone: clients that got everything", whole(quick), QUICK)
+    check.at_least("alone: clients with all messages", whole(quick), QUICK)
     quick.each { |client| client.messages.clear }
 
     slow = Array.new(SLOW) { slow_client(running.port) }
     before = running.group.memory_kib
     most = before
     beside = broadcast(quick, 0) { most = [most, running.group.memory_kib].compact.max }
-    check.at_least("beside #{SLOW} that do not read: clients that got everything", whole(quick), QUICK)
+    check.at_least("beside #{SLOW} that do not read: clients with all messages", whole(quick), QUICK)
     check.at_least("time alone ÷ beside them", alone / beside, 0.8)
     check.at_most("memory added (PSS)", (most - before) / 1024.0, (SLOW * LIMIT / 1_048_576.0) + 10.0, "MiB") if before
     codes = slow.map { |client| client.receive_close(60, skip: true).first }

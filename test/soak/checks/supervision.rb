@@ -1,7 +1,8 @@
 # frozen_string_literal: true
 
 # Random faults in real processes: kills, stops and signals at random times under load. After each round the server is whole:
-# the wanted workers, no other process, no zombie, no descriptor more, and no request has failed but those of killed workers.
+# it has the configured workers, no other process, no zombie and no more descriptors, and only requests of killed workers
+# have failed.
 #
 #   ruby -Ilib test/soak/checks/supervision.rb 2000       # so many rounds, not 50
 #   ruby -Ilib test/soak/checks/supervision.rb 2000 4711  # the same faults as with this seed

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# Connections with TLS, whose requests run in whichever worker is free, while workers are killed and replaced. Nobody gets the
-# answer of somebody else, the application runs no request twice, and a restart loses none.
+# TLS connections, with requests that run in any free worker, while workers are killed and replaced. No client gets another
+# client's response, the application runs no request twice, and a restart loses none.
 require_relative "../check"
 require_relative "support/keeping"
 require_relative "support/tls_clients"
@@ -15,7 +15,7 @@ TIMES = Integer(ENV.fetch("FAIRLEAD_SOAK_RESTARTS", "3"), 10)
 
 ADDRESS = "ssl://127.0.0.1:0?cert=cert.pem&key=key.pem"
 
-# Each request takes 20 ms and is noted when it begins.
+# Each request takes 20 ms and writes its number at its beginning.
 APP = Keeping::APP.sub('Integer(env["QUERY_STRING"], 10)', "20")
 
 # Eight threads in four workers, so that requests wait.
@@ -56,7 +56,7 @@ class Site
 end
 
 def judge(check, name, site, found)
-  check.show("#{name}: requests answered", found.answered)
+  check.show("#{name}: requests with a response", found.answered)
   check.show("#{name}: handshakes", found.handshakes)
   check.at_most("#{name}: answers of other requests", found.wrong.size, 0)
   check.at_most("#{name}: run twice", site.repeated.size, 0)
@@ -69,7 +69,7 @@ Fairlead::Soak::Check.run("tls") do |check|
   KILLS.times { site.kill_one }
   found = clients.finish
   judge(check, "kill -9 of #{KILLS} workers", site, found)
-  # Of each worker its connections, and the requests of others that it was running.
+  # Each kill loses the worker's own connections, and the requests of other workers' connections that it was running.
   check.at_most("kill -9: requests without an answer", found.closed, KILLS * ((CLIENTS / 2) + 2))
   site.stop
   { "phased restart" => :USR1, "hot restart" => :USR2, "refork" => :URG }.each do |name, signal|

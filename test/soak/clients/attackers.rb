@@ -5,7 +5,7 @@ require_relative "client"
 module Fairlead
   module Soak
     module Clients
-      # Clients that send something and crash.
+      # Clients that send a request and crash.
       class Reset < Client
         share 6
 
@@ -21,7 +21,7 @@ module Fairlead
         end
       end
 
-      # Clients that say no more will come, and want their answers.
+      # Clients that close their sending side, and expect their responses.
       class HalfClose < Client
         share 3
 
@@ -30,11 +30,11 @@ module Fairlead
           ids = Array.new(random.rand(1..3)) { new_id }
           client.write(ids.map { |id| request("small", id, { "size" => 300 }) }.join).half_close
           ids.each { |id| expect(client.final_answer, id, 300) }
-          raise Pattern::Wrong, "bytes behind the last answer" unless client.closed?
+          raise Pattern::Wrong, "bytes behind the last response" unless client.closed?
         end
       end
 
-      # What is no request, or nearly one. Whatever is answered, it is none of another client's answers.
+      # Invalid requests, some of them nearly valid. No response may contain another client's bytes.
       class Garbage < Client
         share 4
 
@@ -58,7 +58,7 @@ module Fairlead
           end
         end
 
-        # Behind the first line, which says whose answer it is.
+        # Changes bytes behind the first line, which identifies the request.
         def with_mistakes(bytes)
           first = bytes.index("\n")
           random.rand(1..5).times { bytes.setbyte(random.rand(first...bytes.bytesize), random.rand(256)) }
@@ -66,7 +66,7 @@ module Fairlead
         end
       end
 
-      # WebSockets that break the protocol.
+      # WebSockets that violate the protocol.
       class BrokenFrames < Client
         share 2
 
@@ -81,7 +81,7 @@ module Fairlead
           client.half_close
           Pattern.check_owner(client.rest, id)
         rescue Errno::EPIPE
-          nil # it was closed at once
+          nil # closed at once
         end
       end
     end

@@ -6,19 +6,19 @@ require_relative "../../support/http_client"
 module Fairlead
   module Soak
     module Clients
-      # One client of one kind, from its first connection to its last: says what it wants, checks what it gets, and knows what
-      # became of it. A kind is a subclass with #run.
+      # A client of one kind, from its first connection to its last: sends requests, checks the responses, and records the
+      # outcome. A kind is a subclass with #run.
       class Client
-        # The server has said that it is full, which it may be when descriptors are short.
+        # The server has refused because it is full, which is correct if descriptors are short.
         class Refused < StandardError; end
 
-        # It has failed, which it may only where the application has all descriptors.
+        # The server has failed, which is correct only while the application holds all descriptors.
         class Failed < StandardError; end
 
         HttpClient = Test::HttpClient
 
         class << self
-          # Declares a kind: how many clients of it there are among so many of all.
+          # Declares a kind, and its number of clients as a share of all.
           def share(number = nil)
             return @share unless number
 
@@ -26,14 +26,14 @@ module Fairlead
             @share = number
           end
 
-          # Its name in the figures.
+          # Its name in the statistics.
           def kind = @kind ||= name[/\w+\z/].gsub(/(?<!\A)[A-Z]/) { |letter| "_#{letter}" }.downcase
 
-          # The kinds there are.
+          # All kinds.
           def all = @all ||= []
         end
 
-        # +number+: its own among all; what it does follows from it and from +seed+.
+        # +number+: its number among all clients; its requests follow from it and from +seed+.
         def initialize(site, seed, number)
           @site = site
           @number = number
@@ -43,7 +43,7 @@ module Fairlead
           @addresses = []
         end
 
-        # Does what it has to do; returns [outcome, text].
+        # Runs the client; returns [outcome, text].
         def call
           @began = Test::Waiting.monotonic
           run
@@ -66,16 +66,16 @@ module Fairlead
 
         attr_reader :random, :site
 
-        # What its helpers raise when the server has broken the protocol, and when it has left.
+        # Exceptions of its helpers if the server violates the protocol, and if the server disconnects.
         def mistakes = [HttpClient::MalformedAnswer]
         def losses = [HttpClient::CutOff, Test::Waiting::Expired, SystemCallError, IOError, Failed]
 
-        # Whether something that the soak did explains that an answer is missing.
+        # Returns true if an act of the soak explains the missing response.
         def excused?
           @addresses.any? { |address| site.taken?(address) } || site.scarce_since?(@began)
         end
 
-        # A connection from an address of its own.
+        # Returns a connection from its own address.
         def connect
           @from = "127.#{random.rand(1..250)}.#{random.rand(256)}.#{random.rand(1..250)}"
           socket = TCPSocket.new("127.0.0.1", site.port, @from, 0)
@@ -83,7 +83,7 @@ module Fairlead
           HttpClient.new(socket, seconds: Site::PATIENCE).tap { |client| @clients << client }
         end
 
-        # A number for what is asked.
+        # Returns a number for a request.
         def new_id = @next_id += 1
 
         # The text of a request to the application.
@@ -97,29 +97,29 @@ module Fairlead
           "#{method} /#{name}?#{query} HTTP/1.1\r\n#{lines.join}\r\n".b
         end
 
-        # Asks for one thing on this connection, and checks that it comes.
+        # Sends one request on this connection, and checks the response.
         def get(client, name, parameters = {}, fields = {}, size: 200)
           id = new_id
           client.write(request(name, id, { "size" => size, **parameters }, fields))
           expect(client.final_answer, id, size)
         end
 
-        # Checks an answer with all that a request of this number was to get.
+        # Checks that a response has everything for the request of this number.
         def expect(answer, id, size)
           expect_owner(answer, id)
           Pattern.check(answer.body, id, size)
           answer
         end
 
-        # Checks that the application has answered, and this request.
+        # Checks that the application has responded, and to this request.
         def expect_owner(answer, id, status: 200)
           refuse(answer) if answer["x-id"].nil?
-          raise Pattern::Mixed, "the answer for #{format("%x", id)} says it is for #{answer["x-id"]}" unless answer["x-id"] == format("%x", id)
+          raise Pattern::Mixed, "the response to #{format("%x", id)} has the number #{answer["x-id"]}" unless answer["x-id"] == format("%x", id)
           raise Failed, "the application had no descriptor" if answer["x-starved"]
           raise Pattern::Wrong, "status #{answer.status}" unless answer.status == status
         end
 
-        # The server has answered by itself.
+        # The server has responded without the application.
         def refuse(answer) = excuse(answer.status, answer.body)
 
         def excuse(status, body = nil)
@@ -131,7 +131,7 @@ module Fairlead
 
         def chance?(part) = random.rand < part
 
-        # A size between the two, small ones more often.
+        # A random size between the two, more often a small one.
         def size(least, most) = (least * ((most.to_f / least)**random.rand)).round
 
         def pick(*choices) = choices.sample(random: random)

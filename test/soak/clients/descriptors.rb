@@ -13,7 +13,7 @@ module Fairlead
         def run = get(connect, "open", { "ms" => random.rand(10) })
       end
 
-      # Many uploads at once that stand still in the middle, each of them with a temporary file.
+      # Many concurrent uploads that stop in the middle, each with a temporary file.
       class Standing < Client
         share 0
 
@@ -40,7 +40,7 @@ module Fairlead
         end
       end
 
-      # An application that opens all it can.
+      # An application that opens as many files as it can.
       class Hog < Client
         share 0
 

@@ -6,7 +6,7 @@ require_relative "client"
 module Fairlead
   module Soak
     module Clients
-      # Answers of every form and size.
+      # Responses of every form and size.
       class Download < Client
         share 10
         FORMS = %w[array several each slow enumerator length streamed call].freeze
@@ -24,7 +24,7 @@ module Fairlead
         def run = get(connect, "download", { "form" => "kept" }, size: size(1, 500_000))
       end
 
-      # Answers that are compressed on the way, if the client takes that.
+      # Responses that the server compresses if the client accepts it.
       class Text < Client
         share 6
         FORMS = %w[array several each slow enumerator length call].freeze
@@ -54,7 +54,7 @@ module Fairlead
         end
       end
 
-      # Files that the application names, whole.
+      # Files that the application names, complete.
       class NamedFile < Client
         share 5
 
@@ -73,7 +73,7 @@ module Fairlead
         end
       end
 
-      # Files of the public folder, whole, in part, and where they have not changed.
+      # Files of the public folder: complete, in part, and unchanged ones.
       class PublicFile < Client
         share 8
 
@@ -108,7 +108,7 @@ module Fairlead
         end
       end
 
-      # A client that stops reading in the middle of a large answer, and goes on later, or leaves.
+      # A client that stops reading in the middle of a large response, and continues later, or disconnects.
       class Stall < Client
         share 3
 

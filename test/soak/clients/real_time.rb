@@ -8,7 +8,7 @@ require_relative "../../support/web_socket"
 module Fairlead
   module Soak
     module Clients
-      # What clients that stay connected have in common.
+      # Base of the clients that stay connected.
       class RealTimeClient < Client
         def run
           talk
@@ -39,7 +39,8 @@ module Fairlead
         end
       end
 
-      # A WebSocket whose messages come back: text and binary, whole and in fragments, compressed or not, pings between them.
+      # A WebSocket that gets its messages back: text and binary, in one frame and in fragments, compressed or not, with
+      # pings between them.
       class Echo < RealTimeClient
         share 8
 
@@ -62,7 +63,7 @@ module Fairlead
           expect_message(client, type, data, id)
         end
 
-        # Messages may come before it.
+        # Messages may come before the pong.
         def expect_pong(client, data)
           client.wait_for("a pong", Site::PATIENCE) { client.pongs.any? || client.over? }
           pong = client.pongs.shift or raise Test::WebSocket::CutOff, "the connection ended instead of a pong"
@@ -102,7 +103,7 @@ module Fairlead
         end
       end
 
-      # Messages that are small on the wire and too large when they are inflated.
+      # Messages that are small on the wire and too large when inflated.
       class Bomb < RealTimeClient
         share 2
         ZEROS = Zlib::Deflate.deflate("\0" * 20_000_000)[2...-4].freeze
@@ -113,11 +114,11 @@ module Fairlead
           code, = client.receive_close(Site::PATIENCE)
           raise Pattern::Wrong, "closed with #{code}" unless code == 1009
         rescue Errno::EPIPE, Errno::ECONNRESET
-          nil # it has closed before it had read them all
+          nil # the server has closed before it had read them all
         end
       end
 
-      # A client to which more is sent than it reads: it is closed, and costs the others nothing.
+      # A client that reads less than it is sent: the server closes it, without an effect on the others.
       class Deaf < RealTimeClient
         share 2
 
@@ -132,7 +133,7 @@ module Fairlead
 
         private
 
-        # All of it, or a part and then the close frame that says why.
+        # Everything, or a part and then the close frame with the reason.
         def heard(client, id)
           60.times { |number| expect_message(client, :text, "#{number} #{Pattern.bytes(id, 100_000)}", id) }
         rescue Test::WebSocket::Closed => e
@@ -140,7 +141,7 @@ module Fairlead
         end
       end
 
-      # Several clients of one channel, in whatever workers: each hears all that is published, in order, and nothing else.
+      # Several clients of one channel, in any workers: each gets all of its messages, in order, and no others.
       class Channel < RealTimeClient
         share 4
 
@@ -187,7 +188,7 @@ module Fairlead
           client.write(request("publish", asked = new_id, parameters))
           answer = client.final_answer
           expect_owner(answer, asked)
-          answer.body == "sent" # else a mailbox was full, which the application was told
+          answer.body == "sent" # else a mailbox was full, and the application was informed
         end
 
         def hear(listener, count, size, id)

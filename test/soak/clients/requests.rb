@@ -15,7 +15,7 @@ module Fairlead
         end
       end
 
-      # Requests that are sent before the answers have come, in pieces that know no borders.
+      # Pipelined requests, sent in pieces that do not end at a request's end.
       class Pipelined < Client
         share 8
 
@@ -33,7 +33,7 @@ module Fairlead
         end
       end
 
-      # Requests whose body the application does not read, and such after whose answer something is to run.
+      # Requests with a body that the application does not read, and requests with code that runs after their response.
       class Unread < Client
         share 3
 
@@ -51,7 +51,7 @@ module Fairlead
         end
       end
 
-      # Answers that take a while: asleep, computing, or without letting anybody else compute.
+      # Responses that take a while: asleep, computing, or computing with the lock held.
       class Work < Client
         share 6
 
@@ -61,7 +61,7 @@ module Fairlead
         end
       end
 
-      # What the application says before its answer (103).
+      # Early hints from the application (103).
       class Hints < Client
         share 3
 
@@ -84,7 +84,7 @@ module Fairlead
         end
       end
 
-      # The head of an answer without its body, then an answer.
+      # The head of a response without its body, then a response.
       class Head < Client
         share 1
 

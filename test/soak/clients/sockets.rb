@@ -5,7 +5,7 @@ require_relative "client"
 module Fairlead
   module Soak
     module Clients
-      # A socket that the application takes, wholly or behind the head, and speaks its own protocol on.
+      # A socket that the application takes over, completely or behind the head, for its own protocol.
       class Hijack < Client
         share 4
 

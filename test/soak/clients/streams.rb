@@ -7,9 +7,9 @@ require_relative "client"
 module Fairlead
   module Soak
     module Clients
-      # A connection of HTTP/2, and what has come on its streams.
+      # An HTTP/2 connection, and the responses on its streams.
       class Session
-        # hints: the fields `link` of interim answers. ended: :whole, or the code of a reset.
+        # hints: the fields `link` of interim responses. ended: :whole, or the code of a reset.
         Answer = Struct.new(:stream, :status, :fields, :hints, :body, :ended) do
           def [](name) = fields[name]
         end
@@ -21,7 +21,7 @@ module Fairlead
           @protocol.send_connection_preface
         end
 
-        # Asks for something; what comes is added to the answer while #wait_for waits.
+        # Sends a request; #wait adds the received parts to the response.
         def ask(fields, body = nil)
           stream = @protocol.new_stream
           answer = Answer.new(stream, nil, {}, [], "".b)
@@ -36,7 +36,7 @@ module Fairlead
         # Receives until the block is true.
         def wait
           until yield
-            raise Test::Waiting::Expired, "nothing came in #{Site::PATIENCE} s" unless @client.readable?(Site::PATIENCE)
+            raise Test::Waiting::Expired, "received nothing within #{Site::PATIENCE} s" unless @client.readable?(Site::PATIENCE)
 
             @protocol << @client.socket.readpartial(65_536)
           end
@@ -55,13 +55,13 @@ module Fairlead
         end
       end
 
-      # Several requests at a time on one connection of HTTP/2, some of which are given up.
+      # Several concurrent requests on one HTTP/2 connection, some of which are reset.
       class Streams < Client
         share 10
         DEEDS = %i[small small work hinted download upload file given_up].freeze
 
-        # Most bytes of uploads at a time: the gem adds the window of a stream to that of the connection (RFC 9113 §6.9.2), and would
-        # send more than there is room for.
+        # Most bytes of concurrent uploads: the gem adds the window of a stream to the connection's (RFC 9113 §6.9.2), and
+        # would send more than the windows allow.
         UPLOADED = 100_000
 
         def run
@@ -76,7 +76,7 @@ module Fairlead
 
         def losses = super + [HTTP2::Error::Error]
 
-        # 502 says that the worker with the request has died, as a reset does once the response has begun.
+        # 502 means that the worker with the request has died, as a reset does once the response has begun.
         def refuse(answer)
           raise Failed, "status 502" if answer.status == 502
 
@@ -96,7 +96,7 @@ module Fairlead
           answer
         end
 
-        # The fields of a request.
+        # Fields of a request.
         def fields(name, id, parameters, method: "GET")
           query = { "id" => format("%x", id), **parameters }.map { |pair| pair.join("=") }.join("&")
           @last = "#{name} #{parameters}"
@@ -122,7 +122,7 @@ module Fairlead
           body = Pattern.bytes(id, size(1, [20_000, @budget].min))
           @budget -= body.bytesize - 1
           expected = "#{body.bytesize} #{Digest::SHA1.hexdigest(body)}"
-          # The gem takes it apart.
+          # The gem splits the body into frames.
           answer = @session.ask(fields("upload", id, { "how" => pick("read", "pieces") }, method: "POST"), body)
           [answer, lambda do |whole|
             expect_owner(whole, id)
@@ -136,7 +136,7 @@ module Fairlead
           [answer, ->(whole) { whole.status == 200 ? Pattern.check(whole.body, Files.id(size), size) : refuse(whole) }]
         end
 
-        # A reset, at once or in the middle.
+        # Resets the stream, at once or in the middle.
         def given_up
           answer, = pick(:work, :download).then { |deed| send(deed) }
           @session.wait { answer.ended || answer.status } if chance?(0.5)

@@ -5,8 +5,8 @@ require_relative "client"
 module Fairlead
   module Soak
     module Clients
-      # What applications do instead of answering. The client learns of it by 500 or by the end of its connection, and the next
-      # request is answered.
+      # Applications that fail instead of responding. The client gets 500 or the end of its connection, and its next request
+      # gets a response.
       class Failing < Client
         share 6
         HOWS = %w[error script memory exit interrupt throw deep kill outside].freeze
@@ -23,7 +23,7 @@ module Fairlead
 
         private
 
-        # The answer was complete before anything went wrong.
+        # The response was complete before the failure.
         def expect_all(client, id, how)
           expect(client.final_answer, id, 2000)
           @over = how == "kill"
@@ -38,7 +38,7 @@ module Fairlead
         end
       end
 
-      # Time-outs of the application's own, in the middle of what it does.
+      # Timeouts in the application itself, in the middle of its work.
       class TimeOut < Client
         share 2
 
@@ -55,15 +55,15 @@ module Fairlead
         end
       end
 
-      # catch and throw of the application's own.
+      # catch and throw in the application itself.
       class Catch < Client
         share 1
 
         def run = get(connect, "catch", size: size(100, 100_000))
       end
 
-      # Children that the application forks. One of them holds all that the server has until the client has seen the end of its
-      # connection.
+      # Children that the application forks. One of them holds all of the server's descriptors until the client has seen the
+      # end of its connection.
       class Fork < Client
         share 1
 
@@ -73,7 +73,7 @@ module Fairlead
 
           mark = site.server.path("seen-#{@number}")
           get(client, "fork", { "how" => "linger", "until" => mark }, { "connection" => "close" })
-          raise Pattern::Wrong, "bytes behind the answer" unless client.closed?
+          raise Pattern::Wrong, "bytes behind the response" unless client.closed?
           raise Pattern::Wrong, "the connection ended only with the child" if File.exist?("#{mark}-in-vain")
         ensure
           File.write(mark, "") if mark
@@ -92,7 +92,7 @@ module Fairlead
         end
       end
 
-      # Threads of the application that use one body at once, or change it.
+      # Threads of the application that use one body concurrently, or change it.
       class Threads < Client
         share 3
 
@@ -108,7 +108,7 @@ module Fairlead
 
         private
 
-        # Lines of both, whole.
+        # Complete lines of both threads.
         def two(client, id, size)
           client.write(request("two", id, { "size" => size }, chance?(0.7) ? { "accept-encoding" => "gzip" } : {}))
           answer = client.final_answer
@@ -120,7 +120,7 @@ module Fairlead
           raise Pattern::Wrong, e.message
         end
 
-        # As much as it may be, but nobody else's.
+        # Any beginning of the response, but no other client's bytes.
         def prefix(client, name, id, size, parameters = {})
           client.write(request(name, id, { "size" => size, **parameters }))
           answer = client.final_answer
@@ -130,7 +130,7 @@ module Fairlead
         end
       end
 
-      # The process collects its garbage all the time while others are served.
+      # The process collects its garbage all the time while it serves others.
       class Stress < Client
         share 0
 

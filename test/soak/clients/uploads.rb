@@ -6,7 +6,7 @@ require_relative "client"
 module Fairlead
   module Soak
     module Clients
-      # Bodies of every size, in memory and in temporary files, with a length or in chunks, announced or not.
+      # Bodies of every size, in memory and in temporary files, with a length or in chunks, with and without expect.
       class Upload < Client
         share 8
         SIZES = [[1, 20_000], [1, 20_000], [20_000, 120_000], [120_000, 2_000_000]].freeze
@@ -56,7 +56,7 @@ module Fairlead
         end
       end
 
-      # A request that takes its time, byte by byte at first.
+      # A slow request, byte by byte at first.
       class Trickle < Client
         share 2
 

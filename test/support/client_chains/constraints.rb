@@ -2,7 +2,7 @@
 
 module Fairlead
   module Test
-    # Authorities that may give certain names only, and clients that have them in their subject.
+    # Authorities with name constraints, and clients with constrained names in their subject.
     class ClientChains
       # Name constraints => subjects of clients.
       SUBJECTS = {
@@ -26,7 +26,7 @@ module Fairlead
 
       def constrained(constraints, by: root) = M.authority("constrained", by: by, change: { "nameConstraints" => constraints })
 
-      # An intermediate with those constraints, and an anchor.
+      # An intermediate and an anchor with these constraints.
       def each_constrained(constraints)
         yield constrained(constraints), [root], "an intermediate with #{constraints}"
         anchor = constrained(constraints, by: nil)
@@ -74,7 +74,7 @@ module Fairlead
         end
       end
 
-      # What our library cannot compare.
+      # Constraints that our library cannot compare.
       def add_other_constraints
         { "permitted;email:good.com" => "email:a@good.com", "permitted;URI:.example.com" => "URI:http://a.example.com/" }.each do |constraints, name|
           by("an alternative name #{name[/\w+/]} that is permitted", constrained("critical,#{constraints}"), change: { "subjectAltName" => name })

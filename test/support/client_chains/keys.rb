@@ -2,9 +2,9 @@
 
 module Fairlead
   module Test
-    # Kinds of keys and names, and authorities that have changed theirs.
+    # Kinds of keys and names, and authorities with a new key or name.
     class ClientChains
-      # A kind of string (its tag), and bytes in its encoding.
+      # Kinds of string (ASN.1 tag), each with bytes in its encoding.
       STRINGS = { "UTF8String" => [12, "J\u00f6rg"], "PrintableString" => [19, "Joerg"], "T61String" => [20, "J\xf6rg".b],
                   "IA5String" => [22, "joerg"], "NumericString" => [18, "12 34"], "UniversalString" => [28, "J\u00f6rg".encode("UTF-32BE").b],
                   "BMPString" => [30, "J\u00f6rg, \u4f60".encode("UTF-16BE").b] }.freeze

@@ -91,7 +91,7 @@ module Fairlead
                M.list(bare, serial, extensions: authorities), authority: bare, ca: [bare])
       end
 
-      # A list whose point has a name below that of its issuer, and an older one for all.
+      # A list with a distribution point relative to its issuer, and an older list without a point.
       def add_relative_points
         near, far = %w[part1 part2].map { |name| "relativename=rn\n[rn]\nCN=#{name}\n" }
         full = "fullname=dirName:f\n[f]\n1.CN=root\n2.CN=part1\n"

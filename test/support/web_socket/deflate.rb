@@ -5,19 +5,19 @@ require "zlib"
 module Fairlead
   module Test
     class WebSocket
-      # permessage-deflate (RFC 7692) as it was agreed upon: one side of it compresses, the other decompresses.
+      # permessage-deflate (RFC 7692) as negotiated: one side compresses, the other decompresses.
       class Deflate
         TAIL = "\x00\x00\xFF\xFF".b.freeze
 
-        # Parameters that a server may answer.
+        # Parameters that a server may send in its response.
         PARAMETERS = /\A(?:(server|client)_no_context_takeover|(?:server|client)_max_window_bits=(?:[89]|1[0-5]))\z/
 
         attr_reader :parameters
 
-        # How many messages came compressed, and what they took on the wire.
+        # Number of compressed messages, and their size on the wire.
         attr_reader :decompressed, :compressed_bytes
 
-        # +answer+: the server's Sec-WebSocket-Extensions. +offer+: what was offered.
+        # +answer+: the server's Sec-WebSocket-Extensions. +offer+: the client's.
         def initialize(answer, offer)
           name, *@parameters = answer.split(";").map(&:strip)
           raise Malformed, "extension #{name}" unless name == "permessage-deflate"

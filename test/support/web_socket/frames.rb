@@ -3,11 +3,11 @@
 module Fairlead
   module Test
     class WebSocket
-      # Frames of RFC 6455 §5: builds those of a client, any way it is told to, and takes those of a server apart.
+      # Frames of RFC 6455 §5: builds a client's frames, broken ones too, and parses a server's frames.
       class Frames
         TYPES = { 1 => :text, 2 => :binary, 8 => :close, 9 => :ping, 10 => :pong }.freeze
 
-        # Codes that a close frame may hold (RFC 6455 §7.4, IANA's registry).
+        # Codes that a close frame may contain (RFC 6455 §7.4, IANA's registry).
         CLOSE_CODES = [1000..1003, 1007..1014, 3000..4999].freeze
 
         class << self
@@ -26,7 +26,7 @@ module Fairlead
             words.map { |word| word ^ whole }.pack("N*").byteslice(0, data.bytesize)
           end
 
-          # [code, reason]; the code is nil when the frame is empty.
+          # Returns [code, reason]; the code is nil if the frame is empty.
           def parse_close(data)
             return [nil, ""] if data.empty?
 
@@ -50,7 +50,7 @@ module Fairlead
           end
         end
 
-        # +deflate+: what was agreed upon, or nil.
+        # +deflate+: the negotiated compression, or nil.
         def initialize(deflate)
           @deflate = deflate
           @received = "".b
@@ -63,7 +63,7 @@ module Fairlead
           self
         end
 
-        # The next message or control frame that is here whole, as [type, String]; nil if there is none.
+        # Returns the next complete message or control frame, as [type, String]; nil if there is none.
         def shift
           while (head, data = next_frame)
             message = head.nobits?(0x08) ? join(head, data) : control(head, data)
@@ -73,7 +73,7 @@ module Fairlead
 
         private
 
-        # The first byte and the data of the next frame; nil when it is not whole.
+        # Returns the first byte and the data of the next frame; nil if it is incomplete.
         def next_frame
           second = @received.getbyte(@at + 1) or return forget_what_is_read
           raise Malformed, "a masked frame" if second > 127
@@ -88,7 +88,7 @@ module Fairlead
           [head, @received.byteslice(start, length)]
         end
 
-        # Where the data begins and how long it is; nil when the length is not here whole. It has to be in its shortest form.
+        # Returns the offset and the length of the data; nil if the length is incomplete. It must be in its shortest form.
         def extent(second)
           return [@at + 2, second] if second < 126
 
@@ -137,7 +137,7 @@ module Fairlead
           raise Malformed, "a compressed continuation" if opcode.zero? && compressed
         end
 
-        # [type, String] of a whole message.
+        # Returns [type, String] of a complete message.
         def finish(opcode, compressed, data)
           raise Malformed, "compressed without an agreement" if compressed && @deflate.nil?
 

@@ -6,12 +6,12 @@ require "securerandom"
 module Fairlead
   module Test
     class WebSocket
-      # The opening handshake of RFC 6455 §4: the request of a client, and a strict look at the answer.
+      # The opening handshake of RFC 6455 §4: a client's request, and a strict check of the response.
       class Handshake
         GUID = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
         OFFER = "permessage-deflate; client_max_window_bits"
 
-        # The fields of a request that asks for a WebSocket, for clients of another kind.
+        # Fields of a WebSocket request, for clients of another kind.
         FIELDS = {
           "upgrade" => "websocket", "connection" => "Upgrade", "sec-websocket-version" => "13",
           "sec-websocket-key" => "dGhlIHNhbXBsZSBub25jZQ=="
@@ -33,7 +33,7 @@ module Fairlead
           "GET #{@path} HTTP/1.1\r\n#{lines.join}\r\n"
         end
 
-        # The fields of an answer 101, as pairs of name and value in their order.
+        # Returns the fields of a 101 response, as pairs of name and value in order.
         def check(head)
           fields = head.split("\r\n").drop(1).map { |line| parse(line) }
           expect(fields, "upgrade", "websocket")
@@ -46,7 +46,7 @@ module Fairlead
           fields
         end
 
-        # The compression that this Sec-WebSocket-Extensions has agreed to; nil for none.
+        # Returns the compression that this Sec-WebSocket-Extensions has accepted; nil for none.
         def agreed(extensions)
           return if extensions.nil?
           raise Malformed, "an extension that was not offered: #{extensions}" unless @offer
@@ -61,7 +61,7 @@ module Fairlead
           [field[1].downcase, field[2]]
         end
 
-        # RFC 6455 §4.2.2 compares the first two without regard to case, and the last as it is.
+        # RFC 6455 §4.2.2 compares the first two without regard to case, and the last one exactly.
         def expect(fields, name, value)
           values = fields.select { |field, _| field == name }.map(&:last)
           values = values.map(&:downcase) unless name == "sec-websocket-accept"

@@ -5,13 +5,13 @@ require_relative "../web_socket"
 module Fairlead
   module Test
     class WebSocket
-      # Many clients that one thread serves. Messages wait in each client's #messages.
+      # Many clients in one thread. Messages wait in each client's #messages.
       class Pool
         include Enumerable
 
         attr_reader :clients
 
-        # Connects that many clients, as WebSocket.connect does.
+        # Connects that many clients, like WebSocket.connect.
         def self.connect(count, *address, **options)
           clients = []
           count.times { clients << WebSocket.connect(*address, **options) }
@@ -27,18 +27,18 @@ module Fairlead
 
         def each(&block) = @clients.each(&block)
 
-        # Takes in what comes for all of them until the block is true. A client that is over is left alone.
+        # Reads for all clients until the block is true. Ignores clients that are over.
         def wait_for(what, seconds = SECONDS)
           deadline = Waiting.monotonic + seconds
           until yield
-            raise Waiting::Expired, "waited #{seconds} s in vain for #{what}" if Waiting.monotonic > deadline
+            raise Waiting::Expired, "timed out after #{seconds} s: waited for #{what}" if Waiting.monotonic > deadline
 
             take_in(0.05)
           end
           true
         end
 
-        # Takes in what comes until each client has that many messages, or is over; returns their data, taken.
+        # Reads until each client has that many messages, or is over; returns their data and removes it.
         def receive_all(count, seconds = SECONDS)
           wait_for("#{count} messages for each", seconds) { all? { |client| client.messages.size >= count || client.over? } }
           map { |client| client.messages.shift(count).map(&:last) }

@@ -51,7 +51,7 @@ class AcmeAccountTest < Minitest::Test
     end
   end
 
-  # The authority finds it by its key.
+  # The authority finds the account by its key.
   def test_an_address_that_cannot_be_used_is_none
     ["", "{", "[1]", "null", "{\"url\": 7}", "{\"url\": \"ftp://x\"}", "\xff".b].each do |text|
       with_account do |account, store|

@@ -30,7 +30,7 @@ class AcmeAnswersTest < Minitest::Test
     end
   end
 
-  # Another server, or another order, has put them there.
+  # Files of another server, or of another order.
   def test_answers_of_others_stay
     with_answers do |answers|
       Fairlead::StateFolder.new(".").write("challenges", "http-01", "other", "x")
@@ -51,7 +51,7 @@ class AcmeAnswersTest < Minitest::Test
     end
   end
 
-  # It is the name of a file.
+  # The token becomes the name of a file.
   def test_an_authority_cannot_choose_where_to_write
     with_answers do |answers|
       ["../account.pem", "", "a/b", "a\nb", ".", "x" * 129].each do |token|

@@ -7,7 +7,7 @@ require "support/acme_orders"
 class AcmeAuthorityTest < Minitest::Test
   include Fairlead::Test::AcmeOrders
 
-  # There is none.
+  # A missing account.
   class Account
     def to_h = nil
   end

@@ -4,7 +4,7 @@ require "test_helper"
 require "minitest/mock"
 require "support/acme_orders"
 
-# The tasks of the supervisor, with a link that is an Array.
+# Tasks of the supervisor, with an Array as the link.
 class AcmeClerkTest < Minitest::Test
   include Fairlead::Test::AcmeOrders
   include Fairlead::Test::Folders
@@ -15,7 +15,7 @@ class AcmeClerkTest < Minitest::Test
   Listener = Struct.new(:address)
   Service = Struct.new(:configuration, :listeners, :log)
 
-  # Keeps what is sent: kinds, fields, and what was in the files.
+  # Keeps the sent messages: kinds, fields, and contents of the files.
   class Link
     attr_reader :sent
 
@@ -31,7 +31,7 @@ class AcmeClerkTest < Minitest::Test
     alias send_soon send
   end
 
-  # In place of Acme::Job.
+  # Replaces Acme::Job.
   Job = Struct.new(:result) do
     def run
       yield
@@ -151,7 +151,7 @@ class AcmeClerkTest < Minitest::Test
     end
   end
 
-  # A disk can hang. The supervisor asks again, which must not take a thread each time.
+  # A disk can hang. The supervisor sends the task again, and each time must not take another thread.
   def test_a_task_that_hangs_keeps_others_from_nothing_and_has_no_second_thread
     with_clerk("a.example", "b.example") do |clerk|
       gate = Thread::Queue.new
@@ -193,7 +193,7 @@ class AcmeClerkTest < Minitest::Test
 
   def place(clerk, result) = Fairlead::Acme::Job.stub(:new, Job.new(result)) { ask(clerk, "order", {}) }
 
-  # Sends a task; returns the answer and the texts that came with it.
+  # Sends a task; returns the reply and the texts that came with it.
   def ask(clerk, task, wish, text = nil, host: "a.example")
     send_task(clerk, task, wish, text, host: host)
     wait_until("an answer") { !@link.sent.empty? }

@@ -18,7 +18,7 @@ class AcmeFailureTest < Minitest::Test
     assert_in_delta failure.retry_at.to_f, kept.retry_at.to_f, 0.001
   end
 
-  # Whoever changes something wants to know whether that has helped.
+  # An operator who changes an order wants to know if the change has helped.
   def test_it_does_not_count_for_another_order
     text = failed(order("a.example")).to_json
 
@@ -26,7 +26,7 @@ class AcmeFailureTest < Minitest::Test
     assert_nil Failure.parse(text, order("a.example", "b.example"))
   end
 
-  # A clock that was wrong, or a file that somebody has edited.
+  # After a wrong clock, or in an edited file.
   def test_nothing_is_put_off_for_longer_than_any_pause
     one = order("a.example")
     %w[2099-01-01T00:00:00Z 9999-12-31T23:59:59Z].each do |time|

@@ -48,7 +48,7 @@ class AcmeKeptTest < Minitest::Test
     end
   end
 
-  # The format of the file is that of earlier versions.
+  # The format of the file is the same as in earlier versions.
   def test_a_failure_is_kept_until_it_is_forgotten
     with_kept do |kept, store|
       assert_nil kept.fail(count: 2, reason: "refused", retry_at: 4_102_444_800_123 - (73 * 365 * 86_400_000))
@@ -168,7 +168,7 @@ class AcmeKeptTest < Minitest::Test
     end
   end
 
-  # A folder is where a file ought to be.
+  # Makes a folder where a file should be.
   def block(name, store) = FileUtils.mkdir_p(store.folder.join(*name))
 
   def put(store, text) = store.folder.write(*store.certificate(order("a.example")), text)

@@ -2,7 +2,7 @@
 
 require "test_helper"
 
-# The words of a stranger, which end up in logs.
+# Texts from a remote server that end up in logs.
 class AcmeProblemTest < Minitest::Test
   Problem = Fairlead::Acme::Problem
 

@@ -8,7 +8,7 @@ class AcmeShownTest < Minitest::Test
   include Fairlead::Test::AcmeOrders
   include Fairlead::Test::Folders
 
-  # Texts that end the start of a server if they are taken for a certificate.
+  # Texts that make the start of a server fail if it takes them for a certificate.
   DAMAGED = {
     "empty" => ->(_) { "" },
     "cut in its first certificate" => ->(pem) { pem[0, pem.size - 100] },

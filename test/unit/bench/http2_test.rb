@@ -6,11 +6,11 @@ require "net/http"
 require "socket"
 require_relative "../../../bench/harness"
 
-# Scenarios with HTTP/2: who is asked, how the load tool is told, and what a router in front of servers does.
+# Scenarios with HTTP/2: the selected servers, the arguments of the load tool, and a router in front of servers.
 class BenchHttp2Test < Minitest::Test
   include Fairlead::Test::Waiting
 
-  # Takes note of how it is asked.
+  # Records its calls.
   class Tool
     attr_reader :asked
 
@@ -97,7 +97,7 @@ class BenchHttp2Test < Minitest::Test
     Bench::Router.start(servers.map { |server| server.local_address.ip_port }, http2: false, keep_alive: false) do |router|
       url = URI(router.url("/path"))
       seen = []
-      wait_until("both servers to be asked") { (seen << Net::HTTP.get(url)).uniq.size == 2 }
+      wait_until("a request to both servers") { (seen << Net::HTTP.get(url)).uniq.size == 2 }
     end
     assert_raises(SystemCallError) { Net::HTTP.get(url) }
   ensure

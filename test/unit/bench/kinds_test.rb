@@ -8,11 +8,11 @@ require_relative "../../../bench/harness/report"
 require_relative "../../../bench/harness/result"
 require_relative "../../../bench/harness/plot"
 
-# Clients of two kinds under one load (bench/harness/drive/kinds.rb), and their figures in a result.
+# Clients of two kinds under one load (bench/harness/drive/kinds.rb), and their measurements in a result.
 class KindsTest < Minitest::Test
   Kind = Bench::Drive::Kinds::Kind
 
-  # Takes note of what it is asked for. Clients of /quick get 100 responses each, others 2.
+  # Records its calls. Clients of /quick get 100 responses each, others 2.
   class Tool
     attr_reader :asked
 

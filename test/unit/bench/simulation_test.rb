@@ -3,7 +3,7 @@
 require "test_helper"
 require_relative "../../../bench/harness"
 
-# The simulation behind docs/guides/fairness.md: what follows from its rules without any measurement.
+# The simulation behind docs/guides/fairness.md: consequences of its rules, without any measurement.
 class SimulationTest < Minitest::Test
   Simulation = Bench::Simulation
   Kind = Simulation::Kind
@@ -58,7 +58,7 @@ class SimulationTest < Minitest::Test
     assert_equal turns.to_h { |kind| [kind, 10_000] }, ended
   end
 
-  # The threads sleep all the time, and everybody has the same number of others before him.
+  # The threads sleep all the time, and every client has the same number of requests before it.
   def test_one_queue_gives_every_client_the_same
     { "1x5:10" => 400, "4x2:16" => 400, "4x2:32" => 800 }.each do |shape, milliseconds|
       found = lag("fairlead", shape)
@@ -91,7 +91,7 @@ class SimulationTest < Minitest::Test
     assert_equal(*[with, without].map { |found| found.values.map { |prediction| [prediction.rate, prediction.percentile(99)] } })
   end
 
-  # Requests under way at the end are not counted, as by the load tool.
+  # As in the load tool, requests in progress at the end do not count.
   def test_only_what_begins_and_ends_while_it_is_counted_counts
     found = predict("fairlead", "1x1:1", [Kind.new("slow", 1, [[:sleep, 0.3]])], seconds: 1)["slow"]
 
@@ -124,7 +124,7 @@ class SimulationTest < Minitest::Test
     @log << [name, (@calendar.now * 1000).round]
   end
 
-  # Name => milliseconds, in the order they ended.
+  # Name => milliseconds, in the order of their ends.
   def ended
     @calendar.run_until(60)
     @log.to_h

@@ -8,11 +8,12 @@ require_relative "../../../bench/harness/cell"
 require_relative "../../../bench/harness/report"
 require_relative "../../../bench/harness/result"
 
-# Scenarios with TLS (bench/harness/tls.rb): who is asked, with what, and which figures count.
+# Scenarios with TLS (bench/harness/tls.rb): the selected servers, the arguments of the load tool, and the compared
+# measurements.
 class BenchTlsTest < Minitest::Test
   AGREED = { "version" => "TLSv1.3", "cipher" => "TLS_AES_256_GCM_SHA384", "connections" => 10 }.freeze
 
-  # Takes note of how it is asked; so many sessions of a hundred are resumed.
+  # Records its calls; resumes that many sessions of a hundred.
   class Tool
     attr_reader :asked
     attr_accessor :resumed, :agreed
@@ -117,7 +118,7 @@ class BenchTlsTest < Minitest::Test
     assert_equal ["60", "0.60", "12"], row.split("|").map(&:strip).values_at(2, 3, 4)
   end
 
-  # A server that keeps its connections, and one that closes them.
+  # One server keeps its connections, one closes them.
   def test_idle_connections_have_to_stay
     skip "no /proc" unless Bench::ProcessGroup.readable?
 
@@ -142,7 +143,7 @@ class BenchTlsTest < Minitest::Test
   def serve_one(socket, kept, closes)
     kept << socket
     nil until socket.gets == "\r\n"
-    # What follows the response is the end, which is there together with it.
+    # The end of the connection arrives together with the response.
     socket.setsockopt(:TCP, :CORK, 1)
     socket.write("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
     closes ? socket.shutdown(:WR) : socket.setsockopt(:TCP, :CORK, 0)

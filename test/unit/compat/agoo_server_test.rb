@@ -12,7 +12,7 @@ class AgooServerTest < Minitest::Test
     def call(_env) = [200, { "content-type" => "text/plain" }, [text]]
   end
 
-  # Handed over as a class, with #call for its instances.
+  # An application that is passed as a class, with #call for its instances.
   class Instances
     def call(_env) = [200, {}, ["an instance"]]
   end
@@ -134,7 +134,7 @@ class AgooServerTest < Minitest::Test
 
   def init(root = nil, **options) = Agoo::Server.init(0, root, options)
 
-  # [status, text] of the program so far.
+  # Returns [status, text] of the program so far.
   def answer(path, method = "GET")
     status, _, body = Agoo::Server.send(:app).call({ "REQUEST_METHOD" => method, "PATH_INFO" => path })
     text = +""
@@ -142,7 +142,7 @@ class AgooServerTest < Minitest::Test
     [status, text]
   end
 
-  # The configuration that the block starts with.
+  # Returns the configuration that the block starts with.
   def started
     given = nil
     launch = lambda do |configuration, **|

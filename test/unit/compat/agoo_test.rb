@@ -6,7 +6,7 @@ require "support/apart"
 class AgooTest < Minitest::Test
   include Fairlead::Test::Apart
 
-  # A client that agoo's differences are put on.
+  # A client that is extended with agoo's methods.
   class Client < Fairlead::Test::FakeClient; end
 
   def setup

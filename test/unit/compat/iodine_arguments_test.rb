@@ -3,13 +3,13 @@
 require "test_helper"
 require "fairlead/compat/iodine/arguments"
 
-# What `fairlead-iodine` makes of iodine's arguments.
+# Arguments of `fairlead-iodine`, and the configuration that they result in.
 class CompatIodineArgumentsTest < Minitest::Test
   include Fairlead::Test::Folders
 
   Arguments = Fairlead::Compat::IodineArguments
 
-  # In the place of the module Iodine, of which a file that is loaded may have set something.
+  # Replaces the module Iodine, in which a loaded file may have set something.
   module Unset
     DEFAULT_SETTINGS = { port: "3000", address: nil }.freeze
 
@@ -26,7 +26,7 @@ class CompatIodineArgumentsTest < Minitest::Test
     def self.verbosity = 1
   end
 
-  # With TLS, as `Iodine::DEFAULT_SETTINGS[:tls] = Iodine::TLS.new` has it.
+  # With TLS, as after `Iodine::DEFAULT_SETTINGS[:tls] = Iodine::TLS.new`.
   module Secured
     TLS = Object.new.tap { |tls| def tls.address_for(host, port) = "ssl://#{host}:#{port}?min_version=1.3" }
     DEFAULT_SETTINGS = { port: "4000", address: "h", tls: TLS }.freeze

@@ -4,13 +4,13 @@ require "test_helper"
 require "minitest/mock"
 require "support/apart"
 
-# Serving from a plain program with Iodine.listen, Iodine::Rack and Iodine.start; what is started is only looked at.
+# Serving from a plain program with Iodine.listen, Iodine::Rack and Iodine.start; the started services are inspected only.
 class IodineServicesTest < Minitest::Test
   include Fairlead::Test::Apart
 
   APP = ->(_) { [200, {}, ["app"]] }
 
-  # In the place of a Launcher.
+  # Replaces a Launcher.
   module Started
     class << self
       attr_accessor :configuration, :app

@@ -165,7 +165,7 @@ class IodineStatesTest < Minitest::Test
       .each { |state| Iodine.on_state(state) { @seen << state } }
   end
 
-  # As the server does it.
+  # Reaches a state like the server.
   def reach(event, *arguments)
     Fairlead::Hooks.new.run(event, *arguments, log: Fairlead::EventLog.new(errors: @errors))
   end

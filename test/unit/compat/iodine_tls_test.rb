@@ -4,7 +4,7 @@ require "test_helper"
 require "minitest/mock"
 require "support/apart"
 
-# Iodine::TLS, and Iodine.listen with it: which `ssl://` address that is.
+# Iodine::TLS, and Iodine.listen with it: the resulting `ssl://` address.
 class IodineTlsTest < Minitest::Test
   include Fairlead::Test::Apart
 
@@ -94,6 +94,6 @@ class IodineTlsTest < Minitest::Test
 
   def bind(**settings) = Iodine::ListenOptions.new({ **AT, **settings }, APP).bind
 
-  # What the address says.
+  # Parameters of the address.
   def parameters(tls) = Fairlead::Binding.parse(tls.address_for("127.0.0.1", 1)).tls
 end

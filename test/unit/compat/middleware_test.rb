@@ -3,11 +3,11 @@
 require "test_helper"
 require "stringio"
 
-# What the files of lib/fairlead/compat put in front of every application, and what they know of the server around them.
+# Middleware that the files of lib/fairlead/compat put in front of every application, and its information about the server.
 class MiddlewareTest < Minitest::Test
   include Fairlead::Test::Folders
 
-  # Says in the answer who was asked, outermost first.
+  # Adds its name to the response, outermost first.
   Mark = Struct.new(:name) do
     def new(app) = ->(env) { app.call(env).tap { |_, _, body| body.unshift(name) } }
   end

@@ -4,7 +4,7 @@ require "test_helper"
 require "support/fake_server"
 require "json"
 
-# What plugins and monitoring gems for Puma find in fairlead/compat/puma.
+# The parts of fairlead/compat/puma that plugins and monitoring gems for Puma use.
 class PumaCompatTest < Minitest::Test
   include Fairlead::Test::Folders
   include Fairlead::Test::Waiting

@@ -6,7 +6,7 @@ require "support/apart"
 class UpgradeTest < Minitest::Test
   include Fairlead::Test::Apart
 
-  # A handler that notes what happens to it.
+  # A handler that records its calls.
   class Noting
     attr_reader :noted
 
@@ -18,7 +18,7 @@ class UpgradeTest < Minitest::Test
     def on_close = noted << [:close, count]
   end
 
-  # One that is handed over as a class, and has a method of its own of the same name.
+  # A handler that is passed as a class, with its own method #write.
   class Shouting
     def on_message(data) = write(data)
     def write(data) = super(data.upcase)
@@ -198,14 +198,14 @@ class UpgradeTest < Minitest::Test
 
   private
 
-  # The env after a request to an application of that block.
+  # Returns the env after a request to an application with that block.
   def request(offered = :websocket)
     env = { "rack.upgrade?" => offered }
     Fairlead::Compat::Upgrade.new(->(inner) { yield(inner) && [0, {}, []] }).call(env)
     env
   end
 
-  # The handler that Fairlead is given for this object, or class.
+  # Returns the handler that Fairlead gets for this object, or class.
   def upgraded(object)
     request { |env| env["upgrade.websocket"] = object }.fetch("rack.upgrade")
   end

@@ -93,7 +93,7 @@ class ConfigurationConfigFileTest < Minitest::Test
 
   private
 
-  # No two blocks are equal.
+  # Two blocks are never equal.
   def callable?(entry) = entry.respond_to?(:type) && entry.type.is_a?(Options::Types::Callable)
 
   def read(text)

@@ -32,7 +32,7 @@ class ConfigurationEmbeddedLayerTest < Minitest::Test
 
   private
 
-  # Whether its example asks for nothing.
+  # Returns true if its example is the default.
   def default?(option) = option.type.parse(option.valid.first) == option.default(workers: 0, directory: "/")
 
   def problems(options) = Fairlead::Configuration::EmbeddedLayer.from(options, origin: "Fairlead::Server").problems

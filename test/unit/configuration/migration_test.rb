@@ -103,7 +103,7 @@ class ConfigurationMigrationTest < Minitest::Test
 
   private
 
-  # Without the first line, which says where it is from.
+  # Removes the first line, which names the source.
   def migrate(text)
     result = Fairlead::Configuration::Migration.new(text, "config/puma.rb").to_s
     assert result.start_with?(HEAD), result

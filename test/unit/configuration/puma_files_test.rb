@@ -3,7 +3,7 @@
 require "test_helper"
 require "support/puma_files"
 
-# Whole configuration files for Puma mean what they mean to Puma, and still do after `fairlead migrate`.
+# Whole configuration files for Puma have the same meaning as in Puma, also after `fairlead migrate`.
 class ConfigurationPumaFilesTest < Minitest::Test
   include Fairlead::Test::Folders
 
@@ -45,7 +45,7 @@ class ConfigurationPumaFilesTest < Minitest::Test
     end
   end
 
-  # The process's own variables, because the files read them.
+  # Sets the process's own variables, because the files read them.
   def with_environment(variables)
     before = ENV.to_h
     Fairlead::Options.flat_map(&:variables).each { |name| ENV.delete(name) }
@@ -66,7 +66,7 @@ class ConfigurationPumaFilesTest < Minitest::Test
 
   def path(word) = word == "FILE" ? "puma.rb" : File.expand_path(word.downcase)
 
-  # The methods of the table of which there is a warning.
+  # Methods of the table with a warning.
   def accepted(configuration)
     known = Configuration::Accepted.map(&:name)
     configuration.warnings.filter_map do |text|
@@ -75,7 +75,7 @@ class ConfigurationPumaFilesTest < Minitest::Test
     end
   end
 
-  # All of it, without the folder of the test and the name of the file.
+  # The whole configuration, without the folder of the test and the name of the file.
   def meaning(configuration)
     values = Fairlead::Options.settings.to_h { |option| [option.name, configuration[option.name]] }
     values = values.inspect.gsub(/#{Regexp.escape(Dir.pwd)}|#{Regexp.escape(File.realpath(Dir.pwd))}/, "HERE")

@@ -2,7 +2,7 @@
 
 require "test_helper"
 
-# What configuration files for Puma call besides options and hooks.
+# Calls in configuration files for Puma, besides options and hooks.
 class ConfigurationPumaMethodsTest < Minitest::Test
   include Fairlead::Test::Folders
 
@@ -203,12 +203,12 @@ class ConfigurationPumaMethodsTest < Minitest::Test
 
   private
 
-  # What the block returns in a process of its own, where what it loads does no harm.
+  # Returns the result of the block from a child process, because it loads files.
   def apart
     reader, writer = IO.pipe
     pid = fork { writer.write(Marshal.dump(yield)).then { exit!(true) } }
     writer.close
-    Marshal.load(reader.read) # rubocop:disable Security/MarshalLoad -- it is our own
+    Marshal.load(reader.read) # rubocop:disable Security/MarshalLoad -- our own child wrote it
   ensure
     Process.wait(pid)
   end

@@ -14,7 +14,7 @@ class InheritedTest < Minitest::Test
     (@open || []).each(&:close)
   end
 
-  # A listening socket as another program leaves it: nothing in this process knows it but by its number.
+  # A listening socket from another program: this process knows only its number.
   def descriptor(address = Addrinfo.tcp("127.0.0.1", 0))
     socket = address.listen
     (@open ||= []) << socket

@@ -28,7 +28,7 @@ class ListenersTest < Minitest::Test
     listeners&.remove
   end
 
-  # Whoever opened it: what counts is the address that it serves now.
+  # The address of the new server counts, not the program that opened the socket.
   def test_an_inherited_listener_takes_what_its_new_address_says
     in_folder do
       old = Listeners.open(["unix://app.sock?proxy_protocol=v1"], backlog: 5).first

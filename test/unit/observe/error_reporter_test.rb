@@ -76,7 +76,7 @@ class ErrorReporterTest < Minitest::Test
     assert_includes body.join, "503 Service Unavailable"
   end
 
-  # How a handler is written => with how many arguments it is called.
+  # Form of a handler => its number of arguments.
   HANDLERS = {
     -> {} => 0,
     ->(_error) {} => 1,

@@ -75,6 +75,6 @@ class LogFileTest < Minitest::Test
 
   private
 
-  # As the engine does: it knows the descriptor only.
+  # Writes like the engine, which has only the descriptor.
   def write(file, text) = IO.for_fd(file.fileno, autoclose: false).syswrite(text)
 end

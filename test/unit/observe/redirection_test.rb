@@ -4,7 +4,7 @@ require "test_helper"
 require "open3"
 require "rbconfig"
 
-# The streams are those of the process, so most of this happens in a process of its own.
+# Redirection changes the streams of a process, so most of this happens in a child process.
 class RedirectionTest < Minitest::Test
   include Fairlead::Test::Folders
 
@@ -36,7 +36,7 @@ class RedirectionTest < Minitest::Test
 
   def test_a_file_of_a_server_that_runs_is_not_emptied
     in_folder("out" => "of the other server\n") do
-      other = Fairlead::LogFile.new("out") # as after HUP, in one of its processes
+      other = Fairlead::LogFile.new("out") # as in one of its processes after HUP
       redirected({ redirect_stdout: "out" })
 
       assert_match(/\Aof the other server\n=== .* ===\nout\n\z/, File.read("out"))
@@ -80,7 +80,7 @@ class RedirectionTest < Minitest::Test
 
   def configuration(options) = Fairlead::Configuration.from_options(options)
 
-  # Prints a word to each stream of a process that is redirected like that.
+  # Prints a word to each redirected stream of a child process.
   def redirected(options, **streams)
     script = "Fairlead::Redirection.start(Fairlead::Configuration.from_options(#{options})); puts 'out'; system('echo err >&2')"
     assert system(RbConfig.ruby, "-w", "-I", File.join(ROOT, "lib"), "-rfairlead", "-e", script, err: File::NULL, **streams)

@@ -2,7 +2,7 @@
 
 require "test_helper"
 
-# The options of the control server, by our names and as Puma's files give them.
+# The options of the control server, with our names and with Puma's.
 class ControlOptionsTest < Minitest::Test
   include Fairlead::Test::Folders
 

@@ -5,7 +5,7 @@ require "test_helper"
 class RequestOptionTypesTest < Minitest::Test
   Types = Fairlead::Options::Types
 
-  # What is given => the value; nil if it is refused.
+  # Given value => result; nil if it is refused.
   REMOTE_ADDRESSES = {
     :socket => "socket", "localhost" => "localhost", "192.0.2.1" => "192.0.2.1", "::1" => "::1", "2001:db8::1" => "2001:db8::1",
     { header: "X-Real-IP" } => "header:X-Real-IP", "header:X-Real-IP" => "header:X-Real-IP",
@@ -80,7 +80,7 @@ class RequestOptionTypesTest < Minitest::Test
     PATHS.each { |given, expected| assert_parses(Types::Paths.new("LIST"), given, expected) }
   end
 
-  # Whatever passes here, the engine reads.
+  # The engine must accept every value that is valid here.
   def test_the_engine_takes_what_the_types_take
     given = { remote_address: REMOTE_ADDRESSES.compact.keys, trusted_proxies: NETWORKS.select { |_, is_one| is_one }.keys.map { |one| [one] } }
     given.update(fair_by: PARTIES.compact.keys, priority_paths: PATHS.compact.keys, redirect_to_https: REDIRECTS.compact.keys,

@@ -2,7 +2,7 @@
 
 require "test_helper"
 
-# The start of a process beside a supervisor of another version: these messages are frozen, so they are compared as bytes.
+# The start of a process beside a supervisor of another version. These messages are frozen, so the test compares bytes.
 class JoiningTest < Minitest::Test
   Joining = Fairlead::Joining
   Link = Fairlead::Link

@@ -5,13 +5,13 @@ require "fiddle"
 require "io/nonblock"
 require "fairlead/native"
 
-# Fairlead::Native as far as it deals with processes.
+# The methods of Fairlead::Native for processes.
 class NativeProcessTest < Minitest::Test
   include Fairlead::Test::Waiting
 
   Native = Fairlead::Native
 
-  # A shell would take the signal; this program shows what waits for it.
+  # A shell would handle the signal; this program prints the blocked ones.
   def test_signals_wait_for_the_next_program
     reader, writer = IO.pipe
     pid = fork do
@@ -27,14 +27,14 @@ class NativeProcessTest < Minitest::Test
     assert_includes text, "the title\0/proc"
   end
 
-  # Another thread of this process can take a signal that the one that executes the next program has blocked.
+  # Another thread of this process can take a signal that the executing thread has blocked.
   def test_no_signal_is_lost_on_the_way_to_the_next_program
     fates = Array.new(60) { |number| fate_of_a_signal_to_a_process_that_executes_another_program(number * 0.00005) }
 
     assert_equal 0, fates.count(:lost)
   end
 
-  # A failed attempt shows the masks.
+  # A failed attempt leaves the masks visible.
   def test_all_threads_block_signals_also_if_they_have_blocked_some_or_all
     output, theirs = IO.pipe
     Process.wait(fork do
@@ -62,7 +62,7 @@ class NativeProcessTest < Minitest::Test
     pid = fork do
       ours.close
       Native.end_with_link!(theirs.fileno, 600)
-      loop { nil } # no other Ruby thread is ever asked
+      loop { nil } # no other Ruby thread gets to run
     end
     theirs.close
     ours.send(:hello)
@@ -85,14 +85,14 @@ class NativeProcessTest < Minitest::Test
 
   private
 
-  # In this thread. True, as the function returns 0.
+  # Blocks signals in this thread. Returns true on success.
   def block_signals(mask)
     arguments = [Fiddle::TYPE_INT, Fiddle::TYPE_VOIDP, Fiddle::TYPE_VOIDP]
     function = Fiddle::Function.new(Fiddle.dlopen(nil)["pthread_sigmask"], arguments, Fiddle::TYPE_INT)
     function.call(0, [mask].pack("Q").ljust(128, "\0"), nil).zero?
   end
 
-  # TERM comes after so many seconds. The large environment gives it time.
+  # Sends TERM after so many seconds. A large environment makes the execution slow enough.
   def fate_of_a_signal_to_a_process_that_executes_another_program(seconds)
     output, theirs = IO.pipe
     input, sent = IO.pipe
@@ -110,7 +110,7 @@ class NativeProcessTest < Minitest::Test
     text.scan(/^S[ih][gd]Pnd:\s*(\h+)/).any? { |(mask)| Integer(mask, 16)[Signal.list["TERM"] - 1] == 1 } ? :pending : :lost
   end
 
-  # That program tells what is pending as soon as its input ends.
+  # The other program prints its pending signals as soon as its input ends.
   def execute_another_program(input, output, sent)
     sent.close
     input.nonblock = false
@@ -123,7 +123,7 @@ class NativeProcessTest < Minitest::Test
     Native.exec("/bin/cat", ["cat", "-", "/proc/self/status"], environment)
   end
 
-  # Ends as soon as the other process has asked to end with it.
+  # Forks a process that asks to end with its parent, and then ends.
   def fork_one_that_waits(writer)
     parent = Process.pid
     asked, asking = IO.pipe
@@ -140,6 +140,6 @@ class NativeProcessTest < Minitest::Test
 
   def within(seconds, &block)
     thread = Thread.new(&block)
-    thread.join(seconds) ? thread.value : flunk("it takes longer than #{seconds} s")
+    thread.join(seconds) ? thread.value : flunk("not done within #{seconds} s")
   end
 end

@@ -8,7 +8,7 @@ class RestartCommandTest < Minitest::Test
   include Fairlead::Test::Waiting
   include Fairlead::Test::Processes
 
-  # Notes the command in a process of its own, which has the folder and the environment, and runs it again.
+  # Notes the command in a child process with that folder and environment, and runs it again.
   PROGRAM = <<~'RUBY'
     require "fairlead"
     require "rbconfig"
@@ -61,7 +61,7 @@ class RestartCommandTest < Minitest::Test
     assert_equal '"/etc/Gemfile"', run_again({ "BUNDLE_GEMFILE" => "/etc/Gemfile" })[2]
   end
 
-  # Rails would write the id of the other process into the file, and remove it.
+  # Rails would write the other process's id into the file, and remove it.
   def test_beside_this_process_a_program_gets_another_pid_file
     rails = "#{@folder}/rails server --restart"
 
@@ -72,7 +72,7 @@ class RestartCommandTest < Minitest::Test
     assert_equal %w[server server], arguments("#{@folder}/rails server", of: rails)
   end
 
-  # Without its words, Ruby would run standard input.
+  # Without its arguments, Ruby would run standard input.
   def test_the_command_of_a_program_that_has_given_itself_a_title_is_unknown
     program = "$0 = 'title'; p Fairlead::RestartCommand.note.words"
     library = File.expand_path("../../../lib", __dir__)
@@ -89,7 +89,7 @@ class RestartCommandTest < Minitest::Test
 
   private
 
-  # Those that two programs get which are started beside this one.
+  # Returns the arguments of two programs that start beside this one.
   def arguments(words, of:)
     FileUtils.rm_f("#{@folder}/said")
     File.write("#{@folder}/rails", "#!/bin/sh\necho \"$@\" >>said\n", perm: 0o755)
@@ -100,7 +100,7 @@ class RestartCommandTest < Minitest::Test
     File.readlines("#{@folder}/said", chomp: true)
   end
 
-  # The current folder becomes another one while the program runs.
+  # Makes another folder the current one while the program runs.
   def run_again(environment, *arguments)
     point_to("one")
     FileUtils.rm_f("#{@folder}/two/seen")

@@ -3,7 +3,7 @@
 require "test_helper"
 
 class RoleTest < Minitest::Test
-  # A role that becomes another one, so many times.
+  # A role that becomes another one, several times.
   class Caterpillar
     include Fairlead::Role
 

@@ -78,7 +78,7 @@ class SupervisorSettingsTest < Minitest::Test
     Fairlead::Service.new(configuration, log: Fairlead::EventLog.new(output: StringIO.new, errors: StringIO.new))
   end
 
-  # Those of a service that listens nowhere.
+  # Settings of a service without listeners.
   def settings(**options)
     service = service(configuration(**options)).adopt([], [])
     Fairlead::SupervisorSettings.new(service, pid: 4711)

@@ -66,7 +66,7 @@ class AppLoaderTest < Minitest::Test
     end
   end
 
-  # arguments and files => whether the folder is served alone
+  # arguments and files => true if only the folder is served
   {
     "no_rackup_file" => [%w[--public www], {}, true],
     "a_rackup_file" => [%w[--public www], { "config.ru" => "run 1" }, false],

@@ -3,11 +3,11 @@
 require "test_helper"
 require "rack"
 
-# How the options of rackup and Rails become ours. That it serves is for the integration tests.
+# The options of rackup and Rails, and the configuration that they result in. Integration tests cover the serving.
 class HandlerTest < Minitest::Test
   include Fairlead::Test::Folders
 
-  # What `rails server` passes on.
+  # Options from `rails server`.
   RAILS = {
     Port: 3000, Host: "localhost", DoNotReverseLookup: true, environment: "development", daemonize: false, pid: "tmp/pids/server.pid",
     caching: nil, restart_cmd: "bin/rails server", early_hints: nil, log_stdout: true, server: "fairlead", config: "config.ru",
@@ -95,7 +95,7 @@ class HandlerTest < Minitest::Test
     [made.bind, made.default_host]
   end
 
-  # The configuration that the launcher gets.
+  # Returns the configuration that the launcher gets.
   def configuration(**options)
     made = nil
     Fairlead::Launcher.stub(:new, ->(given, **) { made = given }) do

@@ -92,7 +92,7 @@ class BackgroundTest < Minitest::Test
     @seen.pop
   end
 
-  # What the block returns in a child process, as a String.
+  # Returns the result of the block in a child process, as a String.
   def in_fork
     reader, writer = IO.pipe
     pid = fork do

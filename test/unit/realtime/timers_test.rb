@@ -7,10 +7,10 @@ require "support/fake_native"
 class TimersTest < Minitest::Test
   include Fairlead::Test::Waiting
 
-  # Long enough not to come about in a test.
+  # Too long to happen in a test.
   NEVER = 3600
 
-  # Short enough to be waited for; an exact Float.
+  # Short enough to wait for; an exact Float.
   TICK = 1 / 1024.0
 
   def setup
@@ -54,7 +54,7 @@ class TimersTest < Minitest::Test
   def test_the_time_of_one_that_is_set_before_the_start_counts_from_the_start
     timer = @timers.after(0.1, -> { @seen << monotonic })
     begun = monotonic
-    wait_until("longer than it takes") { monotonic - begun > 0.15 }
+    wait_until("more time than the block needs") { monotonic - begun > 0.15 }
     assert_predicate timer, :active?
 
     started = monotonic
@@ -118,7 +118,7 @@ class TimersTest < Minitest::Test
   def test_a_beat_that_comes_while_the_last_run_goes_on_is_left_out
     start_with_clock
     timer = @timers.every(16 * TICK, 2, -> { @seen << (@time / TICK) })
-    timer.count_run # it has been deferred, and nobody has run it yet
+    timer.count_run # it has been deferred, but has not run yet
     @time = 16 * TICK
     assert_empty runs_until_now
     timer.call
@@ -199,7 +199,7 @@ class TimersTest < Minitest::Test
 
   def test_cancelling_one_costs_the_same_however_many_there_are
     start
-    assert_operator cost_of_cancelling(20_000) / cost_of_cancelling(2_000), :<, 40 # 100 if each looks at all others
+    assert_operator cost_of_cancelling(20_000) / cost_of_cancelling(2_000), :<, 40 # 100 if each one searches all others
   end
 
   def test_cancelling_one_that_waits_for_the_start_costs_the_same_however_many_there_are
@@ -248,7 +248,7 @@ class TimersTest < Minitest::Test
 
   private
 
-  # The least of three: seconds of this thread alone, which other processes do not lengthen.
+  # Minimum of three runs, in CPU seconds of this thread, so that other processes do not count.
   def cost_of_cancelling(count)
     costs = Array.new(3) do
       timers = Array.new(count) { @timers.after(NEVER, -> {}) }.shuffle(random: Random.new(1))
@@ -269,14 +269,14 @@ class TimersTest < Minitest::Test
     @seen.pop
   end
 
-  # From here on it is always @time, in seconds.
+  # From here on, the clock shows @time, in seconds.
   def start_with_clock
     start
     @time = 0
     @timers = Fairlead::Timers.new(@background) { @time }.tap(&:start)
   end
 
-  # What has run by now, once everything that is due has.
+  # Returns the blocks that have run, once all due ones have.
   def runs_until_now
     @timers.after(0, -> { @seen << :now })
     runs = []

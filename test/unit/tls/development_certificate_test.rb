@@ -58,7 +58,7 @@ class TlsDevelopmentCertificateTest < Minitest::Test
     end
   end
 
-  # So that the key of the authority is of no use to a thief.
+  # A thief of the authority's key cannot use it for other hosts.
   def test_the_authority_can_vouch_for_nobody_else
     in_folder do |folder|
       authority = Certificate.new(folder: folder).prepare.authority
@@ -101,7 +101,7 @@ class TlsDevelopmentCertificateTest < Minitest::Test
     leaf(certificate).check_private_key(OpenSSL::PKey.read(File.read(certificate.path))) && store.verify(leaf(certificate))
   end
 
-  # The same certificate with another end.
+  # The same certificate with another expiry.
   def ending(certificate, seconds, authority)
     certificate.not_after = Time.now + seconds
     authority.sign(certificate).to_pem

@@ -77,7 +77,7 @@ class TlsFollowerTest < Minitest::Test
     { "cert.pem" => pair.pem, "key.pem" => pair.key_pem }
   end
 
-  # An Offer that reads files, a Follower, and the queue of the answers of that.
+  # An Offer that reads files, a Follower, and the queue of the follower's replies.
   def pair(more = "")
     offers = [QUERY, "#{QUERY}#{more}"].map { |query| offers_of("ssl://a:1?#{query}") }
     @offer = offers.last.for("ssl://a:1")

@@ -10,7 +10,7 @@ class TlsLargeListTest < Minitest::Test
   Authority = Fairlead::Test::Authority
   ENTRIES = 200_000
 
-  # As long as it computes, at least, no other thread would run if it kept the lock of the VM.
+  # Parsing would block all other threads if it kept the GVL.
   def test_other_threads_run_while_it_is_read
     with_list do |tls, settings|
       seen = []

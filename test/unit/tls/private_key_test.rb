@@ -53,7 +53,7 @@ class TlsPrivateKeyTest < Minitest::Test
     assert_raises(Errno::ECHILD) { Process.wait }
   end
 
-  # It is tried again for as long as it fails, so each process that stayed would be one more.
+  # A failing command is repeated, so each time another process would be left.
   def test_what_a_command_that_does_not_end_has_started_is_ended
     ["sleep 600 & echo $! > started; wait; true", "sleep 600 & echo $! > started", "sleep 600 > /dev/null & echo $! > started; exec sleep 600"]
       .each { |command| assert_left(command, false, /has not ended after 0.5 s/) }
@@ -79,7 +79,7 @@ class TlsPrivateKeyTest < Minitest::Test
     PrivateKey.readable(@key.private_to_pem(OpenSSL::Cipher.new("aes-256-cbc"), "a secret"), "a.key", command, patience: patience)
   end
 
-  # The process whose id the command writes into the file "started" runs on or not.
+  # Asserts that the process with the id in the file "started" still runs, or does not.
   def assert_left(command, expected, message = nil)
     in_folder do
       message ? assert_match(message, assert_raises(Fairlead::Tls::Invalid) { read(command) }.message) : read(command)

@@ -75,7 +75,7 @@ class TlsSettingsTest < Minitest::Test
     end
   end
 
-  # The first may still have to come, and others are there already.
+  # One host's certificate may still be missing, while another one exists.
   def test_without_a_certificate_those_of_acme_are_used_as_far_as_they_are_there
     in_folder do
       orders = %w[a.example b.example].map { |host| Fairlead::Options[:acme].type.parse("#{host}?terms_of_service_agreed=true") }
@@ -124,7 +124,7 @@ class TlsSettingsTest < Minitest::Test
 
   private
 
-  # The paths of the certificate; none if it is refused.
+  # Paths of the certificate; none if it is refused.
   def settings_for(environment, kind = :from_options)
     configuration = Fairlead::Configuration.public_send(kind, { environment: environment })
     Fairlead::Tls::Settings.new(Parameters.new([]), configuration, "localhost").read[:certificates].first.compact.map(&:first)

@@ -71,11 +71,11 @@ impl ThreadTemplate<'_> {
         }
     }
 
-    /// Everything except the body. `handles`: the callable of `rack.hijack`, and the lists. Inside `protect`.
-    fn head(&self, ruby: &Ruby, exchange: &Exchange<'_>, handles: [VALUE; 3], may_last: bool) -> VALUE {
+    /// Everything except the body. `references`: the callable of `rack.hijack`, and the lists. Inside `protect`.
+    fn head(&self, ruby: &Ruby, exchange: &Exchange<'_>, references: [VALUE; 3], may_last: bool) -> VALUE {
         let request = exchange.request();
         let mut values = Slots::new();
-        let has_host = self.push_shared(ruby, exchange, handles, &mut values);
+        let has_host = self.push_shared(ruby, exchange, references, &mut values);
         let of_session = match exchange.session() {
             Some(session) => self
                 .session
@@ -114,7 +114,7 @@ impl ThreadTemplate<'_> {
     }
 
     /// Adds the values of [`slot_keys`]. Returns true if there is a `Host`. Inside `protect`.
-    fn push_shared(&self, ruby: &Ruby, exchange: &Exchange<'_>, handles: [VALUE; 3], values: &mut Slots) -> bool {
+    fn push_shared(&self, ruby: &Ruby, exchange: &Exchange<'_>, references: [VALUE; 3], values: &mut Slots) -> bool {
         let request = exchange.request();
         let path = match (request.target_form(), request.path()) {
             // RFC 9112 §3.3. Also, before Rack 3.1 the SPEC permits no path without a leading slash except "".
@@ -130,7 +130,7 @@ impl ThreadTemplate<'_> {
         for value in [path, path, uri, query, peer, server.name, server.port] {
             values.push(value);
         }
-        handles.into_iter().for_each(|value| values.push(value));
+        references.into_iter().for_each(|value| values.push(value));
         if has_host {
             values.push(server.http_host);
         }

@@ -2,7 +2,7 @@
 //! after the head of one. Each env has its own callable, the root of the response, which works until the application
 //! has returned.
 
-use super::{Handle, Response, Stop};
+use super::{Response, ResponseRef, Stop};
 use crate::classes::{HIJACK, TCP_SOCKET, UNIX_SOCKET};
 use crate::objects;
 use crate::protect::protect;
@@ -17,7 +17,7 @@ use std::fs::File;
 use std::mem::ManuallyDrop;
 use std::os::fd::{FromRawFd, IntoRawFd, OwnedFd, RawFd};
 
-/// Defines the methods of `Fairlead::Native::Hijack`. The callables are the roots of their responses: all loans lead to
+/// Defines the methods of `Fairlead::Native::Hijack`. The callables are the roots of their responses: all references lead to
 /// them.
 pub(super) fn init(ruby: &Ruby) -> Result<(), Error> {
     ruby.get_inner(&HIJACK).define_method("call", method!(call, 0))
@@ -25,7 +25,7 @@ pub(super) fn init(ruby: &Ruby) -> Result<(), Error> {
 
 /// `rack.hijack`: returns the socket. Every call returns the same object.
 fn call(ruby: &Ruby, this: Value) -> Result<Value, Error> {
-    let root = Handle::of(ruby, this.as_raw());
+    let root = ResponseRef::of(ruby, this.as_raw());
     let socket = root.response(socket_of).and_then(|socket| socket);
     let io = match socket.map_err(|stop| stop.into_error(ruby))? {
         Socket::Object(io) => io,

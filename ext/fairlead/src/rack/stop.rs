@@ -16,7 +16,7 @@ pub(crate) enum Stop {
     Jump(Jump),
     /// The client has closed the connection.
     Gone,
-    /// The call for which a loan was made is over.
+    /// The call for which a reference was made is over.
     Finished,
     /// This thread is already writing to the response (a trap or a finalizer interrupts it), or another thread is at
     /// work that this one cannot wait for.

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# Ruby's Net::HTTP, and websocket-driver on OpenSSL's sockets. Says what it has met as a line of JSON; see ../clients_test.rb.
+# Ruby's Net::HTTP, and websocket-driver on OpenSSL's sockets. Prints its results as a line of JSON; see ../clients_test.rb.
 
 require "digest"
 require "json"

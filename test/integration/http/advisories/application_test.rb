@@ -4,8 +4,8 @@ require "test_helper"
 require "support/http_client"
 require "support/rack_apps"
 
-# Published advisories of other servers about what lies between them and the application: answers that are split, fields
-# that pass for others, bodies that are not closed, and bytes that end in a log.
+# Published advisories of other servers about the interface to the application: split responses, fields that imitate others,
+# unclosed bodies, and bytes that end up in a log.
 class ApplicationAdvisoriesTest < Minitest::Test
   include Fairlead::Test::HttpServing
 

@@ -4,8 +4,8 @@ require "test_helper"
 require "support/http_client"
 require "support/rack_apps"
 
-# Published advisories of other servers about where a request ends, one test for each: the request smuggled behind, or
-# inside, another one must never be served.
+# Published advisories of other servers about the end of a request, one test for each: a request smuggled behind, or inside,
+# another one must never be served.
 class FramingAdvisoriesTest < Minitest::Test
   include Fairlead::Test::HttpServing
 

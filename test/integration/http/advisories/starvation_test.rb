@@ -5,7 +5,7 @@ require "support/http_client"
 require "support/processes"
 require "support/rack_apps"
 
-# Published advisories of other servers about clients that leave nothing for others.
+# Published advisories of other servers about clients that starve others.
 class StarvationAdvisoriesTest < Minitest::Test
   include Fairlead::Test::HttpServing
 
@@ -88,8 +88,8 @@ class StarvationAdvisoriesTest < Minitest::Test
 
   private
 
-  # While +busy+ clients send a request as soon as they have the answer to the last one, five newcomers are each served
-  # before everybody else has had many turns more.
+  # While +busy+ clients send their next request at each response, asserts that five newcomers are each served before the
+  # others have had many more turns.
   def assert_newcomers_served(server, busy:)
     enough = false
     crowd = Array.new(busy) do

@@ -3,7 +3,7 @@
 require "test_helper"
 require "support/real_time"
 
-# Channels in one process: names, patterns, blocks, and who hears what.
+# Channels in one process: names, patterns, blocks, and the subscribers that get a message.
 class ChannelsTest < Minitest::Test
   include Fairlead::Test::RealTimeServing
 
@@ -17,7 +17,7 @@ class ChannelsTest < Minitest::Test
     assert_empty heard(other)
   end
 
-  # Ways to subscribe => what comes back.
+  # Ways to subscribe => result.
   WAYS = {
     "'a'" => '"a"', ":a" => ":a", "to: 'a'" => '"a"', "channel: 'a'" => '"a"', "'a', as: :binary" => '"a"', "'a', false" => '"a"',
     "'a' do |_, message| client.write(message + '!') end" => '"a"', "'a', handler: ->(_, message) { client.write(message + '!') }" => '"a"'
@@ -120,14 +120,14 @@ class ChannelsTest < Minitest::Test
 
   private
 
-  # What a subscription with these arguments makes of "x". Blocks get bytes, and what they write goes out as such.
+  # Result of "x" in a subscription with these arguments. Blocks get bytes, and their writes are sent as such.
   def expected(arguments)
     return [:text, "x!"] if arguments.include?("!")
 
     arguments.include?("as: :binary") ? [:binary, "x".b] : [:text, "x"]
   end
 
-  # A client of CONSOLE with a subscription in place.
+  # Returns a client of CONSOLE with an active subscription.
   def subscribed(server, arguments)
     client = web_socket(server)
     told(client, "client.subscribe(#{arguments})")

@@ -3,11 +3,12 @@
 require "test_helper"
 require "support/real_time"
 
-# Limits of subscriptions, and of what waits for their blocks: who is to blame, and who is not.
+# Limits of subscriptions, and of messages that wait for their blocks: the clients that are closed, and the ones that are
+# not.
 class SubscriptionLimitsTest < Minitest::Test
   include Fairlead::Test::RealTimeServing
 
-  # Has a block that runs when $go says so.
+  # Subscribes with a block that waits for $go.
   WAITING = "client.subscribe('a') { |_, message| sleep 0.01 until $go; client.write(message) }"
 
   def test_the_application_is_to_blame_if_its_blocks_do_not_keep_up
@@ -55,7 +56,7 @@ class SubscriptionLimitsTest < Minitest::Test
     assert_match(/the application does not keep up with messages of a subscription of the process/, server.stderr)
   end
 
-  # --- a name that is subscribed to again, while messages wait: with one thread, until this callback has returned
+  # --- resubscribing to a name while messages wait: with one thread, until this callback has returned
 
   def test_messages_that_wait_for_a_block_run_the_one_that_replaces_it
     client = web_socket(pushing(CONSOLE, "-t", 1))
@@ -86,7 +87,7 @@ class SubscriptionLimitsTest < Minitest::Test
     assert_equal '["new 0", "new 1", "new 2"]', requested(server, "$seen")
   end
 
-  # --- how many
+  # --- numbers of subscriptions
 
   def test_a_client_has_so_many_subscriptions_and_no_more
     server = pushing(CONSOLE, "--max-subscriptions", 3)
@@ -116,7 +117,7 @@ class SubscriptionLimitsTest < Minitest::Test
     assert_equal '["a*", nil]', told(web_socket(server), "%w[a* d*].map { |name| client.subscribe(name, true) }")
   end
 
-  # --- who gives way when a total is used up
+  # --- choice of the client to close when a total is used up
 
   def test_clients_of_one_address_do_not_use_up_the_subscriptions_of_all
     server = shared("--max-subscriptions-total", 12)
@@ -182,12 +183,12 @@ class SubscriptionLimitsTest < Minitest::Test
       RUBY
     end
 
-    assert_operator many / few, :<, 30 # 10 for ten times as many; 100 if each looks at all others
+    assert_operator many / few, :<, 30 # 10 for ten times as many; 100 if each one searches all others
   end
 
   private
 
-  # A server that believes what its clients say of their addresses.
+  # Starts a server that trusts its clients' statements about their addresses.
   def shared(*arguments) = pushing(CONSOLE, *arguments, "--trusted-proxies", "127.0.0.1")
 
   def client_of(server, address) = web_socket(server, headers: { "x-forwarded-for" => address })
@@ -196,7 +197,7 @@ class SubscriptionLimitsTest < Minitest::Test
 
   def publish(count) = "#{count}.times { |number| Fairlead.publish('a', number.to_s) }"
 
-  # Waits until the dispatcher has handed out all.
+  # Waits until the dispatcher has delivered all messages.
   def publish_and_wait(count)
     "delivered = -> { Fairlead.stats.dig(:engines, 0, :delivered) }; before = delivered.call; #{publish(count)}; " \
       "sleep 0.01 until delivered.call >= before + #{count}"

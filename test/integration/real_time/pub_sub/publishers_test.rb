@@ -3,7 +3,8 @@
 require "test_helper"
 require "support/real_time"
 
-# Where messages come from: requests, threads, timers, other processes of the server, the supervisor; and how far they go.
+# Sources of messages: requests, threads, timers, other processes of the server, the supervisor; and the reach of the
+# messages.
 class PublishersTest < Minitest::Test
   include Fairlead::Test::RealTimeServing
 
@@ -34,7 +35,7 @@ class PublishersTest < Minitest::Test
     end
   end
 
-  # Engine => who hears a message of the first worker.
+  # Engine => recipients of a message from the first worker.
   SCOPES = { "nil" => :all, "Fairlead::PubSub::CLUSTER" => :all, "Fairlead::PubSub::PROCESS" => :own, "false" => :own,
              "Fairlead::PubSub::SIBLINGS" => :others }.freeze
 
@@ -110,7 +111,7 @@ class PublishersTest < Minitest::Test
 
   private
 
-  # Clients with their subscriptions in place, at least two in each worker.
+  # Returns clients with active subscriptions, at least two in each worker.
   def everywhere(server, workers = [server.worker_pids.size, 1].max)
     clients = []
     pids = []

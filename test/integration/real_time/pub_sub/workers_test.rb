@@ -4,7 +4,7 @@ require "test_helper"
 require "support/processes"
 require "support/real_time"
 
-# Many clients over several workers: every message once, in the order of its sender, of any size, also when a worker dies.
+# Many clients over several workers: every message once, in its sender's order, of any size, also when a worker dies.
 class PubSubWorkersTest < Minitest::Test
   include Fairlead::Test::RealTimeServing
   include Fairlead::Test::Processes
@@ -71,7 +71,7 @@ class PubSubWorkersTest < Minitest::Test
     [pool, again].compact.each(&:drop)
   end
 
-  # What its mailbox has no room for is lost for it alone, and the publisher is told so.
+  # Messages without room in its mailbox are lost for this worker alone, and the publisher is informed.
   def test_a_worker_that_stands_still_does_not_hold_up_the_others
     server = pushing(CHAT, "-w", 2, "-t", 2, "--client-pending-bytes", "100m")
     pool = chat(server, 20)
@@ -81,7 +81,7 @@ class PubSubWorkersTest < Minitest::Test
     publisher = Thread.new do
       requested(server, "Thread.new { Notes.add(Array.new(1500) { |n| Fairlead.publish('all', n.to_s.ljust(10_000)) }.last) }")
     end
-    # The system may wake the worker that stands still for the new connection; the next one wakes the other worker.
+    # The system may wake the stopped worker for the new connection; the next one wakes the other worker.
     wait_until("the request to be served") { connect(server) && publisher.join(0.1) }
     received = Fairlead::Test::WebSocket::Pool.new(@pids[awake]).receive_all(1500)
 
@@ -108,7 +108,7 @@ class PubSubWorkersTest < Minitest::Test
     assert_empty server.stderr
   end
 
-  # Those that were forked before have no mailbox of it yet.
+  # Workers that were forked earlier do not have its mailbox yet.
   def test_a_worker_that_was_added_hears_the_others_and_they_hear_it
     server = pushing(CHAT, "-w", 2, "-t", 2)
     old = chat(server, 20)
@@ -142,8 +142,8 @@ class PubSubWorkersTest < Minitest::Test
 
   private
 
-  # So many clients, each of which has said in which worker it is; @pids has them by worker. There are some in more than
-  # one worker: on a busy machine the first may have taken them all before the others have started.
+  # Returns that many clients, each of which has reported its worker; @pids has them by worker. They are in more than one
+  # worker: on a busy machine the first may have accepted all of them before the others have started.
   def chat(server, count)
     wait_until("clients in more than one worker") do
       pool = Fairlead::Test::WebSocket::Pool.connect(count, "127.0.0.1", server.port)
@@ -154,7 +154,7 @@ class PubSubWorkersTest < Minitest::Test
     end
   end
 
-  # The same, with at least one in the worker of that id.
+  # The same, with at least one client in this worker.
   def chat_in(server, pid, count)
     wait_until("a client in worker #{pid}") do
       pool = chat(server, count)

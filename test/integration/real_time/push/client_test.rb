@@ -3,7 +3,7 @@
 require "test_helper"
 require "support/real_time"
 
-# Fairlead::Client, as handlers and the rest of the application use it.
+# Fairlead::Client in handlers and in the rest of the application.
 class ClientTest < Minitest::Test
   include Fairlead::Test::RealTimeServing
 
@@ -18,7 +18,7 @@ class ClientTest < Minitest::Test
     assert_equal "[#<Encoding:UTF-8>, true, false, 0]", client.send_text("").receive.last
   end
 
-  # What is written => what arrives.
+  # Written object => received message.
   WRITTEN = {
     "'ä'" => [:text, "ä"], "'ä'.b" => [:binary, "ä".b], "''" => [:text, ""], "''.b" => [:binary, "".b],
     "'a'.encode('UTF-16LE')" => [:binary, "a\0".b], "7" => [:text, "7"], ":name" => [:text, "name"], "nil" => [:text, ""],
@@ -41,7 +41,7 @@ class ClientTest < Minitest::Test
     assert_includes [[:binary, "\xff".b], [:text, "! ArgumentError"], [:text, "\ufffd"]], client.receive
   end
 
-  # A String by `to_str`, as everywhere; `to_s` is for what has none, not for what has failed.
+  # A String by `to_str`, as everywhere; `to_s` is for objects without `to_str`, not after its failure.
   def test_what_a_conversion_raises_or_throws_is_passed_on
     client = web_socket(pushing(<<~RUBY))
       Odd = Struct.new(:code) do
@@ -89,7 +89,7 @@ class ClientTest < Minitest::Test
     assert_equal ["/b", "kept", "z", :sse, true].inspect, event_stream(server, "/b", headers: { "x" => "z" }).receive.data
   end
 
-  # Code => what it results in while the connection is open.
+  # Code => result while the connection is open.
   OPEN = {
     "client.class" => "Fairlead::Client", "client.open?" => "true", "client.pubsub? ? 1 : 0" => "1", "client.protocol" => ":websocket",
     "client.pending.class" => "Integer", "client.timeout.class" => "Integer", "client.equal?(@client)" => "true",
@@ -105,7 +105,7 @@ class ClientTest < Minitest::Test
     OPEN.each { |code, result| assert_equal result, told(client, code), code }
   end
 
-  # Code => what it results in afterwards.
+  # Code => result afterwards.
   CLOSED = {
     "open?" => "false", "pending" => "-1", "write('x')" => "false", "close" => "nil", "timeout" => "nil", "subscribe('x')" => "nil",
     "unsubscribe('x')" => "nil", "protocol" => ":websocket", "env['PATH_INFO']" => '"/"', "publish('x', 'y')" => "true"

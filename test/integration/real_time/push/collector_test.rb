@@ -3,8 +3,8 @@
 require "test_helper"
 require "support/real_time"
 
-# The garbage collector at its worst: at every allocation, and moving objects about. Clients, handlers, envs and the blocks
-# of subscriptions are held by the extension alone.
+# The garbage collector in its worst case: at every allocation, and with moving objects. Only the extension holds clients,
+# handlers, envs and the blocks of subscriptions.
 class CollectorTest < Minitest::Test
   include Fairlead::Test::RealTimeServing
 
@@ -30,7 +30,8 @@ class CollectorTest < Minitest::Test
 
   def test_while_objects_move_by_themselves
     skip "this Ruby cannot move objects" unless GC.respond_to?(:auto_compact=)
-    # Ruby 3.1 moves objects that it must not if this begins amid a collection (see docs/guides/deployment.md). GC.disable ends that.
+    # Ruby 3.1 moves objects that it must not if this begins during a collection (see docs/guides/deployment.md). GC.disable ends
+    # the collection.
     turn_on = "GC.disable; GC.auto_compact = true; GC.enable"
     converse(pushing(HANDLER, "-t", 2), %w[/a /b /c], before: "#{turn_on}; GC.compact; GC.start")
   end

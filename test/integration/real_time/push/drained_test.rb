@@ -3,7 +3,8 @@
 require "test_helper"
 require "support/real_time"
 
-# on_drained and pending: an application that produces more than its client takes waits for the client, not for a thread.
+# on_drained and pending: an application that produces faster than its client reads waits for the client without blocking a
+# thread.
 class DrainedTest < Minitest::Test
   include Fairlead::Test::RealTimeServing
 
@@ -18,7 +19,7 @@ class DrainedTest < Minitest::Test
     assert_equal "0", wait_for_notes(server, 1).last
   end
 
-  # Writes the next piece when the one before is on its way: a stream of 40 MB that never needs more than a piece.
+  # Writes the next piece when the previous one is sent: a stream of 40 MB that never needs more memory than a piece.
   PIECES = <<~'RUBY'
     PIECE = ("x" * 99_999).freeze
 
@@ -62,7 +63,7 @@ class DrainedTest < Minitest::Test
 
   private
 
-  # A client whose system takes next to nothing for it.
+  # Returns a client with a tiny receive buffer.
   def slow_web_socket(server)
     socket = Socket.new(:INET, :STREAM)
     socket.setsockopt(:SOCKET, :RCVBUF, 4096)

@@ -3,13 +3,13 @@
 require "test_helper"
 require "support/real_time"
 
-# Callbacks that raise: each exception is logged once, with its request, and the connection goes on.
+# Callbacks that raise: each exception is logged once, with its request, and the connection stays open.
 class FailingHandlersTest < Minitest::Test
   include Fairlead::Test::RealTimeServing
 
   ECHO = "def on_message(client, data) = (raise KeyError, 'in on_message' if data == 'raise'; client.write(data))"
 
-  # Callback => what it is to be.
+  # Callback => failing definition.
   FAILING = {
     "on_open" => "def on_open(client) = raise(KeyError, 'in on_open')",
     "on_drained" => "def on_drained(client) = raise(KeyError, 'in on_drained')",

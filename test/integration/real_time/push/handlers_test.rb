@@ -3,7 +3,7 @@
 require "test_helper"
 require "support/real_time"
 
-# What can be a handler, and how one takes the place of another.
+# Objects that can be a handler, and the replacement of a handler by another one.
 class HandlersTest < Minitest::Test
   include Fairlead::Test::RealTimeServing
 
@@ -50,7 +50,7 @@ class HandlersTest < Minitest::Test
     assert_equal(%w[m/a m/b m/c], clients.each { |client| client.send_text("m") }.map { |client| client.receive.last })
   end
 
-  # The collector must not be told of what is no object: with one that has lived for long, that would be the end.
+  # The collector must not be told about immediate values: with an old handler, that would crash.
   def test_what_is_no_object_can_be_a_handler_without_callbacks
     server = pushing(CONSOLE)
     client = web_socket(server)

@@ -3,8 +3,8 @@
 require "test_helper"
 require "support/real_time"
 
-# `rack.upgrade?` and `rack.upgrade`: which requests can become a WebSocket or an event stream, and what the answer of the
-# application makes of them.
+# `rack.upgrade?` and `rack.upgrade`: requests that can become a WebSocket or an event stream, and the application's response
+# to them.
 class NegotiationTest < Minitest::Test
   include Fairlead::Test::RealTimeServing
 
@@ -12,7 +12,7 @@ class NegotiationTest < Minitest::Test
 
   WEB_SOCKET = Fairlead::Test::WebSocket::Handshake::FIELDS
 
-  # Fields of a request => what it can become.
+  # Fields of a request => possible upgrade.
   OFFERS = {
     {} => nil,
     { "accept" => "*/*" } => nil,
@@ -25,7 +25,7 @@ class NegotiationTest < Minitest::Test
     WEB_SOCKET.merge("sec-websocket-key" => "short") => nil,
     WEB_SOCKET.merge("connection" => "keep-alive") => nil,
     WEB_SOCKET.merge("upgrade" => "h2c") => nil,
-    # As Java's HttpClient and `curl --http2` ask.
+    # Like Java's HttpClient and `curl --http2`.
     { "accept" => "text/event-stream", "connection" => "Upgrade, HTTP2-Settings", "upgrade" => "h2c" } => :sse,
     { "accept" => "text/event-stream", "connection" => "upgrade", "upgrade" => "h2c, other/1" } => :sse,
     WEB_SOCKET.merge("accept" => "text/event-stream") => :websocket,

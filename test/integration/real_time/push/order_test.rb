@@ -3,8 +3,8 @@
 require "test_helper"
 require "support/real_time"
 
-# The order of callbacks: on_open first, on_close once and last, messages as they came, and never two callbacks of one
-# client at once, however many threads there are.
+# The order of callbacks: on_open first, on_close once and last, messages in their order, and never two callbacks of one
+# client at once, with any number of threads.
 class CallbackOrderTest < Minitest::Test
   include Fairlead::Test::RealTimeServing
 
@@ -83,7 +83,7 @@ class CallbackOrderTest < Minitest::Test
     assert_equal([[:text, "met"]] * 2, clients.map(&:receive))
   end
 
-  # What brings the end => code that a client runs, or nothing when it is up to the test.
+  # Cause of the end => code that a client runs, or nothing if the test causes it.
   CLOSED = <<~'RUBY'
     def on_message(client, data)
       case data
@@ -129,7 +129,7 @@ class CallbackOrderTest < Minitest::Test
     end
   end
 
-  # As browsers do over HTTP/2, where the close frame ends the client's half of the stream.
+  # Like browsers over HTTP/2, where the close frame ends the client's half of the stream.
   LAST_WORDS = {
     "its_close_frame" => [->(client) { client.close(1000) }, 1000],
     "a_violation" => [->(client) { client.send_raw("\xff\xff") }, 1002]

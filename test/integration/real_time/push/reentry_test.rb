@@ -3,7 +3,7 @@
 require "test_helper"
 require "support/real_time"
 
-# Callbacks that act on their own client, or on everything at once, in the middle of it.
+# Callbacks that act on their own client, or on all clients, while they run.
 class ReentryTest < Minitest::Test
   include Fairlead::Test::RealTimeServing
 
@@ -29,7 +29,7 @@ class ReentryTest < Minitest::Test
     assert_equal %w[3 2 1 0], wait_for_notes(server, 4)
   end
 
-  # Code of on_close => what must not come of it.
+  # Code of on_close that must have no effect.
   LAST_ACTS = ["client.close", "client.write('x')", "client.handler = Handler.new", "client.subscribe('all')", "client.publish('all', 'x')",
                "client.timeout = 1", "client.env.clear", "Fairlead.publish('all', 'x')", "GC.start"].freeze
 

@@ -3,8 +3,8 @@
 require "test_helper"
 require "support/real_time"
 
-# The end of a server that has WebSockets and event streams: they are told, what they write is still sent, and nobody waits
-# for those who are gone.
+# The end of a server with WebSockets and event streams: their handlers are informed, their last writes are sent, and the
+# server does not wait for vanished clients.
 class RealTimeShutdownTest < Minitest::Test
   include Fairlead::Test::RealTimeServing
 

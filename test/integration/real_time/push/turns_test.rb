@@ -3,8 +3,8 @@
 require "test_helper"
 require "support/real_time"
 
-# Requests and messages take turns in one queue: neither keeps the other out. What counts here is what was run before, not
-# how long it took.
+# Requests and messages take turns in one queue, and neither starves the other. The test compares the order of runs, not
+# their times.
 class TurnsTest < Minitest::Test
   include Fairlead::Test::RealTimeServing
 

@@ -4,8 +4,8 @@ require "test_helper"
 require "rack"
 require "support/real_time"
 
-# The answer of the application to a request that it takes up: its header is sent, its body is not, and what has to run
-# after every answer runs.
+# The application's response to a request that it upgrades: its header is sent, its body is not, and code that runs after a
+# response still runs.
 class UpgradeAnswerTest < Minitest::Test
   include Fairlead::Test::RealTimeServing
 
@@ -30,7 +30,7 @@ class UpgradeAnswerTest < Minitest::Test
     assert_nil web_socket(server).protocol
   end
 
-  # Fields that would make a second body or handshake of it.
+  # Fields that would turn it into a second body or handshake.
   def test_fields_of_the_answer_that_belong_to_the_handshake_or_a_body_are_left_out
     server = pushing("def on_open(client) = client.write('open')", headers: {
                        "content-length" => "5", "transfer-encoding" => "chunked", "connection" => "close", "upgrade" => "other",

@@ -3,13 +3,13 @@
 require "test_helper"
 require "support/real_time"
 
-# Server-sent events: how what is written becomes an event, and what a client that comes back brings along.
+# Server-sent events: the events for written objects, and the fields of a client that reconnects.
 class EventsTest < Minitest::Test
   include Fairlead::Test::RealTimeServing
 
   parallelize_me!
 
-  # Arguments of Client#write => the event that arrives: type, id, data, time of reconnection.
+  # Arguments of Client#write => received event: type, id, data, reconnection time.
   EVENTS = {
     "'one'" => [nil, nil, "one", nil],
     "'one', event: 'tick', id: '7', retry: 1500" => %w[tick 7 one 1500],
@@ -35,7 +35,7 @@ class EventsTest < Minitest::Test
     end
   end
 
-  # A line break in a field would be the beginning of another one.
+  # A line break in a field would begin another field.
   def test_no_field_can_make_another_one
     server, stream = kept_stream
     ['event: "a\ndata: evil"', 'id: "1\n\ndata: evil"', 'id: "1\r2"', 'event: "a\r\nb"'].each do |field|
@@ -90,7 +90,7 @@ class EventsTest < Minitest::Test
 
   private
 
-  # A server that keeps its client for the code of requests, and that client.
+  # Returns a server that keeps its client for the code of requests, and that client.
   def kept_stream
     server = pushing("def on_open(client) = (KEPT << client; client.write('open'))", setup: "KEPT = []")
     stream = event_stream(server)

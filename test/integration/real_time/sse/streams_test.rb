@@ -3,7 +3,7 @@
 require "test_helper"
 require "support/real_time"
 
-# The answer that carries events: its header, its framing in each version of HTTP, and its end.
+# The response with an event stream: its header, its framing in each version of HTTP, and its end.
 class EventStreamsTest < Minitest::Test
   include Fairlead::Test::RealTimeServing
 
@@ -39,7 +39,7 @@ class EventStreamsTest < Minitest::Test
     assert_equal :closed, stream.end_of_stream
   end
 
-  # A client keeps a connection for its next request unless it is told that the connection ends.
+  # A client keeps a connection for its next request unless the server announces its end.
   def test_the_end_of_the_connection_is_announced
     server = pushing("#{OPEN}\ndef on_drained(client) = client.close")
 
@@ -69,7 +69,7 @@ class EventStreamsTest < Minitest::Test
     assert_equal "plain", client.get.body
   end
 
-  # What an EventSource sends on its stream: nothing. What comes is not a request.
+  # An EventSource sends nothing on its stream. Bytes from the client are not a request.
   def test_bytes_from_the_client_are_no_requests
     server = pushing(OPEN)
     stream = event_stream(server)

@@ -3,7 +3,7 @@
 require "test_helper"
 require "support/real_time"
 
-# permessage-deflate (RFC 7692): what is agreed upon, and that both sides keep to it.
+# permessage-deflate (RFC 7692): the negotiation, and both sides' use of it.
 class CompressionTest < Minitest::Test
   include Fairlead::Test::RealTimeServing
 
@@ -26,7 +26,8 @@ class CompressionTest < Minitest::Test
     assert_nil client["sec-websocket-extensions"]
   end
 
-  # 24 MB take a quarter of a second to compress. Another thread counts the milliseconds in which it can run meanwhile.
+  # Compressing 24 MB takes a quarter of a second. Another thread counts the milliseconds in which it can run during that
+  # time.
   LARGE = <<~RUBY
     def on_message(client, data)
       message = Random.new(1).bytes(12_000_000).unpack1("H*")
@@ -48,7 +49,7 @@ class CompressionTest < Minitest::Test
       runs = client.receive.last.to_i
 
       assert_equal 24_000_000, message.bytesize
-      # With the lock kept, one at most: between the last look and the write.
+      # With the lock held, one run at most: between the last check and the write.
       assert_operator runs, :>=, 5, deflate
     end
   end
@@ -110,7 +111,7 @@ class CompressionTest < Minitest::Test
     assert_includes client.deflate.parameters, "server_no_context_takeover"
   end
 
-  # Offers => whether there is one among them that can be agreed to.
+  # Offers => true if the server accepts one of them, nil if it may or may not.
   OFFERS = {
     "permessage-deflate" => true,
     "permessage-deflate; client_max_window_bits" => true,

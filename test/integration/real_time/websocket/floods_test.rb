@@ -5,8 +5,8 @@ require "zlib"
 require "support/processes"
 require "support/real_time"
 
-# Peers that obey the grammar and mean no good: each is cut off, the memory of the server stays where it was, and others
-# are served meanwhile.
+# Hostile peers that obey the protocol: each is disconnected, the server's memory stays constant, and others are served at
+# the same time.
 class WebSocketFloodsTest < Minitest::Test
   include Fairlead::Test::RealTimeServing
   include Fairlead::Test::Processes
@@ -63,7 +63,7 @@ class WebSocketFloodsTest < Minitest::Test
     assert_logged(server, 3)
   end
 
-  # Each message is within the limit, and one read holds sixty of them: what has no room stays compressed.
+  # Each message is within the limit, and one read holds sixty of them: messages without room stay compressed.
   def test_many_messages_that_are_small_only_while_they_are_compressed
     server = pushing("def on_message(client, data) = (sleep 0.002; client.write(data.bytesize))", "-t", 1, "--messages-pending-bytes", "16m")
     assert_inflated_in_turn(server) do |clients|
@@ -71,7 +71,7 @@ class WebSocketFloodsTest < Minitest::Test
     end
   end
 
-  # Nobody wants them, and nothing is kept of them.
+  # No handler wants them, and the server keeps nothing of them.
   def test_many_such_messages_without_a_handler_for_them
     server = pushing("def on_close(client) = nil", "-t", 1)
     assert_inflated_in_turn(server) do |clients|
@@ -83,7 +83,7 @@ class WebSocketFloodsTest < Minitest::Test
     end
   end
 
-  # 500 silent peers, each in the middle of the largest frame it may send, of which it has sent nothing but the head.
+  # 500 silent peers, each in the middle of the largest possible frame, of which they have sent only the head.
   def test_announced_frames_take_no_memory_before_they_come
     server = pushing(ECHO, "-t", 1, "--message-max-bytes", "8m")
     web_socket(server).send_text("warm").receive
@@ -107,7 +107,7 @@ class WebSocketFloodsTest < Minitest::Test
 
   private
 
-  # Twenty clients send 55 MiB each, which is 57 KB of frames. What Ruby has not collected yet counts, too.
+  # Twenty clients send 55 MiB each, in 57 KB of frames. Uncollected garbage counts, too.
   def assert_inflated_in_turn(server)
     clients = Array.new(20) { web_socket(server, deflate: true) }
     before = memory(server.serving_pid)
@@ -119,7 +119,7 @@ class WebSocketFloodsTest < Minitest::Test
     assert_operator most, :<, 5 * ROOM
   end
 
-  # Sends +bytes+ again and again, until the server has had enough; meanwhile others are served.
+  # Sends +bytes+ repeatedly, until the server disconnects; others are served at the same time.
   def flooded(server, bytes, first: "")
     other = web_socket(server)
     assert_served(server, other)
@@ -136,7 +136,7 @@ class WebSocketFloodsTest < Minitest::Test
     flood.join
   end
 
-  # Whether the bytes could be sent.
+  # Returns true if the bytes could be sent.
   def send_in_vain(client, bytes)
     client.send_raw(bytes)
     true

@@ -3,7 +3,7 @@
 require "test_helper"
 require "support/real_time"
 
-# A process that the application has forked shares the socket of each client: there all of them are closed.
+# A process that the application has forked shares the socket of each client. In that process, all clients are closed.
 class ForkedClientTest < Minitest::Test
   include Fairlead::Test::RealTimeServing
 

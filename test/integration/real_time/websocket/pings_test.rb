@@ -3,7 +3,7 @@
 require "test_helper"
 require "support/real_time"
 
-# The server's own pings: they keep a quiet connection alive, and find out that a peer is gone.
+# The server's own pings: they keep a quiet connection alive, and detect vanished peers.
 class PingsTest < Minitest::Test
   include Fairlead::Test::RealTimeServing
 

@@ -4,8 +4,8 @@ require "test_helper"
 require "support/processes"
 require "support/real_time"
 
-# Peers that do not take what they are sent, while others take everything: a bound on what is kept for each, and a choice
-# of what happens beyond it.
+# Peers that do not read their messages, while others read everything: a limit of the buffer for each, and an option for the
+# messages beyond it.
 class SlowPeersTest < Minitest::Test
   include Fairlead::Test::RealTimeServing
   include Fairlead::Test::Processes
@@ -90,7 +90,7 @@ class SlowPeersTest < Minitest::Test
     assert_operator memory(server.serving_pid) - before, :<, (50 * 100_000) + 30_000_000
   end
 
-  # A message is kept once for all who have not taken it yet.
+  # A message is stored once for all clients that have not read it yet.
   def test_a_published_message_is_kept_once
     server = pushing(LISTENING, "-t", 2, "--client-pending-bytes", "4m")
     slow = Array.new(50) { slow_web_socket(server, "/slow") }
@@ -112,12 +112,12 @@ class SlowPeersTest < Minitest::Test
     adopt_web_socket(Fairlead::Test::WebSocket.over(socket, path))
   end
 
-  # An answer from each: its subscription is in place.
+  # Waits for a message to each client: its subscription is active.
   def assert_ready(clients)
     clients.each { |client| assert_equal [:text, "ready"], client.send_text("ready").receive }
   end
 
-  # Publishes so many numbered messages, in portions that +quick+ can take; returns the numbers that each received.
+  # Publishes so many numbered messages, in portions that +quick+ can read; returns the numbers that each received.
   def publish(server, count, quick)
     pool = Fairlead::Test::WebSocket::Pool.new(quick)
     received = quick.map { [] }

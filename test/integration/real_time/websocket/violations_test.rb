@@ -3,15 +3,15 @@
 require "test_helper"
 require "support/real_time"
 
-# Peers that break RFC 6455 or send more than they may: the close code says how, the connection ends, the log has one line
-# for it, and nobody else notices.
+# Peers that violate RFC 6455 or exceed limits: the close code tells the reason, the connection ends, the log has one line,
+# and no other client is affected.
 class ViolationsTest < Minitest::Test
   include Fairlead::Test::RealTimeServing
 
   FRAMES = Fairlead::Test::WebSocket::Frames
   LIMIT = 100_000
 
-  # What is sent => the code that it is answered with (RFC 6455 §7.4.1).
+  # Sent bytes => close code of the server (RFC 6455 §7.4.1).
   VIOLATIONS = {
     "an unmasked frame" => [1002, FRAMES.build(1, "x", masked: false)],
     "an unmasked ping" => [1002, FRAMES.build(9, "", masked: false)],
@@ -150,7 +150,7 @@ class ViolationsTest < Minitest::Test
 
   private
 
-  # A frame with a few bytes of it changed, then any bytes, then nothing more.
+  # A frame with a few changed bytes, then random bytes, then silence.
   def make_noise(client, frame, noise)
     4.times { frame.setbyte(noise.rand([frame.bytesize, 20].min), noise.rand(256)) }
     client.send_raw(frame + noise.bytes(noise.rand(2000)))

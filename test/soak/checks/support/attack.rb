@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# What the programs beside this file share, each a process with hostile clients: what becomes of connections, connections that
-# send a byte a second, and the work itself.
+# Code shared by the programs in this folder, each a process with hostile clients: results of connections, connections that
+# send a byte per second, and the main loop.
 require "io/wait"
 require "json"
 require "socket"
@@ -12,7 +12,7 @@ def now
   Process.clock_gettime(Process::CLOCK_MONOTONIC)
 end
 
-# What became of the connections of one kind.
+# Results of the connections of one kind.
 class Tally
   def initialize
     @lives = []
@@ -34,7 +34,7 @@ class Tally
   end
 end
 
-# A connection that sends its next byte once a second, for ever.
+# A connection that sends its next byte once per second, forever.
 class Trickler
   def initialize(port, opening, byte, tally)
     @port = port
@@ -44,7 +44,7 @@ class Trickler
     connect
   end
 
-  # Reads before it writes: a byte sent to a closed connection would cost us the answer.
+  # Reads before it writes: a byte sent to a closed connection would discard the response.
   def tick
     answer = @socket.read_nonblock(4096, exception: false)
     return write if answer == :wait_readable
@@ -76,8 +76,8 @@ class Trickler
   end
 end
 
-# Prints "ready" when all are connected, then lets each have its turn once a second, until standard input ends; then yields, and
-# prints what became of them as JSON.
+# Prints "ready" when all are connected, then lets each have its turn once per second, until standard input ends; then
+# yields, and prints their results as JSON.
 def attack(tallies, clients)
   $stdout.puts "ready"
   $stdout.flush

@@ -2,14 +2,14 @@
 
 # Hostile clients, a process of its own started by hostile.rb: `attackers.rb PORT HEADS BODIES READERS`.
 #
-# Three kinds: Heads send one byte of a request head a second, Bodies one byte of a body, Readers ask for a large answer
-# and never read it. Heads and bodies that are closed come back at once, so that the pressure stays. Prints "ready" when
-# all are connected, then works until standard input ends, then prints what became of them as JSON.
+# Three kinds: Heads send one byte of a request head per second, Bodies one byte of a body, Readers request a large response
+# and never read it. Closed Heads and Bodies reconnect at once, so that the pressure stays. Prints "ready" when all are
+# connected, works until standard input ends, then prints the results as JSON.
 require_relative "attack"
 
 LARGE = 9_000_000
 
-# A connection that asks for /large and reads nothing until it is told to look what there is.
+# A connection that requests /large and does not read before #take.
 class Reader
   attr_reader :socket
 
@@ -23,7 +23,8 @@ class Reader
 
   def tick; end
 
-  # Takes what there is. Its end tells a server that has given up from one that goes on sending; true when it is known.
+  # Reads the available bytes. Their end tells a server that has given up from one that continues to send; returns true once
+  # it is known.
   def take
     @received += @socket.readpartial(1 << 20).bytesize
     ended("sent whole") if @received > LARGE
@@ -46,7 +47,7 @@ class Reader
   end
 end
 
-# Lets readers take what the kernels hold for them, for a few seconds at the most.
+# Lets readers read the bytes in the kernel's buffers, for a few seconds at most.
 def read_out(readers, seconds: 5)
   deadline = now + seconds
   until readers.empty? || now > deadline

@@ -1,13 +1,13 @@
 # frozen_string_literal: true
 
-# Clients that use up what all share, a process of its own started by budgets.rb:
-# `budget_attackers.rb PORT ATTACK PROTOCOL CONNECTIONS`. Each connection asks for as much as it may, then sends and reads
-# nothing more; connections that the server ends come back. Prints "ready" after the first time, works until standard input
-# ends, then prints how the connections ended as JSON.
+# Clients that use up shared budgets, a separate process started by budgets.rb: `budget_attackers.rb PORT ATTACK PROTOCOL
+# CONNECTIONS`. Each connection requests as much as it may, then neither sends nor reads; connections that the server ends
+# are replaced. Prints "ready" after the first round, works until standard input ends, then prints the ends of the
+# connections as JSON.
 require_relative "attack"
 require_relative "http2_frames"
 
-# The bytes that each attack sends on one connection.
+# Bytes that each attack sends on one connection.
 module Greed
   extend Http2Frames
 
@@ -28,7 +28,7 @@ module Greed
 
   def heads_http1 = "GET / HTTP/1.1\r\nhost: localhost\r\nx: #{LONG * 16}"
 
-  # One long entry in the table, and then a byte for each time that it is meant.
+  # One long entry in the dynamic table, and then one byte for each reference to it.
   def heads_http2
     first = frame(:headers, 5, 1, "#{block}@#{field("x", LONG).byteslice(1..)}")
     rest = (1...STREAMS).map { |number| frame(:headers, 5, (2 * number) + 1, block + ("\xbe".b * 16)) }
@@ -40,7 +40,7 @@ module Greed
   WEB_SOCKET = "host: localhost\r\nconnection: upgrade\r\nupgrade: websocket\r\nsec-websocket-version: 13\r\n" \
                "sec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
 
-  # All but the end of a message, with a mask of zeros.
+  # A message without its end, with a mask of zeros.
   def message(length) = [0x82, 0xff, length + 1, 0].pack("CCQ>L>") + ("x" * length)
 
   def messages_http1 = "GET /clients HTTP/1.1\r\n#{WEB_SOCKET}#{message(1_000_000)}"
@@ -59,11 +59,11 @@ module Greed
     opening + eight.map { |id| frame(:headers, 5, id, block("GET", "/events") + field("accept", "text/event-stream")) }.join
   end
 
-  # As much as the window of all bodies has room for at once.
+  # As many bytes as fit into the window of all bodies at once.
   def uploads_http2 = opening + streams { |id| post(id, field("content-length", "900000")) } + streams { |id| frame(:data, 0, id, PART[0, 2_000]) }
 end
 
-# The connections of an attack.
+# Connections of an attack.
 class Greedy
   def initialize(port, bytes, count, tally)
     @port = port
@@ -74,7 +74,7 @@ class Greedy
     count.times { open }
   end
 
-  # Waits for connections that have ended, and replaces them.
+  # Waits for ended connections, and replaces them.
   def work
     @opened.each_key { |socket| send_more(socket) }
     ended = @opened.keys.reject { |socket| open?(socket) }
@@ -119,7 +119,7 @@ class Greedy
     @unsent.delete(socket)
   end
 
-  # Nothing is read, so only the state of the socket tells (tcp_states.h).
+  # The client reads nothing, so only the state of the socket tells (tcp_states.h).
   def open?(socket) = socket.getsockopt(:TCP, Socket::TCP_INFO).data.getbyte(0) == 1
 end
 

@@ -2,11 +2,11 @@
 
 require "socket"
 
-# Keep-alive clients that make one request after another, each with a number of its own, and remember what became of it.
-# They come back after a lost connection and give up after a few refused ones.
+# Keep-alive clients that make one request after another, each with a number of its own, and record the outcomes. They
+# reconnect after a lost connection and give up after a few refused ones.
 class Clients
-  # id: the number in its path. outcome: :answered, :refused (no connection) or :unanswered. seconds: until then.
-  # fresh: whether it was the first on its connection.
+  # id: the number in its path. outcome: :answered, :refused (no connection) or :unanswered. seconds: until then. fresh: true
+  # for the first request on its connection.
   Request = Struct.new(:id, :outcome, :seconds, :fresh) do
     def answered?
       outcome == :answered
@@ -28,7 +28,7 @@ class Clients
     @threads = Array.new(number) { Thread.new { run } }
   end
 
-  # Lets every client finish its request and returns all requests in the order they ended.
+  # Lets every client finish its request and returns all requests in the order of their ends.
   def finish
     @running = false
     @threads.each(&:join)
@@ -56,7 +56,7 @@ class Clients
     nil
   end
 
-  # Makes one request; returns it and the socket, or nil when the connection is over.
+  # Makes one request; returns it and the socket, or nil if the connection is over.
   def ask(socket, fresh)
     id = @lock.synchronize { @last_id += 1 }
     started = now
@@ -67,7 +67,7 @@ class Clients
     [request, goes_on ? socket : nil]
   end
 
-  # The outcome, and whether the connection goes on.
+  # Returns the outcome, and true if the connection stays open.
   def exchange(socket, id)
     socket.write("GET /#{id} HTTP/1.1\r\nhost: localhost\r\n\r\n")
     head = socket.gets("\r\n\r\n").to_s

@@ -2,19 +2,19 @@
 
 require "socket"
 
-# Keep-alive clients that ask for one deed of an application after another, at random, and compare each answer with the one
-# that the deed must have. What a client asks for follows from the seed and its number.
+# Keep-alive clients that request one deed of an application after another, at random, and compare each response with the
+# expected one. The sequence of a client's requests follows from the seed and its number.
 class Deeds
-  # An answer that is wrong, or did not come: what was asked for, and what came.
+  # A wrong or missing response: the requested path, and the response.
   Wrong = Struct.new(:path, :got)
 
-  # A longer wait is a loss.
+  # A longer wait counts as a loss.
   PATIENCE = 120
 
   attr_reader :wrong
 
-  # +deeds+: the path of each, and its answer: a text, a status, or :closed if the connection ends without one. "ID" in a path
-  # and in a text stands for the number of the request.
+  # +deeds+: the path of each, and its response: a text, a status, or :closed if the connection ends without one. "ID" in a
+  # path and in a text stands for the number of the request.
   def initialize(port, deeds, clients:, seed:)
     @port = port
     @deeds = deeds
@@ -25,7 +25,7 @@ class Deeds
     @threads = Array.new(clients) { |number| Thread.new { run(number, Random.new(seed + number)) } }
   end
 
-  # Lets each client finish what it has asked for. Returns how often each deed was done.
+  # Lets each client finish its request. Returns the number of times that each deed was done.
   def finish
     @running = false
     @threads.each(&:join)
@@ -56,7 +56,7 @@ class Deeds
     end
   end
 
-  # What came, in the form of what is expected, and whether the connection goes on.
+  # Returns the response, in the form of the expected one, and true if the connection stays open.
   def ask(socket, path, expected)
     socket.write("GET #{path} HTTP/1.1\r\nhost: localhost\r\n\r\n")
     return [:nothing, false] unless socket.wait_readable(PATIENCE)

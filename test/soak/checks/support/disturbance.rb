@@ -1,17 +1,17 @@
 # frozen_string_literal: true
 
-# What checks with hostile clients share: those clients beside well-behaved ones, and how both fare.
+# Code shared by the checks with hostile clients: runs these beside well-behaved clients, and measures both.
 require "json"
 require "open3"
 require_relative "../../check"
 
 MEASUREMENTS = 4
 
-# How much later than its time-out a connection may end: a second until the attacker looks, a second for the server.
+# Longest time from a timeout to the end of its connection: a second until the attacker checks, a second for the server.
 GRACE = 2.5
 
-# Yields while the attackers are at work, for `seconds` at least, and returns what became of them. `program`: a file beside this
-# one, with numbers for it.
+# Yields while the attackers are at work, for at least `seconds`, and returns their results. `program`: a file in this
+# folder; `numbers`: its arguments.
 def under_attack(running, program, *numbers, seconds:)
   command = [RbConfig.ruby, File.join(__dir__, program), running.port, *numbers].map(&:to_s)
   Open3.popen2(*command, rlimit_nofile: Process.getrlimit(:NOFILE).last) do |input, output, _process|
@@ -27,7 +27,7 @@ def under_attack(running, program, *numbers, seconds:)
   end
 end
 
-# Runs the block and returns the most memory the server had meanwhile, looked at twice a second.
+# Runs the block and returns the server's peak of memory, measured twice per second.
 def peak_memory(running)
   most = running.group.memory_kib
   looking = true
@@ -44,7 +44,7 @@ ensure
   watcher&.join
 end
 
-# Rate and CPU time per answer, medians.
+# Rate and CPU time per response, medians.
 def service(check, running, shape)
   found = Array.new(MEASUREMENTS) do
     before = running.group.cpu_seconds
@@ -55,7 +55,7 @@ def service(check, running, shape)
   { rate: Bench::Cell.median(found.map(&:rate)), cpu: Bench::Cell.median(found.map(&:cpu_us)) }
 end
 
-# What the kernel holds for all sockets of the machine, in MiB.
+# Kernel memory for all sockets of the machine, in MiB.
 def socket_memory
   File.read("/proc/net/sockstat")[/^TCP:.* mem (\d+)/, 1].to_i * Etc.sysconf(Etc::SC_PAGESIZE) / 1_048_576.0
 rescue Errno::ENOENT
@@ -68,11 +68,11 @@ def compare(check, calm, stormy)
   check.at_least("meanwhile ÷ undisturbed", stormy[:rate] / calm[:rate], 0.8)
   return unless calm[:cpu]
 
-  check.show("CPU time per answer, undisturbed and meanwhile", "#{calm[:cpu].round(1)} and #{stormy[:cpu].round(1)}", "µs")
+  check.show("CPU time per response, undisturbed and under attack", "#{calm[:cpu].round(1)} and #{stormy[:cpu].round(1)}", "µs")
 end
 
-# Serves `scenario`, lets attackers (see under_attack) at it, and judges how those who behave fare and what memory each attacker
-# takes. Returns what became of them.
+# Serves `scenario`, attacks it (see under_attack), and judges the well-behaved clients' service and the memory for each
+# attacker. Returns the attackers' results.
 def disturb(check, scenario, options:, attackers:, numbers:, seconds:)
   shape = Bench::Shape.parse("1x5")
   became = nil

@@ -1,9 +1,9 @@
 # frozen_string_literal: true
 
-# Slow downloaders, a process of its own started by slow_downloads.rb: `downloaders.rb PORT PATH NUMBER`.
+# Slow downloaders, a separate process started by slow_downloads.rb: `downloaders.rb PORT PATH NUMBER`.
 #
-# Each asks for the path and takes 16 KiB of the answer every half a second. Prints "ready" when all have had their first
-# bytes, then works until standard input ends, then leaves in the middle and prints as JSON what became of them.
+# Each requests the path and reads 16 KiB of the response every half second. Prints "ready" when all have their first bytes,
+# works until standard input ends, then disconnects in the middle and prints the results as JSON.
 require "io/wait"
 require "json"
 require "socket"
@@ -13,7 +13,7 @@ SLICES = 10
 ROUND = 0.5
 DEADLINE = 10
 
-# A client behind a thin line: its system takes next to nothing for it in advance.
+# A client with a slow line and a tiny receive buffer.
 class Downloader
   attr_reader :received
 
@@ -25,7 +25,7 @@ class Downloader
     @received = 0
   end
 
-  # Whether the first bytes come in time, and are a good answer's.
+  # Returns true if the first bytes come in time, and are correct.
   def begun?(deadline)
     return false unless @socket.wait_readable([deadline - Process.clock_gettime(Process::CLOCK_MONOTONIC), 0].max)
 

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# What the checks of downloads share: bench/apps/files.ru with a file of some size, and the ways to have it sent.
+# Code shared by the checks of downloads: bench/apps/files.ru with a file of some size, and the ways of sending it.
 module Downloads
   SHORT = "/short"
   WAYS = { app: "/file", to_path: "/to_path", sendfile: "/sendfile", public: "/large.bin" }.freeze
@@ -20,7 +20,7 @@ module Downloads
     )
   end
 
-  # Fairlead in each way it can send a file, or the other server that was asked for.
+  # Yields Fairlead in each way of sending a file, or the given other server.
   def each_server(check)
     names = check.server.name == "fairlead" ? VARIANTS : [check.server.name]
     names.each { |name| yield Bench::Server.named(name) }

@@ -1,21 +1,22 @@
 # frozen_string_literal: true
 
-# Clients that begin with TLS and stop, a process of its own started by handshakes.rb: `handshake_attackers.rb PORT HELLOS SILENT`.
+# Clients that begin with TLS and stop, a separate process started by handshakes.rb: `handshake_attackers.rb PORT HELLOS
+# SILENT`.
 #
-# Hellos send one byte of a ClientHello a second. Silent ones shake hands, and say nothing then. Who is disconnected comes back at
-# once, so that the pressure stays.
+# Hellos send one byte of a ClientHello per second. Silent ones complete the handshake, and then send nothing. Disconnected
+# clients reconnect at once, so that the pressure stays.
 require "openssl"
 require_relative "attack"
 
 CONTEXT = OpenSSL::SSL::SSLContext.new.tap { |context| context.verify_mode = OpenSSL::SSL::VERIFY_NONE }
 
-# The bytes with which OpenSSL begins.
+# First bytes that OpenSSL sends.
 HELLO = UNIXSocket.pair.then do |ours, theirs|
   OpenSSL::SSL::SSLSocket.new(ours, CONTEXT).connect_nonblock(exception: false)
   theirs.readpartial(1 << 14)
 end
 
-# Sends what it has of HELLO.
+# Sends HELLO byte by byte.
 class HelloTrickler < Trickler
   def initialize(port, tally)
     super(port, "", nil, tally)
@@ -31,7 +32,7 @@ class HelloTrickler < Trickler
   def write = @socket.write_nonblock(HELLO[(@sent += 1) - 1].to_s, exception: false)
 end
 
-# Shakes hands, and waits for its end.
+# Completes the handshake, and waits for the end of the connection.
 class Silent < Trickler
   def initialize(port, tally)
     super(port, "", "", tally)
@@ -47,7 +48,7 @@ class Silent < Trickler
 
   def write = nil
 
-  # If that fails, it tries again in its next turn.
+  # After a failure, it tries again in its next turn.
   def connect
     super
     @socket = OpenSSL::SSL::SSLSocket.new(@socket, CONTEXT)

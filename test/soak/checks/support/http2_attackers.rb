@@ -1,14 +1,15 @@
 # frozen_string_literal: true
 
-# One client that attacks HTTP/2, a process of its own started by http2_attacks.rb: `http2_attackers.rb PORT ATTACK`. ATTACK `none` only computes.
+# A client that attacks HTTP/2, a separate process started by http2_attacks.rb: `http2_attackers.rb PORT ATTACK`. ATTACK
+# `none` only computes.
 #
-# It sends as fast as it can, and comes back when it is disconnected, a hundred times a second at the most: what connections
-# themselves cost is not the subject. Prints "ready" after the first time, then works
-# until standard input ends, then prints how its connections ended as JSON: by the code of the last GOAWAY, or "closed".
+# It sends as fast as it can, and reconnects when it is disconnected, at most a hundred times per second: the cost of the
+# connections themselves is not under test. Prints "ready" after the first connection, works until standard input ends, then
+# prints the ends of its connections as JSON: the code of the last GOAWAY, or "closed".
 require_relative "attack"
 require_relative "http2_frames"
 
-# What each attack sends after the preface: for the count of what was sent before, some bytes; nil if nothing more.
+# Bytes that each attack sends after the preface: depending on the number of earlier calls, some bytes; nil for no more.
 module Attacks
   extend Http2Frames
 
@@ -40,7 +41,7 @@ module Attacks
   def empty_data(count) = count.zero? ? post(1) : frame(:data, 0, 1) * AT_ONCE
   def continuations(count) = count.zero? ? frame(:headers, 1, 1, block) : frame(:continuation, 0, 1, field("a", "b")) * AT_ONCE
 
-  # One long entry in the table, and then a byte for each time that it is meant.
+  # One long entry in the dynamic table, and then one byte for each reference to it.
   def field_bomb(count)
     return frame(:headers, 5, 1, "#{block}@#{field("x", "y" * 3900).byteslice(1..)}") if count.zero?
 
@@ -57,14 +58,14 @@ module Attacks
 
   def garbage(_count) = "\xff".b * 1_000
 
-  # As many streams as there may be, whose windows stay closed.
+  # As many streams as allowed, with closed windows.
   def closed_windows(count)
     return setting(Http2Frames::INITIAL_WINDOW, 0) if count.zero?
 
     count <= STREAMS ? get(stream(count), "/page") : nil
   end
 
-  # Few streams: the subject is not what their requests cost the application, of which there are new ones on each connection.
+  # Few streams: the application's cost for their requests, which each connection repeats, is not under test.
   def windows_by_bytes(count)
     count <= FEW ? closed_windows(count) : (1..FEW).map { |number| window_update(stream(number), 1) }.join
   end
@@ -72,7 +73,7 @@ module Attacks
   def endless_bodies(count) = count < STREAMS ? post(stream(count)) : nil
 end
 
-# A connection that attacks.
+# An attacking connection.
 class Attacker
   include Http2Frames
 
@@ -87,7 +88,7 @@ class Attacker
     connect
   end
 
-  # Sends and receives what is possible now; waits for a moment if that is nothing.
+  # Sends and receives as much as possible now; waits a moment if that is nothing.
   def work
     @out << (@attack.call((@count += 1) - 1) || "") if @out.empty?
     IO.select(@reads ? [@socket] : nil, @out.empty? ? nil : [@socket], nil, 0.05)
@@ -119,7 +120,7 @@ class Attacker
     sent = @out.empty? ? 0 : @socket.write_nonblock(@out, exception: false)
     @out = @out.byteslice(sent..) if sent.is_a?(Integer)
   rescue Errno::EPIPE, Errno::ECONNRESET
-    # What the server has said may still be there to be read.
+    # The server's last bytes may still be unread.
     read_rest
     raise
   end
@@ -154,7 +155,7 @@ class Attacker
   end
 end
 
-# Computes as much as an attacker, and sends nothing: what the attack itself costs a machine that the server shares with it.
+# Computes as much as an attacker, and sends nothing: the cost of the attacker itself on a machine shared with the server.
 class Bystander
   def work = 20.times { |count| Attacks.rapid_reset(count) }
   def finish = nil

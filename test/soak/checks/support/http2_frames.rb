@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# Frames of HTTP/2 (RFC 9113 §4, §6) as bytes, for clients that send what no library does.
+# HTTP/2 frames (RFC 9113 §4, §6) as bytes, for clients that send frames which no library sends.
 module Http2Frames
   PREFACE = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
   TYPES = { data: 0, headers: 1, priority: 2, rst_stream: 3, settings: 4, ping: 6, goaway: 7, window_update: 8, continuation: 9 }.freeze
@@ -41,7 +41,7 @@ module Http2Frames
   def window_update(stream, bytes) = frame(:window_update, 0, stream, [bytes].pack("N"))
   def setting(number, value) = frame(:settings, 0, 0, [number, value].pack("nN"))
 
-  # Takes the first frame out of `buffer`: type, flags, stream and payload; nil if it is not complete.
+  # Removes the first frame from `buffer`: type, flags, stream and payload; nil if it is incomplete.
   def take(buffer)
     return if buffer.bytesize < 9
 

@@ -1,26 +1,26 @@
 # frozen_string_literal: true
 
-# Clients that keep their connections, a process of its own: `keepers.rb PORT CONNECTIONS FIRST STEP COUNT PAUSE`.
+# Clients that keep their connections, a separate process: `keepers.rb PORT CONNECTIONS FIRST STEP COUNT PAUSE`.
 #
-# Each request has a number of its own (FIRST, FIRST + STEP and so on), asks for a random time of work and expects its number
+# Each request has a number of its own (FIRST, FIRST + STEP and so on), demands a random time of work and expects its number
 # back. Some heads are sent in two parts, some requests are pipelined. PAUSE is the longest pause behind a response, in
-# milliseconds. Ends after COUNT requests, or (COUNT 0) when standard input does, once all responses have come. Prints as
-# JSON what became of requests and connections; a connection that the server closes is replaced.
+# milliseconds. Ends after COUNT requests, or (COUNT 0) when standard input does, once all responses have come. Prints the
+# results of requests and connections as JSON; replaces a connection that the server closes.
 require "io/wait"
 require "json"
 require "socket"
 
-# How often each kind of request is made, and the longest pause in the middle of a head, in seconds.
+# Frequency of each kind of request, and the longest pause in the middle of a head, in seconds.
 SPLIT = 0.1
 PIPELINED = 0.05
 SPLIT_PAUSE = 0.02
 
-# How long the last responses may take.
+# Longest wait for the last responses.
 PATIENCE = 20
 
 def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
 
-# The numbers of the requests, and what has become of them.
+# Numbers of the requests, and their results.
 class Tally
   attr_reader :counts, :unanswered, :wrong
 
@@ -33,7 +33,7 @@ class Tally
     @wrong = []
   end
 
-  # The number of another request.
+  # Takes the number of the next request.
   def take
     @left -= 1
     @next.tap { @next += @step }
@@ -62,15 +62,15 @@ class Keeper
     connect
   end
 
-  # Whether it waits for nothing.
+  # Returns true if it waits for no response.
   def done? = @awaited.empty? && @rest.nil?
 
-  # When it has to do something; nil while it waits for a response.
+  # Returns the time of its next action; nil while it waits for a response.
   def due
     @due if @rest || @awaited.empty?
   end
 
-  # Sends what is due.
+  # Sends the due bytes.
   def act
     return connect if @socket.nil?
     return write(@rest.tap { @rest = nil }) if @rest
@@ -82,7 +82,7 @@ class Keeper
     send_text(numbers.map { |number| "GET /#{number}?#{work} HTTP/1.1\r\nhost: localhost\r\n\r\n" }.join)
   end
 
-  # Reads what has come.
+  # Reads the available bytes.
   def receive
     piece = @socket.read_nonblock(65_536, exception: false)
     return if piece == :wait_readable
@@ -98,7 +98,7 @@ class Keeper
 
   private
 
-  # Milliseconds: mostly a few, seldom many.
+  # Milliseconds: usually a few, rarely many.
   def work = @random.rand < 0.01 ? 50 : @random.rand(5)
 
   def connect
@@ -131,7 +131,7 @@ class Keeper
     closed
   end
 
-  # Takes the next whole response; false if there is none.
+  # Takes the next complete response; false if there is none.
   def take_response
     head_end = @received.index("\r\n\r\n") or return false
     head = @received.byteslice(0, head_end).downcase

@@ -3,11 +3,11 @@
 require "json"
 require "rbconfig"
 
-# Several processes of keepers.rb against one server, and the application that they expect.
+# Several processes of keepers.rb against one server, and the application for them.
 class Keeping
   PROGRAM = File.expand_path("keepers.rb", __dir__)
 
-  # Notes each request that it runs: one line, one write, whichever process it is. Works for as long as it is asked to.
+  # Writes the number of each request that it runs: one line, one write, in any process. Works for the demanded time.
   APP = <<~'RUBY'
     RAN = File.open(File.expand_path("ran", __dir__), File::WRONLY | File::APPEND | File::CREAT)
     run(lambda do |env|
@@ -23,7 +23,7 @@ class Keeping
 
   PROCESSES = 2
 
-  # +count+: requests in all; 0 for as many as there are until #finish. +pause+: see keepers.rb.
+  # +count+: requests in all; 0 for a run until #finish. +pause+: see keepers.rb.
   def initialize(port, connections:, count: 0, pause: 0)
     @readers = Array.new(PROCESSES) do |index|
       numbers = [port, connections / PROCESSES, index, PROCESSES, count / PROCESSES, pause]
@@ -31,10 +31,10 @@ class Keeping
     end
   end
 
-  # Whether all of them have made their requests.
+  # Returns true if all of them have made their requests.
   def over? = @readers.all? { |reader| reader.wait_readable(0) }
 
-  # Has them finish, and returns what they say, added up.
+  # Lets them finish, and returns the sum of their results.
   def finish
     @readers.each(&:close_write)
     @readers.map { |reader| JSON.parse(reader.read) }.reduce { |one, other| one.merge(other) { |_, a, b| a + b } }
@@ -42,7 +42,8 @@ class Keeping
     @readers.each(&:close)
   end
 
-  # The numbers that the application has run more than once, and how many it has run. +path+: of its notes.
+  # Numbers of the requests that the application has run more than once, and the number of all that it has run. +path+: the
+  # application's file.
   def self.repeated(path)
     seen = "".b
     repeated = []

@@ -19,7 +19,7 @@ class SteadyClients
     @threads = Array.new(http1) { Thread.new { keep(:http1) } } + Array.new(http2) { Thread.new { keep(:http2) } }
   end
 
-  # Requests in a second, by protocol.
+  # Requests per second, by protocol.
   def rates(seconds)
     before = @lock.synchronize { @counts.dup }
     sleep seconds

@@ -3,10 +3,10 @@
 require "openssl"
 require "socket"
 
-# Clients that keep their connections with TLS, and ask for one number after another. A response must be that number.
+# Clients that keep their TLS connections, and send one number after another. A response must be that number.
 class TlsClients
-  # +closed+: requests without an answer, because their connection has ended. +announced+: connections whose last response has said
-  # that they end.
+  # +closed+: requests without a response, because their connection has ended. +announced+: connections that ended with an
+  # announcement in the last response.
   Found = Struct.new(:answered, :closed, :announced, :handshakes, :wrong, keyword_init: true)
 
   def initialize(port, count, pause: 0)
@@ -20,7 +20,7 @@ class TlsClients
     @threads = Array.new(count) { Thread.new { run } }
   end
 
-  # Has them stop, and returns what they have Found.
+  # Stops them, and returns the sum of their Found.
   def finish
     @going = false
     found = @threads.map(&:value)
@@ -50,7 +50,7 @@ class TlsClients
     nil
   end
 
-  # Whether the connection goes on.
+  # Returns true if the connection stays open.
   def ask(connection, found)
     number = @lock.synchronize { @next += 1 }
     connection.write("GET /#{number} HTTP/1.1\r\nhost: localhost\r\n\r\n")

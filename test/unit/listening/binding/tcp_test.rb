@@ -28,7 +28,7 @@ class TcpBindingTest < Minitest::Test
   end
 
   def test_any_ipv6_address_takes_ipv4_too
-    skip "no IPv6 here" unless Socket.ip_address_list.any?(&:ipv6?)
+    skip "this machine has no IPv6" unless Socket.ip_address_list.any?(&:ipv6?)
 
     listener = open("tcp://[::]:0").first
 
@@ -47,13 +47,13 @@ class TcpBindingTest < Minitest::Test
 
   def test_the_address_of_an_interface_may_have_a_zone
     address = Socket.ip_address_list.find(&:ipv6_linklocal?)
-    skip "no link-local address here" unless address
+    skip "this machine has no link-local address" unless address
 
     assert_equal address.ip_address, open("tcp://[#{address.ip_address}]:0").first.address[:host]
   end
 
   def test_one_ipv6_address_takes_ipv6_only
-    skip "no IPv6 here" unless Socket.ip_address_list.any?(&:ipv6_loopback?)
+    skip "this machine has no IPv6" unless Socket.ip_address_list.any?(&:ipv6_loopback?)
 
     port = open("tcp://[::1]:0").first.port
 
@@ -81,7 +81,7 @@ class TcpBindingTest < Minitest::Test
     listener = open("tcp://127.0.0.1:0").first
     client = TCPSocket.open("127.0.0.1", listener.port)
     accepted, = Socket.for_fd(listener.fileno).tap { |socket| socket.autoclose = false }.accept
-    accepted.close # this side closes first, so the port waits
+    accepted.close # this side closes first, so the port is in TIME_WAIT
     listener.close
     @listeners += Binding.parse("tcp://127.0.0.1:#{listener.port}").open(backlog: 5)
 
@@ -109,7 +109,7 @@ class TcpBindingTest < Minitest::Test
     listeners
   end
 
-  # Linux tells the backlog of a listening socket as tcpi_sacked, the sixth number of TCP_INFO.
+  # Linux reports the backlog of a listening socket as tcpi_sacked, the sixth number of TCP_INFO.
   def backlog_of(listener)
     socket = Socket.for_fd(listener.fileno)
     socket.autoclose = false

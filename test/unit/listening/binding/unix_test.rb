@@ -131,8 +131,8 @@ class UnixBindingTest < Minitest::Test
 
   private
 
-  # Runs the block in +count+ processes at the same moment, which go on until all have a result: "1" where it has succeeded, "." where it
-  # has raised a BindError.
+  # Runs the block in +count+ processes at the same moment. They live until all have a result: "1" for a success, "." for a
+  # BindError.
   def outcomes_of(count, &block)
     start, results, finish = Array.new(3) { IO.pipe }
     pids = Array.new(count) { fork { exit!(try_in_child(start, results, finish, &block)) } }

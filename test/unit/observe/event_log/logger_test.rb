@@ -5,7 +5,7 @@ require "logger"
 require "stringio"
 
 class EventLogLoggerTest < Minitest::Test
-  # Has no debug.
+  # A logger without #debug.
   Small = Struct.new(:lines) do
     %i[info warn error].each { |level| define_method(level) { |text| lines << "#{level} #{text}" } }
   end

@@ -5,7 +5,7 @@ require "stringio"
 require "support/fake_native"
 
 class PubSubRegistryTest < Minitest::Test
-  # Notes what it is told.
+  # Records its calls.
   class Notebook < Fairlead::PubSub::Engine
     attr_reader :notes
 
@@ -97,7 +97,7 @@ class PubSubRegistryTest < Minitest::Test
     assert_equal false, @registry.unsubscribe("news")
   end
 
-  # --- what engines are told
+  # --- calls of engines
 
   def test_an_engine_hears_of_the_first_and_of_the_last_subscriber_of_a_channel
     start

@@ -3,11 +3,11 @@
 require "test_helper"
 require "support/fake_native"
 
-# Those who subscribe wait for a broker without a lock.
+# Subscribing threads wait for a broker without a lock.
 class RegistryWaitTest < Minitest::Test
   include Fairlead::Test::Waiting
 
-  # Confirms when the test says so.
+  # Confirms on the test's command.
   class Slow < Fairlead::PubSub::Engine
     attr_reader :waiting
 

@@ -4,11 +4,11 @@
 
 use super::turn::{flush, wait_with, write_apart, Turn};
 use super::{compressed, stream, switch, Response};
-use crate::classes::HANDLE;
+use crate::classes::RESPONSE_REF;
 use crate::gvl::wait_without_gvl;
 use crate::objects::{call, responds};
 use crate::protect::{check_interrupts, protect, take_error};
-use crate::rack::handle::{Access, Handle, HandleGuard};
+use crate::rack::response_ref::{Access, ResponseRef, ResponseRefGuard};
 use crate::rack::stop::{called_back, Stop};
 use crate::strings::{bytes, ids};
 use fairlead_engine::{Exchange, Gone, Search, Until, LONG_BYTES};
@@ -94,11 +94,11 @@ fn write_each(response: &Response<'_, '_>, body: VALUE) -> Result<(), Stop> {
     if !may_have_page && !response.with(|exchange| exchange.wants_body()) {
         return Ok(());
     }
-    let handle = response.handle(&HANDLE);
-    let guard = HandleGuard(handle);
+    let reference = response.reference(&RESPONSE_REF);
+    let guard = ResponseRefGuard(reference);
     let ended = protect(response.ruby, || {
-        // SAFETY: live objects, the GVL is held, exceptions are stopped. The block keeps the loan alive.
-        unsafe { rb_block_call(body, ids().each, 0, std::ptr::null(), Some(yielded), handle.object()) };
+        // SAFETY: live objects, the GVL is held, exceptions are stopped. The block keeps the reference alive.
+        unsafe { rb_block_call(body, ids().each, 0, std::ptr::null(), Some(yielded), reference.object()) };
     });
     // Another thread may still be writing a String.
     let last = ended.map_err(Stop::Jump).and_then(|()| Turn::take_last(response));
@@ -213,10 +213,10 @@ fn search_apart(response: &Response<'_, '_>, mut search: Search) -> Result<Searc
 }
 
 /// The block that `each` of a body gets.
-unsafe extern "C" fn yielded(part: VALUE, handle: VALUE, _: c_int, _: *const VALUE, _: VALUE) -> VALUE {
+unsafe extern "C" fn yielded(part: VALUE, reference: VALUE, _: c_int, _: *const VALUE, _: VALUE) -> VALUE {
     let write = |ruby: &Ruby| {
-        let handle = Handle::of(ruby, handle);
-        if handle.is_over() {
+        let reference = ResponseRef::of(ruby, reference);
+        if reference.is_over() {
             return Err(Stop::Finished);
         }
         // SAFETY: `part` is a live object on the stack.
@@ -227,33 +227,33 @@ unsafe extern "C" fn yielded(part: VALUE, handle: VALUE, _: c_int, _: *const VAL
         if !is_string {
             return Err(NO_STRINGS);
         }
-        let _turn = Turn::take(&handle)?;
-        write_part(&handle, part)
+        let _turn = Turn::take(&reference)?;
+        write_part(&reference, part)
     };
     // SAFETY: Ruby calls this.
     unsafe { called_back(write) }
 }
 
 /// Writes and sends one part that a body yields.
-fn write_part(handle: &Handle<'_>, part: VALUE) -> Result<(), Stop> {
+fn write_part(reference: &ResponseRef<'_>, part: VALUE) -> Result<(), Stop> {
     // SAFETY: a String on the stack.
-    let is_empty = unsafe { string_bytes(handle.ruby(), part) }.is_empty();
-    if handle.exchange(|exchange| exchange.wants_error_page())? {
+    let is_empty = unsafe { string_bytes(reference.ruby(), part) }.is_empty();
+    if reference.exchange(|exchange| exchange.wants_error_page())? {
         if is_empty {
             return Ok(());
         }
-        handle.exchange(end_head_of_each)?;
+        reference.exchange(end_head_of_each)?;
     }
     // Even an empty String sends the bytes that are ready. An application may yield it first, to send the head before
     // it waits.
     if !is_empty {
-        if handle.exchange(|exchange| exchange.is_coded())? {
-            compressed::put(handle, part, Until::Flushed)?;
+        if reference.exchange(|exchange| exchange.is_coded())? {
+            compressed::put(reference, part, Until::Flushed)?;
         } else {
-            put(handle, part)?;
+            put(reference, part)?;
         }
     }
-    flush(handle)
+    flush(reference)
 }
 
 /// The bytes of a String; no bytes for any other object.

@@ -5,7 +5,7 @@ use super::body::{each_part, string_bytes};
 use super::turn::wait_for_client;
 use super::Response;
 use crate::gvl::wait_without_gvl;
-use crate::rack::handle::Access;
+use crate::rack::response_ref::Access;
 use crate::rack::stop::Stop;
 use fairlead_engine::{Coding, Gone, Until};
 use rb_sys::VALUE;

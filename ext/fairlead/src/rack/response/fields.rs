@@ -3,9 +3,9 @@
 //! response is left out and logged.
 
 use super::Response;
-use crate::classes::HANDLE;
+use crate::classes::RESPONSE_REF;
 use crate::protect::protect;
-use crate::rack::handle::{Access, Handle, HandleGuard};
+use crate::rack::response_ref::{Access, ResponseRef, ResponseRefGuard};
 use crate::rack::stop::{called_back, Stop};
 use crate::strings::{bytes, ids};
 use fairlead_engine::{Exchange, FieldError};
@@ -30,44 +30,53 @@ pub(crate) fn write(response: &Response<'_, '_>) -> Result<(), Stop> {
     // SAFETY: a live object on the stack.
     if unsafe { RB_TYPE_P(headers, RUBY_T_HASH) } {
         // The application gets no block that it could keep, so the root is safe to use.
-        write_hash(Handle::of(response.ruby, response.root()), headers);
+        write_hash(ResponseRef::of(response.ruby, response.root()), headers);
         return Ok(());
     }
-    let handle = response.handle(&HANDLE);
-    let guard = HandleGuard(handle);
-    let written = protect(response.ruby, || write_each(handle, headers));
+    let reference = response.reference(&RESPONSE_REF);
+    let guard = ResponseRefGuard(reference);
+    let written = protect(response.ruby, || write_each(reference, headers));
     drop(guard);
     written.map_err(Stop::Jump)
 }
 
-/// Writes the fields of an interim response while the loan lasts. Exceptions of the headers pass through.
-pub(crate) fn write_hints(handle: Handle<'_>, headers: VALUE) {
+/// Writes the fields of an interim response while the reference lasts. Exceptions of the headers pass through.
+pub(crate) fn write_hints(reference: ResponseRef<'_>, headers: VALUE) {
     // SAFETY: as above.
     if unsafe { RB_TYPE_P(headers, RUBY_T_HASH) } {
-        write_hash(handle, headers);
+        write_hash(reference, headers);
     } else {
-        write_each(handle, headers);
+        write_each(reference, headers);
     }
 }
 
-fn write_hash(handle: Handle<'_>, headers: VALUE) {
+fn write_hash(reference: ResponseRef<'_>, headers: VALUE) {
     // SAFETY: live objects, the GVL is held, the caller stops exceptions.
-    unsafe { rb_hash_foreach(headers, Some(pair), handle.object()) };
+    unsafe { rb_hash_foreach(headers, Some(pair), reference.object()) };
 }
 
-fn write_each(handle: Handle<'_>, headers: VALUE) {
-    // SAFETY: as above. The block keeps the loan alive.
-    unsafe { rb_block_call(headers, ids().each, 0, std::ptr::null(), Some(yielded), handle.object()) };
+fn write_each(reference: ResponseRef<'_>, headers: VALUE) {
+    // SAFETY: as above. The block keeps the reference alive.
+    unsafe {
+        rb_block_call(
+            headers,
+            ids().each,
+            0,
+            std::ptr::null(),
+            Some(yielded),
+            reference.object(),
+        )
+    };
 }
 
-unsafe extern "C" fn pair(name: VALUE, value: VALUE, handle: VALUE) -> c_int {
+unsafe extern "C" fn pair(name: VALUE, value: VALUE, reference: VALUE) -> c_int {
     // SAFETY: Ruby calls this.
-    unsafe { called_back(|ruby| field(ruby, Handle::of(ruby, handle), name, value)) };
+    unsafe { called_back(|ruby| field(ruby, ResponseRef::of(ruby, reference), name, value)) };
     rb_sys::st_retval::ST_CONTINUE as c_int
 }
 
 /// The block that `each` of the headers gets.
-unsafe extern "C" fn yielded(first: VALUE, handle: VALUE, count: c_int, arguments: *const VALUE, _: VALUE) -> VALUE {
+unsafe extern "C" fn yielded(first: VALUE, reference: VALUE, count: c_int, arguments: *const VALUE, _: VALUE) -> VALUE {
     let write = |ruby: &Ruby| {
         // SAFETY: `arguments` holds `count` values.
         let (name, value) = unsafe {
@@ -79,34 +88,34 @@ unsafe extern "C" fn yielded(first: VALUE, handle: VALUE, count: c_int, argument
                 return Err(Stop::Type(c"the headers must yield pairs of name and value"));
             }
         };
-        field(ruby, Handle::of(ruby, handle), name, value)
+        field(ruby, ResponseRef::of(ruby, reference), name, value)
     };
     // SAFETY: as above.
     unsafe { called_back(write) }
 }
 
-fn field(ruby: &Ruby, handle: Handle<'_>, name: VALUE, value: VALUE) -> Result<(), Stop> {
-    if handle.is_over() {
+fn field(ruby: &Ruby, reference: ResponseRef<'_>, name: VALUE, value: VALUE) -> Result<(), Stop> {
+    if reference.is_over() {
         return Err(Stop::Finished);
     }
     let name = string(ruby, name);
     // SAFETY: the Strings stay on the stack, and no Ruby runs while their bytes are used.
     unsafe {
         if is_for_the_server(bytes(ruby, name)) || value == Qnil as VALUE {
-            return handle.response(|response| match bytes(ruby, name) {
+            return reference.response(|response| match bytes(ruby, name) {
                 name if name.eq_ignore_ascii_case(b"rack.hijack") => response.hijacker.set(value),
                 name if name.eq_ignore_ascii_case(b"rack.protocol") => response.protocol.set(value),
                 _ => {}
             });
         }
         if !RB_TYPE_P(value, RUBY_T_ARRAY) {
-            return write_lines(ruby, handle, name, string(ruby, value));
+            return write_lines(ruby, reference, name, string(ruby, value));
         }
         let mut index = 0;
         while index < RARRAY_LEN(value) {
             write_lines(
                 ruby,
-                handle,
+                reference,
                 name,
                 string(ruby, rb_sys::rb_ary_entry(value, index as _)),
             )?;
@@ -129,8 +138,8 @@ fn string(_: &Ruby, value: VALUE) -> VALUE {
 }
 
 /// Writes the lines of one value. No Ruby runs any more.
-fn write_lines(ruby: &Ruby, handle: Handle<'_>, name: VALUE, value: VALUE) -> Result<(), Stop> {
-    handle.exchange(|exchange| {
+fn write_lines(ruby: &Ruby, reference: ResponseRef<'_>, name: VALUE, value: VALUE) -> Result<(), Stop> {
+    reference.exchange(|exchange| {
         // A Fiber may be resumed after the head has ended.
         if !exchange.takes_fields() {
             return Err(Stop::Finished);

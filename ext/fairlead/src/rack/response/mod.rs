@@ -24,7 +24,7 @@ use std::cell::{Cell, RefCell};
 pub(super) use stream::init;
 
 /// The response to one request, on the stack of the thread that runs it, where the collector sees the values. Other
-/// threads access it through a [`super::Handle`], so it is never borrowed mutably.
+/// threads access it through a [`super::ResponseRef`], so it is never borrowed mutably.
 #[repr(align(64))]
 pub(crate) struct Response<'a, 'e> {
     /// Proves that the thread which uses this has the GVL.
@@ -52,7 +52,7 @@ pub(crate) struct Response<'a, 'e> {
     pub(crate) shown_socket: Cell<VALUE>,
     /// True once the callable was called with the socket.
     pub(crate) is_given_away: Cell<bool>,
-    /// The root of all loans; nil if there is none.
+    /// The root of all references; nil if there is none.
     pub(super) root: Cell<VALUE>,
     /// The thread that is writing a String, or nil; then, if the next turn is the last one.
     writer: Cell<VALUE>,
@@ -60,10 +60,10 @@ pub(crate) struct Response<'a, 'e> {
 }
 
 impl Response<'_, '_> {
-    /// Calls `code` with a response. Its loans end when `code` returns. Never call this where Ruby could jump over it.
+    /// Calls `code` with a response. Its references end when `code` returns. Never call this where Ruby could jump over it.
     pub(crate) fn on<T>(ruby: &Ruby, exchange: &mut Exchange<'_>, code: impl FnOnce(&Response<'_, '_>) -> T) -> T {
         let nil = || Cell::new(Qnil as VALUE);
-        // The response is never moved: the loans have its address.
+        // The response is never moved: the references have its address.
         code(&Response {
             ruby,
             exchange: RefCell::new(exchange),

@@ -2,17 +2,17 @@
 //! `close`, `close_read`, `close_write`, `closed?`, and more methods of an IO (`io_methods.rs`). The body ends when the
 //! stream is closed, which may be long after the call has returned.
 //!
-//! During the call the Ruby object has a loan of the response; if it is not closed when the call returns, it has the
+//! During the call the Ruby object has a reference of the response; if it is not closed when the call returns, it has the
 //! client afterwards. Any thread may write.
 
 use super::body::put;
 use super::turn::{wait_for_client, Turn};
 use super::Response;
-use crate::classes::{CLOSED_ERROR, HANDLE, KEPT_STREAMS, STREAM};
+use crate::classes::{CLOSED_ERROR, KEPT_STREAMS, RESPONSE_REF, STREAM};
 use crate::gvl::wait_without_gvl;
 use crate::objects::call;
 use crate::protect::{check_interrupts, protect};
-use crate::rack::handle::{Handle, HandleGuard};
+use crate::rack::response_ref::{ResponseRef, ResponseRefGuard};
 use crate::rack::stop::Stop;
 use crate::strings::ids;
 use fairlead_engine::{Client, Offered};
@@ -29,7 +29,7 @@ use std::sync::Arc;
 #[magnus(class = "Fairlead::Native::Stream", free_immediately, mark, size)]
 struct Stream {
     /// Leads to the response during the call; nil when the stream was closed.
-    handle: Cell<VALUE>,
+    reference: Cell<VALUE>,
     /// Takes the rest of the body once the call has ended.
     client: RefCell<Option<Arc<Client>>>,
     /// The process to which the client belongs.
@@ -47,7 +47,7 @@ impl DataTypeFunctions for Stream {
     fn mark(&self, _: &gc::Marker) {
         // SAFETY: called by the collector, with nil or an object that was alive at the last collection.
         unsafe {
-            rb_sys::rb_gc_mark(self.handle.get());
+            rb_sys::rb_gc_mark(self.reference.get());
             rb_sys::rb_gc_mark(self.writer.get());
         }
     }
@@ -56,7 +56,7 @@ impl DataTypeFunctions for Stream {
 impl Default for Stream {
     fn default() -> Stream {
         Stream {
-            handle: Cell::new(Qnil as VALUE),
+            reference: Cell::new(Qnil as VALUE),
             client: RefCell::default(),
             process: Cell::default(),
             writer: Cell::new(Qnil as VALUE),
@@ -92,12 +92,12 @@ pub(super) fn run(response: &Response<'_, '_>, body: VALUE) -> Result<(), Stop> 
     call(response.ruby, kept, ids().prepare, &[]);
     let class = response.ruby.get_inner(&STREAM).as_raw();
     let stream = call(response.ruby, class, ids().new, &[]);
-    let handle = response.handle(&HANDLE);
+    let reference = response.reference(&RESPONSE_REF);
     let Some(data) = of(response.ruby, stream) else {
         return Ok(());
     };
-    data.handle.set(handle.object());
-    let guard = HandleGuard(handle);
+    data.reference.set(reference.object());
+    let guard = ResponseRefGuard(reference);
     let ended = protect(response.ruby, || {
         call(response.ruby, body, ids().call, &[stream]);
     });
@@ -174,8 +174,8 @@ impl Stream {
 
     fn write_string(&self, ruby: &Ruby, string: RString) -> Result<(), Error> {
         self.writer.set(ruby.thread_current().as_raw());
-        if let Some(handle) = self.handle(ruby) {
-            match write_to_response(handle, string.as_raw()) {
+        if let Some(reference) = self.reference(ruby) {
+            match write_to_response(reference, string.as_raw()) {
                 // The response has ended, perhaps while this thread waited for its turn.
                 Err(Stop::Finished) => {}
                 written => return written.map_err(|stop| stop.into_error(ruby)),
@@ -188,18 +188,18 @@ impl Stream {
         }
     }
 
-    fn handle<'r>(&self, ruby: &'r Ruby) -> Option<Handle<'r>> {
-        let handle = self.handle.get();
-        (handle != Qnil as VALUE).then(|| Handle::of(ruby, handle))
+    fn reference<'r>(&self, ruby: &'r Ruby) -> Option<ResponseRef<'r>> {
+        let reference = self.reference.get();
+        (reference != Qnil as VALUE).then(|| ResponseRef::of(ruby, reference))
     }
 
     /// Returns true if the stream no longer leads to a response.
     fn is_over(&self, ruby: &Ruby) -> bool {
-        self.handle(ruby).is_none_or(Handle::is_over)
+        self.reference(ruby).is_none_or(ResponseRef::is_over)
     }
 
     fn close(&self) {
-        self.handle.set(Qnil as VALUE);
+        self.reference.set(Qnil as VALUE);
         if let Some(client) = &*self.client.borrow() {
             client.close(None, "");
         }
@@ -212,10 +212,10 @@ impl Stream {
     }
 }
 
-fn write_to_response(handle: Handle<'_>, string: VALUE) -> Result<(), Stop> {
-    let _turn = Turn::take(&handle)?;
-    put(&handle, string)?;
-    super::turn::flush(&handle)
+fn write_to_response(reference: ResponseRef<'_>, string: VALUE) -> Result<(), Stop> {
+    let _turn = Turn::take(&reference)?;
+    put(&reference, string)?;
+    super::turn::flush(&reference)
 }
 
 /// Gives the client a piece of the body. Waits without the GVL while too many earlier pieces are unsent.

@@ -4,7 +4,7 @@
 
 use crate::gvl::wait_without_gvl;
 use crate::protect::{check_interrupts, protect};
-use crate::rack::handle::Access;
+use crate::rack::response_ref::Access;
 use crate::rack::stop::Stop;
 use fairlead_engine::{Gone, Wait};
 use magnus::Ruby;

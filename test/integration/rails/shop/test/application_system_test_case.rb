@@ -2,7 +2,7 @@
 
 require "test_helper"
 
-# What the generated system tests run in. Nothing but the name chooses the server; Bundler has loaded the gem.
+# Base of the generated system tests. Only the name selects the server; Bundler has loaded the gem.
 class ApplicationSystemTestCase < ActionDispatch::SystemTestCase
   Capybara.server = :fairlead
 
@@ -10,7 +10,7 @@ class ApplicationSystemTestCase < ActionDispatch::SystemTestCase
     %w[--no-sandbox --disable-gpu --disable-dev-shm-usage].each { |flag| options.add_argument(flag) }
   end
 
-  # Who has answered is in the log of the application.
+  # Logs the server that has responded.
   teardown { Rails.logger.info("answered by #{server_name}") }
 
   private

@@ -9,7 +9,7 @@ rescue LoadError
 end
 
 class RedisAddressTest < Minitest::Test
-  # What must not be shown.
+  # The part that must not be shown.
   SECRET = "s3cr"
 
   # URL => its name.

@@ -5,7 +5,7 @@ require "redis"
 require "socket"
 require "timeout"
 
-# The commands of several threads on one connection, with a server that answers when the test says so.
+# Commands of several threads on one connection. The test decides when the server replies.
 class PipelineTest < Minitest::Test
   include Fairlead::Test::Waiting
 
@@ -37,7 +37,7 @@ class PipelineTest < Minitest::Test
     assert_equal %w[0 1 2], threads.map(&:value)
   end
 
-  # Each reply comes in time after the one before, but not after its command.
+  # Each reply comes in time after the previous one, but too late after its command.
   def test_replies_that_come_before_it_give_a_command_no_more_time
     pipeline = Redis::Pipeline.new(@wire, 1)
     threads = Array.new(10) { |number| ask(pipeline, number) }
@@ -60,7 +60,7 @@ class PipelineTest < Minitest::Test
     stopped.report_on_exception = false
     wait_until("the thread to read") { stopped.status == "sleep" }
     others = Array.new(2) { |number| ask(pipeline, number + 1) }
-    sleep(0.05) # its time is over
+    sleep(0.05) # its timeout has passed
     3.times { |number| @peer.write("+#{number}\r\n") }
 
     assert_equal %w[1 2], others.map(&:value)

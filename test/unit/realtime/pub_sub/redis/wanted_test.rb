@@ -76,7 +76,7 @@ class RedisWantedTest < Minitest::Test
     said(1)
     @wanted.add("a", nil)
     said(1)
-    2.times { @wanted.confirm } # of the first command, and of the end
+    2.times { @wanted.confirm } # for the first command, and for the end
     refute_confirmed "a"
     @wanted.confirm
     assert_confirmed "a"
@@ -125,12 +125,12 @@ class RedisWantedTest < Minitest::Test
     assert_confirmed "never"
   end
 
-  # The cost of one change, as a multiple of that with a tenth as many entries.
+  # Cost of one change, as a multiple of the cost with a tenth as many entries.
   def test_a_change_costs_the_same_however_many_entries_there_are
     few, many = [2_000, 20_000].map do |count|
       connect(:next)
       count.times { |number| @wanted.add("#{count}-#{number}", nil) }
-      said((count / 200) + 10) # those of before, too
+      said((count / 200) + 10) # including the earlier ones
       before = Process.clock_gettime(Process::CLOCK_THREAD_CPUTIME_ID)
       500.times { |number| @wanted.add("#{count}-more-#{number}", nil).then { said(1) } }
       Process.clock_gettime(Process::CLOCK_THREAD_CPUTIME_ID) - before
@@ -149,7 +149,7 @@ class RedisWantedTest < Minitest::Test
 
   def said(count) = Array.new(count) { @wanted.next_command(0).last }
 
-  # Nobody waits when the time is up at once; the block is asked only for what is not confirmed.
+  # With a timeout of zero there is no wait; the block runs only for an unconfirmed name.
   def assert_confirmed(name) = assert(confirmed?(name))
   def refute_confirmed(name) = refute(confirmed?(name))
 

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# Whoever is in the room hears what is said.
+# All subscribers of the room get its messages.
 class RoomChannel < ApplicationCable::Channel
   def subscribed = stream_from("room")
 

@@ -1,10 +1,10 @@
 # frozen_string_literal: true
 
-# What the server is, and what it offers.
+# Information about the server.
 class ServerController < ApplicationController
   def software = render(plain: request.env["SERVER_SOFTWARE"])
 
-  # Of the code, and the process.
+  # Version of the code, and the process.
   def version = render(plain: "#{Rails.configuration.x.version} #{Process.pid}")
 
   def hints

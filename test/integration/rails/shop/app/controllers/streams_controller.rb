@@ -1,10 +1,10 @@
 # frozen_string_literal: true
 
-# Answers that come in pieces.
+# Responses in pieces.
 class StreamsController < ApplicationController
   include ActionController::Live
 
-  # Each event but the first once there is a file, which the client makes when it has the one before.
+  # Sends each event but the first once a file exists, which the client makes when it has got the previous one.
   def live
     response.headers["Content-Type"] = "text/event-stream"
     response.headers["Last-Modified"] = Time.now.httpdate # otherwise Rack::ETag collects the body first

@@ -1,4 +1,4 @@
 # frozen_string_literal: true
 
-# What a restart is to change.
+# Changes with a restart.
 Rails.configuration.x.version = Rails.root.join("version").read.strip

@@ -1,17 +1,17 @@
-//! Loans: Ruby's access to a response. The response is on the stack of the thread that runs the request, but the
+//! References: Ruby's access to a response. The response is on the stack of the thread that runs the request, but the
 //! application may keep the blocks and callables that lead to it for as long as it likes. So they have no address that
 //! they could outlive.
 //!
 //! ```text
-//!   block of each, stream, early hints ──▶ Loan: one call      ──▶ Root: one response          ──▶ Response, on the stack
+//!   block of each, stream, early hints ──▶ ResponseRef: one call      ──▶ Root: one response          ──▶ Response, on the stack
 //!                                          emptied with the call   emptied with the response
 //! ```
 //!
 //! A root, which is also the callable of `rack.hijack`, is emptied when its [`Response`] is dropped. The drop always
-//! happens: Ruby can neither jump over the frame of [`Response::on`] nor suspend it. A loan leads to the root and not
+//! happens: Ruby can neither jump over the frame of [`Response::on`] nor suspend it. A reference leads to the root and not
 //! to the response, because it may be made on the stack of a Fiber, and a Fiber that is never resumed never empties it.
 //!
-//! A loan that is used too late, or in a forked process, gives [`Stop::Finished`]. A loan that is used in time gives
+//! A reference that is used too late, or in a forked process, gives [`Stop::Finished`]. A reference that is used in time gives
 //! access to the response for a moment, in which no Ruby runs and the GVL is held. `response/turn.rs` is for longer
 //! work.
 
@@ -58,7 +58,7 @@ impl Type {
 static ROOT: Type = Type::new(c"fairlead/root", None);
 
 /// Its value: the root, or 0.
-static HANDLE: Type = Type::new(c"fairlead/handle", Some(mark_root));
+static RESPONSE_REF: Type = Type::new(c"fairlead/response_ref", Some(mark_root));
 
 unsafe extern "C" fn mark_root(root: *mut c_void) {
     // SAFETY: called by the collector with a value other than 0: a live object, which this call pins.
@@ -67,15 +67,15 @@ unsafe extern "C" fn mark_root(root: *mut c_void) {
 
 /// A Ruby object that leads to a response while the call lasts for which it was made.
 #[derive(Clone, Copy)]
-pub(crate) struct Handle<'r> {
+pub(crate) struct ResponseRef<'r> {
     ruby: &'r Ruby,
     object: VALUE,
 }
 
-impl<'r> Handle<'r> {
-    /// The loan that Ruby calls back with: an object of this file.
-    pub(crate) fn of(ruby: &'r Ruby, object: VALUE) -> Handle<'r> {
-        Handle { ruby, object }
+impl<'r> ResponseRef<'r> {
+    /// The reference that Ruby calls back with: an object of this file.
+    pub(crate) fn of(ruby: &'r Ruby, object: VALUE) -> ResponseRef<'r> {
+        ResponseRef { ruby, object }
     }
 
     pub(crate) fn object(self) -> VALUE {
@@ -101,7 +101,7 @@ impl<'r> Handle<'r> {
 /// The address of the response; `None` when the response is over.
 fn address(ruby: &Ruby, object: VALUE) -> Option<usize> {
     let mut word = word(ruby, object);
-    if HANDLE.has(ruby, object) {
+    if RESPONSE_REF.has(ruby, object) {
         word = if word == 0 { 0 } else { self::word(ruby, word as VALUE) };
     }
     let is_here = word != 0 && word % ALIGNMENT == forks() as usize % ALIGNMENT;
@@ -109,24 +109,24 @@ fn address(ruby: &Ruby, object: VALUE) -> Option<usize> {
 }
 
 fn word(ruby: &Ruby, object: VALUE) -> usize {
-    debug_assert!(HANDLE.has(ruby, object) || ROOT.has(ruby, object));
-    // SAFETY: an object of this file, which lives as long as a loan of it does.
+    debug_assert!(RESPONSE_REF.has(ruby, object) || ROOT.has(ruby, object));
+    // SAFETY: an object of this file, which lives as long as a reference of it does.
     unsafe { RTYPEDDATA_GET_DATA(object) as usize }
 }
 
-/// Empties a root or a loan.
+/// Empties a root or a reference.
 #[expect(deprecated, reason = "there is a macro to read the value, and none to write it")]
 fn empty(ruby: &Ruby, object: VALUE) {
-    debug_assert!(HANDLE.has(ruby, object) || ROOT.has(ruby, object));
+    debug_assert!(RESPONSE_REF.has(ruby, object) || ROOT.has(ruby, object));
     // SAFETY: an object of this file, which is on the stack; each reader of the value has the GVL, as this thread does.
     unsafe { (*(object as *mut rb_sys::RTypedData)).data = std::ptr::null_mut() };
 }
 
-/// Empties a loan at the end of the call for which it was made. It must not be held across a call that Ruby can jump
+/// Empties a reference at the end of the call for which it was made. It must not be held across a call that Ruby can jump
 /// out of.
-pub(super) struct HandleGuard<'r>(pub(super) Handle<'r>);
+pub(super) struct ResponseRefGuard<'r>(pub(super) ResponseRef<'r>);
 
-impl Drop for HandleGuard<'_> {
+impl Drop for ResponseRefGuard<'_> {
     fn drop(&mut self) {
         empty(self.0.ruby, self.0.object);
     }
@@ -148,12 +148,12 @@ impl<'r> Response<'r, '_> {
         self.root.get()
     }
 
-    /// A loan for a call. Inside `protect`; a [`HandleGuard`] ends it before the response ends.
-    pub(crate) fn handle(&self, class: &Lazy<RClass>) -> Handle<'r> {
-        Handle::of(self.ruby, object(self.ruby, class, self.root() as usize, &HANDLE))
+    /// A reference for a call. Inside `protect`; a [`ResponseRefGuard`] ends it before the response ends.
+    pub(crate) fn reference(&self, class: &Lazy<RClass>) -> ResponseRef<'r> {
+        ResponseRef::of(self.ruby, object(self.ruby, class, self.root() as usize, &RESPONSE_REF))
     }
 
-    /// Ends all loans.
+    /// Ends all references.
     pub(crate) fn end_loans(&self) {
         if self.root.get() != Qnil as VALUE {
             empty(self.ruby, self.root.get());
@@ -173,12 +173,12 @@ impl Drop for Response<'_, '_> {
     }
 }
 
-/// Access to a response: its owner always has it, a loan while it lasts.
+/// Access to a response: its owner always has it, a reference while it lasts.
 pub(super) trait Access {
     /// Proves that this thread has the GVL.
     fn ruby(&self) -> &Ruby;
 
-    /// See [`Handle::response`].
+    /// See [`ResponseRef::response`].
     fn response<T>(&self, code: impl FnOnce(&Response<'_, '_>) -> T) -> Result<T, Stop>;
 
     /// The same with the exchange.
@@ -197,12 +197,12 @@ impl Access for Response<'_, '_> {
     }
 }
 
-impl Access for Handle<'_> {
+impl Access for ResponseRef<'_> {
     fn ruby(&self) -> &Ruby {
         self.ruby
     }
 
     fn response<T>(&self, code: impl FnOnce(&Response<'_, '_>) -> T) -> Result<T, Stop> {
-        Handle::response(*self, code)
+        ResponseRef::response(*self, code)
     }
 }
