@@ -3,7 +3,7 @@
 # Predicts what clients of a server will see: a small discrete-event simulation of the queues of a server and of Ruby's lock.
 # It knows what an application does (steps of sleeping and computing), how a server hands requests to threads, and when the
 # lock changes hands. It knows nothing of sockets and HTTP, and no figure that it is to predict. Standard library only.
-# docs/fairness.md says what the model is, bench/METHOD.md what it leaves out.
+# docs/guides/fairness.md says what the model is, bench/METHOD.md what it leaves out.
 module Bench
   # See Simulation.predict (bench/simulation/run.rb).
   module Simulation

@@ -94,9 +94,9 @@ module Fairlead
 
   class << self
     # The statistics of the server in this process and of its siblings. `:engines` has an entry for each engine of this process.
-    # With workers, `:room` has the statistics of the waiting room, and `:workers` an entry for each worker. docs/deployment.md
+    # With workers, `:room` has the statistics of the waiting room, and `:workers` an entry for each worker. docs/guides/deployment.md
     # lists them.
-    # docs/deployment.md lists them.
+    # docs/guides/deployment.md lists them.
     #
     # @return [Hash{Symbol => Array<Hash{Symbol => Integer}>, Hash{Symbol => Integer}}]
     def stats = Stats.to_h

@@ -7,12 +7,12 @@ task :docs do
 end
 
 namespace :docs do
-  desc "Write docs/configuration.md, and the table in docs/migrating_from_puma.md, from the table of options"
+  desc "Write docs/guides/configuration.md, and the table in docs/guides/migrating_from_puma.md, from the table of options"
   task :configuration do
     $LOAD_PATH.unshift(File.expand_path("../lib", __dir__))
     require "fairlead"
-    File.write("docs/configuration.md", Fairlead::Options::Documentation.markdown)
-    guide = "docs/migrating_from_puma.md"
+    File.write("docs/guides/configuration.md", Fairlead::Options::Documentation.markdown)
+    guide = "docs/guides/migrating_from_puma.md"
     File.write(guide, Fairlead::Configuration::MigrationGuide.update(File.read(guide)))
   end
 end

@@ -58,7 +58,8 @@ module Bench
       "rate" => "%{many} per second",
       "fair" => "%{many} of each connection",
       "latency" => "latency by percentile%{corrected}",
-      "prediction" => "latency by percentile, measured and predicted"
+      "prediction" => "latency by percentile, measured and predicted",
+      "summary" => "typical and slow responses"
     }.freeze
 
     def initialize(result, plots)

@@ -39,7 +39,8 @@ module Bench
     end
 
     PLOTS = {
-      "rate" => "Rates", "fair" => "Fairness", "latency" => "Latencies", "prediction" => "Predictions"
+      "rate" => "Rates", "fair" => "Fairness", "latency" => "Latencies", "prediction" => "Predictions",
+      "summary" => "Summary"
     }.freeze
 
     # Everything of this result that is worth drawing: file name suffix => SVG text.

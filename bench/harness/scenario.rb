@@ -4,9 +4,12 @@ module Bench
   # One question asked of every server: an app, what is done to it and the figures worth showing. The scenarios are in
   # `bench/scenarios`, one to a file.
   class Scenario
-    attr_reader :name, :about, :drive, :metrics, :files, :plots
+    attr_reader :name, :about, :drive, :metrics, :files, :plots, :headline
 
     APP = { app: "/" }.freeze
+
+    # Title and text of the summary, and the percentiles in it.
+    Headline = Struct.new(:title, :text, :percentiles, keyword_init: true)
 
     @all = {}
 
@@ -36,10 +39,10 @@ module Bench
     # only one). http2: `:only` asks over HTTP/2 the servers that speak it, with others beside them that are there for
     # comparison; `:where_spoken` asks all servers, each over the newest version that it speaks. steps:
     # what the app does, if that can be simulated (Simulation) and the drive does not know. gem: the gems that the app needs.
-    # plots: what is worth drawing.
+    # plots: what is worth drawing. headline: what the summary says, if it is among them.
     def initialize(name, about:, shapes:, metrics:, app: nil, contents: nil, only: nil, drive: nil, answer_bytes: 0,
                    requests_each: nil, files: {}, ways: APP, hold: nil, fixed_answer: false, burns: false, slices: false,
-                   tls: nil, http2: nil, steps: nil, gem: nil, plots: %w[rate fair latency])
+                   tls: nil, http2: nil, steps: nil, gem: nil, plots: %w[rate fair latency], headline: nil)
       @name = name
       @about = about
       @drive = drive || Drive::Requests.new(answer_bytes: answer_bytes, requests_each: requests_each)
@@ -59,6 +62,7 @@ module Bench
       @steps = steps
       @gem = gem
       @plots = plots
+      @headline = headline && Headline.new(**headline)
     end
 
     # `connections`: instead of those the shapes have.

@@ -24,5 +24,6 @@ Bench::Scenario.define(
   shapes: ["1x5:5 4 × (sleep 2 ms, compute 0.5 ms)", "1x5:10 3 × (compute 1 ms, sleep 3 ms)"],
   slices: true,
   metrics: %i[rate spread vs_puma p50 p95 predicted_p95 p95_vs_puma p99 max beside_rate beside_vs_puma beside_p50 beside_p99 errors],
-  plots: %w[rate latency prediction]
+  plots: %w[rate latency prediction summary],
+  headline: { title: "beside a CPU-bound client", text: "the responses to the clients that mostly wait", percentiles: [50, 95] }
 )

@@ -14,5 +14,6 @@ Bench::Scenario.define(
   slices: true,
   requests_each: 20,
   metrics: %i[rate spread vs_puma vs_fairlead p50 p99 predicted_p99 p99c max fairness errors],
-  plots: %w[rate fair latency prediction]
+  plots: %w[rate fair latency prediction summary],
+  headline: { title: "more clients than threads", text: "every request sleeps 200 ms", percentiles: [50, 99] }
 )

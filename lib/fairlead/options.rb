@@ -5,7 +5,7 @@ require "fairlead/options/option"
 
 module Fairlead
   # The table of all options. Flags, the methods of the configuration file, environment variables, validation, --help, --check,
-  # docs/configuration.md and the settings of the engine are derived from it. No default is written anywhere else.
+  # docs/guides/configuration.md and the settings of the engine are derived from it. No default is written anywhere else.
   # options/option.rb describes the attributes of an entry. The file is long because a single table is easier to search.
   module Options
     extend Enumerable
@@ -68,7 +68,7 @@ module Fairlead
            doc: "Listens on this address; may be given several times. `tcp://HOST:PORT`, where HOST may be `localhost` (every " \
                 "loopback address), `[::]` (IPv6 and IPv4) or `*` (every interface), and port 0 means any free port; " \
                 "`unix:///PATH`, with `umask=0111` or `mode=0660` in the query; `unix://@NAME` for an abstract socket on Linux; " \
-                "`ssl://HOST:PORT?cert=PATH&key=PATH` for TLS (docs/tls.md has all that may be in its query). " \
+                "`ssl://HOST:PORT?cert=PATH&key=PATH` for TLS (docs/guides/tls.md has all that may be in its query). " \
                 "`backlog=N` in the query overrides `backlog`, and `proxy_protocol=v1`, `v2`, `any` or `none` says with what connections " \
                 "begin ([proxies.md](proxies.md))."
 
@@ -83,18 +83,18 @@ module Fairlead
     option :certificate, Types::CertificateFiles.new("CERT,KEY"),
            scope: :process, embedded: true, repeatable: true, default: [], valid: ["a.pem,a.key"], invalid: ["a.pem"],
            example: 'certificate "a.pem", "a.key"',
-           doc: "A certificate of every `ssl://` address, after those that the address names itself; may be given several times. A " \
-                "client gets the first one for the host that it asks for, and otherwise the first one. A third path is that of an OCSP " \
+           doc: "A certificate of every `ssl://` address, after the certificates that the address names itself; may be given several times. A " \
+                "client gets the first one for the host that it asks for, and otherwise the first one. A third path names an OCSP " \
                 "response."
 
     option :watch_certificates, Types::Seconds.new(zero: true),
            scope: :process, embedded: true, default: 5, valid: [60], invalid: [-1],
-           doc: "How often the files of certificates, keys, authorities and revocation lists are looked at; when they have changed, they are " \
+           doc: "Interval at which the files of certificates, keys, authorities and revocation lists are checked. Changed files are " \
                 "read again, as by `fairlead ctl reload-certificates` and the signal HUP. 0 means never."
 
     option :tls_ticket_keys, Types::Path.new("PATH"),
            scope: :process, embedded: true, repeatable: true, default: [], valid: ["tickets.key"], invalid: [""],
-           doc: "A file with the key of session tickets, 48 or 80 random bytes, for machines whose clients are to resume their TLS sessions " \
+           doc: "A file with the key of session tickets, 48 or 80 random bytes, for machines on which clients are to resume their TLS sessions " \
                 "on each of them; may be given several times. The first key encrypts, the others only decrypt. Without it, the " \
                 "processes of a server share keys that they replace every six hours."
 
@@ -112,7 +112,7 @@ module Fairlead
 
     option :backlog, Types::Count.new(1..65_535),
            scope: :process, embedded: true, default: 1024, valid: [512], invalid: [0],
-           doc: "How many connections may wait in the kernel to be accepted. The system may cap it (on Linux " \
+           doc: "The most connections that wait in the kernel to be accepted. The system may cap it (on Linux " \
                 "`net.core.somaxconn`)."
 
     option :max_connections, Types::Count.new(0..10_000_000),
@@ -120,7 +120,7 @@ module Fairlead
            doc: "The maximum number of open connections of a process; further ones get a 503. Connections in the waiting room " \
                 "count too. 0 means three quarters of the descriptors that the server may use: the " \
                 "open-file limit, which is raised to the hard limit at the start, minus the files open then, minus a quarter of it (at " \
-                "most 1,024) for the application. Whatever the value, an eighth of them is kept for files."
+                "most 1,024) for the application. With any value, an eighth of them is kept for files."
 
     group "Certificates"
 
@@ -130,9 +130,10 @@ module Fairlead
            example: 'acme "shop.example", contact: "admin@shop.example", terms_of_service_agreed: true',
            doc: "Gets a certificate for these hosts from an authority that speaks ACME, such as Let's Encrypt, and renews it in time; may " \
                 "be given several times. `terms_of_service_agreed`, which must be true, says that you agree to what the authority " \
-                "demands. Also `contact` (whom it writes to), `directory` (its address), `challenge` (`http-01` or `tls-alpn-01`), `eab_kid` and " \
+                "demands. Also `contact` (the address that it writes to), `directory` (its own address), `challenge` (`http-01` or " \
+                "`tls-alpn-01`), `eab_kid` and " \
                 "`eab_hmac` (an external account), and `ca` (a file with the certificate behind the authority's own). On the command line " \
-                "`--acme \"shop.example,www.shop.example?terms_of_service_agreed=true\"`. See docs/acme.md."
+                "`--acme \"shop.example,www.shop.example?terms_of_service_agreed=true\"`. See docs/guides/acme.md."
 
     option :acme_dir, Types::Path.new("DIR"),
            scope: :process, needs: :acme, default: ->(_) { StateFolder.default("acme") },
@@ -170,9 +171,9 @@ module Fairlead
 
     option :time_slice, Types::TimeSlice.new,
            scope: :engine, default: 0.005, valid: [0.02], invalid: [2],
-           doc: "How long a thread may compute while other threads of the process wait for Ruby's lock, in seconds, at least 0.001. " \
+           doc: "The longest time for which a thread computes while other threads of the process wait for Ruby's lock, in seconds, at least 0.001. " \
                 "Then the one that has waited longest is next. 0 leaves it to Ruby, which switches threads " \
-                "after 0.1 seconds. See docs/time_slices.md."
+                "after 0.1 seconds. See docs/guides/time_slices.md."
 
     option :preload, Types::Flag.new,
            scope: :process, aliases: %i[preload_app!],
@@ -191,7 +192,7 @@ module Fairlead
            valid: [5000], invalid: ["soon"],
            doc: "Once a worker has served so many requests, it becomes the process that the other workers are forked from, so that they " \
                 "share the memory of what it has loaded and cached. 0 means never; the signal URG and `fairlead ctl refork` do it at any " \
-                "time. See docs/fork_safety.md."
+                "time. See docs/guides/fork_safety.md."
 
     option :silence_fork_callback_warning, Types::Flag.new,
            scope: :process, default: false, long_flags: [], valid: [true], invalid: ["maybe"],
@@ -199,15 +200,15 @@ module Fairlead
 
     option :fair_by, Types::FlowKey.new("WHOM"),
            scope: :engine, default: "connection", valid: ["x-api-key"], invalid: ["x api key"],
-           doc: "Between whom the time of the threads is shared out while requests wait. `connection`: requests run in the order in " \
+           doc: "The clients between which the time of the threads is divided while requests wait. `connection`: requests run in the order in " \
                 "which they arrived. `ip`: those who have used least are next, by the address of the client (as in `REMOTE_ADDR`; 64 bits " \
                 "of IPv6), so that a burst of one delays itself only. The name of a field: the same by its value, and by " \
-                "address for requests without it. See docs/fair_by.md."
+                "address for requests without it. See docs/guides/fair_by.md."
 
     option :priority_paths, Types::Paths.new("LIST"),
            scope: :engine, default: [], valid: ["/up"], invalid: ["up", "/up?full"],
            doc: "Requests for exactly these paths go ahead of all that wait, such as the health checks of a load balancer: one of them " \
-                "at a time, and every second turn at most. A list (`%w[/up /ping]` too). See docs/fair_by.md."
+                "at a time, and every second turn at most. A list (`%w[/up /ping]` too). See docs/guides/fair_by.md."
 
     option :waiting_room, Types::Flag.new,
            scope: :engine, embedded: false, default: true, valid: [false], invalid: ["maybe"],
@@ -228,7 +229,7 @@ module Fairlead
 
     option :load_timeout, Types::Seconds.new,
            scope: :process, default: 600, valid: [120], invalid: [0],
-           doc: "How long the new code may take to load. After this time a restart fails, and a first start ends."
+           doc: "The longest time that code may take to load. After it, a restart fails, and a first start ends."
 
     option :worker_settle_time, Types::Seconds.new(zero: true),
            scope: :process, default: 1, valid: [10], invalid: [-1],
@@ -237,12 +238,12 @@ module Fairlead
 
     option :shutdown_timeout, Types::Seconds.new(zero: true),
            scope: :process, embedded: true, default: 30, aliases: %i[worker_shutdown_timeout], valid: [10], invalid: [-1],
-           doc: "How long requests may take to finish when the server is asked to end. In those still running " \
+           doc: "The longest time that requests may take to finish when the server is asked to end. In those still running " \
                 "`Fairlead::ForcedShutdown` is then raised, and their clients get a 503."
 
     option :drain_delay, Types::Seconds.new(zero: true),
            scope: :process, default: 0, valid: [10], invalid: [-1],
-           doc: "How long connections are still accepted when the server is asked to end. It is not ready any more then, and each " \
+           doc: "Time for which connections are still accepted when the server is asked to end. It is not ready any more then, and each " \
                 "response has `connection: close`. Set it to the time in which a load balancer notices that, so that it sends no " \
                 "request to a closed port. `shutdown_timeout` begins afterwards. A second signal (a TERM not within a second) ends the delay."
 
@@ -319,17 +320,17 @@ module Fairlead
 
     option :handshake_timeout, Types::Seconds.new,
            scope: :engine, default: 10, valid: [5], invalid: [0],
-           doc: "How long a TLS handshake may take in all, from the moment when the connection was accepted."
+           doc: "The longest time that a TLS handshake may take in all, from the moment when the connection was accepted."
 
     option :max_handshakes, Types::Count.new(1..1_000_000),
            scope: :engine, default: 1024, valid: [100], invalid: [0],
-           doc: "Most TLS handshakes of a worker at a time. Above it, one is given up: first those whose ClientHello is not complete, of the " \
+           doc: "Most TLS handshakes of a worker at a time. Above it, one is given up: first handshakes without a complete ClientHello, of the " \
                 "address with the most."
 
     option :http2, Types::Flag.new,
            scope: :engine, default: true, valid: [false], invalid: ["maybe"],
-           doc: "Speaks HTTP/2 with clients that want it: over TLS those that agree on it (ALPN), without TLS those that begin with " \
-                "it (prior knowledge), as routers do. See `docs/http2.md`."
+           doc: "Speaks HTTP/2 with clients that want it: over TLS if they agree on it (ALPN), without TLS if they begin with " \
+                "it (prior knowledge), as routers do. See `docs/guides/http2.md`."
 
     option :http2_websockets, Types::Flag.new,
            scope: :engine, default: true, valid: [false], invalid: ["maybe"],
@@ -343,7 +344,7 @@ module Fairlead
 
     option :head_timeout, Types::Seconds.new,
            scope: :engine, default: 30, valid: [5], invalid: [0],
-           doc: "How long the head of a request may take from its first to its last byte, even if bytes keep arriving."
+           doc: "The longest time from the first to the last byte of a request's head, even if bytes keep arriving."
 
     option :head_max_bytes, Types::Bytes.new(least: 1024),
            scope: :engine, default: 64 * 1024, valid: ["128k"], invalid: ["10"],
@@ -364,9 +365,9 @@ module Fairlead
 
     option :remote_address, Types::RemoteAddress.new("SOURCE"),
            scope: :engine, default: "socket", aliases: %i[set_remote_address], valid: ["header:X-Real-IP"], invalid: ["header"],
-           doc: "Where the address of the client comes from, for `REMOTE_ADDR`, the access log and the log of refusals. `socket`: the " \
-                "peer, or whom `trusted_proxies` name. `localhost` or an address: the same for all. `header: \"X-Real-IP\"`: that field, " \
-                "if a request has it. With `trusted_proxies` it counts only from those, and the last address that is none of theirs is " \
+           doc: "The source of the client's address, for `REMOTE_ADDR`, the access log and the log of refusals. `socket`: the " \
+                "peer, or the client that `trusted_proxies` name. `localhost` or an address: the same for all. `header: \"X-Real-IP\"`: that " \
+                "field, if a request has it. With `trusted_proxies` it counts only from those, and the last address that is none of theirs is " \
                 "the client; without, the first address counts, which clients can forge unless a proxy sets the field. " \
                 "`proxy_protocol: :v1` (`:v2`, `:any`): every connection begins with a header of HAProxy's PROXY protocol, within " \
                 "`head_timeout`; one without gets a 400. `?proxy_protocol=` in an address of `bind` says so for one listener. See " \
@@ -381,8 +382,8 @@ module Fairlead
 
     option :forwarded_fields, Types::Choice.new(:all, :x_forwarded, :forwarded),
            scope: :engine, needs: :trusted_proxies, default: :all, valid: ["forwarded"], invalid: ["via"],
-           doc: "Which fields of `trusted_proxies` count: those that begin with `x-forwarded-`, `forwarded`, or `all`. Set the kind that " \
-                "your proxies write: with `all`, a request whose fields contradict each other gets a 400."
+           doc: "The fields of `trusted_proxies` that count: `x-forwarded-…`, `forwarded`, or `all` of them. Set the kind that " \
+                "your proxies write: with `all`, a request with fields that contradict each other gets a 400."
 
     option :rack_url_scheme, Types::Choice.new(:http, :https),
            scope: :engine, default: nil, bare: true, none: "that of the connection", valid: ["https"], invalid: ["ftp"],
@@ -392,7 +393,7 @@ module Fairlead
     option :redirect_to_https, Types::HttpsRedirect.new,
            scope: :engine, default: false, valid: [8443], invalid: [0, "yes"],
            doc: "Redirects a request that has come by `http` to the same place with `https`, without the application: GET and HEAD with 301, " \
-                "others with 308. A number is the port there; `true` means that of the first `ssl://` address, or 443 without one and behind " \
+                "others with 308. A number is the port there; `true` means the port of the first `ssl://` address, or 443 without one and behind " \
                 "`trusted_proxies`. Not for `priority_paths` and the challenges of certificate authorities. See [proxies.md](proxies.md)."
 
     option :hsts, Types::Hsts.new("RULE"),
@@ -403,8 +404,8 @@ module Fairlead
 
     option :body_timeout, Types::Seconds.new,
            scope: :engine, default: 20, valid: [60], invalid: [0],
-           doc: "How long a request body may make no progress, or be behind `body_min_rate`. After that it gets a 408. The same holds for " \
-                "an incomplete message of a WebSocket above 32 KiB, which is closed with 1008."
+           doc: "The longest time for which a request body may make no progress, or be behind `body_min_rate`. After that it gets a 408. The " \
+                "same holds for an incomplete message of a WebSocket above 32 KiB, which is closed with 1008."
 
     shorthand :first_data_timeout,
               placeholder: "SEC", long_flags: [], valid: [15], invalid: [0],
@@ -429,15 +430,15 @@ module Fairlead
 
     option :body_disk_total_bytes, Types::Bytes.new,
            scope: :engine, default: 4 * 1024**3, valid: ["20g"], invalid: ["much"],
-           doc: "How much disk all request bodies of a process may take together, though never less than `body_max_bytes`. A " \
+           doc: "The most disk space that all request bodies of a process take together, though never less than `body_max_bytes`. A " \
                 "body that exceeds it gets a 503. 0 means no limit."
 
     option :request_memory_total_bytes, Types::Bytes.new(least: 1024**2),
            scope: :engine, default: 256 * 1024**2, valid: ["1g"], invalid: ["1k"],
-           doc: "How much memory the heads and bodies of all requests of a process and incomplete messages of WebSockets may take " \
+           doc: "The most memory that the heads and bodies of all requests of a process and incomplete messages of WebSockets take " \
                 "together, not counting 32 KiB of each. Beyond it, bodies go to temporary files sooner, larger heads get a 503. " \
                 "Messages may take half of it. Bodies leave a quarter of it to messages, and a sixteenth to heads. Beyond its half, a " \
-                "WebSocket of the address whose incomplete messages have taken most for longest is closed with 1013."
+                "WebSocket of the address with incomplete messages that have taken most for longest is closed with 1013."
 
     option :temp_dir, Types::Folder.new("DIR"),
            scope: :engine, default: ->(values) { folder_for_temporary_files(values[:directory]) }, shown_default: "the system's",
@@ -453,7 +454,7 @@ module Fairlead
 
     option :enable_keep_alives, Types::Flag.new,
            scope: :engine, default: true, valid: [false], invalid: ["maybe"],
-           doc: "Whether a connection may carry several requests. Without, each response has `connection: close`."
+           doc: "Lets a connection carry several requests. Without, each response has `connection: close`."
 
     option :max_keep_alive, Types::Limit.new(0..1_000_000_000),
            scope: :engine, default: 0, aliases: %i[max_fast_inline], valid: [999], invalid: [-1],
@@ -463,7 +464,7 @@ module Fairlead
     option :keep_alive_timeout, Types::Seconds.new,
            scope: :engine, default: 65, aliases: %i[persistent_timeout], variables: %w[PUMA_PERSISTENT_TIMEOUT],
            valid: [15], invalid: [0],
-           doc: "How long a connection may stay idle between two requests. Set it longer than that of a proxy in front, which " \
+           doc: "The longest time that a connection stays idle between two requests. Set it longer than the timeout of a proxy in front, which " \
                 "would otherwise sometimes send a request on a connection that is just being closed."
 
     option :write_timeout, Types::Seconds.new,
@@ -477,21 +478,21 @@ module Fairlead
 
     option :response_memory_bytes, Types::Bytes.new(least: 4096),
            scope: :engine, default: 256 * 1024, valid: ["1m"], invalid: [0],
-           doc: "How much of a response that the client has not read yet is kept in memory; the rest goes to a temporary file."
+           doc: "The part of a response that waits for its client in memory; the rest goes to a temporary file."
 
     option :response_disk_bytes, Types::Bytes.new,
            scope: :engine, default: 1024**3, valid: ["100m"], invalid: [-1],
-           doc: "How much of a response may wait in that temporary file."
+           doc: "The part of a response that may wait in that temporary file."
 
     option :response_memory_total_bytes, Types::Bytes.new(least: 1024**2),
            scope: :engine, default: 128 * 1024**2, valid: ["64m"], invalid: ["1k"],
-           doc: "How much memory the unsent responses of a worker may take together, with those of WebSockets and event streams. Beyond it, " \
+           doc: "The most memory that the unsent responses of a worker take together, with WebSockets and event streams. Beyond it, " \
                 "the address that leaves most unread gives way: slow readers with large shares are aborted. Threads " \
                 "that write responses wait in line; if requests wait for these threads, the connection of the slowest reader is aborted."
 
     option :response_disk_total_bytes, Types::Bytes.new,
            scope: :engine, default: 2 * 1024**3, valid: ["100m"], invalid: [-1],
-           doc: "How much disk the unsent responses of a worker may take together. Beyond it they stay in memory."
+           doc: "The most disk space that the unsent responses of a worker take together. Beyond it they stay in memory."
 
     group "Files"
 
@@ -511,7 +512,7 @@ module Fairlead
     option :public_cache_control, Types::CacheRule.new("RULE"),
            scope: :engine, needs: :public_dir, repeatable: true, default: [], none: "the built-in rules",
            valid: ["/fonts/*: public, max-age=604800"], invalid: ["/fonts/*"],
-           doc: "Sets `cache-control` for files whose path matches, as `GLOB: VALUE`; the first match counts. Otherwise names " \
+           doc: "Sets `cache-control` for files with a matching path, as `GLOB: VALUE`; the first match counts. Otherwise names " \
                 "with a fingerprint are cached for a year, and other files are revalidated each time."
 
     option :sendfile_root, Types::SendfileRoot.new("ROOT"),
@@ -522,7 +523,7 @@ module Fairlead
 
     option :file_cache_bytes, Types::Bytes.new,
            scope: :engine, default: 32 * 1024**2, valid: ["128m"], invalid: [-1],
-           doc: "How much memory each process uses to cache small files; 0 means none."
+           doc: "Memory in which each process caches small files; 0 means none."
 
     option :compress, Types::Flag.new,
            scope: :engine, default: false, valid: [true], invalid: ["maybe"],
@@ -546,18 +547,18 @@ module Fairlead
 
     option :client_pending_bytes, Types::Bytes.new(least: 1024),
            scope: :engine, default: 1024**2, valid: ["4m"], invalid: ["none"],
-           doc: "How many bytes may wait for a client (a WebSocket or an event stream) that does not read them; `client_overflow` " \
+           doc: "The most bytes that wait for a client (a WebSocket or an event stream) that does not read them; `client_overflow` " \
                 "says what happens beyond that. It also limits the messages that wait for the client's callbacks: reading from " \
                 "the WebSocket then pauses."
 
     option :client_overflow, Types::Choice.new(:close, :drop),
            scope: :engine, default: :close, valid: ["drop"], invalid: ["grow"],
-           doc: "What happens to a client for which too much waits: `close` closes it (a WebSocket with 1013), so that it can " \
+           doc: "The measure against a client for which too much waits: `close` closes it (a WebSocket with 1013), so that it can " \
                 "reconnect; `drop` drops messages to it until it has caught up."
 
     option :client_pending_messages, Types::Count.new(1..1_000_000),
            scope: :engine, default: 4096, valid: [10_000], invalid: [0],
-           doc: "How many published messages may wait for the blocks of a client's subscriptions, within `client_pending_bytes`. " \
+           doc: "The most published messages that wait for the blocks of a client's subscriptions, within `client_pending_bytes`. " \
                 "Beyond that the application does not keep up, and `client_overflow` says what happens."
 
     option :max_subscriptions, Types::Count.new(0..10_000_000),
@@ -573,12 +574,12 @@ module Fairlead
     option :max_patterns, Types::Count.new(0..10_000_000),
            scope: :engine, default: 10_000, valid: [1000], invalid: [-1],
            doc: "The maximum number of different patterns to which the clients of a process subscribe. A published message is compared with " \
-                "all patterns that begin like its channel, so those that begin with a wildcard cost time for each message. Beyond it, " \
+                "all patterns that begin like its channel, so patterns that begin with a wildcard cost time for each message. Beyond it, " \
                 "addresses give way as with `max_subscriptions_total`. 0 means no limit."
 
     option :messages_pending_bytes, Types::Bytes.new(least: 64 * 1024),
            scope: :engine, default: 64 * 1024**2, valid: ["128m"], invalid: ["1k"],
-           doc: "How many bytes of messages of all WebSockets of a process may wait for callbacks. Beyond it, reading from WebSockets " \
+           doc: "The most bytes of messages of all WebSockets of a process that wait for callbacks. Beyond it, reading from WebSockets " \
                 "pauses until there is room; the one that has waited longest is next."
 
     option :ping_interval, Types::Count.new(0..255),
@@ -592,7 +593,7 @@ module Fairlead
 
     option :deflate, Types::Choice.new(:none, :message, :context),
            scope: :engine, default: :message, valid: ["context"], invalid: ["zip"],
-           doc: "How WebSockets compress, if the client agrees: each `message` by itself, once for all subscribers; with the `context` of " \
+           doc: "The compression of WebSockets, if the client agrees: each `message` by itself, once for all subscribers; with the `context` of " \
                 "earlier messages, which takes about 300 KiB a client; or `none`."
 
     option :deflate_min_bytes, Types::Bytes.new,
@@ -609,7 +610,7 @@ module Fairlead
 
     option :control_token, Types::Secret.new("TOKEN"),
            scope: :process, default: nil, none: "a new one at each start", valid: ["secret"], invalid: [""],
-           doc: "What a request to the control server must have as `?token=TOKEN` or `authorization: Bearer TOKEN`. `none` means that " \
+           doc: "The secret that a request to the control server must have as `?token=TOKEN` or `authorization: Bearer TOKEN`. `none` means that " \
                 "everybody who reaches it may give commands."
 
     option :control_data_only, Types::Flag.new,
@@ -651,7 +652,7 @@ module Fairlead
     option :plugin, Types::Text.new("NAME"),
            scope: :process, repeatable: true, default: [], valid: ["tmp_restart"], invalid: [""],
            doc: "Loads a plugin; may be given several times. `tmp_restart`, which restarts when `tmp/restart.txt` is touched, and `systemd` " \
-                "are built in. Others are those of Puma: see [plugins.md](plugins.md)."
+                "are built in. Others are plugins for Puma: see [plugins.md](plugins.md)."
 
     group "Logs and the process"
 

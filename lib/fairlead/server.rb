@@ -18,8 +18,8 @@ module Fairlead
     # @param log [Logger, EventLog, #write, #<<, nil] takes the messages of the server, and the lines of requests if they are
     #   logged without a file; nil for warnings and errors on standard error
     # @param logger [Logger, EventLog, #write, #<<, nil] the same
-    # @param options [Hash{Symbol => Object}] the options of docs/configuration.md by name, also `port: 3000` and
-    #   `threads: "1:5"`; docs/embedding.md says which have a meaning here
+    # @param options [Hash{Symbol => Object}] the options of docs/guides/configuration.md by name, also `port: 3000` and
+    #   `threads: "1:5"`; docs/guides/embedding.md says which have a meaning here
     # @raise [ConfigurationError] if an option is wrong, or has no meaning here
     def initialize(app, log: nil, logger: nil, **options)
       configuration = Configuration.embedded(options)
@@ -127,7 +127,7 @@ module Fairlead
     # @return [Array<String>] the addresses on which it listens: "http://127.0.0.1:40123", "unix:/run/app.sock"
     def addresses = @service.listeners.to_a.map(&:to_s)
 
-    # @return [Hash{Symbol => Integer}] the statistics of the engine, which docs/deployment.md lists; none before the start, and
+    # @return [Hash{Symbol => Integer}] the statistics of the engine, which docs/guides/deployment.md lists; none before the start, and
     #   in a forked process
     def stats = life ? life.stats : {}
 

@@ -15,7 +15,7 @@ class PumaAnswersTest < Minitest::Test
   RAILS_APP = File.read(File.join(__dir__, "puma/rails.ru"))
   OPTIONS = %w[--puma-env --trusted-proxies 127.0.0.0/8].freeze
   LETTERS = { "letters.txt" => "abcdefghijklmnopqrstuvwxyz" }.freeze
-  GUIDE = File.join(ROOT, "docs/migrating_from_puma.md")
+  GUIDE = File.join(ROOT, "docs/guides/migrating_from_puma.md")
 
   def setup
     skip "#{PumaAnswers::Puma::PROGRAM} is not installed (package puma)" unless PumaAnswers::Puma.available?

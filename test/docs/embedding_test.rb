@@ -2,7 +2,7 @@
 
 require "test_helper"
 
-# docs/embedding.md lists the options that apply in a program, besides the engine's options.
+# docs/guides/embedding.md lists the options that apply in a program, besides the engine's options.
 class EmbeddingDocumentTest < Minitest::Test
   LIST = /<!-- embedded options -->\n(.*)<!-- end -->/m
 
@@ -10,7 +10,7 @@ class EmbeddingDocumentTest < Minitest::Test
   SHORTHANDS = { port: [:bind], threads: %i[min_threads max_threads] }.freeze
 
   def test_the_list_is_complete
-    listed = File.read(File.join(ROOT, "docs/embedding.md"))[LIST, 1].scan(/`(\w+)`/).flatten.map(&:to_sym)
+    listed = File.read(File.join(ROOT, "docs/guides/embedding.md"))[LIST, 1].scan(/`(\w+)`/).flatten.map(&:to_sym)
     options = Fairlead::Options.settings.select { |option| option.embedded? && !option.engine? }.map(&:name)
 
     assert_equal options.sort, (listed - SHORTHANDS.keys).sort

@@ -2,14 +2,14 @@
 
 require "test_helper"
 
-# Promises of SECURITY.md and docs/fairness.md, and the tests that these documents name for them.
+# Promises of SECURITY.md and docs/guides/fairness.md, and the tests that these documents name for them.
 class PromisesTest < Minitest::Test
   # Ruby tests and Rust tests, in a file of a test folder or at the bottom of the code.
   TEST = %r{`((?:test/[\w./-]+_test\.rb|crates/[\w/-]+\.rs))`}
 
   # Documents with promises.
   SECURITY = "SECURITY.md"
-  FAIRNESS = "docs/fairness.md"
+  FAIRNESS = "docs/guides/fairness.md"
 
   def test_each_row_of_the_threat_model_and_of_the_limits_names_a_test
     { "Threat model" => 10, "Limits" => 15 }.each do |heading, least|

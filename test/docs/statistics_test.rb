@@ -3,12 +3,12 @@
 require "test_helper"
 require "support/apart"
 
-# The statistics in docs/deployment.md match the existing ones. The table is the engine's; UPDATE_DOCS=1 writes it into the
+# The statistics in docs/guides/deployment.md match the existing ones. The table is the engine's; UPDATE_DOCS=1 writes it into the
 # document, and any other run compares it.
 class StatisticsTest < Minitest::Test
   include Fairlead::Test::Apart
 
-  DOCUMENT = File.join(ROOT, "docs/deployment.md")
+  DOCUMENT = File.join(ROOT, "docs/guides/deployment.md")
   BLOCK = /(?<=<!-- statistics -->\n).*?(?=<!-- end -->)/m
   # Statistics that applications have always got.
   OF_WORKER = %i[

@@ -11,7 +11,7 @@ class WordsTest < Minitest::Test
   Words = Fairlead::Test::Words
 
   FOLDERS = {
-    "README and docs" => %w[*.md docs/*.md],
+    "README and docs" => %w[*.md docs/*.md docs/guides/*.md],
     "docs/decisions" => %w[docs/decisions/*.md],
     "lib" => %w[lib/**/*.rb],
     "ext" => %w[ext/**/*.{rb,rs}],
@@ -25,7 +25,7 @@ class WordsTest < Minitest::Test
   # Folder => the highest permitted figures of Words: persons and pointers per 1,000 words, openings per 1,000 sentences of
   # documents or per 100 comments.
   PERMITTED = {
-    "README and docs" => [0.2, 0.4, 8.1],
+    "README and docs" => [0.2, 0.2, 0.4],
     "docs/decisions" => [0.0, 0.0, 0.0],
     "lib" => [0.0, 0.0, 0.0],
     "ext" => [1.5, 1.5, 9.0],

@@ -2,7 +2,7 @@
 
 module Fairlead
   class Configuration
-    # The table in docs/migrating_from_puma.md of the methods of a configuration file for Puma, made from the options, the hooks
+    # The table in docs/guides/migrating_from_puma.md of the methods of a configuration file for Puma, made from the options, the hooks
     # and the methods without effect. `rake docs:configuration` writes it.
     module MigrationGuide
       BEGINNING = "<!-- Made by `rake docs:configuration`; changes here are lost. -->\n"

@@ -2,7 +2,7 @@
 
 module Fairlead
   module Options
-    # docs/configuration.md, made from the table of options and the list of hooks. `rake docs:configuration` writes it.
+    # docs/guides/configuration.md, made from the table of options and the list of hooks. `rake docs:configuration` writes it.
     module Documentation
       INTRODUCTION = <<~MARKDOWN
         # Configuration
@@ -32,11 +32,11 @@ module Fairlead
         suffix for powers of 1024: `64k`, `10m`, `1g`. Switches are `true` or `false`, and on the command line `--preload` or
         `--no-preload`.
 
-        Relative paths begin at the folder in which the server runs (`directory`), wherever they are given. Only those of `-C` and `--dir`
+        Relative paths begin at the folder in which the server runs (`directory`), wherever they are given. Only the paths of `-C` and `--dir`
         begin at the current folder. A `~` at the beginning stands for the home folder of the user.
 
         A file may use Puma's names instead of ours, whatever it is called; [migrating_from_puma.md](migrating_from_puma.md)
-        lists them. What has no effect in Fairlead is accepted with a warning. A file may also call `load "other.rb"`, `get
+        lists them. A method without effect in Fairlead is accepted with a warning. A file may also call `load "other.rb"`, `get
         :workers`, `single { }` and `cluster { }` for what counts without or with workers, and `app { |env| }` in place of a
         rackup file.
       MARKDOWN

@@ -94,7 +94,7 @@ module Fairlead
         def format(value) = Kernel.format("0%o", value)
       end
 
-      # The format of access lines: a word, which becomes a Symbol, or text with the directives that docs/deployment.md lists.
+      # The format of access lines: a word, which becomes a Symbol, or text with the directives that docs/guides/deployment.md lists.
       class LogFormat < Text
         WORDS = %i[common combined json].freeze
 

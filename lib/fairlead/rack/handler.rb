@@ -18,7 +18,7 @@ module Fairlead
     # file and workers; on another thread it is a {Fairlead::Server}.
     #
     # @param app [#call] a Rack application
-    # @param options [Hash{Symbol => Object}] options of rackup and Rails (Host, Port, Threads, …) and of docs/configuration.md
+    # @param options [Hash{Symbol => Object}] options of rackup and Rails (Host, Port, Threads, …) and of docs/guides/configuration.md
     # @yieldparam server [#stop]
     # @return [void]
     # @raise [ConfigurationError, BindError]

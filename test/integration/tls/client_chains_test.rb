@@ -10,9 +10,9 @@ class ClientChainsTest < Minitest::Test
   include Fairlead::Test::Servers
   include Fairlead::Test::Secured
 
-  DOCUMENT = File.join(Fairlead::Test::ServerProcess::ROOT, "docs/tls.md")
+  DOCUMENT = File.join(Fairlead::Test::ServerProcess::ROOT, "docs/guides/tls.md")
 
-  # Cases in which OpenSSL decides differently => our decision. docs/tls.md explains each.
+  # Cases in which OpenSSL decides differently => our decision. docs/guides/tls.md explains each.
   DIFFERENCES = {
     "only the intermediate is trusted" => true,
     "only the intermediate is trusted, and the root is sent" => true,

@@ -3,7 +3,7 @@
 require "test_helper"
 require_relative "../../../bench/harness"
 
-# The simulation behind docs/fairness.md: consequences of its rules, without any measurement.
+# The simulation behind docs/guides/fairness.md: consequences of its rules, without any measurement.
 class SimulationTest < Minitest::Test
   Simulation = Bench::Simulation
   Kind = Simulation::Kind

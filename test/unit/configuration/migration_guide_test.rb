@@ -6,9 +6,9 @@ class ConfigurationMigrationGuideTest < Minitest::Test
   Guide = Fairlead::Configuration::MigrationGuide
 
   def test_the_document_has_the_table_of_today
-    text = File.read(File.join(ROOT, "docs/migrating_from_puma.md"))
+    text = File.read(File.join(ROOT, "docs/guides/migrating_from_puma.md"))
 
-    assert_equal Guide.update(text), text, "docs/migrating_from_puma.md is out of date: rake docs:configuration"
+    assert_equal Guide.update(text), text, "docs/guides/migrating_from_puma.md is out of date: rake docs:configuration"
     assert_includes text, Guide.table
   end
 

@@ -4,8 +4,8 @@ require "test_helper"
 
 class OptionDocumentationTest < Minitest::Test
   def test_the_file_is_what_the_table_says
-    assert_equal Fairlead::Options::Documentation.markdown, File.read(File.join(ROOT, "docs/configuration.md")),
-                 "docs/configuration.md is out of date: rake docs:configuration"
+    assert_equal Fairlead::Options::Documentation.markdown, File.read(File.join(ROOT, "docs/guides/configuration.md")),
+                 "docs/guides/configuration.md is out of date: rake docs:configuration"
   end
 
   def test_every_option_and_every_hook_has_its_place

@@ -2,7 +2,7 @@
 
 module Iodine
   # The argument of Iodine.listen(tls:): certificates, and issuers of client certificates. It only collects the parameters of an
-  # `ssl://` address (docs/tls.md), which reads the files; so a missing file is reported when the server starts.
+  # `ssl://` address (docs/guides/tls.md), which reads the files; so a missing file is reported when the server starts.
   class TLS
     # True, because iodine could be built with TLS.
     SUPPORTED = true

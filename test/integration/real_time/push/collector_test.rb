@@ -30,7 +30,7 @@ class CollectorTest < Minitest::Test
 
   def test_while_objects_move_by_themselves
     skip "this Ruby cannot move objects" unless GC.respond_to?(:auto_compact=)
-    # Ruby 3.1 moves objects that it must not if this begins during a collection (see docs/deployment.md). GC.disable ends
+    # Ruby 3.1 moves objects that it must not if this begins during a collection (see docs/guides/deployment.md). GC.disable ends
     # the collection.
     turn_on = "GC.disable; GC.auto_compact = true; GC.enable"
     converse(pushing(HANDLER, "-t", 2), %w[/a /b /c], before: "#{turn_on}; GC.compact; GC.start")
