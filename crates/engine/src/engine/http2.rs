@@ -24,39 +24,19 @@ pub(super) trait Streams: Sink + Sized {
 
 /// See the head of this file.
 pub(super) struct Http2Driver {
-    worker: Arc<Worker>,
-    connections: Arc<Connections>,
-    budgets: Arc<Budgets>,
-    http2_connections: Arc<Http2Connections>,
-    giving_way: Arc<GivingWay>,
-    uploads: Arc<Uploads>,
+    pub(super) worker: Arc<Worker>,
+    pub(super) connections: Arc<Connections>,
+    pub(super) budgets: Arc<Budgets>,
+    pub(super) http2_connections: Arc<Http2Connections>,
+    pub(super) giving_way: Arc<GivingWay>,
+    pub(super) uploads: Arc<Uploads>,
     /// Requests that wait behind others of their HTTP/2 connection.
-    queued_streams: Arc<AtomicUsize>,
-    taker: Weak<dyn StreamTurns>,
+    pub(super) queued_streams: Arc<AtomicUsize>,
+    /// Puts the next one of them into the ready queue.
+    pub(super) taker: Weak<dyn StreamTurns>,
 }
 
 impl Http2Driver {
-    /// `queued_streams`: counts the requests that wait behind others of their HTTP/2 connection. `taker`: puts the next one of
-    /// them into the ready queue.
-    pub(super) fn new(
-        (worker, connections): (&Arc<Worker>, &Arc<Connections>),
-        (budgets, http2_connections): (&Arc<Budgets>, &Arc<Http2Connections>),
-        (giving_way, uploads): (&Arc<GivingWay>, &Arc<Uploads>),
-        queued_streams: &Arc<AtomicUsize>,
-        taker: Weak<dyn StreamTurns>,
-    ) -> Http2Driver {
-        Http2Driver {
-            worker: Arc::clone(worker),
-            connections: Arc::clone(connections),
-            budgets: Arc::clone(budgets),
-            http2_connections: Arc::clone(http2_connections),
-            giving_way: Arc::clone(giving_way),
-            uploads: Arc::clone(uploads),
-            queued_streams: Arc::clone(queued_streams),
-            taker,
-        }
-    }
-
     /// Requests that wait behind others of their HTTP/2 connection.
     pub(super) fn queued_streams(&self) -> usize {
         self.queued_streams.load(Relaxed)

@@ -60,7 +60,7 @@ pub(crate) enum Client {
 
 impl LookUp {
     /// `name`: the path as passed to the folder, decoded; empty if it leads nowhere.
-    pub(crate) fn new(key: Key, client: Client, (path, name): (&[u8], Vec<u8>), accepted: Accepted) -> Arc<LookUp> {
+    pub(crate) fn new(key: Key, client: Client, path: &[u8], name: Vec<u8>, accepted: Accepted) -> Arc<LookUp> {
         Arc::new(LookUp {
             key,
             client,
@@ -217,7 +217,8 @@ mod tests {
         LookUp::new(
             client,
             Client::Connection(client),
-            (path.as_bytes(), name),
+            path.as_bytes(),
+            name,
             Accepted::none(),
         )
     }

@@ -98,11 +98,12 @@ impl Channels {
     pub(super) fn subscribe(
         &self,
         recipient: Recipient,
-        (text, kind): (&[u8], Match),
+        text: &[u8],
+        kind: Match,
         totals: Totals,
     ) -> Result<usize, Full> {
         let mut texts = self.texts.write();
-        if let Some(full) = self.refusal(&texts, &*recipient.subscriber, (text, kind), totals) {
+        if let Some(full) = self.refusal(&texts, &*recipient.subscriber, text, kind, totals) {
             drop(texts);
             return Err(full);
         }
@@ -121,7 +122,8 @@ impl Channels {
         &self,
         texts: &Texts,
         newcomer: &dyn Subscriber,
-        (text, kind): (&[u8], Match),
+        text: &[u8],
+        kind: Match,
         totals: Totals,
     ) -> Option<Full> {
         let is_reached = |count: usize, most: usize| most > 0 && count >= most;

@@ -127,7 +127,7 @@ impl Hub {
     /// Subscribes to the channel `name`, or to all channels that match it. Replaces this subscriber's earlier
     /// subscription with the same text. Returns the number of subscribers of this text in this process.
     pub fn subscribe(&self, subscriber: Arc<dyn Subscriber>, name: &[u8], kind: Match, delivery: Delivery) -> usize {
-        let subscribed = self.subscribe_within(subscriber, (name, kind), delivery, Totals::default());
+        let subscribed = self.subscribe_within(subscriber, name, kind, delivery, Totals::default());
         subscribed.unwrap_or_default()
     }
 
@@ -138,7 +138,8 @@ impl Hub {
     pub fn subscribe_within(
         &self,
         subscriber: Arc<dyn Subscriber>,
-        (name, kind): (&[u8], Match),
+        name: &[u8],
+        kind: Match,
         delivery: Delivery,
         totals: Totals,
     ) -> Result<usize, Full> {
@@ -146,7 +147,7 @@ impl Hub {
             subscriber: Arc::clone(&subscriber),
             delivery,
         };
-        let count = self.shared.channels.subscribe(recipient, (name, kind), totals)?;
+        let count = self.shared.channels.subscribe(recipient, name, kind, totals)?;
         if subscriber.is_open() {
             return Ok(count);
         }

@@ -106,9 +106,7 @@ impl Subscriptions {
             subscriptions: config.max_subscriptions_total,
             patterns: config.max_patterns,
         };
-        let subscribed = realtime
-            .hub
-            .subscribe_within(subscriber, (name, kind), delivery, totals);
+        let subscribed = realtime.hub.subscribe_within(subscriber, name, kind, delivery, totals);
         if subscribed.is_ok() {
             names.is_refused &= known.is_some();
             if known != Some(id) {

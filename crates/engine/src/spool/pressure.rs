@@ -67,7 +67,7 @@ pub(crate) struct Slowness {
 impl Slowness {
     /// Slowness of a client that filled its socket `behind` ago, has taken `taken` bytes in the last `time`, and has
     /// `pending` bytes to go.
-    pub(crate) fn new(behind: Duration, (taken, time): (u64, Duration), pending: u64) -> Slowness {
+    pub(crate) fn new(behind: Duration, taken: u64, time: Duration, pending: u64) -> Slowness {
         let needs = time.as_millis() * u128::from(pending) / u128::from(taken.max(1));
         Slowness {
             needs: Duration::from_millis(u64::try_from(needs).unwrap_or(u64::MAX)),
@@ -143,8 +143,8 @@ impl ReadRate {
         } = self.0?;
         let stands_still = progress == latest.1 && now - latest.0 >= LATELY;
         let from = if stands_still { latest } else { before };
-        let lately = (progress - from.1, now - from.0);
-        Some(Slowness::new(now - since, lately, pending))
+        let (taken, time) = (progress - from.1, now - from.0);
+        Some(Slowness::new(now - since, taken, time, pending))
     }
 }
 
@@ -194,7 +194,7 @@ mod tests {
     /// Slowness of a client that has taken `taken` bytes since its socket was first full.
     fn of(behind: u64, taken: u64, pending: u64) -> Slowness {
         let behind = milliseconds(behind);
-        Slowness::new(behind, (taken, behind), pending)
+        Slowness::new(behind, taken, behind, pending)
     }
 
     #[test]

@@ -58,7 +58,8 @@ pub(in crate::engine) struct ConnectionMigration {
 
 impl ConnectionMigration {
     pub(in crate::engine) fn new(
-        (worker, connections): (&Arc<Worker>, &Arc<Connections>),
+        worker: &Arc<Worker>,
+        connections: &Arc<Connections>,
         admission: &Arc<Admission>,
         arrivals: &Arc<IncomingConnections>,
         handshakes: &Arc<Handshakes>,
@@ -205,10 +206,9 @@ impl ConnectionMigration {
         let IncomingMigration {
             socket, origin, peer, ..
         } = incoming;
-        let arrived = (socket, origin, peer);
         let connection = self
             .arrivals
-            .connection_of(arrived, Some(Interest::Read), Endpoint::transport);
+            .connection_of(socket, origin, peer, Some(Interest::Read), Endpoint::transport);
         let mut connection = match connection {
             Ok(connection) => Box::new(connection),
             Err((_, reason)) => {

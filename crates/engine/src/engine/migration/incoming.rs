@@ -37,7 +37,9 @@ impl IncomingConnections {
     /// this fails, returns the socket and the reason.
     pub(super) fn connection_of(
         &self,
-        (socket, origin, peer): (OwnedFd, u32, Option<SocketAddr>),
+        socket: OwnedFd,
+        origin: u32,
+        peer: Option<SocketAddr>,
         interest: Option<Interest>,
         to_link: impl FnOnce(&Endpoint, Counted<OwnedFd>) -> Link,
     ) -> Result<Connection, (Link, &'static str)> {

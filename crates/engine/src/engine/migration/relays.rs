@@ -43,7 +43,8 @@ impl Relays {
     pub(super) fn relay(
         &self,
         mut connection: Box<Connection>,
-        (room, slot): (&WaitingRoom, usize),
+        room: &WaitingRoom,
+        slot: usize,
         sink: &dyn Sink,
     ) -> Result<(), (Box<Connection>, Sent)> {
         let has_to_stay = connection.stream.request.offers_upgrade() || connection.stream.request.wants_event_stream();

@@ -173,7 +173,7 @@ impl RequestMigration {
         };
         let mut skipped = 0;
         while let Some(Job::Request(connection)) = self.next_to_leave(time, skipped) {
-            let (connection, sent) = match self.send_out(connection, (room, slot), sink) {
+            let (connection, sent) = match self.send_out(connection, room, slot, sink) {
                 Ok(()) => {
                     self.worker.counters().moved_out.fetch_add(1, Relaxed);
                     return true;
@@ -193,11 +193,12 @@ impl RequestMigration {
     fn send_out(
         &self,
         connection: Box<Connection>,
-        (room, slot): (&WaitingRoom, usize),
+        room: &WaitingRoom,
+        slot: usize,
         sink: &dyn Sink,
     ) -> Result<(), (Box<Connection>, Sent)> {
         let Some(outgoing) = outgoing(&connection) else {
-            return self.relays.relay(connection, (room, slot), sink);
+            return self.relays.relay(connection, room, slot, sink);
         };
         match room.send(&outgoing, slot) {
             Sent::Done => {
@@ -268,7 +269,7 @@ impl RequestMigration {
                 None => Arc::new(socket),
             }
         };
-        let mut connection = match self.arrivals.connection_of((socket, origin, peer), None, to_link) {
+        let mut connection = match self.arrivals.connection_of(socket, origin, peer, None, to_link) {
             Ok(connection) => connection,
             Err((transport, reason)) => {
                 transport.give_back(AfterResponse::Close);

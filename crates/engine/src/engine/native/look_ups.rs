@@ -70,7 +70,7 @@ impl LookUpThreads {
         let path = path_of(request);
         let public = self.services.files.public();
         let name = public.and_then(|public| public.name_of(path)).unwrap_or_default();
-        let look_up = LookUp::new(key, client, (path, name), request.accepted_codings());
+        let look_up = LookUp::new(key, client, path, name, request.accepted_codings());
         connection.await_look_up(&look_up, now);
         // In this order, so that a thread that has found the file also finds the parked connection.
         drop(self.connections.park(connection, Interest::Nothing));
