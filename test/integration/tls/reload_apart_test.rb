@@ -29,7 +29,7 @@ class ReloadApartTest < Minitest::Test
       wait_until("the revocation") { 6.times.none? { admitted?(server) } }
       assert_equal [first_serial], serials(server.ports.first)
       wait_until("both lines") { server.log.match?(REFUSED) && server.log.match?(RELOADED) }
-      assert_equal [1, 1], [server.log.scan(/#{REFUSED}.*key\.pem: there is no private key/).size, server.log.scan(RELOADED).size]
+      assert_equal [1, 1], [server.log.scan(/#{REFUSED}.*key\.pem: it contains no private key/).size, server.log.scan(RELOADED).size]
     end
   end
 
