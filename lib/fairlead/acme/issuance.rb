@@ -84,7 +84,7 @@ module Fairlead
 
         return "it is not valid before #{certificate.begins_at.getutc}" if certificate.begins_at > Time.now + CLOCK_DIFFERENCE
 
-        "it ends at #{certificate.expires_at.getutc}, earlier than the one in use (#{@in_use.expires_at.getutc})" if worse?(certificate)
+        "it ends at #{certificate.expires_at.getutc}, earlier than the certificate in use (#{@in_use.expires_at.getutc})" if worse?(certificate)
       end
 
       # If no other certificate came in time, clients would see an expired one, although there was a good one.

@@ -96,7 +96,7 @@ module Fairlead
 
     # --- the supervisor
 
-    def supervisor_gone = warn("the supervisor is gone; finishing what has arrived")
+    def supervisor_gone = warn("the supervisor is gone; finishing open requests")
 
     # +thread+: as of Backtraces.all.
     def backtrace(thread)

@@ -126,7 +126,7 @@ class HostileAuthorityTest < Minitest::Test
   def test_a_certificate_that_ends_earlier_than_the_one_in_use_is_refused
     [[-3600, 590], [-1, 590]].each do |life|
       prepare = ->(authority) { authority.life = life.map { |seconds| Time.now + seconds } }
-      assert_refused(/it ends at .* earlier than the one in use/, requests: 9, prepare: prepare)
+      assert_refused(/it ends at .* earlier than the certificate in use/, requests: 9, prepare: prepare)
     end
   end
 
@@ -137,10 +137,10 @@ class HostileAuthorityTest < Minitest::Test
       store.folder.write(*store.certificate(wanted), pem("a.example", begins: Time.now - day, ends: Time.now + (89 * day)))
       authority.life = [Time.now - (40 * day), Time.now + day]
 
-      assert_match(/earlier than the one in use/, attempt(wanted, store, recalled: true)[:message])
+      assert_match(/earlier than the certificate in use/, attempt(wanted, store, recalled: true)[:message])
       authority.life = [Time.now, Time.now + (45 * day)]
 
-      assert_match(/earlier than the one in use/, attempt(wanted, store)[:message])
+      assert_match(/earlier than the certificate in use/, attempt(wanted, store)[:message])
       assert_equal({ outcome: "issued" }, attempt(wanted, store, recalled: true))
       assert_operator used(wanted, store).expires_at, :<, Time.now + (46 * day)
     end

@@ -15,7 +15,7 @@ class EventLogTest < Minitest::Test
     log.supervisor_gone
 
     assert_equal "fairlead stopped\n", @output.string
-    assert_equal "the supervisor is gone; finishing what has arrived\n", @errors.string
+    assert_equal "the supervisor is gone; finishing open requests\n", @errors.string
   end
 
   def test_quiet_leaves_the_errors
@@ -91,13 +91,13 @@ class EventLogTest < Minitest::Test
     own = StringIO.new
     of(custom_logger: own).tap(&:stopped).supervisor_gone
 
-    assert_equal "fairlead stopped\nthe supervisor is gone; finishing what has arrived\n", own.string
+    assert_equal "fairlead stopped\nthe supervisor is gone; finishing open requests\n", own.string
     assert_empty @output.string + @errors.string
   end
 
   def test_in_a_program_the_log_is_quiet_unless_the_program_has_given_one
     quiet = embedded(nil)
-    assert_output("", "the supervisor is gone; finishing what has arrived\n") { Fairlead::EventLog.for(nil, quiet).tap(&:stopped).supervisor_gone }
+    assert_output("", "the supervisor is gone; finishing open requests\n") { Fairlead::EventLog.for(nil, quiet).tap(&:stopped).supervisor_gone }
     assert_output("fairlead stopped\n") { Fairlead::EventLog.for(nil, embedded(false)).stopped }
     Fairlead::EventLog.for(lines = [], quiet).stopped
     Fairlead::EventLog.for(none = [], embedded(true)).stopped

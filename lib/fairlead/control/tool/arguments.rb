@@ -68,7 +68,7 @@ module Fairlead
         def how(parser)
           parser.on("--wait=[SEC]", Float, "Waits until it is done, and fails if that fails (#{WAIT} s).") { |value| @wait = value || WAIT }
           parser.on("--json", "Prints for programs.") { @json = true }
-          parser.on("-Q", "--quiet", "Prints nothing but errors, and what was asked for.") { @quiet = true }
+          parser.on("-Q", "--quiet", "Prints only errors and the requested output.") { @quiet = true }
           parser.on("-h", "-H", "--help", "Prints this.") { @help = true }
           parser.on("-V", "--version", "Prints the version.") { @version = true }
         end

@@ -14,7 +14,7 @@ class EventLogLoggerTest < Minitest::Test
     io = StringIO.new
     speak(Fairlead::EventLog.new(logger: ::Logger.new(io, formatter: ->(level, _, _, text) { "#{level} #{text.lines.first.chomp}\n" }), debug: true))
 
-    assert_equal ["DEBUG thread one serves", "INFO fairlead stopped", "WARN the supervisor is gone; finishing what has arrived"],
+    assert_equal ["DEBUG thread one serves", "INFO fairlead stopped", "WARN the supervisor is gone; finishing open requests"],
                  io.string.lines(chomp: true).first(3)
     assert_match(/^ERROR boot failed: .*no \(RuntimeError\)$/, io.string)
   end
