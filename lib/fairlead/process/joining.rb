@@ -99,7 +99,9 @@ module Fairlead
     # Tells a supervisor of another version which program can supervise this process and its workers. Returns the memory for
     # them. A process that replaces a lost one would have to share memory with others.
     def introduce_other_version
-      raise Error, "the new code has Fairlead #{VERSION}, which cannot share memory with the running version; use a hot restart (USR2)" if replacement?
+      if replacement?
+        raise Error, "the new code has Fairlead #{VERSION}, which cannot share memory with the running version; use a hot restart (USR2)"
+      end
 
       @other = true
       @link.send(:other_version, VERSION, SupervisorSettings::PROTOCOL, Native::Shared::LAYOUT, OtherSupervisor.find)
