@@ -3,7 +3,7 @@
 require "json"
 
 # Tracks the visitors of all workers, without a store. Each worker reports its visitors to all workers: soon after a change,
-# and every second anyway. A worker whose reports stop (because it was killed) is removed with its visitors; a new worker
+# and every second anyway. If a worker stops reporting (because it was killed), it is removed with its visitors; a new worker
 # gets a report at once. A report is complete, so a lost one does no lasting harm.
 class Presence
   CHANNEL = "chat/presence"

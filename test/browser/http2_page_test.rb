@@ -72,7 +72,7 @@ class Http2PageTest < Minitest::Test
 
     assert_equal seen, page.evaluate(SCRIPT)
     page.close
-    wait_until("the line of the WebSocket") { File.read(server.path("access.log")).match?(%r{"GET /echo HTTP/\S+" 101}) }
+    wait_until("the log line of the WebSocket") { File.read(server.path("access.log")).match?(%r{"GET /echo HTTP/\S+" 101}) }
     File.readlines(server.path("access.log"))
   end
 end

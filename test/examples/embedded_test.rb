@@ -82,7 +82,7 @@ class EmbeddedTest < Minitest::Test
     before = counts
     TIMES.times { start_and_stop(launcher) }
 
-    wait_until("what it was before: #{before}") do
+    wait_until("the counts from before: #{before}") do
       GC.start
       counts.zip(before).all? { |now, earlier| now <= earlier }
     end

@@ -34,7 +34,7 @@ module Fairlead
 
       # Returns a recent value from Native::Shared#stats: "workers", or one of the statistics of the waiting room.
       def [](name)
-        wait_until("the board") { File.exist?(@path) }
+        wait_until("the scoreboard") { File.exist?(@path) }
         stats = JSON.parse(File.read(@path))
         stats.merge(stats["room"]).fetch(name)
       end

@@ -91,7 +91,7 @@ module Fairlead
         wait_for_line(server, /#{kind}: failed, .* goes on serving: .*#{reason}/m)
 
         assert_predicate server, :running?
-        assert_equal "1", wait_until("an answer") { reply(server) }.first
+        assert_equal "1", wait_until("a response") { reply(server) }.first
         wait_until("the same processes", seconds: PROMPT) { server.serving_pids == serving }
         assert_equal 1, server.stderr.scan("#{kind}: failed").size
       end
@@ -106,11 +106,11 @@ module Fairlead
       # Asserts that another worker replaces a killed one, and serves.
       def assert_replaces(server, victim, count: 2)
         Process.kill(:KILL, victim)
-        wait_until("another process in the place of #{victim}", seconds: PATIENCE) do
+        wait_until("a replacement of #{victim}", seconds: PATIENCE) do
           flunk "the server has ended (#{server.status})" if server.exited?
           server.serving_pids.size == count && !server.serving_pids.include?(victim)
         end
-        assert wait_until("an answer") { reply(server) }
+        assert wait_until("a response") { reply(server) }
       end
 
       # Sends the signal, and asserts that the server ends in time and leaves no process and no listener.

@@ -60,7 +60,7 @@ class ProxiesTest < Minitest::Test
       wait_until("the stream to open") { requested(@server, "STREAMS.size") == "1" }
       stream.drop
 
-      wait_until("the end to be noticed") { requested(@server, "STREAMS.first.write('more')") && notes(@server).any? }
+      wait_until("the server to notice the end") { requested(@server, "STREAMS.first.write('more')") && notes(@server).any? }
       assert_equal %w[sse], notes(@server)
     end
   end

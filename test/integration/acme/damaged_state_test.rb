@@ -50,7 +50,7 @@ class AcmeDamagedStateTest < Minitest::Test
         restart(server)
 
         assert_equal "the application", Net::HTTP.get("127.0.0.1", "/", server.port)
-        wait_until("the line of the new program") { server.stderr.scan("nothing can be kept in").size == 2 }
+        wait_until("the log line of the new program") { server.stderr.scan("nothing can be kept in").size == 2 }
         FileUtils.rm_rf(server.path("state"))
         server.wait_for_output(/ordering a certificate for a.example/, seconds: 30)
 

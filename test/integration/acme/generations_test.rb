@@ -26,7 +26,7 @@ class AcmeGenerationsTest < Minitest::Test
     ordering = wait_for_program(server, "killed.example")
     Process.kill(:KILL, spawner = server.spawner_pid)
     server.wait_for_output(/there is no new certificate for killed.example: the process that ordered it has ended; next attempt at .* UTC/)
-    wait_until("the end of the process that orders, which the supervisor reaps", seconds: 20) { !File.exist?("/proc/#{ordering}") }
+    wait_until("the supervisor to reap the ordering process", seconds: 20) { !File.exist?("/proc/#{ordering}") }
     answer
     failure = wait_until("the file of the failure") { (path = failure_file(server, "killed.example")) && File.file?(path) && path }
 
@@ -76,7 +76,7 @@ class AcmeGenerationsTest < Minitest::Test
 
   # Waits until an order is in progress; returns its process.
   def wait_for_program(server, host)
-    program = wait_until("the process that orders") do
+    program = wait_until("the ordering process") do
       parent = server.spawner_pid || server.serving_pid
       server.children(/\Afairlead: acme #{host}/, of: parent).first if parent
     end

@@ -65,11 +65,11 @@ class HttpChallengeTest < Minitest::Test
     pebble.front.target = silent.addr[1]
     server = with_acme("silent.example")
     server.wait_for_output(/ordering/)
-    ordering = wait_until("the process that orders") { ordering_process(server, "silent.example") }
+    ordering = wait_until("the ordering process") { ordering_process(server, "silent.example") }
 
     assert_equal "the application", Net::HTTP.get("127.0.0.1", "/", server.port)
     assert_ends_before_its_timeout(server)
-    wait_until("the end of the process that orders") { !File.exist?("/proc/#{ordering}") }
+    wait_until("the end of the ordering process") { !File.exist?("/proc/#{ordering}") }
   ensure
     pebble.front.target = front
     silent&.close
@@ -82,14 +82,14 @@ class HttpChallengeTest < Minitest::Test
     silent = TCPServer.new("127.0.0.1", 0)
     pebble.front.target = silent.addr[1]
     server = with_acme("orphan.example", arguments: ["-w", "2"])
-    ordering = wait_until("the process that orders") { ordering_process(server, "orphan.example") }
+    ordering = wait_until("the ordering process") { ordering_process(server, "orphan.example") }
     wait_until("its connection") { silent.accept_nonblock(exception: false).is_a?(TCPSocket) }
     %i[TERM INT HUP].each { |signal| Process.kill(signal, ordering) }
 
     assert_equal "the application", Net::HTTP.get("127.0.0.1", "/", server.port)
     assert File.exist?("/proc/#{ordering}")
     server.signal(:KILL)
-    wait_until("the end of the process that orders") { !File.exist?("/proc/#{ordering}") }
+    wait_until("the end of the ordering process") { !File.exist?("/proc/#{ordering}") }
   ensure
     pebble.front.target = front
     silent&.close

@@ -61,7 +61,7 @@ class ChatroomApplicationTest < Minitest::Test
     clients = Array.new(12) { |number| web_socket(server, "/chat/#{number}") }
     sizes = clients.map { |client| size_of_room(client) }
     clients.last.send_text("hello")
-    wait_until("all of a room to hear it") { clients.count { |client| heard?(client) } >= sizes.last }
+    wait_until("the message to all clients of a room") { clients.count { |client| heard?(client) } >= sizes.last }
     clients.each { |client| client.ping("all").receive_pong }
 
     assert_equal sizes.last, clients.count { |client| heard?(client) }

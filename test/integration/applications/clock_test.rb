@@ -40,7 +40,7 @@ class ClockApplicationTest < Minitest::Test
     sockets[1].drop(reset: true)
     stream.drop
 
-    wait_until("one on the list") { get(server, "/size").body == "1" }
+    wait_until("one visitor on the list") { get(server, "/size").body == "1" }
     assert_match TIME, sockets[2].receive.last
     assert_empty server.stderr
   end

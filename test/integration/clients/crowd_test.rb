@@ -34,7 +34,7 @@ class CrowdTest < Minitest::Test
     assert_equal [503, "close", "1"], [refusal.status, refusal["connection"], refusal["retry-after"]]
     assert_equal([200] * 3, clients.map { |client| client.get.status })
     clients.first.close
-    assert_equal "hello", wait_until("a free place") { served(server) }
+    assert_equal "hello", wait_until("a free slot") { served(server) }
   end
 
   def test_by_default_there_are_as_many_connections_as_descriptors_allow

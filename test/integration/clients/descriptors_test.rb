@@ -88,7 +88,7 @@ class DescriptorsTest < Minitest::Test
     server = serve_with_few_descriptors("--body-timeout", 1)
     holders = Array.new(UPLOADS) { begin_upload(server) }
     statuses = Hash.new(0)
-    wait_until("an end of them all") do
+    wait_until("the end of all clients") do
       holders.reject! { |client| client.readable? && (statuses[client.answer.status] += 1) }
       holders.empty?
     end

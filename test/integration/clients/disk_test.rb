@@ -67,12 +67,12 @@ class DiskTest < Minitest::Test
     client.answer.status
   end
 
-  # Yields a server whose folder for temporary files holds 1 MB.
+  # Yields a server with room for 1 MB of temporary files.
   def on_full_disk
     skip "only root can mount" unless Process.uid.zero?
 
     server = launch(APP, "-t", 1, "--temp-dir", "small", files: { "small/.keep" => "" }, &:itself)
-    skip "no mounting here" unless system("mount", "-t", "tmpfs", "-o", "size=1m", "none", server.path("small"), err: File::NULL)
+    skip "this process may not mount" unless system("mount", "-t", "tmpfs", "-o", "size=1m", "none", server.path("small"), err: File::NULL)
     begin
       yield server.start
     ensure

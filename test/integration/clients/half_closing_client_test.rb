@@ -41,7 +41,7 @@ class HalfClosingClientTest < Minitest::Test
       server = serve(APP)
       client = connect(server).write(request)
       client.half_close
-      wait_until("the end of the client's half to have come") { half_closed?(server) }
+      wait_until("the end of the client's half") { half_closed?(server) }
       server.write("go", "")
       assert_equal expected, body(client.rest), request
     end
@@ -54,7 +54,7 @@ class HalfClosingClientTest < Minitest::Test
       socket.write(request)
       socket.__send__(:stop) # close_notify
       socket.to_io.close_write
-      wait_until("the end of the client's half to have come") { half_closed?(server) }
+      wait_until("the end of the client's half") { half_closed?(server) }
       server.write("go", "")
       assert_equal expected, body(socket.read), request
     end

@@ -30,10 +30,10 @@ class MemoryTest < Minitest::Test
     get(server)
     before = memory(server.serving_pid)
     crowd = Array.new(CROWD) { connect(server).write(yield) }
-    wait_until("memory that is taken") { memory(server.serving_pid) > before + (40 * MEBIBYTE) }
+    wait_until("used memory") { memory(server.serving_pid) > before + (40 * MEBIBYTE) }
     crowd.each(&:close)
 
-    wait_until("memory that is given back") { memory(server.serving_pid) < before + (16 * MEBIBYTE) }
+    wait_until("free memory") { memory(server.serving_pid) < before + (16 * MEBIBYTE) }
     assert_equal "hello", get(server).body
   end
 end

@@ -34,7 +34,7 @@ class RequestTotalsTest < Minitest::Test
     statuses = clients.map { |client| end_of_body(client).status }
 
     assert_equal({ 200 => 5, 503 => 3 }, statuses.tally)
-    assert_equal "#{2 * MEBIBYTE} bytes", end_of_body(begin_upload(server, 2 * MEBIBYTE)).body, "there is room again"
+    assert_equal "#{2 * MEBIBYTE} bytes", end_of_body(begin_upload(server, 2 * MEBIBYTE)).body, "the limit must be free again"
   end
 
   private

@@ -37,7 +37,7 @@ class SlowCrowdTest < Minitest::Test
     taken = []
     # Each small request gets a response, whatever the crowd uses; and each of the crowd has its turn although none of them
     # reads.
-    wait_until("the turns of the crowd", seconds: 60) do
+    wait_until("every turn of the crowd", seconds: 60) do
       taken << temporary_bytes(server, "unsent")
       count(server) == CROWD
     end
@@ -45,15 +45,15 @@ class SlowCrowdTest < Minitest::Test
 
     assert_operator taken.max, :<=, DISK
     assert_operator taken.max, :>, 0, "the disk was not used"
-    wait_until("those that are cut off to know") { lost(clients) >= CROWD - ((DISK + MEMORY) / SIZE) - 8 }
+    wait_until("the resets at the aborted clients") { lost(clients) >= CROWD - ((DISK + MEMORY) / SIZE) - 8 }
     assert(wait_until("a line for each of them") { server.stderr.scan(CUT).size == lost(clients) })
   end
 
   def test_who_is_cut_off_gets_a_reset_and_never_what_looks_whole
     server = serve_crowd
     clients = crowd(server)
-    wait_until("the turns of the crowd", seconds: 60) { count(server) == CROWD }
-    wait_until("somebody to be cut off") { lost(clients).positive? }
+    wait_until("every turn of the crowd", seconds: 60) { count(server) == CROWD }
+    wait_until("an aborted client") { lost(clients).positive? }
     sizes = clients.select { |client| lost?(client) }.map { |client| client.rest.bytesize }
 
     assert_operator sizes.max, :<, SIZE
@@ -73,11 +73,11 @@ class SlowCrowdTest < Minitest::Test
     count(server)
     before = memory(server.serving_pid)
     clients = crowd(server)
-    wait_until("the turns of the crowd", seconds: 60) { count(server) == CROWD }
+    wait_until("every turn of the crowd", seconds: 60) { count(server) == CROWD }
     clients.each(&:reset)
     wait_until("the disk to be free") { temporary_bytes(server, "unsent").zero? }
 
-    wait_until("memory to be given back, of which #{memory(server.serving_pid)} is in use, and before #{before}") do
+    wait_until("free memory (now #{memory(server.serving_pid)} in use, before #{before})") do
       memory(server.serving_pid) < before + (MEMORY / 2)
     end
   end

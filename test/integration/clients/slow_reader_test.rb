@@ -54,7 +54,7 @@ class SlowReaderTest < Minitest::Test
       client.request("GET", kind)
 
       assert_equal "quick", quick(server), "while #{kind} is not read"
-      wait_until("the end of a client that does not read #{kind}") { established(server).zero? }
+      wait_until("the end of a client that does not read (#{kind})") { established(server).zero? }
       assert_operator client.rest.bytesize, :<, SIZE
     end
     assert_equal KINDS.size, server.stderr.scan("closed a connection: the client did not take its response").size
@@ -88,7 +88,7 @@ class SlowReaderTest < Minitest::Test
 
     assert_equal "quick", quick(server)
     wait_until("a file for each of them") { temporary_files(server, folder).size == clients.size }
-    wait_until("the answers to be there and not in memory") { memory(server.serving_pid) - before < SIZE * 5 }
+    wait_until("the responses to be on disk") { memory(server.serving_pid) - before < SIZE * 5 }
     assert_equal [".keep"], Dir.children(server.path(folder))
     clients.each(&:reset)
     wait_until("the files to be gone") { temporary_files(server, folder).empty? }

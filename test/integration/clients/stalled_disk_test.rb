@@ -52,10 +52,10 @@ class StalledDiskTest < Minitest::Test
 
     server = launch(APP, "-t", 1, "--temp-dir", "disk", files: { "disk/.keep" => "" }, &:itself)
     disk = server.path("disk")
-    skip "no mounting here" unless mount(server.path("image"), disk)
+    skip "this process may not mount" unless mount(server.path("image"), disk)
     begin
       server.start
-      skip "no freezing here" unless quietly("fsfreeze", "--freeze", disk)
+      skip "this file system cannot be frozen" unless quietly("fsfreeze", "--freeze", disk)
       thaw = -> { quietly("fsfreeze", "--unfreeze", disk) }
       yield server, thaw
     ensure

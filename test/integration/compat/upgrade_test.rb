@@ -53,7 +53,7 @@ class UpgradeIntegrationTest < Minitest::Test
   def test_streams_of_events_were_not_there_yet
     assert_equal 200, event_stream(peers("Peer")).status
   rescue Fairlead::Test::EventStream::Malformed
-    flunk "it was taken for an event stream"
+    flunk "the request was taken for an event stream"
   end
 
   private

@@ -33,7 +33,7 @@ class PumaComparisonTest < Minitest::Test
   end
 
   def setup
-    skip "there is no #{Puma::PROGRAM} (package puma)" unless Puma.available?
+    skip "#{Puma::PROGRAM} is not installed (package puma)" unless Puma.available?
   end
 
   def puma(*flags) = own(Puma.new(APP, *flags, *flags_of_puma)).start

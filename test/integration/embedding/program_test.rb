@@ -31,7 +31,7 @@ class ProgramTest < Minitest::Test
     before = [Thread.list.size, threads, descriptors(Process.pid)]
     10.times { |n| serve_and_stop(n) }
 
-    wait_until("what it was before: #{before}") do
+    wait_until("the counts from before: #{before}") do
       GC.start
       [Thread.list.size, threads, descriptors(Process.pid)].zip(before).all? { |now, then_| now <= then_ }
     end

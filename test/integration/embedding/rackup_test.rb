@@ -50,7 +50,7 @@ class RackupTest < Minitest::Test
     server = rackup("-o", "127.0.0.1", "-p", 0, "-P", "server.pid", app: VERSIONED, files: { "version" => "1" })
     2.upto(4) { |number| restart(server, :USR2, number) }
 
-    wait_until("the pid file of the new code alone") { Dir.glob(server.path("server.pid.*")).size == 1 }
+    wait_until("only the pid file of the new code") { Dir.glob(server.path("server.pid.*")).size == 1 }
     assert_match(/\Aserver\.pid\.spawner\d+\z/, File.basename(Dir.glob(server.path("server.pid.*")).first))
     assert_equal server.pid, written_pid(server)
     assert_equal 0, server.stop.exitstatus

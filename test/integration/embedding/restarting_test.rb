@@ -166,7 +166,7 @@ class RestartingTest < Minitest::Test
     Timeout.timeout(60) { nil } # starts its own thread
     before = counts
     yield
-    wait_until("what it was before: #{before}, now #{counts}") do
+    wait_until("the counts from before: #{before}, now #{counts}") do
       GC.start
       counts.zip(before).all? { |now, earlier| now - earlier < TIMES / 5 }
     end

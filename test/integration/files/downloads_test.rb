@@ -166,7 +166,7 @@ class DownloadsTest < Minitest::Test
     wait_until("#{times} busy threads") { server.stderr.scan("busy").size == times }
     yield server
 
-    clients.each { |client| refute client.readable?, "it was no longer busy" }
+    clients.each { |client| refute client.readable?, "the thread was no longer busy" }
     server.write("go", "")
     clients.each { |client| assert_equal 200, client.answer.status }
   end

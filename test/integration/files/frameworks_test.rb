@@ -194,6 +194,6 @@ class FrameworkFilesTest < Minitest::Test
     assert_equal [206, FILES["files/large.bin"][1_000_000, 10]], [part.status, part.body]
     head = client.request("HEAD", "/download").answer(to: "HEAD")
     assert_equal [200, ""], [head.status, head.body]
-    assert_includes [nil, "2000000"], head["content-length"], "Rails takes the body away, which does not make the file empty"
+    assert_includes [nil, "2000000"], head["content-length"], "Rails removes the body, but the file is not empty"
   end
 end

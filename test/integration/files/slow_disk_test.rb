@@ -164,7 +164,7 @@ class SlowDiskTest < Minitest::Test
     server = serve_slowly("public")
     waiting = hang(server, "/stuck.txt", :look_up)
     server.signal(:TERM)
-    wait_until("no connection to be accepted") { refused?(server) }
+    wait_until("the end of accepting") { refused?(server) }
     @disk.release
 
     assert_file "stuck", waiting.answer
@@ -228,6 +228,6 @@ class SlowDiskTest < Minitest::Test
       assert_from_app client.request("POST", "/cart", {}, body: "a").answer
       assert_from_app client.get("/cart")
     end
-    assert_operator @disk.held, :>=, 1, "it hangs"
+    assert_operator @disk.held, :>=, 1, "the request must hang"
   end
 end

@@ -105,7 +105,7 @@ class SpecialFilesTest < Minitest::Test
     assert_equal "EMFILE", client.get("/hoard").body
 
     %w[/page.txt /large.bin].each { |path| assert_includes [200, 503], client.get(path).status, path }
-    assert_from_app client.get("/missing"), "there is nothing to open"
+    assert_from_app client.get("/missing"), "the file does not exist"
     assert_equal "released", client.request("POST", "/release", {}, body: "please").answer.body
     assert_file "page", client.get("/page.txt")
     assert_file noise(300_000), client.get("/large.bin")
@@ -142,7 +142,7 @@ class SpecialFilesTest < Minitest::Test
 
   # Such a file has a size of zero. The kernel produces its content when it is read.
   def test_a_file_of_the_system_that_the_application_sends
-    skip "there is no /proc" unless File.exist?("/proc/self/status")
+    skip "this machine has no /proc" unless File.exist?("/proc/self/status")
 
     server = serve_folder({ "empty.txt" => "" }, app: <<~'RUBY')
       class Body
@@ -175,7 +175,7 @@ class SpecialFilesTest < Minitest::Test
 
   def assert_at_once_from_app(client, path)
     client.request("GET", path)
-    assert client.readable?(SECONDS), "#{path}: no answer"
+    assert client.readable?(SECONDS), "#{path}: no response"
     assert_from_app client.answer, path
   end
 end

@@ -70,7 +70,7 @@ class ActionCableTest < Minitest::Test
     joined(server, "ann").close(1000)
     joined(server, "bob").drop(reset: true)
 
-    wait_until("both to have left") { File.exist?(server.path("left")) && File.readlines(server.path("left"), chomp: true).sort == %w[ann bob] }
+    wait_until("the end of both clients") { File.exist?(server.path("left")) && File.readlines(server.path("left"), chomp: true).sort == %w[ann bob] }
   end
 
   def test_its_connections_outlast_the_time_outs_of_requests

@@ -22,7 +22,7 @@ class HeadRequestTest < Minitest::Test
 
       2.times { assert_equal [200, ""], client.answer(to: "HEAD").then { |answer| [answer.status, answer.body] }, kind }
       assert_equal "hello world", client.answer.body, kind
-      assert_operator notes(server).size, :<=, 1, "#{kind}: only GET asks for the body"
+      assert_operator notes(server).size, :<=, 1, "#{kind}: HEAD must not use the body"
     end
   end
 

@@ -48,7 +48,7 @@ class PeerAddressTest < Minitest::Test
     wait_until("two busy workers") { board["workers"].map { |worker| worker["busy_threads"] } == [1, 1] }
     moved = board["moved"]
     8.times { ask_and_reset(server, "GET / HTTP/1.1\r\nhost: a\r\n\r\n") }
-    wait_until("all of them in the waiting room") { board["moved"] == moved + 8 }
+    wait_until("all requests in the waiting room") { board["moved"] == moved + 8 }
 
     assert_equal [ADDRESS.inspect], seen(server, 8).map(&:first).uniq
     assert_equal [200, 200], busy.map { |client| client.answer.status }
@@ -59,7 +59,7 @@ class PeerAddressTest < Minitest::Test
     20.times { ask_and_reset(server, "NONSENSE\r\n\r\n") }
 
     assert_equal [ADDRESS], logged(server, 20).uniq
-    wait_until("the lines of refusal") { server.stderr.scan("refused 400").size == 20 }
+    wait_until("the log lines about refusals") { server.stderr.scan("refused 400").size == 20 }
     assert_equal 20, server.stderr.scan(/refused 400 \(.*\) from #{Regexp.escape(ADDRESS)}:\d+$/).size
   end
 

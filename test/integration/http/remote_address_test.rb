@@ -69,7 +69,7 @@ class RemoteAddressTest < Minitest::Test
     busy = Array.new(2) { connect(server).write("#{LINE}GET /?2 HTTP/1.1\r\nhost: a\r\n\r\n") }
     wait_until("two busy workers") { board["workers"].map { |worker| worker["busy_threads"] } == [1, 1] }
     waiting = Array.new(6) { connect(server).write(LINE + REQUEST) }
-    wait_until("all of them in the waiting room") { board["moved"] >= 6 }
+    wait_until("all requests in the waiting room") { board["moved"] >= 6 }
 
     waiting.each do |client|
       assert_equal "192.0.2.1", client.answer.body

@@ -135,7 +135,7 @@ class Http2ResponsesTest < Minitest::Test
     JS
 
     assert_equal ["Fairlead::ClosedError"] * 8, wait_for_notes(server, 8)
-    wait_until("the descriptors to be given back") { descriptors(server.serving_pid) <= before }
+    wait_until("the descriptors to be free") { descriptors(server.serving_pid) <= before }
   end
 
   private

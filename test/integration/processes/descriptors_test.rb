@@ -49,7 +49,7 @@ class ProcessDescriptorsTest < Minitest::Test
     first = server.worker_pids
     12.times do |count|
       server.signal(:TTIN)
-      wait_until("an answer to TTIN") { server.stdout.include?("changing to #{count + 2} workers") || server.stderr.include?("cannot add a worker") }
+      wait_until("a reaction to TTIN") { server.stdout.include?("changing to #{count + 2} workers") || server.stderr.include?("cannot add a worker") }
     end
 
     assert_match(/cannot add a worker: too few descriptors, "ulimit -n" is 32: Too many open files/, server.stderr)

@@ -58,7 +58,7 @@ class DrainDelayTest < Minitest::Test
     server.signal(:TERM)
     server.wait_for_output(/TERM: accepting for 3 s, then finishing open requests/)
 
-    wait_until("the last answer on a connection") { kept.get["connection"] == "close" }
+    wait_until("the last response on a connection") { kept.get["connection"] == "close" }
     assert_predicate kept, :closed?
     wait_until("new connections for one request") { Array.new(4) { get(server)["connection"] }.uniq == ["close"] }
     busy = connect(server).request("GET", "/?4")

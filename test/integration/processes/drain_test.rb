@@ -129,6 +129,6 @@ class DrainTest < Minitest::Test
       return count if answer["connection"] == "close"
     end
   rescue Fairlead::Test::HttpClient::CutOff
-    raise "a request got no answer"
+    raise "a request got no response"
   end
 end

@@ -54,7 +54,7 @@ class EarlySignalsTest < Minitest::Test
     environment = { "RUBYOPT" => "-I. -rhook", "AT" => "json/ext.rb", "SIGNAL" => "TERM", "OF_COMMAND" => "yes", "AFTER" => "loading" }
     hangs = "trap('TERM') { File.write('asked', '') }; File.write('loading', ''); sleep"
     server = launch(hangs, "-w", 1, "--preload", files: { "hook.rb" => AT_FILE }, environment: environment)
-    wait_until("the first signal to reach it") { File.exist?(server.path("asked")) }
+    wait_until("the first signal to arrive") { File.exist?(server.path("asked")) }
     server.signal(:TERM)
 
     assert_equal 143, server.wait_exit.exitstatus

@@ -77,7 +77,7 @@ class EventsTest < Minitest::Test
   def test_a_goodbye_that_hangs_ends_when_the_server_is_to_stop_at_once
     server = serve("Fairlead.on(:shutdown) { File.write('notes', '') and sleep }\n#{HELLO}", "--shutdown-timeout", "3600")
     server.signal(:TERM)
-    wait_until("the goodbye") { File.exist?(server.path("notes")) }
+    wait_until("the close frame") { File.exist?(server.path("notes")) }
 
     assert_equal 0, server.stop(:QUIT).exitstatus
   end

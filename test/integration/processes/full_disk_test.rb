@@ -54,7 +54,7 @@ class FullDiskTest < Minitest::Test
     skip "only root can mount" unless Process.uid.zero?
 
     server = launch(VERSIONED, *FILES, *arguments, files: { "version" => "1", "small/.keep" => "" }, &:itself)
-    skip "no mounting here" unless system("mount", "-t", "tmpfs", "-o", "size=64k", "none", server.path("small"), err: File::NULL)
+    skip "this process may not mount" unless system("mount", "-t", "tmpfs", "-o", "size=64k", "none", server.path("small"), err: File::NULL)
     begin
       yield server
     ensure

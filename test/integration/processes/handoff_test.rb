@@ -148,7 +148,7 @@ class HandoffTest < Minitest::Test
     wait_until("a busy worker") { File.exist?(server.path("inside-until")) }
     Process.kill(:TERM, home)
 
-    wait_until("the worker to take them") { statistic(server, "taken_over") == 6 }
+    wait_until("a worker to take the connections") { statistic(server, "taken_over") == 6 }
     server.write("go", "")
     answers = clients.map(&:get)
     assert_equal [pid_of(held.answer)], answers.map { |answer| pid_of(answer) }.uniq
@@ -171,7 +171,7 @@ class HandoffTest < Minitest::Test
     idle = Array.new(5) { connect_to(server, home) }
     client.request("GET", "/until?go")
     retire(server, home, "until")
-    wait_until("the idle ones to have gone") { idle.map { |one| pid_of(one.get) }.none?(home) }
+    wait_until("the idle clients to migrate") { idle.map { |one| pid_of(one.get) }.none?(home) }
     Process.kill(:KILL, home)
 
     assert_predicate client, :closed?
@@ -230,7 +230,7 @@ class HandoffTest < Minitest::Test
     server.signal(:TERM)
     server.wait_for_output(/finishing open requests/)
 
-    assert_empty clients.map(&:rest).join, "each worker knows of it"
+    assert_empty clients.map(&:rest).join, "each worker closes the connection"
     server.write("go", "")
 
     assert_equal "close", busy.answer["connection"]
@@ -277,7 +277,7 @@ class HandoffTest < Minitest::Test
     wait_until("the request") { File.exist?(server.path("inside-#{path}")) }
     idle = connect_to(server, pid)
     Process.kill(:TERM, pid)
-    wait_until("the idle client to move") { pid_of(idle.get) != pid }
+    wait_until("the idle client to migrate") { pid_of(idle.get) != pid }
   end
 
   # Yields clients of a worker, ends it, calls the blocks' results, and expects responses of another worker.

@@ -56,7 +56,7 @@ class HotRestartTest < Minitest::Test
     restarted(server, "hot restart")
 
     assert_equal "2", version(server)
-    wait_until("the end of the spawner that hangs") { !File.exist?("/proc/#{hung}") }
+    wait_until("the end of the hanging spawner") { !File.exist?("/proc/#{hung}") }
     assert_match(/hot restart: replaces the phased restart/, server.stdout)
   end
 

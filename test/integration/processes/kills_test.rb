@@ -35,7 +35,7 @@ class KillsTest < Minitest::Test
 
     assert_empty not_in_hand(server, losses, killed)
     assert_operator board["moved"], :>, KILLS
-    wait_until("an empty room") { board["waiting"].zero? }
+    wait_until("an empty waiting room") { board["waiting"].zero? }
   end
 
   private
@@ -51,7 +51,7 @@ class KillsTest < Minitest::Test
   # Kills a worker once both are serving; returns its id.
   def kill_one(server)
     pids = server.wait_for_workers(2)
-    wait_until("all at work") { File.readlines(server.path("begun")).last(CLIENTS).map { |line| line.split.last.to_i }.uniq.sort == pids }
+    wait_until("requests in all workers") { File.readlines(server.path("begun")).last(CLIENTS).map { |line| line.split.last.to_i }.uniq.sort == pids }
     Process.kill(:KILL, pids.sample)
     wait_until("the end of one") { server.worker_pids != pids }
     (pids - server.worker_pids).first

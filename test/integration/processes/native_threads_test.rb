@@ -51,6 +51,6 @@ class NativeThreadsTest < Minitest::Test
 
   def skip_unless_threads_can_move
     description = IO.popen(MOVING, [RbConfig.ruby, "-e", "print RUBY_DESCRIPTION"], &:read)
-    skip "the threads of this Ruby always keep their native ones" unless description.include?("+MN")
+    skip "this Ruby does not move threads" unless description.include?("+MN")
   end
 end

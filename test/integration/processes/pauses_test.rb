@@ -135,7 +135,7 @@ class PausesTest < Minitest::Test
     server = serve(WHO, "--head-timeout", TIMEOUT)
     slow, silent = Array.new(2) { connect(server).write("GET / HTTP/1.1\r\n") }
     over = monotonic + TIMEOUT - 0.2
-    wait_until("nearly the time-out") { monotonic > over }
+    wait_until("nearly the timeout") { monotonic > over }
     pause([server.pid], 0.8)
     trickle = Thread.new { loop { slow.write("x") && sleep(0.2) } }
     trickle.report_on_exception = false
@@ -155,7 +155,7 @@ class PausesTest < Minitest::Test
   # Stops the processes for +seconds+, calls the block in that time, and continues them in order.
   def pause(pids, seconds)
     pids.each { |pid| Process.kill(:STOP, pid) }
-    wait_until("all to stand still") { pids.all? { |pid| Fairlead::Test::Processes.halted?(pid) } }
+    wait_until("all processes to stop") { pids.all? { |pid| Fairlead::Test::Processes.halted?(pid) } }
     yield if block_given?
     over = monotonic + seconds
     wait_until("the end of the pause", seconds: seconds + 5) { monotonic > over }

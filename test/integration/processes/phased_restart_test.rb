@@ -57,7 +57,7 @@ class PhasedRestartTest < Minitest::Test
       server.signal(:USR1)
       server.wait_for_output(/failed, generation 1 goes on serving/)
       server.write("version", "1")
-      wait_until("the old code only") { server.worker_pids.size == 2 && Array.new(8) { version(server) }.uniq == ["1"] }
+      wait_until("only the old code") { server.worker_pids.size == 2 && Array.new(8) { version(server) }.uniq == ["1"] }
     end
 
     assert_empty failures
@@ -74,7 +74,7 @@ class PhasedRestartTest < Minitest::Test
     restarted(server)
 
     assert_equal "3", version(server)
-    wait_until("the end of the one that hangs") { server.children(/spawner/).size == 1 }
+    wait_until("the end of the hanging one") { server.children(/spawner/).size == 1 }
   end
 
   def test_the_other_workers_go_on_when_one_is_killed_meanwhile
@@ -151,7 +151,7 @@ class PhasedRestartTest < Minitest::Test
     File.unlink(server.path("go"))
     old = server.worker_pids.last
     server.signal(:USR1)
-    new = wait_until("an old worker, a new one, and one that is not ready") { halfway(server, old) }
+    new = wait_until("an old worker, a new one and an unready one") { halfway(server, old) }
     Net::HTTP.get(URI(server.url("/?hello")))
 
     [old, new].each { |pid| wait_until("the message") { heard(server, pid) == "hello" } }

@@ -35,7 +35,7 @@ class ProgramsTest < Minitest::Test
   end
 
   def test_with_a_socket_of_systemd_neither
-    skip "there is no #{Fairlead::Test::SocketActivation::PROGRAM} (package systemd)" unless Fairlead::Test::SocketActivation.available?
+    skip "#{Fairlead::Test::SocketActivation::PROGRAM} is not installed (package systemd)" unless Fairlead::Test::SocketActivation.available?
     port = Fairlead::Test::SocketActivation.free_port
     own(Fairlead::Test::SocketActivation.new(APP, "-w", 1, addresses: ["127.0.0.1:#{port}"], bind: "tcp://127.0.0.1:#{port}")).launch
 

@@ -65,7 +65,7 @@ class ReforkTest < Minitest::Test
     until_all_have_served(server)
     refork(server)
     Process.kill(:KILL, server.spawner_pid)
-    wait_until("the loss") { server.stderr.include?("is lost") }
+    wait_until("the log line about the loss") { server.stderr.include?("is lost") }
 
     assert_equal 2, server.worker_pids.size
     Process.kill(:TERM, server.worker_pids.first)
@@ -107,7 +107,7 @@ class ReforkTest < Minitest::Test
     RUBY
     Thread.new { Net::HTTP.get(URI(server.url("/slow"))) }.report_on_exception = false
     wait_until("the request") { File.exist?(server.path("inside")) }
-    wait_until("the worker with it to be the oldest") { refork_of_the_busy_one?(server) }
+    wait_until("its worker to be the oldest") { refork_of_the_busy_one?(server) }
     server.wait_for_output(/refork: worker \d+ .* stops serving/)
     Process.kill(:KILL, Integer(File.read(server.path("inside")), 10))
     server.wait_for_output(/refork: failed, generation 1 goes on serving: the worker ended/)
@@ -136,8 +136,8 @@ class ReforkTest < Minitest::Test
   end
 
   def until_all_have_served(server)
-    wait_until("answers of all") { Array.new(6) { answer(server).split.last }.uniq.size >= 2 || server.worker_pids.size == 1 }
-    wait_until("all to be warm") do
+    wait_until("responses of all workers") { Array.new(6) { answer(server).split.last }.uniq.size >= 2 || server.worker_pids.size == 1 }
+    wait_until("all workers to be warm") do
       answer(server)
       server.worker_pids.all? { |pid| Fairlead::Test::Processes.memory(pid) > 35_000 * 1024 }
     end

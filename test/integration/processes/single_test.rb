@@ -83,7 +83,7 @@ class SingleTest < Minitest::Test
 
   def test_quiet_prints_nothing
     server = launch(HELLO, "-q", bind: "unix://server.sock")
-    wait_until("an answer") { answer_on(server.path("server.sock")) }
+    wait_until("a response") { answer_on(server.path("server.sock")) }
     server.stop
 
     assert_equal ["", ""], [server.stdout, server.stderr]

@@ -16,7 +16,7 @@ class SocketActivationTest < Minitest::Test
   APP = "run ->(env) { [200, {}, [ENV.keys.grep(/LISTEN/).inspect]] }"
 
   def setup
-    skip "there is no #{Activation::PROGRAM} (package systemd)" unless Activation.available?
+    skip "#{Activation::PROGRAM} is not installed (package systemd)" unless Activation.available?
     @port = Activation.free_port
   end
 

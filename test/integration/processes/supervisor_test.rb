@@ -190,7 +190,7 @@ class SupervisorTest < Minitest::Test
     server = serve(WHO, "-w", "2", "--access-log", "access.log")
     File.rename(server.path("access.log"), server.path("access.log.1"))
     server.signal(:HUP)
-    wait_until("all processes to do it") { server.stdout.scan("reopened the access log").size == 4 }
+    wait_until("all processes to reopen it") { server.stdout.scan("reopened the access log").size == 4 }
     8.times { get(server) }
 
     wait_until("the lines") { File.readlines(server.path("access.log")).size == 8 }

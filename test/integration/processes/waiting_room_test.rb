@@ -91,7 +91,7 @@ class WaitingRoomTest < Minitest::Test
     shares = -> { pids.map { |pid| clients(pid, server.port) } }
 
     wait_until("each socket in one process") { shares.call.flatten.tally.values.uniq == [1] }
-    assert_equal [true, true], shares.call.last(2).map(&:any?), "some have moved"
+    assert_equal [true, true], shares.call.last(2).map(&:any?), "some connections have migrated"
   end
 
   def test_bodies_in_memory_and_in_a_file_travel_along
@@ -122,13 +122,13 @@ class WaitingRoomTest < Minitest::Test
     busy = Array.new(2) { connect(server).request("GET", "/?3", { "connection" => "close" }) }
     wait_until("two busy workers") { stats(server)["workers"].map { |worker| worker["busy_threads"] } == [1, 1] }
     waiting = Array.new(6) { connect(server).request("GET", "/?0.01") }
-    wait_until("all of them in the waiting room") { stats(server)["waiting"] == 6 }
+    wait_until("all requests in the waiting room") { stats(server)["waiting"] == 6 }
     Process.kill(:KILL, victim)
 
     assert_equal 6, waiting.count { |client| client.answer.status == 200 }
     assert_equal [[], [other.to_s]], busy.map { |client| client.rest.scan(%r{\d+(?= / )}) }.sort_by(&:size)
     assert_operator stats(server)["moved"], :>=, 6
-    wait_until("an empty room") { stats(server)["waiting"].zero? }
+    wait_until("an empty waiting room") { stats(server)["waiting"].zero? }
   end
 
   def test_a_worker_without_descriptors_leaves_those_who_wait_to_others
@@ -142,7 +142,7 @@ class WaitingRoomTest < Minitest::Test
     assert_logged("left requests in the waiting room to other workers: too few descriptors", server)
     other.get("/relieve")
 
-    assert_equal 2, wait_until("both at work") { (pids = pids_of_sleepers(clients)).size > 1 && pids }.size
+    assert_equal 2, wait_until("requests in both workers") { (pids = pids_of_sleepers(clients)).size > 1 && pids }.size
   end
 
   # The system wakes one worker for each request: a worker that leaves it to another one must wake that one.
@@ -154,7 +154,7 @@ class WaitingRoomTest < Minitest::Test
     pids = clients.map { |client| pid_of(client.get("/?0.15")) }
 
     assert_equal 1, (pids - [home]).uniq.size, pids.inspect
-    refute busy.readable?, "the worker that they came from was free meanwhile"
+    refute busy.readable?, "the requests' own worker became free too early"
   end
 
   def test_a_worker_that_is_woken_and_does_not_come_has_another_one_woken
@@ -162,7 +162,7 @@ class WaitingRoomTest < Minitest::Test
     (busy, *clients), home = clients_in_one_worker(server, 7)
     hanging = pid_of(client_elsewhere(server, home).get("/hang"))
     server.write("go", "")
-    wait_until("it to hang") { File.exist?(server.path("hangs")) }
+    wait_until("the worker to hang") { File.exist?(server.path("hangs")) }
     busy.request("GET", "/?20")
     pids = clients.map { |client| pid_of(client.get("/?0.1")) }
 
@@ -177,7 +177,7 @@ class WaitingRoomTest < Minitest::Test
     clients.each_with_index { |client, index| client.request("GET", "/?#{index.zero? ? 15 : 0}") }
 
     refute_includes clients.last(2).map { |client| pid_of(client.answer) }, home
-    refute clients.first.readable?, "only then is the worker that they came from free"
+    refute clients.first.readable?, "the requests' own worker became free too early"
   end
 
   def test_none_is_lost_under_a_load_that_both_workers_cannot_carry
@@ -192,7 +192,7 @@ class WaitingRoomTest < Minitest::Test
     server = serve(APP, "-w", 2, "-t", 1)
     loaded = true
     load = Array.new(20) { Thread.new { ask_again_and_again(server) { loaded } } }
-    wait_until("both workers at work") { both_work?(server) }
+    wait_until("requests in both workers") { both_work?(server) }
     server.signal(:TTOU)
     server.wait_for_workers(1, seconds: 3)
     loaded = false
@@ -208,7 +208,7 @@ class WaitingRoomTest < Minitest::Test
     2.times { connect(server).request("GET", "/?3") }
     wait_until("two busy workers") { stats(server)["workers"].map { |worker| worker["busy_threads"] } == [1, 1] }
     waiting = Array.new(6) { connect(server).request("GET", "/?0.01") }
-    wait_until("all of them in the waiting room") { stats(server)["waiting"] == 6 }
+    wait_until("all requests in the waiting room") { stats(server)["waiting"] == 6 }
     Process.kill(:KILL, victim)
     server.signal(:TERM)
 
@@ -231,7 +231,7 @@ class WaitingRoomTest < Minitest::Test
 
   # Returns a client of another worker.
   def client_elsewhere(server, home)
-    wait_until("a connection elsewhere") do
+    wait_until("a connection to another worker") do
       client = connect(server)
       pid_of(client.get("/?0")) != home && client
     end

@@ -24,7 +24,7 @@ class WorkersTest < Minitest::Test
 
     assert_equal [other], load.value.uniq
     wait_until("two other workers") { server.worker_pids.size == 2 && !server.worker_pids.include?(victim) }
-    assert_equal server.worker_pids, wait_until("answers of both") { found = pids_of_sleepers(server, 20) and found.size == 2 && found }
+    assert_equal server.worker_pids, wait_until("responses of both workers") { found = pids_of_sleepers(server, 20) and found.size == 2 && found }
     assert_logged(/worker \d \(pid #{victim}\) ended unexpectedly: killed by SIGKILL/, server)
   end
 

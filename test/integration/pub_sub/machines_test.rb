@@ -69,10 +69,10 @@ class PubSubMachinesTest < Minitest::Test
     clients.each { |client| does(client, "subscribe", "news") }
     assert_equal 2, @redis.subscribers("news")
     clients.first.drop(reset: true)
-    wait_until("the first to be forgotten") { @redis.subscribers("news") == 1 }
+    wait_until("the end of the first one") { @redis.subscribers("news") == 1 }
     clients.last.close(1000)
 
-    wait_until("the last to be forgotten") { @redis.subscribers("news").zero? }
+    wait_until("the end of the last one") { @redis.subscribers("news").zero? }
     assert_equal 2, @redis.subscribers("notes")
   end
 

@@ -148,7 +148,7 @@ class RedisNetworkTest < Minitest::Test
       number = 0
       wait_until("publishing") { @engine.publish("news", (number += 1).to_s) }
 
-      wait_until("number #{number}, which was published with success") { !@inbox.empty? }
+      wait_until("the published number #{number}") { !@inbox.empty? }
       assert_equal ["news", number.to_s], @inbox.pop
     end
   end

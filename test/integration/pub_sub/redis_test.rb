@@ -128,7 +128,7 @@ class RedisEngineTest < Minitest::Test
     assert_equal [["a.b", "1"]], @peer.received
 
     @peer.unsubscribe("a.*", :redis)
-    wait_until("Redis to know of no pattern") { @redis.patterns.zero? }
+    wait_until("no pattern in Redis") { @redis.patterns.zero? }
   end
 
   def test_a_thousand_channels_come_and_go
@@ -137,7 +137,7 @@ class RedisEngineTest < Minitest::Test
     assert_equal names.size, @redis.channels
     names.each { |name| @peer.unsubscribe(name) }
 
-    wait_until("Redis to know of no other") { @redis.channels.zero? }
+    wait_until("no other channel in Redis") { @redis.channels.zero? }
   end
 
   def test_threads_may_do_everything_at_once

@@ -73,7 +73,7 @@ class AnswerSplittingTest < Minitest::Test
       assert_equal %w[after content-length date], answer.fields.map(&:first).sort, text.inspect
       assert_equal "ok", answer.body
     end
-    wait_until("#{bad.size} complaints") { @server.stderr.scan(/field .* was left out/).size == bad.size }
+    wait_until("#{bad.size} log lines") { @server.stderr.scan(/field .* was left out/).size == bad.size }
   end
 
   # The application gets the fields in a file, because no request could contain them.

@@ -42,18 +42,18 @@ class MiddlewareTest < Minitest::Test
     RUBY
 
     assert_equal %w[clock tick], stream.receive.then { |event| [event.event, event.data] }
-    assert_nil stream["content-encoding"], "events are sent as they are, whatever became of the body"
+    assert_nil stream["content-encoding"], "events are never compressed"
   end
 
   def test_a_streaming_body
-    skip "Rack 2 knows no streaming bodies" unless rack?("3")
+    skip "Rack 2 has no streaming bodies" unless rack?("3")
     server = wrapped("[200, PLAIN.dup, ->(stream) { stream.write('one'); stream << 'two'; stream.flush; stream.close }]")
 
     assert_equal "onetwo", get(server).body
   end
 
   def test_a_streaming_body_that_another_thread_goes_on_with
-    skip "Rack 2 knows no streaming bodies" unless rack?("3")
+    skip "Rack 2 has no streaming bodies" unless rack?("3")
     server = wrapped(<<~'RUBY')
       next [200, PLAIN.dup, ["plain"]] if env["PATH_INFO"] == "/plain"
 

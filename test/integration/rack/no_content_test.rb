@@ -21,7 +21,7 @@ class NoContentTest < Minitest::Test
             answer = client.answer
             assert_equal [status, nil, nil], [answer.status, answer["transfer-encoding"], answer["content-length"]], "#{headers} #{body}"
           end
-          refute client.readable?, "nothing follows"
+          refute client.readable?, "bytes follow"
           assert_empty notes(server), body
         end
       end

@@ -198,7 +198,7 @@ class OwnChunksTest < Minitest::Test
     client = connect(server)
     2.times { |number| client.request("GET", number.zero? ? "/any" : "/0", { "x-body" => code }) }
     cut = assert_raises(CutOff, code) { client.answer }
-    refute_includes cut.message, "pedia", "another answer follows #{code}"
+    refute_includes cut.message, "pedia", "another response follows #{code}"
     assert_raises(Errno::ECONNRESET, code) { whole(server, "x-body: #{code}\r\n") }
     _, status = Open3.capture2e("curl", "--silent", "--http2-prior-knowledge", "--max-time", "20", "-H", "x-body: #{code}",
                                 "http://127.0.0.1:#{server.port}/any")

@@ -105,11 +105,11 @@ class StreamingBodyTest < Minitest::Test
 
     assert_equal ["Fairlead::ClosedError"], wait_for_notes(server, 1)
     assert_equal 200, connect(server).request("HEAD").answer(to: "HEAD").status
-    refute_includes server.stderr, "Error", "a client that leaves is no error of the application"
+    refute_includes server.stderr, "Error", "a client that disconnects is not an error of the application"
   end
 
   def test_under_rack_lint
-    skip "Rack 2 knows no streaming bodies" unless rack?("3")
+    skip "Rack 2 has no streaming bodies" unless rack?("3")
     server = serve(linted("[200, { 'content-type' => 'text/plain' }, ->(stream) { stream.write('a'); stream << 'b'; stream.flush; stream.close }]"))
 
     assert_equal "ab", get(server).body

@@ -77,7 +77,7 @@ class BusyThreadTest < Minitest::Test
     server.wait_for_output(/busy/)
     yield server
 
-    refute client.readable?, "it was no longer busy"
+    refute client.readable?, "the thread was no longer busy"
     server.write("go", "")
     assert_equal 200, client.answer.status
   end

@@ -56,7 +56,7 @@ class FairByClientsTest < Minitest::Test
     current = -> { requests.values.map { |count| (count * (SINGLES + 1)).fdiv(events + requests.values.sum).round(2) } }
     until events > SOCKETS * MESSAGES / 2 || (events > SOCKETS && current.call.min >= SHARE)
       ready, = IO.select(crowd + singles, nil, nil, 10)
-      raise "nothing is answered" unless ready
+      raise "no response" unless ready
 
       ready.each do |socket|
         answer = socket.readpartial(10_000)

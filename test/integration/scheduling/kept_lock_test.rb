@@ -73,7 +73,7 @@ class KeptLockTest < Minitest::Test
     server.write("go", "")
     until_released(server) do
       yield server, first
-      refute first.readable?, "the lock was not kept all the time"
+      refute first.readable?, "the lock was not held all the time"
     end
     assert_equal 200, first.answer.status
   end

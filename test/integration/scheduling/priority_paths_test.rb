@@ -91,7 +91,7 @@ class PriorityPathsTest < Minitest::Test
   # Returns that many clients that wait for a response, each of which takes 50 ms; the server has read all of their requests.
   def fill_queue(server, count)
     clients = Array.new(count) { connect(server).request("GET", "/?0.05") }
-    wait_until("the first answer") { clients.any?(&:readable?) }
+    wait_until("the first response") { clients.any?(&:readable?) }
     clients
   end
 

@@ -45,7 +45,7 @@ class TimeSlicesTest < Minitest::Test
   end
 
   def test_requests_that_wait_get_their_turns_while_a_thread_of_the_application_computes
-    skip "Ruby 3.1 does not tell what such a thread does" if RUBY_VERSION < "3.2"
+    skip "Ruby 3.1 does not report the state of such a thread" if RUBY_VERSION < "3.2"
 
     assert_more_turns { |server| connect(server).get("/thread") }
   end

@@ -101,7 +101,7 @@ class WaitsTest < Minitest::Test
     board = Fairlead::Test::BoardFile.new(server)
 
     wait_until("all of them") { board["waits"]["queue_time"]["count"] == 25 }
-    wait_until("those of the workers that are left") { board["workers"].sum { |worker| worker["queue_time"]["count"] } == 5 }
+    wait_until("the counts of the remaining workers") { board["workers"].sum { |worker| worker["queue_time"]["count"] } == 5 }
     assert_equal 25, board["waits"]["queue_time"]["count"]
   end
 
@@ -161,7 +161,7 @@ class WaitsTest < Minitest::Test
     return assert_equal [[nil, nil]], waits.uniq unless lock?
 
     # A slice ends by the clock, so little of it may be left; but a thread keeps the lock for at least a millisecond.
-    assert_operator waits.map(&:last).max, :>, 0.0005, "the least that it may have the lock for"
+    assert_operator waits.map(&:last).max, :>, 0.0005, "shortest time with the lock"
   end
 
   def test_they_are_told_to_the_thread_of_the_request_and_to_no_other

@@ -16,7 +16,7 @@ class BackOffTest < Minitest::Test
       workers = wait_for_serving(server, 8)
       Process.kill(:KILL, *workers)
       wait_until("the end of all workers") { (server.worker_pids & workers).empty? }
-      wait_until("an answer", seconds: 3) { reply(server, seconds: 1) }
+      wait_until("a response", seconds: 3) { reply(server, seconds: 1) }
     end
 
     wait_for_serving(server, 8, seconds: 8)
@@ -29,7 +29,7 @@ class BackOffTest < Minitest::Test
     pass_time(8)
     File.unlink(server.path("deadly"))
 
-    wait_until("an answer", seconds: 2.5) { reply(server, seconds: 1) }
+    wait_until("a response", seconds: 2.5) { reply(server, seconds: 1) }
     wait_for_serving(server, 8, seconds: 8)
   end
 

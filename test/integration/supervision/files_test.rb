@@ -20,7 +20,7 @@ class FilesOverRestartsTest < Minitest::Test
       configure(server, SECOND)
       assert_restarts(server)
 
-      wait_until("the new files alone", seconds: PATIENCE) { files(server) == %w[second.pid second.sock second.state] }
+      wait_until("only the new files", seconds: PATIENCE) { files(server) == %w[second.pid second.sock second.state] }
       assert_equal "#{server.pid}\n", File.read(server.path("second.pid"))
       assert_equal [server.pid.to_s, "unix://#{server.path("second.sock")}"], state_of(server, "second.state").values_at("pid", "control_url")
       assert_equal 0, ctl("-S", server.path("second.state"), "status").first
@@ -41,7 +41,7 @@ class FilesOverRestartsTest < Minitest::Test
       configure(server, %(bind "unix://second.sock"))
       assert_restarts(server)
 
-      wait_until("the new socket alone", seconds: PATIENCE) { files(server) == %w[second.sock] }
+      wait_until("only the new socket", seconds: PATIENCE) { files(server) == %w[second.sock] }
       UNIXSocket.open(server.path("second.sock")) { |socket| assert_match(/\A2 /, Fairlead::Test::HttpClient.new(socket).get.body) }
     end
 

@@ -28,7 +28,7 @@ class FirstProcessTest < Minitest::Test
   RUBY
 
   def setup
-    skip "no name spaces of processes here" unless First.possible?
+    skip "this machine does not allow PID namespaces" unless First.possible?
   end
 
   SHAPES.each do |name, workers|

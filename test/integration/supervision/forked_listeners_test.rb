@@ -58,7 +58,7 @@ class ForkedListenersTest < Minitest::Test
         server.signal(signal)
         server.wait_exit
 
-        assert closed?(server.port), "nobody listens"
+        assert closed?(server.port), "no process listens"
         TCPServer.new("127.0.0.1", server.port).close
         assert_all_left
       end
@@ -98,7 +98,7 @@ class ForkedListenersTest < Minitest::Test
       leave_processes(server)
       answers = Thread::Queue.new
       threads = Array.new(3) { Thread.new { ask_until_refused(server, answers) } }
-      wait_until("some answers") { answers.size > 50 }
+      wait_until("some responses") { answers.size > 50 }
       server.signal(:TERM)
       threads.each(&:join)
 
@@ -134,7 +134,7 @@ class ForkedListenersTest < Minitest::Test
     2.times do |round|
       leave_processes(program)
       command(program, :USR1, "stop", round)
-      assert closed?(port), "nobody listens"
+      assert closed?(port), "no process listens"
       command(program, :USR2, "start", round)
       assert_equal "1", reply(program).first
     end
@@ -149,7 +149,7 @@ class ForkedListenersTest < Minitest::Test
       leave_processes(server.start)
       server.stop
 
-      assert closed?(server.port), "nobody listens"
+      assert closed?(server.port), "no process listens"
       assert_all_left
     end
   end

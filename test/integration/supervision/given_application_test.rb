@@ -185,7 +185,7 @@ class GivenApplicationTest < Minitest::Test
   # Processes with a running thread of the application.
   def running(server)
     server.write("running", "")
-    wait_until("something that runs") { File.size(server.path("running")) > 1000 }
+    wait_until("a running process") { File.size(server.path("running")) > 1000 }
     File.read(server.path("running")).split.map(&:to_i).uniq
   end
 

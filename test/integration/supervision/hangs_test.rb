@@ -24,8 +24,8 @@ class HangsTest < Minitest::Test
       server.write("version", "2")
       server.signal(signal)
       wait_for_line(server, /#{kind}: failed, generation 1 goes on serving/, seconds: 25)
-      wait_until("the old workers alone", seconds: PATIENCE) { server.worker_pids.size == 2 && reply(server)&.first == "1" }
-      refute_empty serving & server.worker_pids, "a worker that serves is not given up for one that hangs"
+      wait_until("only the old workers", seconds: PATIENCE) { server.worker_pids.size == 2 && reply(server)&.first == "1" }
+      refute_empty serving & server.worker_pids, "a serving worker is not ended because another one hangs"
       File.unlink(server.path("hang"))
 
       assert_restarts(server, "3", signal: signal)
@@ -78,7 +78,7 @@ class HangsTest < Minitest::Test
 
     refute Fairlead::Test::Processes.alive?(hung)
     assert_includes server.worker_pids, workers.last
-    wait_until("no descriptor more") { Fairlead::Test::Processes.descriptors(server.pid) <= before }
+    wait_until("no additional descriptor") { Fairlead::Test::Processes.descriptors(server.pid) <= before }
     assert_restarts(server)
   end
 

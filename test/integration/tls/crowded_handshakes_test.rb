@@ -17,11 +17,11 @@ class CrowdedHandshakesTest < Minitest::Test
     relay = Fairlead::Test::DelayedRelay.new(server.port, 0.3)
     begun = 0
     attack = Thread.new { loop { begin_handshake(server.port, begun += 1) } }
-    wait_until("handshakes are given up") { server.stderr.include?("there are too many at a time") }
+    wait_until("dropped handshakes") { server.stderr.include?("there are too many at a time") }
     before = begun
 
     3.times { assert_equal "hello", tls_get(relay.port) }
-    assert_operator begun - before, :>, 100, "fewer would have displaced nobody"
+    assert_operator begun - before, :>, 100, "too few attackers to fill the limit"
   ensure
     attack&.kill&.join
     relay&.close
@@ -33,7 +33,7 @@ class CrowdedHandshakesTest < Minitest::Test
     server = serve_tls(APP, query: { verify_mode: "peer", ca: "ca.pem" })
     calm = handshakes(server)
     attack = Array.new(6) { Thread.new { loop { send_certificates(server.port) } } }
-    wait_until("strangers are at it") { server.stderr.include?("no TLS handshake with") }
+    wait_until("the attackers' first handshakes") { server.stderr.include?("no TLS handshake with") }
 
     assert_operator handshakes(server), :>, calm / 20
     assert_logged(/no TLS handshake with \S+ \(it has sent 160 certificates; at most 8 are checked/, server)

@@ -41,7 +41,7 @@ class TlsRelayedTest < Minitest::Test
     ask(sockets.first, "/hold")
     @owner = noted("held")
     @holding = sockets.shift
-    @client = sockets.find { |socket| owner(socket) == @owner } || flunk("no worker accepts everything")
+    @client = sockets.find { |socket| owner(socket) == @owner } || flunk("no connection is at that worker")
   end
 
   def test_a_response_comes_whole

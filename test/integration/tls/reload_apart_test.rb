@@ -43,7 +43,7 @@ class ReloadApartTest < Minitest::Test
       server.write("password", "a secret")
       server.write("cert.pem", second.pem)
       server.write("key.pem", encrypted(second))
-      wait_until("the new certificate, without being asked again") { serials(server.port) == [second.certificate.serial] }
+      wait_until("the new certificate without another request") { serials(server.port) == [second.certificate.serial] }
       assert_equal 0, server.stop.exitstatus
     end
   end
@@ -57,7 +57,7 @@ class ReloadApartTest < Minitest::Test
       server.signal(:TERM)
       assert_equal 0, server.wait_exit.exitstatus
       started = Integer(File.read(server.path("started")), 10)
-      wait_until("the end of what it has started") { !Fairlead::Test::Processes.alive?(started) }
+      wait_until("the end of its child") { !Fairlead::Test::Processes.alive?(started) }
     ensure
       Process.kill(:KILL, started) if started && Fairlead::Test::Processes.alive?(started)
     end
@@ -72,7 +72,7 @@ class ReloadApartTest < Minitest::Test
         assert_logged(/#{REFUSED}.*EMFILE/, server)
         assert_predicate server, :running?
       end
-      wait_until("the new certificate, without being asked again") { serials(server.port) == [second.certificate.serial] }
+      wait_until("the new certificate without another request") { serials(server.port) == [second.certificate.serial] }
     end
   end
 

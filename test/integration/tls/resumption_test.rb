@@ -107,7 +107,7 @@ class TlsResumptionTest < Minitest::Test
   # Resumes the session until that many workers have responded; returns these.
   def resume_in_workers(server, session, version, count)
     workers = []
-    wait_until("answers of #{count} workers") do
+    wait_until("responses of #{count} workers") do
       socket = tls_socket(server.port, session: session, version: version)
       assert_predicate socket, :session_reused?, "#{version} after #{workers}"
       workers |= [Integer(read_answer(socket), 10)]

@@ -196,7 +196,7 @@ class AcmeClerkTest < Minitest::Test
   # Sends a task; returns the reply and the texts that came with it.
   def ask(clerk, task, wish, text = nil, host: "a.example")
     send_task(clerk, task, wish, text, host: host)
-    wait_until("an answer") { !@link.sent.empty? }
+    wait_until("a reply") { !@link.sent.empty? }
     answer_of(@link.sent.pop)
   end
 

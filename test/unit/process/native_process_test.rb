@@ -79,7 +79,7 @@ class NativeProcessTest < Minitest::Test
     child = Integer(reader.gets, 10)
     Process.wait(parent)
 
-    assert_nil within(10) { reader.gets }, "process #{child} lives on"
+    assert_nil within(10) { reader.gets }, "process #{child} still runs"
     refute Native.end_with_parent!(Process.ppid + 1)
   end
 

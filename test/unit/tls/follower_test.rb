@@ -56,7 +56,7 @@ class TlsFollowerTest < Minitest::Test
       refute_nil said.pop.last
       follower.take(*news_of(leader))
       wait_until("the new one") { @offer.fingerprint == leader.fingerprint }
-      wait_until("an answer") { said.pop.last.nil? }
+      wait_until("a reply") { said.pop.last.nil? }
     end
   end
 

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# A board: who writes comes over a WebSocket, who only reads over an event stream, and one handler serves both. Nothing but
-# Rack Push: this needs no particular server.
+# A board: writers use a WebSocket, readers an event stream, and one handler serves both. It uses only Rack Push, so it runs
+# on any server that has it.
 module Board
   class << self
     def call(env)

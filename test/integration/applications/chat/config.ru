@@ -1,9 +1,9 @@
 # frozen_string_literal: true
 
-# A chat; the path is the name of who talks: ws://localhost:9292/ann
+# A chat; the path is the visitor's name: ws://localhost:9292/ann
 require "fairlead/compat/iodine"
 
-# One who talks.
+# A visitor.
 class Chat
   def self.call(env)
     return [200, { "content-type" => "text/plain" }, ["Come in by WebSocket."]] unless env["rack.upgrade?"] == :websocket

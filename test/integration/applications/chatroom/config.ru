@@ -1,10 +1,10 @@
 # frozen_string_literal: true
 
-# The ugly chatroom: a page, a socket, and whoever is there hears everybody else. As one wrote it before Rack Push: the
-# object is the connection, its callbacks take no client.
+# The simplest chatroom: a page, a socket, and every visitor receives all messages. Written like before Rack Push: the object
+# is the connection, and its callbacks take no client.
 require "fairlead/compat/upgrade"
 
-# One who is there.
+# A visitor.
 class Chatroom
   def initialize(env)
     @name = Rack::Utils.unescape_path(env["PATH_INFO"]).delete_prefix("/chat/").force_encoding("UTF-8")

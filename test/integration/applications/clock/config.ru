@@ -1,9 +1,9 @@
 # frozen_string_literal: true
 
-# A clock: once a second the time goes to everybody who looks, over a WebSocket or an event stream.
+# A clock: sends the time once a second to every client, over a WebSocket or an event stream.
 require "fairlead/compat/iodine"
 
-# Who is connected at the moment.
+# Clients that are connected now.
 module LiveList
   @clients = []
   @lock = Mutex.new
@@ -19,7 +19,7 @@ module LiveList
   end
 end
 
-# Its page, and what the page listens to.
+# The page, and the stream that it listens to.
 module Clock
   PAGE = <<~HTML
     <!DOCTYPE html>

@@ -3,7 +3,7 @@
 # News by subject: a client listens to the subjects of its path (/news.* or /news.>), and sends "subject text".
 require "fairlead/compat/agoo"
 
-# Hands out news.
+# Publishes news.
 class News
   def call(env)
     return [404, {}, []] if env["rack.upgrade?"].nil?

@@ -37,7 +37,7 @@ class TimersTest < Minitest::Test
     count = notes(server).size
 
     requested(server, "Fairlead.run_after(0.2) { Notes.add('later') }; 1")
-    wait_until("the later one") { notes(server).include?("later") }
+    wait_until("the later message") { notes(server).include?("later") }
     assert_operator notes(server).size, :<=, count + 2
   end
 

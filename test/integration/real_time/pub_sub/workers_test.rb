@@ -77,7 +77,7 @@ class PubSubWorkersTest < Minitest::Test
     pool = chat(server, 20)
     stopped, awake = @pids.keys
     Process.kill(:STOP, stopped)
-    wait_until("the worker to stand still") { state(stopped) == "T" }
+    wait_until("the worker to stop") { state(stopped) == "T" }
     publisher = Thread.new do
       requested(server, "Thread.new { Notes.add(Array.new(1500) { |n| Fairlead.publish('all', n.to_s.ljust(10_000)) }.last) }")
     end
@@ -88,7 +88,7 @@ class PubSubWorkersTest < Minitest::Test
     assert_equal [(0...1500).to_a], received.map { |texts| texts.map(&:to_i) }.uniq
     assert_equal ["false"], wait_for_notes(server, 1)
     Process.kill(:CONT, stopped)
-    wait_until("its clients to hear again") do
+    wait_until("messages to its clients") do
       @pids[awake].first.send_text("again")
       pool.each(&:take_in)
       @pids[stopped].all? { |client| client.messages.include?([:text, "again"]) }
@@ -114,7 +114,7 @@ class PubSubWorkersTest < Minitest::Test
     old = chat(server, 20)
     server.signal(:TTIN)
     added = (server.wait_for_workers(3) - @pids.keys).first
-    wait_until("it to serve") { server.stdout.include?("(pid #{added},") }
+    wait_until("the new worker to serve") { server.stdout.include?("(pid #{added},") }
     pool = chat_in(server, added, 20)
     old.first.send_text("hello")
     assert_equal ["hello"], (old.receive_all(1) + pool.receive_all(1)).flatten.uniq

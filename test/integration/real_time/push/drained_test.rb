@@ -42,7 +42,7 @@ class DrainedTest < Minitest::Test
     client = slow_web_socket(server)
     client.send_text("400")
     3.times { assert_served(server) }
-    assert_empty notes(server), "all of it was written before the client took any"
+    assert_empty notes(server), "everything was written before the client read any of it"
     received = client.receive_all(400)
 
     assert_equal [*0..9] * 40, received.map { |piece| piece[0].to_i }.reverse
@@ -58,7 +58,7 @@ class DrainedTest < Minitest::Test
     assert_operator wait_for_notes(server, 1).first.to_i, :>, 0
     assert_equal [1_000_000] * 30, client.receive_all(30).map(&:size)
     client.receive
-    wait_until("nothing to be pending") { told(client, "client.pending") == "0" }
+    wait_until("no pending bytes") { told(client, "client.pending") == "0" }
   end
 
   private

@@ -67,7 +67,7 @@ class CallbackOrderTest < Minitest::Test
     100.times { |number| client.send_text(number.to_s) }
     publisher.join
 
-    refute_includes client.receive_all(200), "two at once"
+    refute_includes client.receive_all(200), "two callbacks at once"
   end
 
   def test_callbacks_of_different_clients_run_at_once

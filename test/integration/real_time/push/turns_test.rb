@@ -58,7 +58,7 @@ class TurnsTest < Minitest::Test
     wait_until("messages") { messages_run(server).positive? }
     5.times { quiet.send_text("count").receive }
 
-    assert_operator messages_run(server), :<, MANY, "all of the others' messages went first"
+    assert_operator messages_run(server), :<, MANY, "all messages of the others came first"
     floods.each(&:join)
   end
 

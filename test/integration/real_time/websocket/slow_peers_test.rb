@@ -61,9 +61,9 @@ class SlowPeersTest < Minitest::Test
       slow.messages.size > 1 && numbers(slow).last.zero?
     end
 
-    assert_empty notes(server), "nobody was closed"
+    assert_empty notes(server), "no client was closed"
     assert_operator numbers(slow).size, :<, 500
-    assert_equal numbers(slow).uniq, numbers(slow).reject(&:zero?).sort.unshift(0), "what was not dropped is in order"
+    assert_equal numbers(slow).uniq, numbers(slow).reject(&:zero?).sort.unshift(0), "the remaining messages are in order"
   end
 
   def test_a_write_beyond_the_limit_says_so

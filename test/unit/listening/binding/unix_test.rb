@@ -119,7 +119,7 @@ class UnixBindingTest < Minitest::Test
   end
 
   def test_an_abstract_socket_has_no_file
-    skip "abstract sockets are Linux'" unless RUBY_PLATFORM.include?("linux")
+    skip "only Linux has abstract sockets" unless RUBY_PLATFORM.include?("linux")
 
     name = "fairlead-test-#{Process.pid}"
     in_folder do

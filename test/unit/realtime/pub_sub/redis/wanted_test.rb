@@ -96,7 +96,7 @@ class RedisWantedTest < Minitest::Test
   def test_one_of_several_that_is_refused_does_not_keep_the_others_out
     %w[a b c].each { |name| @wanted.add(name, nil) }
     said(1)
-    @wanted.refuse { flunk("which one is not known yet") }
+    @wanted.refuse { flunk("the refused name is not known yet") }
     assert_equal [%w[SUBSCRIBE a], %w[SUBSCRIBE b], %w[SUBSCRIBE c], PING], said(4)
     refused = []
     @wanted.confirm
