@@ -1,10 +1,11 @@
 //! A whole run: resolves the target, starts the threads, puts together what they measured.
 
+use crate::clock::{nanos, Clock, Nanos};
 use crate::http2;
 use crate::latencies::expected_interval;
 use crate::limits::allow_open_files;
 use crate::options::{names, Options};
-use crate::pacing::{nanos, Clock, Nanos, Pacing};
+use crate::pacing::Pacing;
 use crate::progress::Progress;
 use crate::request::wires;
 use crate::tally::Tally;

@@ -5,6 +5,7 @@ mod settings;
 mod stream;
 mod trouble;
 
+pub(crate) use settings::Alpn;
 pub(crate) use stream::{Agreement, Stream};
 
 use crate::options::TlsOptions;
@@ -16,24 +17,6 @@ use std::sync::Arc;
 
 /// Sessions that a client remembers: what one server hands out at a time.
 const SESSIONS: usize = 8;
-
-/// What is spoken over TLS: the one protocol that is offered by ALPN (RFC 7301).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Alpn {
-    /// WebSockets, too. Servers need not agree on it.
-    Http1,
-    /// Servers have to agree on it (RFC 9113 §3.2).
-    Http2,
-}
-
-impl Alpn {
-    fn id(self) -> &'static [u8] {
-        match self {
-            Alpn::Http1 => b"http/1.1",
-            Alpn::Http2 => b"h2",
-        }
-    }
-}
 
 /// What the clients of a run have in common.
 #[derive(Clone, Debug)]

@@ -1,14 +1,16 @@
-//! What was asked for of TLS.
+//! The options of TLS.
 
-use super::Draft;
+use super::flags::Flags;
+use clap::ValueEnum;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::version::{TLS12, TLS13};
 use rustls::SupportedProtocolVersion;
+use serde::Serialize;
 use std::fmt::Display;
 use std::sync::Arc;
 
-/// How servers are spoken to whose URL asks for TLS.
+/// How the tool speaks TLS, if a URL asks for it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct TlsOptions {
     pub(crate) trust: Trust,
@@ -16,11 +18,11 @@ pub(crate) struct TlsOptions {
     pub(crate) identity: Option<Arc<Identity>>,
     /// `None`: the newest that both sides speak.
     pub(crate) version: Option<Version>,
-    /// Whether a connection resumes the session of the one that it replaces.
+    /// A connection resumes the session of the one that it replaces.
     pub(crate) resume: bool,
 }
 
-/// Whose certificates are good.
+/// Certificates that are trusted.
 #[derive(Clone, Debug, Default)]
 pub(crate) enum Trust {
     #[default]
@@ -47,26 +49,20 @@ pub(crate) struct Identity {
     pub(crate) key: PrivateKeyDer<'static>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ValueEnum)]
 pub(crate) enum Version {
+    #[value(name = "1.2")]
+    #[serde(rename = "1.2")]
     Tls12,
+    #[value(name = "1.3")]
+    #[serde(rename = "1.3")]
     Tls13,
 }
 
-impl Version {
-    /// The value in JSON.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Version::Tls12 => "1.2",
-            Version::Tls13 => "1.3",
-        }
-    }
-}
-
-/// What goes with every URL that asks for TLS.
-pub(super) const TLS: &[&str] = &["--insecure", "--cacert", "--cert", "--key", "--tls-version"];
-/// What goes with connections that replace others, too.
-pub(super) const RESUMPTION: &[&str] = &["--resume", "--no-resume"];
+/// Options that go with every URL that asks for TLS.
+pub(super) const TLS: &str = "--insecure --cacert --cert --key --tls-version";
+/// Options that need connections that replace others, too.
+pub(super) const RESUMPTION: &str = "--resume --no-resume";
 
 impl TlsOptions {
     /// Those that are offered.
@@ -81,53 +77,38 @@ impl TlsOptions {
     }
 }
 
-impl Draft {
-    /// `secure`: whether any URL asks for TLS.
-    pub(super) fn tls(&self, secure: bool) -> Result<TlsOptions, String> {
-        if !secure {
-            let given = |name: &&String| TLS.contains(&name.as_str()) || RESUMPTION.contains(&name.as_str());
-            return match self.given.iter().find(given) {
-                Some(name) => Err(format!("{name} needs an https or wss URL")),
-                None => Ok(TlsOptions::default()),
-            };
-        }
-        let trust = match (&self.cacert, self.insecure) {
-            (Some(_), true) => return Err("--insecure does not go with --cacert".into()),
-            (None, true) => Trust::Anybody,
-            (Some(file), false) => Trust::Authorities(certificates("--cacert", file)?),
-            (None, false) => Trust::System,
+/// The options of TLS; `secure`: some URL asks for it.
+pub(super) fn tls(flags: &Flags, secure: bool) -> Result<TlsOptions, String> {
+    if !secure {
+        return match flags.first_of(TLS).or(flags.first_of(RESUMPTION)) {
+            Some(name) => Err(format!("{name} needs an https or wss URL")),
+            None => Ok(TlsOptions::default()),
         };
-        Ok(TlsOptions {
-            trust,
-            identity: self.identity()?.map(Arc::new),
-            version: self.tls_version,
-            resume: self.resume.unwrap_or(false),
-        })
     }
-
-    /// The key may be in the file of the certificate.
-    fn identity(&self) -> Result<Option<Identity>, String> {
-        match (&self.cert, &self.key) {
-            (None, None) => Ok(None),
-            (None, Some(_)) => Err("--key needs --cert".into()),
-            (Some(cert), key) => {
-                let (option, file) = key.as_ref().map_or(("--cert", cert), |key| ("--key", key));
-                let key = PrivateKeyDer::from_pem_slice(&read(option, file)?);
-                Ok(Some(Identity {
-                    chain: certificates("--cert", cert)?,
-                    key: key.map_err(|error| problem(option, file, error))?,
-                }))
-            }
-        }
-    }
+    let trust = match &flags.cacert {
+        Some(file) => Trust::Authorities(certificates("--cacert", file)?),
+        None if flags.insecure => Trust::Anybody,
+        None => Trust::System,
+    };
+    Ok(TlsOptions {
+        trust,
+        identity: identity(flags)?.map(Arc::new),
+        version: flags.tls_version,
+        resume: flags.resume,
+    })
 }
 
-pub(super) fn version(text: &str) -> Result<Version, String> {
-    match text {
-        "1.2" => Ok(Version::Tls12),
-        "1.3" => Ok(Version::Tls13),
-        _ => Err(format!("--tls-version: {text} is neither 1.2 nor 1.3")),
-    }
+/// The key may be in the file of the certificate.
+fn identity(flags: &Flags) -> Result<Option<Identity>, String> {
+    let Some(cert) = &flags.cert else {
+        return Ok(None);
+    };
+    let (option, file) = flags.key.as_ref().map_or(("--cert", cert), |key| ("--key", key));
+    let key = PrivateKeyDer::from_pem_slice(&read(option, file)?);
+    Ok(Some(Identity {
+        chain: certificates("--cert", cert)?,
+        key: key.map_err(|error| problem(option, file, error))?,
+    }))
 }
 
 fn certificates(option: &str, file: &str) -> Result<Vec<CertificateDer<'static>>, String> {
@@ -189,7 +170,7 @@ mod tests {
             (&["http://h/", "--no-resume"], "--no-resume needs an https or wss URL"),
             (&["ws://h/", "--cacert", "x"], "--cacert needs an https or wss URL"),
             (&["wss://h/", "--resume"], "--resume does not go with echoes"),
-            (&[HTTPS, "-k", "--cacert", "x"], "--insecure does not go with --cacert"),
+            (&[HTTPS, "-k", "--cacert", "x"], "cannot be used with '--cacert <FILE>'"),
             (
                 &[HTTPS, "--cacert", "/nowhere/at/all"],
                 "--cacert: /nowhere/at/all: No such file",
@@ -203,11 +184,8 @@ mod tests {
                 "--cert: /nowhere/at/all: No such file",
             ),
             (&[HTTPS, "--cert", "/dev/null"], "--cert: /dev/null: "),
-            (&[HTTPS, "--key", "x"], "--key needs --cert"),
-            (
-                &[HTTPS, "--tls-version", "1.1"],
-                "--tls-version: 1.1 is neither 1.2 nor 1.3",
-            ),
+            (&[HTTPS, "--key", "x"], "--cert <FILE>"),
+            (&[HTTPS, "--tls-version", "1.1"], "[possible values: 1.2, 1.3]"),
         ];
         for (args, reason) in table {
             let refusal = refusal(args);

@@ -1,13 +1,15 @@
-//! Sessions are opened: connected, made secure where TLS is wanted, and their handshakes sent.
+//! Sessions begin, with the handshake that is sent first, and end.
 
-use super::{Activity, Crowd, Target};
+use super::{Crowd, Target};
 use crate::dial::dial;
 use crate::limits::describe;
 use crate::options::RealTime;
+use crate::real_time::activity::{Activity, Sequel};
 use crate::real_time::ending::Ending;
 use crate::real_time::session::{Phase, Protocol};
+use crate::received::Trouble;
 use crate::request;
-use crate::socket::Trouble;
+
 use crate::websocket::handshake::{self, Offer};
 use rustix::io::{self, Errno};
 use rustix::net::SocketAddrAny;
@@ -45,6 +47,26 @@ impl Crowd<'_> {
         }
     }
 
+    pub(super) fn end(&mut self, number: usize, ending: Ending, activity: &mut impl Activity) {
+        let session = &mut self.sessions[number];
+        match session.phase {
+            Phase::Over => return,
+            Phase::Live => self.live -= 1,
+            _ => self.opening -= 1,
+        }
+        // A close frame is answered with one.
+        let _ = session.write(&self.poller, number);
+        match activity.ended(number, ending, self.now) {
+            Sequel::Lost => self.endings.add(ending),
+            Sequel::Done => {}
+            Sequel::Reopened => {
+                session.close(Phase::Waiting);
+                return self.waiting.push_back(number);
+            }
+        }
+        session.close(Phase::Over);
+    }
+
     /// Connecting failed: tries the next address; after the last, the session is over.
     pub(super) fn refused(&mut self, number: usize, error: Errno, activity: &mut impl Activity) {
         let session = &mut self.sessions[number];
@@ -59,21 +81,6 @@ impl Crowd<'_> {
             self.unreachable = Some(describe(error));
         }
         self.end(number, Ending::Connect, activity);
-    }
-
-    /// The session has come as far as it could with its socket; if that is open now, its handshake goes out.
-    pub(super) fn connected(&mut self, number: usize, activity: &mut impl Activity) -> io::Result<()> {
-        let session = &mut self.sessions[number];
-        if session.phase == Phase::Securing {
-            return Ok(());
-        }
-        self.reached = true;
-        if session.phase == Phase::Live {
-            (session.opened, session.subscribed) = (true, true);
-            (self.opening, self.live) = (self.opening - 1, self.live + 1);
-            activity.subscribed(number, self.now);
-        }
-        self.write(number, activity)
     }
 
     /// There is no TLS to be had, or no more of it.

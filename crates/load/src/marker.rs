@@ -2,7 +2,7 @@
 //! sent. Plain letters, digits and full stops, so that no server has a reason to write it differently when it
 //! puts it into JSON or whatever else; found anywhere in what arrives.
 
-use crate::pacing::Nanos;
+use crate::clock::Nanos;
 use memchr::memmem::Finder;
 use std::hash::{BuildHasher, RandomState};
 use std::io::Write;
