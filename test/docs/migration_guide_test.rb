@@ -1,9 +1,10 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require_relative "../../rakelib/docs/migration_guide"
 
-class ConfigurationMigrationGuideTest < Minitest::Test
-  Guide = Fairlead::Configuration::MigrationGuide
+class MigrationGuideTest < Minitest::Test
+  Guide = Docs::MigrationGuide
 
   def test_the_document_has_the_table_of_today
     text = File.read(File.join(ROOT, "docs/migrating_from_puma.md"))
