@@ -149,18 +149,18 @@ fn measure_real_time(options: &RealTime, stop: &AtomicBool) -> Outcome {
         Task::Echo(echo) => {
             let found = real_time::echo::run(options, echo, stop)?;
             let good = found.kept_all() && found.task.answered() > 0;
-            let report = report::real_time::echo(options, echo, &found);
+            let report = report::real_time::echo(options, &found);
             Ok((report::print(&report, options.json), good))
         }
         Task::Broadcast(task) => {
             let found = broadcast::run(options, task, stop)?;
             let good = found.kept_all() && found.task.is_complete();
-            let report = report::real_time::broadcast(options, task, &found);
+            let report = report::real_time::broadcast(options, &found);
             Ok((report::print(&report, options.json), good))
         }
         Task::Idle { duration } => {
             let found = real_time::idle::run(options, *duration, stop)?;
-            let report = report::real_time::idle(options, *duration, &found);
+            let report = report::real_time::idle(options, &found);
             Ok((report::print(&report, options.json), found.kept_all()))
         }
     }

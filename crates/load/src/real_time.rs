@@ -14,9 +14,10 @@ pub(crate) mod outbox;
 pub(crate) mod session;
 
 use ending::Endings;
+use serde::Serialize;
 
 /// What all runs have in common.
-#[derive(Debug)]
+#[derive(Debug, Serialize)]
 pub(crate) struct Sockets {
     /// Wanted.
     pub(crate) asked: usize,
@@ -26,9 +27,12 @@ pub(crate) struct Sockets {
     pub(crate) subscribed: usize,
     /// Of these, still there at the end.
     pub(crate) left: usize,
+    #[serde(skip)]
     pub(crate) endings: Endings,
+    #[serde(skip)]
     pub(crate) bytes: u64,
     /// `stop` was called before the end.
+    #[serde(skip)]
     pub(crate) stopped: bool,
 }
 

@@ -61,7 +61,7 @@ fn run_against(options: &Options, addresses: &[SocketAddrAny], stop: &AtomicBool
         None => (Alpn::Http1, Requests::Http1(wires(options))),
         Some(_) => (Alpn::Http2, Requests::Http2(http2::requests(options)?)),
     };
-    let tls = Tls::new(&options.tls, &options.url, alpn)?;
+    let tls = Tls::new(options.tls.as_ref(), &options.url, alpn)?;
     let pacing = Pacing::new(options);
     let progress = Progress::new(options.quiet);
     let plan = Plan {

@@ -28,8 +28,8 @@ pub(crate) struct Tls {
 
 impl Tls {
     /// `None` where the URL does not ask for TLS.
-    pub(crate) fn new(options: &TlsOptions, url: &Url, alpn: Alpn) -> Result<Option<Tls>, String> {
-        let Some(host) = url.secure_host() else {
+    pub(crate) fn new(options: Option<&TlsOptions>, url: &Url, alpn: Alpn) -> Result<Option<Tls>, String> {
+        let (Some(options), Some(host)) = (options, url.secure_host()) else {
             return Ok(None);
         };
         let name = ServerName::try_from(host.to_owned())

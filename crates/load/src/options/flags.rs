@@ -1,15 +1,12 @@
 //! The command line as clap reads it: each option with its help and the check of its value.
 
-use super::streams::Streams;
-use super::tls::Version;
-use super::values::{count, header, method, rate, seconds, some_seconds, token};
+use super::values::{count, header, method, rate, seconds, some_seconds, token, Streams, Version, MAX_CONNECTIONS};
 use crate::url::request_path;
 use clap::error::ErrorKind;
 use clap::parser::ValueSource;
 use clap::{ArgAction, CommandFactory, FromArgMatches, Parser};
 use std::time::Duration;
 
-pub(super) const MAX_CONNECTIONS: usize = 100_000;
 const MAX_PIPELINE: usize = 1_000;
 const MAX_THREADS: usize = 256;
 const MAX_MESSAGES: usize = 100_000_000;
@@ -42,8 +39,7 @@ Exit status: 0 every response was 2xx or 3xx, every message arrived once and in 
     help_template = "{usage-heading} {usage}\n\n{about}\n\n{all-args}\n\n{after-help}",
     about = KINDS,
     after_help = STATUSES,
-    args_override_self = true,
-    term_width = 130
+    args_override_self = true
 )]
 pub(super) struct Flags {
     #[arg(value_name = "URL", hide = true)]
@@ -61,9 +57,9 @@ pub(super) struct Flags {
     /// Run this long before measuring
     #[arg(long, value_name = "SEC", value_parser = seconds, default_value = "0", help_heading = HOW_MUCH)]
     pub(super) warmup: Duration,
-    /// Send R requests or publish R messages per second in total, whether responses come or not (open loop); without it,
-    /// as soon as the one before is done
-    #[arg(long, value_name = "R", value_parser = rate, help_heading = HOW_MUCH)]
+    /// Send R requests or publish R messages per second in total, whether responses come or not
+    /// (open loop); without it, as soon as the one before is done
+    #[arg(verbatim_doc_comment, long, value_name = "R", value_parser = rate, help_heading = HOW_MUCH)]
     pub(super) rate: Option<f64>,
     /// Give up on a request, a handshake, an echo, or when nothing is delivered
     #[arg(long, value_name = "SEC", value_parser = some_seconds, default_value = "10", help_heading = HOW_MUCH)]
@@ -72,10 +68,10 @@ pub(super) struct Flags {
     /// h2 over TLS, which the server has to agree on (ALPN); over http and unix with prior knowledge (h2c)
     #[arg(long, conflicts_with_all = ["pipeline", "no_keep_alive"], help_heading = HTTP2)]
     pub(super) http2: bool,
-    /// N: streams open at the same time on each connection (1), never more than the server allows. LIST: connections that
-    /// differ, instead of --connections: STREAMS or STREAMSxCONNECTIONS, with commas. 100,1x10 is one connection with 100
-    /// streams and ten with one; the report shows the requests of each
-    #[arg(long, value_name = "N|LIST", requires = "http2", help_heading = HTTP2)]
+    /// N: streams open at the same time on each connection (1), never more than the server allows.
+    /// LIST: connections that differ, instead of --connections: STREAMS or STREAMSxCONNECTIONS, with
+    /// commas. 100,1x10 is one connection with 100 streams and ten with one
+    #[arg(verbatim_doc_comment, long, value_name = "N|LIST", requires = "http2", help_heading = HTTP2)]
     pub(super) streams: Option<Streams>,
 
     /// Requests in progress on one connection at a time; HTTP/1.1 only
@@ -96,9 +92,9 @@ pub(super) struct Flags {
     /// Request target, for unix URLs (/)
     #[arg(long, value_name = "PATH", value_parser = request_path, help_heading = REQUESTS)]
     pub(super) path: Option<String>,
-    /// Each request is one of the lines of FILE, drawn at random by weight: WEIGHT NAME METHOD TARGET [BODY]; those with the
-    /// same name are reported together
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["pipeline", "method", "body", "path"], help_heading = REQUESTS)]
+    /// Each request is one of the lines of FILE, drawn at random by weight: WEIGHT NAME METHOD TARGET
+    /// [BODY]; those with the same name are reported together
+    #[arg(verbatim_doc_comment, long, value_name = "FILE", conflicts_with_all = ["pipeline", "method", "body", "path"], help_heading = REQUESTS)]
     pub(super) mix: Option<String>,
     /// Repeatable; replaces a field of the same name that would be sent otherwise; also for handshakes
     #[arg(short = 'H', long = "header", value_name = "N: v", value_parser = header, help_heading = REQUESTS)]
@@ -119,9 +115,9 @@ pub(super) struct Flags {
     /// This version only
     #[arg(long, value_name = "V", help_heading = TLS)]
     pub(super) tls_version: Option<Version>,
-    /// A connection that replaces another one resumes its session; without it each handshake is a full one. With
-    /// --no-keep-alive this measures handshakes
-    #[arg(long, overrides_with = "no_resume", help_heading = TLS)]
+    /// A connection that replaces another one resumes its session; without it each handshake is a
+    /// full one. With --no-keep-alive this measures handshakes
+    #[arg(verbatim_doc_comment, long, overrides_with = "no_resume", help_heading = TLS)]
     pub(super) resume: bool,
     /// The opposite of --resume
     #[arg(long, help_heading = TLS)]

@@ -4,34 +4,46 @@ use super::flags::Flags;
 use super::mix::{mix, Share};
 use super::streams::{classes, Carried, Class};
 use super::tls::{tls, TlsOptions, RESUMPTION, TLS};
-use super::values::body;
+use super::values::{as_seconds, body, maybe_seconds};
 use crate::url::Url;
+use serde::Serialize;
 use std::time::Duration;
 
-/// The validated command line of a run of HTTP requests.
-#[derive(Clone, Debug)]
+/// The validated command line of a run of HTTP requests; `settings` in JSON.
+#[derive(Clone, Debug, Serialize)]
 pub(crate) struct Options {
+    #[serde(flatten)]
     pub(crate) url: Url,
-    pub(crate) tls: TlsOptions,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) tls: Option<TlsOptions>,
     pub(crate) connections: usize,
     pub(crate) threads: usize,
     pub(crate) pipeline: usize,
     pub(crate) keep_alive: bool,
     /// HTTP/2: how many connections have how many streams, in order. `None`: HTTP/1.1.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) http2: Option<Vec<Class>>,
     /// `None`: until the requests are used up.
+    #[serde(serialize_with = "maybe_seconds")]
     pub(crate) duration: Option<Duration>,
     pub(crate) requests: Option<u64>,
+    #[serde(serialize_with = "as_seconds")]
     pub(crate) warmup: Duration,
     /// Requests per second over all connections; `None`: closed loop.
     pub(crate) rate: Option<f64>,
+    #[serde(serialize_with = "as_seconds")]
     pub(crate) timeout: Duration,
     pub(crate) method: String,
+    #[serde(skip)]
     pub(crate) headers: Vec<(String, String)>,
+    #[serde(skip)]
     pub(crate) body: Vec<u8>,
     /// Kinds of requests, in place of method, path and body; empty: all are the same.
+    #[serde(skip)]
     pub(crate) mix: Vec<Share>,
+    #[serde(skip)]
     pub(crate) json: bool,
+    #[serde(skip)]
     pub(crate) quiet: bool,
 }
 

@@ -2,31 +2,42 @@
 
 use super::flags::Flags;
 use super::tls::{tls, TlsOptions, TLS};
+use super::values::{as_seconds, maybe_seconds, payload_type};
 use crate::marker;
 use crate::url::Url;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use std::time::Duration;
 
-/// The validated command line of a run over WebSockets or event streams.
-#[derive(Clone, Debug)]
+/// The validated command line of a run over WebSockets or event streams; `settings` in JSON.
+#[derive(Clone, Debug, Serialize)]
 pub(crate) struct RealTime {
+    #[serde(serialize_with = "text")]
     pub(crate) url: Url,
-    pub(crate) tls: TlsOptions,
+    #[serde(skip)]
+    pub(crate) tls: Option<TlsOptions>,
     pub(crate) transport: Transport,
+    #[serde(flatten)]
     pub(crate) task: Task,
     pub(crate) connections: usize,
+    #[serde(skip)]
     pub(crate) headers: Vec<(String, String)>,
     /// The subprotocol to offer.
     pub(crate) protocol: Option<String>,
     pub(crate) deflate: bool,
     /// Found in the message that comes before `hello` may be sent.
+    #[serde(skip)]
     pub(crate) welcome: Option<String>,
     /// Sent after the handshake.
+    #[serde(skip)]
     pub(crate) hello: Option<String>,
     /// Found in the message that makes a connection count as subscribed.
+    #[serde(skip)]
     pub(crate) ready: Option<String>,
+    #[serde(serialize_with = "as_seconds")]
     pub(crate) timeout: Duration,
+    #[serde(skip)]
     pub(crate) json: bool,
+    #[serde(skip)]
     pub(crate) quiet: bool,
 }
 
@@ -38,12 +49,16 @@ pub(crate) enum Transport {
     EventStream,
 }
 
-/// What the connections are for.
-#[derive(Clone, Debug)]
+/// The purpose of the connections.
+#[derive(Clone, Debug, Serialize)]
+#[serde(tag = "mode", rename_all = "lowercase")]
 pub(crate) enum Task {
     Echo(Echo),
     Broadcast(Broadcast),
-    Idle { duration: Duration },
+    Idle {
+        #[serde(serialize_with = "as_seconds")]
+        duration: Duration,
+    },
 }
 
 impl Task {
@@ -55,19 +70,23 @@ impl Task {
     }
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 pub(crate) struct Echo {
     pub(crate) size: usize,
+    #[serde(rename = "type", serialize_with = "payload_type")]
     pub(crate) binary: bool,
     /// `None`: until the messages are used up.
+    #[serde(serialize_with = "maybe_seconds")]
     pub(crate) duration: Option<Duration>,
     pub(crate) requests: Option<u64>,
+    #[serde(serialize_with = "as_seconds")]
     pub(crate) warmup: Duration,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 pub(crate) struct Broadcast {
     pub(crate) size: usize,
+    #[serde(rename = "type", serialize_with = "payload_type")]
     pub(crate) binary: bool,
     pub(crate) publishers: usize,
     /// In total.
@@ -75,9 +94,19 @@ pub(crate) struct Broadcast {
     /// Messages per second in total; `None`: as fast as they can be sent.
     pub(crate) rate: Option<f64>,
     /// What is around a message when it is published: before and after.
+    #[serde(skip)]
     pub(crate) template: Option<(String, String)>,
     /// Where to POST messages to; `None`: they go through WebSockets like those of the subscribers.
+    #[serde(serialize_with = "maybe_text")]
     pub(crate) publish: Option<Url>,
+}
+
+fn text<S: Serializer>(url: &Url, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(&url.text)
+}
+
+fn maybe_text<S: Serializer>(url: &Option<Url>, serializer: S) -> Result<S::Ok, S::Error> {
+    url.as_ref().map(|url| &url.text).serialize(serializer)
 }
 
 const COMMON: &str = "--connections --header --ready --timeout --json --quiet";

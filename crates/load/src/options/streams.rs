@@ -1,10 +1,9 @@
 //! `--streams`: how many streams are open at the same time on which connections.
 
-use super::flags::{Flags, MAX_CONNECTIONS};
+use super::flags::Flags;
+use super::values::{Item, Streams, MAX_CONNECTIONS};
 use serde::Serialize;
-use std::str::FromStr;
 
-const MAX_STREAMS: usize = 10_000;
 const DEFAULT_CONNECTIONS: usize = 10;
 
 /// Connections that are alike.
@@ -13,38 +12,6 @@ pub(crate) struct Class {
     pub(crate) connections: usize,
     /// On each of them.
     pub(crate) streams: usize,
-}
-
-/// The value of `--streams`: `8`, `100,1x10` and the like.
-#[derive(Clone, Debug)]
-pub(super) struct Streams(Vec<Item>);
-
-/// One item of the list: `STREAMS`, or `STREAMSxCONNECTIONS`.
-#[derive(Clone, Copy, Debug)]
-struct Item {
-    streams: usize,
-    connections: Option<usize>,
-}
-
-impl FromStr for Streams {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Streams, String> {
-        let item = |item: &str| {
-            let (streams, connections) = match item.split_once('x') {
-                Some((streams, connections)) => (streams, Some(count(connections, MAX_CONNECTIONS)?)),
-                None => (item, None),
-            };
-            let streams = count(streams, MAX_STREAMS)?;
-            Ok(Item { streams, connections })
-        };
-        text.split(',').map(item).collect::<Result<_, String>>().map(Streams)
-    }
-}
-
-fn count(text: &str, most: usize) -> Result<usize, String> {
-    let number = text.parse().ok().filter(|number| (1..=most).contains(number));
-    number.ok_or_else(|| format!("\"{text}\" is not a whole number from 1 to {most}"))
 }
 
 /// The number of connections, and the classes of HTTP/2 connections.

@@ -1,20 +1,21 @@
 //! The options of TLS.
 
 use super::flags::Flags;
-use clap::ValueEnum;
+use super::values::{is_some, Version};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::version::{TLS12, TLS13};
 use rustls::SupportedProtocolVersion;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use std::fmt::Display;
 use std::sync::Arc;
 
 /// How the tool speaks TLS, if a URL asks for it.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Serialize)]
 pub(crate) struct TlsOptions {
     pub(crate) trust: Trust,
     /// The client's own certificate.
+    #[serde(rename = "certificate", serialize_with = "is_some")]
     pub(crate) identity: Option<Arc<Identity>>,
     /// `None`: the newest that both sides speak.
     pub(crate) version: Option<Version>,
@@ -23,9 +24,8 @@ pub(crate) struct TlsOptions {
 }
 
 /// Certificates that are trusted.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) enum Trust {
-    #[default]
     System,
     Authorities(Vec<CertificateDer<'static>>),
     Anybody,
@@ -33,7 +33,7 @@ pub(crate) enum Trust {
 
 impl Trust {
     /// The value in JSON.
-    pub(crate) fn name(&self) -> &'static str {
+    fn name(&self) -> &'static str {
         match self {
             Trust::System => "system",
             Trust::Authorities(_) => "cacert",
@@ -42,21 +42,17 @@ impl Trust {
     }
 }
 
+impl Serialize for Trust {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name())
+    }
+}
+
 /// A certificate chain with its key.
 #[derive(Debug)]
 pub(crate) struct Identity {
     pub(crate) chain: Vec<CertificateDer<'static>>,
     pub(crate) key: PrivateKeyDer<'static>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ValueEnum)]
-pub(crate) enum Version {
-    #[value(name = "1.2")]
-    #[serde(rename = "1.2")]
-    Tls12,
-    #[value(name = "1.3")]
-    #[serde(rename = "1.3")]
-    Tls13,
 }
 
 /// Options that go with every URL that asks for TLS.
@@ -77,12 +73,12 @@ impl TlsOptions {
     }
 }
 
-/// The options of TLS; `secure`: some URL asks for it.
-pub(super) fn tls(flags: &Flags, secure: bool) -> Result<TlsOptions, String> {
+/// The options of TLS; `None` if no URL asks for it.
+pub(super) fn tls(flags: &Flags, secure: bool) -> Result<Option<TlsOptions>, String> {
     if !secure {
         return match flags.first_of(TLS).or(flags.first_of(RESUMPTION)) {
             Some(name) => Err(format!("{name} needs an https or wss URL")),
-            None => Ok(TlsOptions::default()),
+            None => Ok(None),
         };
     }
     let trust = match &flags.cacert {
@@ -90,12 +86,12 @@ pub(super) fn tls(flags: &Flags, secure: bool) -> Result<TlsOptions, String> {
         None if flags.insecure => Trust::Anybody,
         None => Trust::System,
     };
-    Ok(TlsOptions {
+    Ok(Some(TlsOptions {
         trust,
         identity: identity(flags)?.map(Arc::new),
         version: flags.tls_version,
         resume: flags.resume,
-    })
+    }))
 }
 
 /// The key may be in the file of the certificate.
@@ -143,7 +139,7 @@ mod tests {
 
     #[test]
     fn the_defaults_are_those_of_a_careful_client_that_remembers_nothing() {
-        let tls = options(&[HTTPS]).tls;
+        let tls = options(&[HTTPS]).tls.expect("TLS");
         assert_eq!((tls.trust.name(), tls.version, tls.resume), ("system", None, false));
         assert!(tls.identity.is_none());
         assert_eq!(tls.versions().len(), 2);
@@ -151,14 +147,16 @@ mod tests {
 
     #[test]
     fn options_of_tls_are_taken_over() {
-        let tls = options(&[HTTPS, "-k", "--tls-version", "1.2", "--resume"]).tls;
+        let tls = options(&[HTTPS, "-k", "--tls-version", "1.2", "--resume"])
+            .tls
+            .expect("TLS");
         assert_eq!(
             (tls.trust.name(), tls.version, tls.resume),
             ("anybody", Some(Version::Tls12), true)
         );
         assert_eq!(tls.versions(), [&TLS12]);
         assert!(
-            !options(&[HTTPS, "--resume", "--no-resume"]).tls.resume,
+            !options(&[HTTPS, "--resume", "--no-resume"]).tls.expect("TLS").resume,
             "the last one counts"
         );
     }

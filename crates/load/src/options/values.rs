@@ -1,9 +1,14 @@
-//! The values of options, checked.
+//! The values of options, checked, and as the report shows them.
 
 use clap::builder::RangedU64ValueParser;
+use clap::ValueEnum;
+use serde::{Serialize, Serializer};
 use std::io::Read;
+use std::str::FromStr;
 use std::time::Duration;
 
+pub(super) const MAX_CONNECTIONS: usize = 100_000;
+const MAX_STREAMS: usize = 10_000;
 /// Longest duration accepted: beyond a year it is a slip of the keyboard.
 const MAX_SECONDS: f64 = 366.0 * 86_400.0;
 
@@ -72,6 +77,64 @@ pub(super) fn header(text: &str) -> Result<(String, String), &'static str> {
         return Err("there is a line break or a NUL in the value");
     }
     Ok((name.into(), value.trim().into()))
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ValueEnum)]
+pub(crate) enum Version {
+    #[value(name = "1.2")]
+    #[serde(rename = "1.2")]
+    Tls12,
+    #[value(name = "1.3")]
+    #[serde(rename = "1.3")]
+    Tls13,
+}
+
+/// The value of `--streams`: `8`, `100,1x10` and the like.
+#[derive(Clone, Debug)]
+pub(super) struct Streams(pub(super) Vec<Item>);
+
+/// One item of the list: `STREAMS`, or `STREAMSxCONNECTIONS`.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Item {
+    pub(super) streams: usize,
+    pub(super) connections: Option<usize>,
+}
+
+impl FromStr for Streams {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Streams, String> {
+        let item = |item: &str| {
+            let (streams, connections) = match item.split_once('x') {
+                Some((streams, connections)) => (streams, Some(whole(connections, MAX_CONNECTIONS)?)),
+                None => (item, None),
+            };
+            let streams = whole(streams, MAX_STREAMS)?;
+            Ok(Item { streams, connections })
+        };
+        text.split(',').map(item).collect::<Result<_, String>>().map(Streams)
+    }
+}
+
+fn whole(text: &str, most: usize) -> Result<usize, String> {
+    let number = text.parse().ok().filter(|number| (1..=most).contains(number));
+    number.ok_or_else(|| format!("\"{text}\" is not a whole number from 1 to {most}"))
+}
+
+pub(super) fn as_seconds<S: Serializer>(duration: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_f64(duration.as_secs_f64())
+}
+
+pub(super) fn maybe_seconds<S: Serializer>(duration: &Option<Duration>, serializer: S) -> Result<S::Ok, S::Error> {
+    duration.map(|duration| duration.as_secs_f64()).serialize(serializer)
+}
+
+pub(super) fn is_some<T, S: Serializer>(value: &Option<T>, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_bool(value.is_some())
+}
+
+pub(super) fn payload_type<S: Serializer>(binary: &bool, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(if *binary { "binary" } else { "text" })
 }
 
 /// The text itself, or the content that it names.

@@ -93,7 +93,7 @@ impl<'a> Crowd<'a> {
                 protocol: group.protocol,
                 url: group.url.clone(),
                 addresses: group.url.endpoint.resolve()?,
-                client: Tls::new(&options.tls, group.url, Alpn::Http1)?.map(|tls| tls.client()),
+                client: Tls::new(options.tls.as_ref(), group.url, Alpn::Http1)?.map(|tls| tls.client()),
             });
         }
         let clock = Clock::start();

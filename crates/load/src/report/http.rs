@@ -5,16 +5,16 @@ use super::parts::{connections, Bytes, Connection, Counts, Distribution, Latency
 use super::Report;
 use crate::failure::Failure;
 use crate::fairness::{share, Fairness, Within};
-use crate::options::{names, Class, Options, Version};
+use crate::options::{names, Class, Options};
 use crate::run::Measured;
 use crate::tally::Tally;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
 #[derive(Debug, Serialize)]
-pub(crate) struct Http {
+pub(crate) struct Http<'a> {
     version: &'static str,
-    settings: Settings,
+    settings: &'a Options,
     seconds: f64,
     interrupted: bool,
     gave_up: bool,
@@ -32,37 +32,6 @@ pub(crate) struct Http {
     http2: Option<Http2>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     mix: Vec<Kind>,
-    #[serde(skip)]
-    quiet: bool,
-}
-
-#[derive(Debug, Serialize)]
-struct Settings {
-    url: String,
-    method: String,
-    path: String,
-    connections: usize,
-    threads: usize,
-    pipeline: usize,
-    keep_alive: bool,
-    duration: Option<f64>,
-    requests: Option<u64>,
-    rate: Option<f64>,
-    warmup: f64,
-    timeout: f64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    http2: Option<Vec<Class>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    tls: Option<TlsSettings>,
-}
-
-#[derive(Debug, Serialize)]
-struct TlsSettings {
-    trust: &'static str,
-    /// The client has one.
-    certificate: bool,
-    version: Option<Version>,
-    resume: bool,
 }
 
 #[derive(Debug, Serialize)]
@@ -116,8 +85,8 @@ struct Kind {
     latency_ms: Distribution,
 }
 
-impl Http {
-    pub(crate) fn new(options: &Options, measured: &Measured) -> Http {
+impl<'a> Http<'a> {
+    pub(crate) fn new(options: &'a Options, measured: &Measured) -> Http<'a> {
         let tally = &measured.tally;
         let waiting = tally.unanswered + tally.unsent > 0;
         let classes = (1..)
@@ -128,7 +97,7 @@ impl Http {
         let kinds = names(&options.mix).into_iter().zip(&tally.kinds);
         Http {
             version: env!("CARGO_PKG_VERSION"),
-            settings: settings(options),
+            settings: options,
             seconds: measured.seconds(),
             interrupted: measured.stopped,
             gave_up: measured.gave_up,
@@ -153,32 +122,7 @@ impl Http {
             tls: options.url.secure.then(|| tls(measured)),
             http2: options.http2.as_deref().map(|classes| http2(classes, tally)),
             mix: kinds.map(|(name, latencies)| kind(name, latencies.raw())).collect(),
-            quiet: options.quiet,
         }
-    }
-}
-
-fn settings(options: &Options) -> Settings {
-    Settings {
-        url: options.url.text.clone(),
-        method: options.method.clone(),
-        path: options.url.path.clone(),
-        connections: options.connections,
-        threads: options.threads,
-        pipeline: options.pipeline,
-        keep_alive: options.keep_alive,
-        duration: options.duration.map(|duration| duration.as_secs_f64()),
-        requests: options.requests,
-        rate: options.rate,
-        warmup: options.warmup.as_secs_f64(),
-        timeout: options.timeout.as_secs_f64(),
-        http2: options.http2.clone(),
-        tls: options.url.secure.then(|| TlsSettings {
-            trust: options.tls.trust.name(),
-            certificate: options.tls.identity.is_some(),
-            version: options.tls.version,
-            resume: options.tls.resume,
-        }),
     }
 }
 
@@ -248,7 +192,7 @@ fn kind(name: &str, latencies: &hdrhistogram::Histogram<u64>) -> Kind {
     }
 }
 
-impl Report for Http {
+impl Report for Http<'_> {
     fn text(&self) -> String {
         let mut page = Page::new(self.title());
         self.summary(&mut page);
@@ -263,14 +207,14 @@ impl Report for Http {
         self.answers(&mut page);
         self.kinds(&mut page);
         self.classes(&mut page);
-        page.connections(&self.connections, "requests completed", self.quiet);
+        page.connections(&self.connections, "requests completed", self.settings.quiet);
         page.fairness(&self.fairness, self.connections.len());
         self.streams(&mut page);
         page.0
     }
 }
 
-impl Http {
+impl Http<'_> {
     fn title(&self) -> String {
         let settings = &self.settings;
         let method = if self.mix.is_empty() { &settings.method } else { "mix" };
@@ -278,7 +222,7 @@ impl Http {
             None => counted(settings.connections, "connection"),
             Some(classes) => clients(classes),
         };
-        let mut title = format!("{method} {}: {connections}", settings.url);
+        let mut title = format!("{method} {}: {connections}", settings.url.text);
         if !settings.keep_alive {
             title += ", a new one for every request";
             if settings.tls.as_ref().is_some_and(|tls| tls.resume) {
@@ -438,7 +382,8 @@ mod tests {
 
     #[test]
     fn connections_are_numbered_from_one_and_aligned() {
-        let report = Http::new(&options(&["http://h/"]), &measured(&[100, 0, 7, 1, 1, 1, 1, 1, 1, 5])).text();
+        let options = options(&["http://h/"]);
+        let report = Http::new(&options, &measured(&[100, 0, 7, 1, 1, 1, 1, 1, 1, 5])).text();
         assert!(
             report.contains("\nconnection  1: 100 requests completed\nconnection  2:   0 requests completed\n"),
             "{report}"
@@ -452,7 +397,8 @@ mod tests {
 
     #[test]
     fn quiet_leaves_the_list_out_but_not_the_verdict() {
-        let report = Http::new(&options(&["http://h/", "-q"]), &measured(&[3, 0])).text();
+        let options = options(&["http://h/", "-q"]);
+        let report = Http::new(&options, &measured(&[3, 0])).text();
         assert!(!report.contains("requests completed"), "{report}");
         assert!(
             report.contains("never served") && report.contains("0.500 (Jain"),
@@ -465,7 +411,8 @@ mod tests {
         let mut measured = measured(&[1]);
         measured.tally.classes[4] = 2;
         measured.tally.failures[Failure::Timeout as usize] = 3;
-        let report = Http::new(&options(&["http://h/"]), &measured).text();
+        let options = options(&["http://h/"]);
+        let report = Http::new(&options, &measured).text();
         assert!(report.contains("answers    2xx: 1, 5xx: 2\n"), "{report}");
         assert!(
             report.contains("errors     timed out: 3, answers other than 2xx and 3xx: 2\n"),
@@ -475,7 +422,8 @@ mod tests {
 
     #[test]
     fn a_run_without_answers_has_no_percentiles() {
-        let report = Http::new(&options(&["http://h/"]), &measured(&[0])).text();
+        let options = options(&["http://h/"]);
+        let report = Http::new(&options, &measured(&[0])).text();
         assert!(
             report.contains("answers    none") && !report.contains("50 %"),
             "{report}"

@@ -6,65 +6,40 @@ use super::Report;
 use crate::broadcast::Deliveries;
 use crate::fairness::Fairness;
 use crate::latencies::expected_interval;
-use crate::options::{self, RealTime, Transport};
+use crate::options::{Broadcast, Echo, RealTime, Task, Transport};
 use crate::real_time::echo::Echoes;
 use crate::real_time::idle::Held;
 use crate::real_time::{Found, Sockets};
 use serde::Serialize;
 use std::collections::BTreeMap;
-use std::time::Duration;
 
-/// The report of one mode: its own settings, and its own results.
 #[derive(Debug, Serialize)]
-pub(crate) struct Document<S, R> {
+pub(crate) struct Document<'a> {
     version: &'static str,
-    settings: Settings<S>,
+    settings: &'a RealTime,
     seconds: f64,
     interrupted: bool,
-    sockets: SocketCounts,
+    sockets: &'a Sockets,
     errors: Counts,
-    refused_with: BTreeMap<u16, u64>,
+    refused_with: &'a BTreeMap<u16, u64>,
     closed_with: Counts,
-    reasons: BTreeMap<String, u64>,
+    reasons: &'a BTreeMap<String, u64>,
     bytes: Bytes,
     #[serde(flatten)]
-    results: R,
-    #[serde(skip)]
-    quiet: bool,
+    results: Results,
+}
+
+/// The results of each mode.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+enum Results {
+    Echo(EchoResults),
+    Broadcast(Box<BroadcastResults>),
+    Idle { opening: f64, messages: u64 },
 }
 
 #[derive(Debug, Serialize)]
-struct Settings<S> {
-    transport: Transport,
-    url: String,
-    connections: usize,
-    deflate: bool,
-    protocol: Option<String>,
-    timeout: f64,
-    #[serde(flatten)]
-    own: S,
-}
-
-#[derive(Debug, Serialize)]
-struct SocketCounts {
-    asked: usize,
-    opened: usize,
-    subscribed: usize,
-    left: usize,
-}
-
-#[derive(Debug, Serialize)]
-#[serde(tag = "mode", rename = "echo")]
-pub(crate) struct EchoSettings {
-    size: usize,
-    r#type: &'static str,
-    duration: Option<f64>,
-    requests: Option<u64>,
-    warmup: f64,
-}
-
-#[derive(Debug, Serialize)]
-pub(crate) struct EchoResults {
+struct EchoResults {
     requests: Requests,
     latency_ms: Latency,
     fairness: Fairness,
@@ -72,18 +47,7 @@ pub(crate) struct EchoResults {
 }
 
 #[derive(Debug, Serialize)]
-#[serde(tag = "mode", rename = "broadcast")]
-pub(crate) struct BroadcastSettings {
-    publish: Option<String>,
-    publishers: usize,
-    messages: u32,
-    size: usize,
-    r#type: &'static str,
-    rate: Option<f64>,
-}
-
-#[derive(Debug, Serialize)]
-pub(crate) struct BroadcastResults {
+struct BroadcastResults {
     gave_up: bool,
     messages: Messages,
     deliveries: DeliveryCounts,
@@ -123,31 +87,9 @@ struct Subscriber {
     out_of_order: u64,
 }
 
-#[derive(Debug, Serialize)]
-#[serde(tag = "mode", rename = "idle")]
-pub(crate) struct IdleSettings {
-    duration: f64,
-}
-
-#[derive(Debug, Serialize)]
-pub(crate) struct IdleResults {
-    opening: f64,
-    messages: u64,
-}
-
-pub(crate) fn echo(
-    options: &RealTime,
-    echo: &options::Echo,
-    found: &Found<Echoes>,
-) -> Document<EchoSettings, EchoResults> {
+pub(crate) fn echo<'a>(options: &'a RealTime, found: &'a Found<Echoes>) -> Document<'a> {
     let (echoes, seconds) = (&found.task, seconds(found.task.elapsed));
-    let settings = EchoSettings {
-        size: echo.size,
-        r#type: payload_type(echo.binary),
-        duration: echo.duration.map(|duration| duration.as_secs_f64()),
-        requests: echo.requests,
-        warmup: echo.warmup.as_secs_f64(),
-    };
+    let interval = expected_interval(&echoes.connections, 1, echoes.elapsed);
     let results = EchoResults {
         requests: Requests {
             answered: echoes.answered(),
@@ -157,30 +99,15 @@ pub(crate) fn echo(
             unsent: echoes.unsent,
             longest_wait: (echoes.unanswered > 0).then_some(echoes.longest_wait as f64 / 1e9),
         },
-        latency_ms: Latency::new(
-            &echoes.latencies,
-            expected_interval(&echoes.connections, 1, echoes.elapsed),
-        ),
+        latency_ms: Latency::new(&echoes.latencies, interval),
         fairness: Fairness::of(&echoes.connections),
         connections: connections(&echoes.connections),
     };
-    Document::new(options, settings, &found.sockets, seconds, results)
+    Document::new(options, &found.sockets, seconds, Results::Echo(results))
 }
 
-pub(crate) fn broadcast(
-    options: &RealTime,
-    task: &options::Broadcast,
-    found: &Found<Deliveries>,
-) -> Document<BroadcastSettings, BroadcastResults> {
+pub(crate) fn broadcast<'a>(options: &'a RealTime, found: &'a Found<Deliveries>) -> Document<'a> {
     let (deliveries, seconds) = (&found.task, seconds(found.task.elapsed));
-    let settings = BroadcastSettings {
-        publish: task.publish.as_ref().map(|url| url.text.clone()),
-        publishers: task.publishers,
-        messages: task.messages,
-        size: task.size,
-        r#type: payload_type(task.binary),
-        rate: task.rate,
-    };
     let total = deliveries.ledger.total();
     let subscribers = deliveries.ledger.numbered().map(|(index, row)| Subscriber {
         connection: index + 1,
@@ -211,22 +138,17 @@ pub(crate) fn broadcast(
         connections: subscribers.collect(),
         audience: deliveries.audience,
     };
-    Document::new(options, settings, &found.sockets, seconds, results)
+    Document::new(options, &found.sockets, seconds, Results::Broadcast(Box::new(results)))
 }
 
-pub(crate) fn idle(options: &RealTime, duration: Duration, found: &Found<Held>) -> Document<IdleSettings, IdleResults> {
-    let settings = IdleSettings {
-        duration: duration.as_secs_f64(),
-    };
-    let results = IdleResults {
-        opening: seconds(found.task.opening),
-        messages: found.task.messages,
-    };
-    Document::new(options, settings, &found.sockets, seconds(found.task.held), results)
+pub(crate) fn idle<'a>(options: &'a RealTime, found: &'a Found<Held>) -> Document<'a> {
+    let (opening, messages) = (seconds(found.task.opening), found.task.messages);
+    let results = Results::Idle { opening, messages };
+    Document::new(options, &found.sockets, seconds(found.task.held), results)
 }
 
-impl<S, R> Document<S, R> {
-    fn new(options: &RealTime, own: S, sockets: &Sockets, seconds: f64, results: R) -> Document<S, R> {
+impl<'a> Document<'a> {
+    fn new(settings: &'a RealTime, sockets: &'a Sockets, seconds: f64, results: Results) -> Document<'a> {
         let endings = &sockets.endings;
         let closed = endings.codes.iter().map(|(code, &count)| match code {
             Some(code) => (code.to_string(), code.to_string(), count),
@@ -234,33 +156,19 @@ impl<S, R> Document<S, R> {
         });
         Document {
             version: env!("CARGO_PKG_VERSION"),
-            settings: Settings {
-                transport: options.transport,
-                url: options.url.text.clone(),
-                connections: options.connections,
-                deflate: options.deflate,
-                protocol: options.protocol.clone(),
-                timeout: options.timeout.as_secs_f64(),
-                own,
-            },
+            settings,
             seconds,
             interrupted: sockets.stopped,
-            sockets: SocketCounts {
-                asked: sockets.asked,
-                opened: sockets.opened,
-                subscribed: sockets.subscribed,
-                left: sockets.left,
-            },
+            sockets,
             errors: endings.kinds().collect(),
-            refused_with: endings.statuses.clone(),
+            refused_with: &endings.statuses,
             closed_with: closed.collect(),
-            reasons: endings.reasons.clone(),
+            reasons: &endings.reasons,
             bytes: Bytes {
                 read: sockets.bytes,
                 per_second: per_second(sockets.bytes, seconds),
             },
             results,
-            quiet: options.quiet,
         }
     }
 
@@ -276,16 +184,12 @@ impl<S, R> Document<S, R> {
         } else {
             ""
         };
-        format!("{}: {connections}{deflate}", settings.url)
+        format!("{}: {connections}{deflate}", settings.url.text)
     }
 
     fn sockets(&self, page: &mut Page) {
-        let SocketCounts {
-            asked,
-            opened,
-            subscribed,
-            left,
-        } = self.sockets;
+        let (asked, opened, left) = (self.sockets.asked, self.sockets.opened, self.sockets.left);
+        let subscribed = self.sockets.subscribed;
         page.row(
             "sockets",
             format_args!("{opened} of {asked} opened, {left} there at the end"),
@@ -310,29 +214,23 @@ impl<S, R> Document<S, R> {
             }
         }
     }
-}
 
-impl Report for Document<EchoSettings, EchoResults> {
-    fn text(&self) -> String {
-        let (own, results) = (&self.settings.own, &self.results);
-        let (kind, size) = (own.r#type, bytes(own.size as f64));
+    fn echoes(&self, echo: &Echo, results: &EchoResults) -> String {
+        let (kind, size) = (if echo.binary { "binary" } else { "text" }, bytes(echo.size as f64));
         let mut page = Page::new(self.title() + &format!(", {kind} messages of {size} that come back"));
         page.rate("echoes", results.requests.answered, self.seconds);
         page.leftovers(&results.requests, results.latency_ms.raw.max, "echo");
         self.sockets(&mut page);
         page.latency(&results.latency_ms, false, &[]);
-        page.connections(&results.connections, "echoes", self.quiet);
+        page.connections(&results.connections, "echoes", self.settings.quiet);
         page.fairness(&results.fairness, results.connections.len());
         page.0
     }
-}
 
-impl Report for Document<BroadcastSettings, BroadcastResults> {
-    fn text(&self) -> String {
-        let (own, results) = (&self.settings.own, &self.results);
-        let (publishers, messages) = (counted(own.publishers, "publisher"), own.messages);
-        let size = bytes(own.size as f64);
-        let rate = own.rate.map_or(String::new(), |rate| format!(", {rate} messages/s"));
+    fn broadcast(&self, task: &Broadcast, results: &BroadcastResults) -> String {
+        let (publishers, messages) = (counted(task.publishers, "publisher"), task.messages);
+        let size = bytes(task.size as f64);
+        let rate = task.rate.map_or(String::new(), |rate| format!(", {rate} messages/s"));
         let mut page =
             Page::new(self.title() + &format!(" subscribed, {publishers}, {messages} messages of {size}{rate}"));
         page.row(
@@ -342,16 +240,36 @@ impl Report for Document<BroadcastSettings, BroadcastResults> {
         results.delivered(&mut page, self.seconds);
         self.sockets(&mut page);
         if !results.latency_ms.is_empty() {
-            let heading = match own.rate {
+            let heading = match task.rate {
                 Some(_) => "latency, from when a message was due",
                 None => "latency, from when it was sent",
             };
             page.percentiles(heading, &[&results.latency_ms]);
         }
-        if !self.quiet {
+        if !self.settings.quiet {
             results.incomplete(&mut page);
         }
         page.0
+    }
+
+    fn held(&self, opening: f64, messages: u64) -> String {
+        let mut page = Page::new(self.title() + " held");
+        page.row("opened in", format_args!("{opening:.2} s"));
+        page.row("held for", format_args!("{:.2} s", self.seconds));
+        page.row("messages", messages);
+        self.sockets(&mut page);
+        page.0
+    }
+}
+
+impl Report for Document<'_> {
+    fn text(&self) -> String {
+        match (&self.settings.task, &self.results) {
+            (Task::Echo(echo), Results::Echo(results)) => self.echoes(echo, results),
+            (Task::Broadcast(task), Results::Broadcast(results)) => self.broadcast(task, results),
+            (_, Results::Idle { opening, messages }) => self.held(*opening, *messages),
+            (_, Results::Echo(_) | Results::Broadcast(_)) => unreachable!("results are of their own task"),
+        }
     }
 }
 
@@ -395,23 +313,5 @@ impl BroadcastResults {
                 page.connection(row.connection, self.connections.len(), text);
             }
         }
-    }
-}
-
-impl Report for Document<IdleSettings, IdleResults> {
-    fn text(&self) -> String {
-        let mut page = Page::new(self.title() + " held");
-        page.row("opened in", format_args!("{:.2} s", self.results.opening));
-        page.row("held for", format_args!("{:.2} s", self.seconds));
-        page.row("messages", self.results.messages);
-        self.sockets(&mut page);
-        page.0
-    }
-}
-
-fn payload_type(binary: bool) -> &'static str {
-    match binary {
-        true => "binary",
-        false => "text",
     }
 }
