@@ -64,7 +64,7 @@ module Bench
         o.on("--workers N", Integer, "with --threads: this shape instead of the scenario's") { |number| @workers = number }
         o.on("--threads N", Integer, "with --workers") { |number| @threads = number }
         o.on("--ruby LABEL", "what to call this Ruby in headings and file names") { |label| @label = label }
-        o.on("--out DIR", "for pages, plots and results.json (target/bench, and bench/results.json)") { |directory| @out = File.expand_path(directory) }
+        o.on("--out DIR", "for pages, plots and results.json (target/bench, bench/results.json)") { |directory| @out = File.expand_path(directory) }
         o.on("--quick", "one short round, into the temporary directory: to see that it works") { quick }
         o.on("--redraw", "measure nothing: make pages and plots from the stored results") { @redraw = true }
       end

@@ -381,32 +381,6 @@ mod tests {
     }
 
     #[test]
-    fn connections_are_numbered_from_one_and_aligned() {
-        let options = options(&["http://h/"]);
-        let report = Http::new(&options, &measured(&[100, 0, 7, 1, 1, 1, 1, 1, 1, 5])).text();
-        assert!(
-            report.contains("\nconnection  1: 100 requests completed\nconnection  2:   0 requests completed\n"),
-            "{report}"
-        );
-        assert!(report.contains("\nconnection 10:   5 requests completed\n"), "{report}");
-        assert!(
-            report.contains("never served while others were: 1 of 10 connections (2)"),
-            "{report}"
-        );
-    }
-
-    #[test]
-    fn quiet_leaves_the_list_out_but_not_the_verdict() {
-        let options = options(&["http://h/", "-q"]);
-        let report = Http::new(&options, &measured(&[3, 0])).text();
-        assert!(!report.contains("requests completed"), "{report}");
-        assert!(
-            report.contains("never served") && report.contains("0.500 (Jain"),
-            "{report}"
-        );
-    }
-
-    #[test]
     fn errors_are_named_by_kind() {
         let mut measured = measured(&[1]);
         measured.tally.classes[4] = 2;

@@ -33,7 +33,7 @@ pub(crate) struct Document<'a> {
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
 enum Results {
-    Echo(EchoResults),
+    Echo(Box<EchoResults>),
     Broadcast(Box<BroadcastResults>),
     Idle { opening: f64, messages: u64 },
 }
@@ -103,7 +103,7 @@ pub(crate) fn echo<'a>(options: &'a RealTime, found: &'a Found<Echoes>) -> Docum
         fairness: Fairness::of(&echoes.connections),
         connections: connections(&echoes.connections),
     };
-    Document::new(options, &found.sockets, seconds, Results::Echo(results))
+    Document::new(options, &found.sockets, seconds, Results::Echo(Box::new(results)))
 }
 
 pub(crate) fn broadcast<'a>(options: &'a RealTime, found: &'a Found<Deliveries>) -> Document<'a> {
