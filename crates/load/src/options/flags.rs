@@ -71,7 +71,7 @@ pub(super) struct Flags {
     /// N: streams open at the same time on each connection (1), never more than the server allows.
     /// LIST: connections that differ, instead of --connections: STREAMS or STREAMSxCONNECTIONS, with
     /// commas. 100,1x10 is one connection with 100 streams and ten with one
-    #[arg(verbatim_doc_comment, long, value_name = "N|LIST", requires = "http2", help_heading = HTTP2)]
+    #[arg(verbatim_doc_comment, long, value_name = "N|LIST", help_heading = HTTP2)]
     pub(super) streams: Option<Streams>,
 
     /// Requests in progress on one connection at a time; HTTP/1.1 only
@@ -110,7 +110,7 @@ pub(super) struct Flags {
     #[arg(long, value_name = "FILE", help_heading = TLS)]
     pub(super) cert: Option<String>,
     /// The key of --cert
-    #[arg(long, value_name = "FILE", requires = "cert", help_heading = TLS)]
+    #[arg(long, value_name = "FILE", help_heading = TLS)]
     pub(super) key: Option<String>,
     /// This version only
     #[arg(long, value_name = "V", help_heading = TLS)]

@@ -18,7 +18,10 @@ pub(crate) struct Class {
 pub(super) fn classes(flags: &Flags) -> Result<(usize, Option<Vec<Class>>), String> {
     let connections = flags.connections.unwrap_or(DEFAULT_CONNECTIONS);
     if !flags.http2 {
-        return Ok((connections, None));
+        return match flags.streams {
+            Some(_) => Err("--streams needs --http2".into()),
+            None => Ok((connections, None)),
+        };
     }
     let items = flags.streams.as_ref().map(|Streams(items)| items.as_slice());
     let classes: Vec<Class> = match items {
@@ -111,7 +114,7 @@ mod tests {
     #[test]
     fn wrong_usage_is_named() {
         let table: [(&[&str], &str); 10] = [
-            (&["--streams", "2"], "--http2"),
+            (&["--streams", "2"], "--streams needs --http2"),
             (&["--http2", "--streams", "0"], "\"0\" is not"),
             (&["--http2", "--streams", "1,,2"], "\"\" is not a whole number"),
             (&["--http2", "--streams", "1x"], "\"\" is not a whole number"),

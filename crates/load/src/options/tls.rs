@@ -97,7 +97,10 @@ pub(super) fn tls(flags: &Flags, secure: bool) -> Result<Option<TlsOptions>, Str
 /// The key may be in the file of the certificate.
 fn identity(flags: &Flags) -> Result<Option<Identity>, String> {
     let Some(cert) = &flags.cert else {
-        return Ok(None);
+        return match flags.key {
+            Some(_) => Err("--key needs --cert".into()),
+            None => Ok(None),
+        };
     };
     let (option, file) = flags.key.as_ref().map_or(("--cert", cert), |key| ("--key", key));
     let key = PrivateKeyDer::from_pem_slice(&read(option, file)?);
@@ -182,7 +185,7 @@ mod tests {
                 "--cert: /nowhere/at/all: No such file",
             ),
             (&[HTTPS, "--cert", "/dev/null"], "--cert: /dev/null: "),
-            (&[HTTPS, "--key", "x"], "--cert <FILE>"),
+            (&[HTTPS, "--key", "x"], "--key needs --cert"),
             (&[HTTPS, "--tls-version", "1.1"], "[possible values: 1.2, 1.3]"),
         ];
         for (args, reason) in table {
