@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
-# `bin/bench`: measures the servers that are here over the scenarios and writes tables and plots. See bench/METHOD.md.
+# `bin/bench`: measures the installed servers over the scenarios, stores the results and writes pages with tables and plots. See
+# bench/METHOD.md.
 require_relative "harness"
 require_relative "harness/options"
 require_relative "harness/cell"
@@ -29,8 +30,11 @@ begin
   options.scenarios.each do |scenario|
     reason = scenario.missing and next warn("skipped #{scenario.name}: #{reason}")
 
-    result = options.redraw ? Bench::Result.load(scenario, options.out, options.label) : measure.call(scenario)
-    result.write(options.out)
+    result = options.redraw ? Bench::Result.load(scenario, options.results, options.label) : measure.call(scenario)
+    next warn("skipped #{scenario.name}: no results in #{options.results}") unless result
+
+    result.store(options.results) unless options.redraw
+    result.draw(options.out)
     puts File.join(options.out, "#{result.basename}.md")
   end
 rescue Bench::Error => e

@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require "fairlead/clock"
+
 # Fairlead, an application server for Rack with a native core. This file is the public interface. Each part is loaded when it
 # is first used, so requiring this file loads neither Rack nor sockets nor the native extension.
 module Fairlead

@@ -10,9 +10,10 @@ namespace :docs do
   desc "Write docs/guides/configuration.md, and the table in docs/guides/migrating_from_puma.md, from the table of options"
   task :configuration do
     $LOAD_PATH.unshift(File.expand_path("../lib", __dir__))
-    require "fairlead"
-    File.write("docs/guides/configuration.md", Fairlead::Options::Documentation.markdown)
+    require_relative "docs/configuration_reference"
+    require_relative "docs/migration_guide"
+    File.write("docs/guides/configuration.md", Docs::ConfigurationReference.markdown)
     guide = "docs/guides/migrating_from_puma.md"
-    File.write(guide, Fairlead::Configuration::MigrationGuide.update(File.read(guide)))
+    File.write(guide, Docs::MigrationGuide.update(File.read(guide)))
   end
 end

@@ -25,9 +25,11 @@ module Bench
       raise Error, "#{e.message}\n#{parser.help}"
     end
 
-    def out
-      @out || (@quick ? File.join(Dir.tmpdir, "fairlead-bench") : File.join(ROOT, "bench/results"))
-    end
+    # Folder of the pages and plots.
+    def out = own_folder || File.join(ROOT, "target/bench")
+
+    # File of the results.
+    def results = File.join(own_folder || File.join(ROOT, "bench"), "results.json")
 
     # Seconds of load before each measurement that are not counted.
     def warmup
@@ -50,6 +52,8 @@ module Bench
 
     private
 
+    def own_folder = @out || (File.join(Dir.tmpdir, "fairlead-bench") if @quick)
+
     def parser
       @parser ||= OptionParser.new do |o|
         o.banner = "Usage: bin/bench [scenario…] [options]\nScenarios: #{Scenario.names.join(", ")} (default: all)"
@@ -60,9 +64,9 @@ module Bench
         o.on("--workers N", Integer, "with --threads: this shape instead of the scenario's") { |number| @workers = number }
         o.on("--threads N", Integer, "with --workers") { |number| @threads = number }
         o.on("--ruby LABEL", "what to call this Ruby in headings and file names") { |label| @label = label }
-        o.on("--out DIR", "where the tables and plots go (bench/results)") { |directory| @out = File.expand_path(directory) }
+        o.on("--out DIR", "for pages, plots and results.json (target/bench, bench/results.json)") { |directory| @out = File.expand_path(directory) }
         o.on("--quick", "one short round, into the temporary directory: to see that it works") { quick }
-        o.on("--redraw", "measure nothing: draw again from the figures in --out") { @redraw = true }
+        o.on("--redraw", "measure nothing: make pages and plots from the stored results") { @redraw = true }
       end
     end
 

@@ -114,7 +114,7 @@ module Bench
         # #{@result.basename}
 
         #{@result.scenario.about}
-        How it was measured, and what such figures cannot say: [METHOD.md](../METHOD.md).
+        bench/METHOD.md describes the method and its limits.
 
         #{facts.join("\n")}
 

@@ -4,7 +4,8 @@ require "fileutils"
 require "json"
 
 module Bench
-  # One scenario measured: its cells and the facts of the machine. Kept as JSON so that tables and plots can be drawn again.
+  # One scenario measured: its cells and the facts of the machine. One JSON file keeps the results of all scenarios; a page with
+  # tables and plots can be made from it at any time.
   class Result
     attr_reader :scenario, :facts, :cells, :label
 
@@ -15,18 +16,24 @@ module Bench
       @label = label
     end
 
-    def self.load(scenario, directory, label)
-      path = File.join(directory, "#{[scenario.name, label].compact.join("-")}.json")
-      raise Error, "no figures of #{scenario.name} in #{directory}" unless File.exist?(path)
+    class << self
+      # The stored result, or nil.
+      def load(scenario, file, label)
+        found = stored(file)[basename(scenario, label)] or return
 
-      found = JSON.parse(File.read(path))
-      new(scenario, found["facts"], found["cells"].map { |cell| Cell.from_json(cell) }, label: label)
+        new(scenario, found["facts"], found["cells"].map { |cell| Cell.from_json(cell) }, label: label)
+      end
+
+      # Basename => the result as it is in JSON.
+      def stored(file)
+        File.exist?(file) ? JSON.parse(File.read(file)) : {}
+      end
+
+      def basename(scenario, label) = [scenario.name, label].compact.join("-")
     end
 
-    # What the files of this result are called.
-    def basename
-      [scenario.name, label].compact.join("-")
-    end
+    # Key of this result in the file, and the beginning of the names of its page and plots.
+    def basename = self.class.basename(scenario, label)
 
     # [[shape, cells]…] in the order measured.
     def by_shape
@@ -52,12 +59,19 @@ module Bench
       end.to_h
     end
 
-    def write(directory)
+    # Puts the result into the file, in place of an older one. A line for each result keeps differences readable.
+    def store(file)
+      all = self.class.stored(file).merge(basename => as_json).sort
+      FileUtils.mkdir_p(File.dirname(file))
+      File.write(file, "{\n#{all.map { |name, result| "#{name.to_json}: #{JSON.generate(result)}" }.join(",\n")}\n}\n")
+    end
+
+    # Writes the page and the plots.
+    def draw(directory)
       FileUtils.mkdir_p(directory)
       drawn = plots
       drawn.each { |suffix, svg| File.write(File.join(directory, "#{basename}-#{suffix}.svg"), svg) }
       File.write(File.join(directory, "#{basename}.md"), Report.new(self, drawn.keys).to_markdown)
-      File.write(File.join(directory, "#{basename}.json"), JSON.generate(as_json))
     end
 
     private

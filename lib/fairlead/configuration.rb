@@ -14,7 +14,6 @@ module Fairlead
     autoload :ConfigFile, "fairlead/configuration/config_file"
     autoload :Accepted, "fairlead/configuration/accepted"
     autoload :AcceptedMethods, "fairlead/configuration/puma_methods"
-    autoload :MigrationGuide, "fairlead/configuration/migration_guide"
     autoload :Migration, "fairlead/configuration/migration"
     autoload :TextEdits, "fairlead/configuration/text_edits"
     autoload :PumaMethods, "fairlead/configuration/puma_methods"

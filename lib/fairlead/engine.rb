@@ -90,8 +90,8 @@ module Fairlead
       @lock.synchronize { @stopping.broadcast }
       @shutdown_hooks&.kill
       @native.stop
-      deadline = now + THREAD_GRACE
-      threads.each { |thread| thread.join([deadline - now, 0].max) || thread.kill }
+      deadline = Clock.now + THREAD_GRACE
+      threads.each { |thread| thread.join([deadline - Clock.now, 0].max) || thread.kill }
       @lines.close(written: @native.close_logs)
       Stats.remove(@native)
       @native.release
@@ -182,8 +182,6 @@ module Fairlead
     # False in a process that the application has forked, which must not use the engine. If a request has forked it, the process
     # ends with its only thread.
     def own_process? = Process.pid == @pid
-
-    def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
 
     def run_hooks(name) = @service.configuration.hooks.run(name, log: @service.log)
   end

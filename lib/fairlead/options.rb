@@ -10,7 +10,6 @@ module Fairlead
   module Options
     extend Enumerable
 
-    autoload :Documentation, "fairlead/options/documentation"
     autoload :Processors, "fairlead/options/processors"
 
     @entries = {}

@@ -6,13 +6,14 @@
 //! `ledger` who has got what, `publishers` who sends what and when.
 
 pub(crate) mod ledger;
-pub(crate) mod marker;
 mod publishers;
 
+use crate::clock::{nanos, Nanos};
 use crate::latencies::histogram;
+use crate::marker::Marks;
 use crate::options::{self, RealTime};
-use crate::pacing::{nanos, Nanos};
-use crate::real_time::crowd::{Activity, Crowd, Group, Sequel};
+use crate::real_time::activity::{Activity, Sequel};
+use crate::real_time::crowd::{Crowd, Group};
 use crate::real_time::ending::Ending;
 use crate::real_time::idle::protocol;
 use crate::real_time::outbox::Outbox;
@@ -20,7 +21,6 @@ use crate::real_time::session::Protocol;
 use crate::real_time::Found;
 use hdrhistogram::Histogram;
 use ledger::{Arrival, Ledger};
-use marker::Marks;
 use publishers::Publishers;
 use std::sync::atomic::AtomicBool;
 

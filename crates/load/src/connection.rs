@@ -12,11 +12,12 @@
 //! The exchange outlives the socket: requests that still wait when it is closed are sent again on the next. Policy (when to
 //! open, when to give up) is in `worker`.
 
+use crate::clock::Nanos;
 use crate::dial::dial;
 use crate::exchange::Exchange;
-use crate::pacing::Nanos;
 use crate::poller::{Interest, Poller};
-use crate::socket::{Received, Shaken, Socket, Trouble};
+use crate::received::{Received, Trouble};
+use crate::socket::{Shaken, Socket};
 use crate::tls::Client;
 use rustix::io::{self, Errno};
 use rustix::net::{self, SocketAddrAny};

@@ -3,8 +3,8 @@
 //! `http1` has one after the other in a pipeline, `http2` several streams at the same time. Neither knows sockets:
 //! `connection` carries their bytes, `worker` decides when requests are taken up and what a failure costs.
 
-use crate::pacing::{Nanos, Started};
-use crate::tally::Failure;
+use crate::clock::{Nanos, Started};
+use crate::failure::Failure;
 use std::fmt::Debug;
 
 /// The requests and answers of one connection, and of those that replace it. Streams are counted from 0; HTTP/1.1 has the

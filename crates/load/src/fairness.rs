@@ -1,5 +1,7 @@
 //! How evenly a run served its connections.
 
+use serde::Serialize;
+
 /// What one connection got.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Served {
@@ -10,12 +12,13 @@ pub(crate) struct Served {
 }
 
 /// How evenly the answers were spread over the connections that asked for any.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct Fairness {
     /// Jain's index: (Σx)² / (n Σx²); 1 when all got the same, 1/n when one got everything. `None` without answers.
     pub(crate) jain: Option<f64>,
     pub(crate) least: u64,
     pub(crate) most: u64,
+    pub(crate) least_to_most: Option<f64>,
     /// Numbers (from 1) of the connections that asked and got nothing while others were answered.
     pub(crate) never_served: Vec<usize>,
 }
@@ -42,17 +45,14 @@ impl Fairness {
             jain,
             least,
             most,
+            least_to_most: (most > 0).then(|| least as f64 / most as f64),
             never_served: never_served.collect(),
         }
-    }
-
-    pub(crate) fn least_to_most(&self) -> Option<f64> {
-        (self.most > 0).then(|| self.least as f64 / self.most as f64)
     }
 }
 
 /// How evenly connections served their streams: the worst of all connections that have several.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub(crate) struct Within {
     pub(crate) jain: Option<f64>,
     pub(crate) least_to_most: Option<f64>,
@@ -68,7 +68,7 @@ impl Within {
             .map(|streams| Fairness::of(streams))
             .fold(Within::default(), |worst, each| Within {
                 jain: least(worst.jain, each.jain),
-                least_to_most: least(worst.least_to_most, each.least_to_most()),
+                least_to_most: least(worst.least_to_most, each.least_to_most),
                 never_served: worst.never_served + each.never_served.len(),
             })
     }
@@ -111,7 +111,7 @@ mod tests {
         let fairness = Fairness::of(&connections);
         assert_eq!(fairness.never_served, [2]);
         assert_eq!(
-            (fairness.least, fairness.most, fairness.least_to_most()),
+            (fairness.least, fairness.most, fairness.least_to_most),
             (0, 5, Some(0.0))
         );
         assert_eq!(Fairness::of(&served(&[0, 0])).never_served, Vec::<usize>::new());

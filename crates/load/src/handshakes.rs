@@ -3,8 +3,8 @@
 //! A handshake lasts from when its connection is open to when its last message is there to be sent, which goes out with
 //! the first request.
 
+use crate::clock::Nanos;
 use crate::latencies::{add, histogram};
-use crate::pacing::Nanos;
 use crate::socket::Shaken;
 use crate::tls::Agreement;
 use hdrhistogram::Histogram;

@@ -3,11 +3,11 @@
 //! The requests outlive the connection: those behind a failed one, or behind an answer that closed the connection, are
 //! sent again on the next (RFC 9112 §9.3.2).
 
+use crate::clock::{Nanos, Started};
 use crate::exchange::{Event, Exchange, Verdict};
-use crate::pacing::{Nanos, Started};
+use crate::failure::Failure;
 use crate::request::Wire;
 use crate::response::ResponseReader;
-use crate::tally::Failure;
 use std::collections::VecDeque;
 
 /// The only stream there is.

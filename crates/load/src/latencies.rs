@@ -13,12 +13,9 @@
 //! - Requests that never got an answer (timed out, or still waiting at the end for longer than `e`) count with the time
 //!   they had waited, which is the least they can have taken.
 
+use crate::clock::{Nanos, Started};
 use crate::fairness::Served;
-use crate::pacing::{Nanos, Started};
 use hdrhistogram::Histogram;
-
-/// What is shown of latencies besides the maximum.
-pub(crate) const PERCENTILES: [f64; 6] = [50.0, 75.0, 90.0, 95.0, 99.0, 99.9];
 
 /// The latencies of one thread, or of all.
 #[derive(Debug)]

@@ -1,18 +1,18 @@
-//! The load tool behind `fairlead bench`: sends HTTP requests over a number of connections and shows what each of
-//! them got; the same with WebSockets and event streams, whose messages it sends, counts and misses. It knows nothing of
-//! the server it measures, and believes nothing it says.
+//! The load tool behind `fairlead bench`: sends HTTP requests over a number of connections and shows the responses that
+//! each of them got; opens WebSockets and event streams, and counts their messages. It knows nothing of the server it
+//! measures, and believes nothing it says.
 //!
 //! # Layout
 //!
-//! `options`, `url`, `request`: what was asked for · `pacing`, `draw`: when to send, and what · `dial`, `socket`, `tls`, `poller`, `limits`: sockets,
-//! TLS, epoll, open files · `latencies`: and how they are corrected for coordinated omission · `fairness` · `report`, `json`,
-//! `progress`: how it is shown.
+//! `options` (read by clap), `url`, `request`: the task · `clock`, `pacing`, `draw`: when to send, and what · `dial`, `socket`,
+//! `received`, `tls`, `poller`, `limits`: sockets, TLS, epoll, open files · `latencies`: latencies and their correction for
+//! coordinated omission · `fairness` · `report`, `progress`: what is printed.
 //!
-//! Requests: `run`, `worker`: the event loop · `connection`: one client · `exchange`: what is under way on it, by `http1` (with
-//! `response`) or `http2` · `tally`, `handshakes`: what was measured.
+//! Requests: `run`, `worker`: the event loop · `connection`: one client · `exchange`: its requests in progress, by `http1`
+//! (with `response`) or `http2` (frames by the crate `h2`) · `tally`, `handshakes`, `failure`: results.
 //!
-//! Real time: `websocket`, `event_stream`: what is spoken · `real_time`: many sockets, their event loop, echoes, idling
-//! · `broadcast`: who publishes, who got what.
+//! Real time: `websocket` (frames by tungstenite), `event_stream`: protocols · `real_time`: many sockets, their event loop,
+//! echoes, idling · `broadcast`, `marker`: publishers, subscribers, and what makes a message known again.
 //!
 //! # JSON
 //!
@@ -71,23 +71,26 @@
 #![forbid(unsafe_code)]
 
 mod broadcast;
+mod clock;
 mod connection;
 mod dial;
 mod draw;
 mod event_stream;
 mod exchange;
+mod failure;
 mod fairness;
 mod handshakes;
 mod http1;
 mod http2;
-mod json;
 mod latencies;
 mod limits;
+mod marker;
 mod options;
 mod pacing;
 mod poller;
 mod progress;
 mod real_time;
+mod received;
 mod report;
 mod request;
 mod response;
@@ -99,7 +102,7 @@ mod url;
 mod websocket;
 mod worker;
 
-use options::{Command, Options, RealTime};
+use options::{Command, Options, RealTime, Task};
 use signal_hook::consts::SIGINT;
 use signal_hook::flag;
 use std::io::Write;
@@ -118,9 +121,9 @@ fn main() {
         .map(|arg| arg.to_string_lossy().into_owned())
         .collect();
     std::process::exit(match options::parse(&args) {
-        Ok(Command::Help) => print(options::HELP, 0),
-        Ok(Command::Http(options)) => measure(&options, &stop),
-        Ok(Command::RealTime(options)) => measure_real_time(&options, &stop),
+        Ok(Command::Help(text)) => print(&text, true),
+        Ok(Command::Http(options)) => finish(measure(&options, &stop)),
+        Ok(Command::RealTime(options)) => finish(measure_real_time(&options, &stop)),
         Err(why) => complain(&format!("{why} (see fairlead bench --help)")),
     });
 }
@@ -132,32 +135,53 @@ fn stop_on_interrupt(stop: &Arc<AtomicBool>) -> std::io::Result<()> {
     Ok(())
 }
 
-fn measure(options: &Options, stop: &AtomicBool) -> i32 {
-    match run::run(options, stop) {
-        Err(why) => complain(&why),
-        Ok(measured) => {
-            let status = if measured.is_good() { 0 } else { 2 };
-            if options.json {
-                print(&format!("{}\n", json::http::document(options, &measured)), status)
-            } else {
-                print(&report::http::text(options, &measured), status)
-            }
+/// A report, and whether nothing went wrong. The error is one line for the user.
+type Outcome = Result<(String, bool), String>;
+
+fn measure(options: &Options, stop: &AtomicBool) -> Outcome {
+    let measured = run::run(options, stop)?;
+    let report = report::http::Http::new(options, &measured);
+    Ok((report::print(&report, options.json), measured.is_good()))
+}
+
+fn measure_real_time(options: &RealTime, stop: &AtomicBool) -> Outcome {
+    match &options.task {
+        Task::Echo(echo) => {
+            let found = real_time::echo::run(options, echo, stop)?;
+            let good = found.kept_all() && found.task.answered() > 0;
+            let report = report::real_time::echo(options, &found);
+            Ok((report::print(&report, options.json), good))
+        }
+        Task::Broadcast(task) => {
+            let found = broadcast::run(options, task, stop)?;
+            let good = found.kept_all() && found.task.is_complete();
+            let report = report::real_time::broadcast(options, &found);
+            Ok((report::print(&report, options.json), good))
+        }
+        Task::Idle { duration } => {
+            let found = real_time::idle::run(options, *duration, stop)?;
+            let report = report::real_time::idle(options, &found);
+            Ok((report::print(&report, options.json), found.kept_all()))
         }
     }
 }
 
-fn measure_real_time(options: &RealTime, stop: &AtomicBool) -> i32 {
-    match real_time::run(options, stop) {
+fn finish(outcome: Outcome) -> i32 {
+    match outcome {
+        Ok((report, good)) => print(&report, good),
         Err(why) => complain(&why),
-        Ok((report, good)) => print(&report, if good { 0 } else { 2 }),
     }
 }
 
-/// A reader that has gone away changes nothing about the measurement.
-fn print(text: &str, status: i32) -> i32 {
+/// Prints to standard output. A reader that has gone away changes nothing about the measurement.
+fn print(text: &str, good: bool) -> i32 {
     let mut stdout = std::io::stdout();
     let _ = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
-    status
+    if good {
+        0
+    } else {
+        2
+    }
 }
 
 fn complain(why: &str) -> i32 {

@@ -4,40 +4,9 @@
 //! connection is a client with a pace of its own, so one that is not served falls behind visibly instead of handing
 //! its requests to a luckier neighbour.
 
+use crate::clock::{nanos, Nanos, Started};
 use crate::options::Options;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
-
-/// Nanoseconds since the start of the run.
-pub(crate) type Nanos = u64;
-
-pub(crate) fn nanos(duration: Duration) -> Nanos {
-    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
-}
-
-/// The time of the run, the same for all threads.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Clock(Instant);
-
-impl Clock {
-    pub(crate) fn start() -> Clock {
-        Clock(Instant::now())
-    }
-
-    pub(crate) fn now(self) -> Nanos {
-        nanos(self.0.elapsed())
-    }
-}
-
-/// A request that a connection has taken up.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Started {
-    /// When it should have been sent; in the closed loop that is when it was.
-    pub(crate) due: Nanos,
-    pub(crate) sent: Nanos,
-    /// Not part of the warm-up.
-    pub(crate) counted: bool,
-}
 
 /// The pace of a run. `Budget` is shared by all threads.
 #[derive(Debug)]

@@ -1,6 +1,6 @@
 //! The line on a terminal that shows how far the run is, once a second.
 
-use crate::pacing::Nanos;
+use crate::clock::Nanos;
 use std::io::{IsTerminal, Write};
 use std::sync::atomic::{AtomicU64, Ordering};
 

@@ -1,10 +1,11 @@
 //! WebSockets and event streams: many of them on one thread.
 //!
 //! `crowd` is the event loop; it opens the sockets and keeps them. `session` is one of them: its handshake, then its
-//! messages, out of the bytes where they were read. `outbox` is what it has to send. An `Activity` is what is done with
+//! messages, out of the bytes where they were read. `outbox` is what it has to send. An `activity` is what is done with
 //! them: `echo`, `idle`, and `broadcast` beside this module. Every socket is opened once: one that is refused, breaks a
 //! rule or is closed by the server is counted by what happened (`ending`) and not replaced.
 
+pub(crate) mod activity;
 pub(crate) mod crowd;
 pub(crate) mod echo;
 pub(crate) mod ending;
@@ -12,13 +13,11 @@ pub(crate) mod idle;
 pub(crate) mod outbox;
 pub(crate) mod session;
 
-use crate::options::{RealTime, Task};
-use crate::{broadcast, json, report};
 use ending::Endings;
-use std::sync::atomic::AtomicBool;
+use serde::Serialize;
 
 /// What all runs have in common.
-#[derive(Debug)]
+#[derive(Debug, Serialize)]
 pub(crate) struct Sockets {
     /// Wanted.
     pub(crate) asked: usize,
@@ -28,9 +27,12 @@ pub(crate) struct Sockets {
     pub(crate) subscribed: usize,
     /// Of these, still there at the end.
     pub(crate) left: usize,
+    #[serde(skip)]
     pub(crate) endings: Endings,
+    #[serde(skip)]
     pub(crate) bytes: u64,
     /// `stop` was called before the end.
+    #[serde(skip)]
     pub(crate) stopped: bool,
 }
 
@@ -43,39 +45,7 @@ pub(crate) struct Found<T> {
 
 impl<T> Found<T> {
     /// Whether every socket was opened and none was lost.
-    fn kept_all(&self) -> bool {
+    pub(crate) fn kept_all(&self) -> bool {
         self.sockets.subscribed == self.sockets.asked && self.sockets.endings.count() == 0
-    }
-}
-
-/// A report as it was asked for, and whether nothing went wrong. The error is one line for the user.
-pub(crate) fn run(options: &RealTime, stop: &AtomicBool) -> Result<(String, bool), String> {
-    match &options.task {
-        Task::Echo(echo) => {
-            let found = echo::run(options, echo, stop)?;
-            let good = found.kept_all() && found.task.answered() > 0;
-            let text = match options.json {
-                true => format!("{}\n", json::real_time::echo(options, echo, &found)),
-                false => report::real_time::echo(options, echo, &found),
-            };
-            Ok((text, good))
-        }
-        Task::Broadcast(task) => {
-            let found = broadcast::run(options, task, stop)?;
-            let good = found.kept_all() && found.task.is_complete();
-            let text = match options.json {
-                true => format!("{}\n", json::real_time::broadcast(options, task, &found)),
-                false => report::real_time::broadcast(options, task, &found),
-            };
-            Ok((text, good))
-        }
-        Task::Idle { duration } => {
-            let found = idle::run(options, *duration, stop)?;
-            let text = match options.json {
-                true => format!("{}\n", json::real_time::idle(options, *duration, &found)),
-                false => report::real_time::idle(options, &found),
-            };
-            Ok((text, found.kept_all()))
-        }
     }
 }

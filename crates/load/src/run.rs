@@ -1,10 +1,11 @@
 //! A whole run: resolves the target, starts the threads, puts together what they measured.
 
+use crate::clock::{nanos, Clock, Nanos};
 use crate::http2;
 use crate::latencies::expected_interval;
 use crate::limits::allow_open_files;
 use crate::options::{names, Options};
-use crate::pacing::{nanos, Clock, Nanos, Pacing};
+use crate::pacing::Pacing;
 use crate::progress::Progress;
 use crate::request::wires;
 use crate::tally::Tally;
@@ -60,7 +61,7 @@ fn run_against(options: &Options, addresses: &[SocketAddrAny], stop: &AtomicBool
         None => (Alpn::Http1, Requests::Http1(wires(options))),
         Some(_) => (Alpn::Http2, Requests::Http2(http2::requests(options)?)),
     };
-    let tls = Tls::new(&options.tls, &options.url, alpn)?;
+    let tls = Tls::new(options.tls.as_ref(), &options.url, alpn)?;
     let pacing = Pacing::new(options);
     let progress = Progress::new(options.quiet);
     let plan = Plan {

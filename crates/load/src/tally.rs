@@ -1,15 +1,12 @@
 //! What HTTP requests came to: counts by kind, by connection and stream, and latencies.
 
-mod failure;
-
-pub(crate) use failure::Failure;
-
+use crate::clock::{Nanos, Started};
 use crate::exchange::Event;
+use crate::failure::Failure;
 use crate::fairness::Served;
 use crate::handshakes::Handshakes;
 use crate::latencies::Latencies;
 use crate::options::{Carried, Share};
-use crate::pacing::{Nanos, Started};
 use std::collections::BTreeMap;
 
 /// The measurements of one thread, or of all.

@@ -5,6 +5,7 @@ mod settings;
 mod stream;
 mod trouble;
 
+pub(crate) use settings::Alpn;
 pub(crate) use stream::{Agreement, Stream};
 
 use crate::options::TlsOptions;
@@ -17,24 +18,6 @@ use std::sync::Arc;
 /// Sessions that a client remembers: what one server hands out at a time.
 const SESSIONS: usize = 8;
 
-/// What is spoken over TLS: the one protocol that is offered by ALPN (RFC 7301).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Alpn {
-    /// WebSockets, too. Servers need not agree on it.
-    Http1,
-    /// Servers have to agree on it (RFC 9113 §3.2).
-    Http2,
-}
-
-impl Alpn {
-    fn id(self) -> &'static [u8] {
-        match self {
-            Alpn::Http1 => b"http/1.1",
-            Alpn::Http2 => b"h2",
-        }
-    }
-}
-
 /// What the clients of a run have in common.
 #[derive(Clone, Debug)]
 pub(crate) struct Tls {
@@ -45,8 +28,8 @@ pub(crate) struct Tls {
 
 impl Tls {
     /// `None` where the URL does not ask for TLS.
-    pub(crate) fn new(options: &TlsOptions, url: &Url, alpn: Alpn) -> Result<Option<Tls>, String> {
-        let Some(host) = url.secure_host() else {
+    pub(crate) fn new(options: Option<&TlsOptions>, url: &Url, alpn: Alpn) -> Result<Option<Tls>, String> {
+        let (Some(options), Some(host)) = (options, url.secure_host()) else {
             return Ok(None);
         };
         let name = ServerName::try_from(host.to_owned())

@@ -6,21 +6,26 @@
 use http::uri::{Authority, PathAndQuery};
 use http::Uri;
 use rustix::net::{SocketAddrAny, SocketAddrUnix};
+use serde::Serialize;
 use std::net::ToSocketAddrs;
 
 const SCHEMES: &str = "a URL starts with http://, https://, ws://, wss:// or unix://";
 const NOT_GRAPHIC: &str = "spaces, control characters and non-ASCII must be percent-encoded";
 
 /// A parsed URL.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct Url {
+    #[serde(rename = "url")]
     pub(crate) text: String,
+    #[serde(skip)]
     pub(crate) endpoint: Endpoint,
     /// Path and query, as they go into the request line.
     pub(crate) path: String,
     /// `ws://` or `wss://`: a WebSocket is wanted (RFC 6455 §3).
+    #[serde(skip)]
     pub(crate) websocket: bool,
     /// `https://` or `wss://`: TLS is wanted.
+    #[serde(skip)]
     pub(crate) secure: bool,
 }
 

@@ -3,20 +3,22 @@
 //! A connection that fails is closed, and the next request that may be sent opens it again: at once, except where
 //! connecting itself failed. What that costs is up to its exchange: see `exchange`.
 
-mod opening;
-mod receiving;
+mod driving;
+mod settling;
 
+use crate::clock::{nanos, Clock, Nanos};
 use crate::connection::Connection;
 use crate::draw::Draw;
-use crate::exchange::{Event, Exchange, Verdict};
+use crate::exchange::{Event, Exchange};
+use crate::failure::Failure;
 use crate::http1::{self, Pipeline};
 use crate::http2::{self, Streams};
 use crate::options::{names, Options};
-use crate::pacing::{nanos, Clock, Cursor, Nanos, Pacing};
-use crate::poller::{Poller, Ready};
+use crate::pacing::{Cursor, Pacing};
+use crate::poller::Poller;
 use crate::progress::Progress;
 use crate::request::Wire;
-use crate::tally::{Failure, Tally};
+use crate::tally::Tally;
 use crate::tls::Tls;
 use rustix::io;
 use rustix::net::SocketAddrAny;
@@ -241,61 +243,6 @@ impl<'a> Worker<'a> {
             }
             self.count(index);
             self.proceed(index)?;
-        }
-        Ok(())
-    }
-
-    /// Takes up the requests that `index` may send now and writes them, opening the connection if need be.
-    fn proceed(&mut self, index: usize) -> io::Result<()> {
-        let connection = &mut self.connections[index];
-        if connection.is_closed() && connection.retry_at > self.now {
-            self.next_retry = self.next_retry.min(connection.retry_at);
-            return Ok(());
-        }
-        while connection.exchange.has_room() {
-            let Some(started) = self.plan.pacing.take(&mut connection.turn, self.now) else {
-                break;
-            };
-            let stream = connection.exchange.push(started, self.draw.next());
-            self.tally.asked(index, stream, started);
-            self.in_flight += 1;
-        }
-        if connection.is_open() {
-            return self.write(index);
-        }
-        if connection.is_closed() && !connection.exchange.is_idle() {
-            return self.open(index);
-        }
-        Ok(())
-    }
-
-    /// Sends what there is to be sent on an open connection.
-    fn write(&mut self, index: usize) -> io::Result<()> {
-        let connection = &mut self.connections[index];
-        let verdict = connection.exchange.advance(&mut self.events);
-        connection.write(&self.poller, index)?;
-        if verdict != Verdict::Open {
-            // What still waits is sent on another connection, in the next round.
-            self.pause(index, 0);
-        }
-        self.settle(index, verdict);
-        Ok(())
-    }
-
-    fn handle(&mut self, ready: Ready) -> io::Result<()> {
-        let index = ready.token;
-        let connection = &mut self.connections[index];
-        if connection.is_closed() {
-            return Ok(());
-        }
-        if !connection.is_open() {
-            return self.go_on_opening(index);
-        }
-        if ready.writable {
-            self.write(index)?;
-        }
-        if ready.readable {
-            self.read(index)?;
         }
         Ok(())
     }

@@ -87,10 +87,10 @@ module Fairlead
       # The next output; nil at the end. A worker that was forked just now may have the other end of the pipe, too, which then
       # stays open.
       def read(output)
-        @deadline ||= now + @limit + GRACE
+        @deadline ||= Clock.now + @limit + GRACE
         until output.wait_readable(LOOK)
           return unless @waiter.alive?
-          raise Problem.new("timeout", "the program that orders certificates has not ended within #{@limit + GRACE} s") if now > @deadline
+          raise Problem.new("timeout", "the program that orders certificates has not ended within #{@limit + GRACE} s") if Clock.now > @deadline
         end
         output.readpartial(65_536)
       rescue EOFError
@@ -106,8 +106,6 @@ module Fairlead
         [@input, output].compact.each(&:close)
         @waiter&.join
       end
-
-      def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
     end
   end
 end

@@ -11,7 +11,12 @@ module Fairlead
       ELSEWHERE = %i[CLASS MODULE SCLASS].freeze
 
       # Methods that are kept with a note, because the difference may matter to users who have set them.
-      NOTED = %i[first_data_timeout force_shutdown_after load worker_shutdown_timeout].freeze
+      NOTED = {
+        first_data_timeout: "limits the whole head (slow drips too), and how long a body may make no progress",
+        force_shutdown_after: "`:forever` changes nothing: requests are never waited for without a limit",
+        load: "reads the other file at once, and as it is",
+        worker_shutdown_timeout: "also applies without workers, where Puma waits for ever"
+      }.freeze
 
       NEEDLESS = /\Apuma\/daemon\z/
       MAGIC = /\A#(?:!| *-\*-|.*\b(?:frozen_string_literal|coding|encoding|warn_indent): )/
@@ -111,7 +116,7 @@ module Fairlead
       def rename(node, name, arguments)
         return negate(node, arguments) if name == :quiet
 
-        note(node, "#{name} #{MigrationGuide::DIFFERENCES.fetch(name)}") if NOTED.include?(name)
+        note(node, "#{name} #{NOTED[name]}") if NOTED.key?(name)
         new = Hooks::ALIASES[name] || Options[name]&.name
         @text.replace_name(node, name, new) if new && new != name
       end

@@ -69,8 +69,8 @@ module Fairlead
     # Sends a message as soon as there is room for it, and waits at most PATIENCE. Not for a main loop. Returns false as #send
     # does.
     def send_soon(kind, *fields, ios: [])
-      deadline = now + PATIENCE
-      until (sent = send(kind, *fields, ios: ios)) || closed? || now > deadline
+      deadline = Clock.now + PATIENCE
+      until (sent = send(kind, *fields, ios: ios)) || closed? || Clock.now > deadline
         sleep(PAUSE)
       end
       sent
@@ -103,8 +103,6 @@ module Fairlead
     end
 
     private
-
-    def now = ::Process.clock_gettime(::Process::CLOCK_MONOTONIC)
 
     def clean(field) = field.to_s.b.byteslice(0, LONGEST_FIELD).delete(SEPARATOR)
 

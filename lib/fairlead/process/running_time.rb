@@ -18,8 +18,8 @@ module Fairlead
     attr_reader :now
 
     # +used+: returns the processor time of the process. The block returns the time of the monotonic clock. Both in seconds.
-    def initialize(used: -> { Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID) }, &clock)
-      @clock = clock || -> { Process.clock_gettime(Process::CLOCK_MONOTONIC) }
+    def initialize(used: Clock.method(:processor_time), &clock)
+      @clock = clock || Clock.method(:now)
       @used = used
       @used_before = @used.call
       @now = @seen = @clock.call

@@ -35,15 +35,13 @@ module Fairlead
 
       def none? = @streams.size.zero?
 
-      def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
-
       private
 
       # Timers end with the last server of a process, and with the process. A look that is late was lost on its way to a thread.
       def look_later
-        return if @look&.active? && now < @due + (5 * INTERVAL)
+        return if @look&.active? && Clock.now < @due + (5 * INTERVAL)
 
-        due = @due = now + INTERVAL
+        due = @due = Clock.now + INTERVAL
         @look = Background.current.timers.after(INTERVAL, -> { look(due) })
       end
 
@@ -51,7 +49,7 @@ module Fairlead
         return unless due == @due
 
         @look = nil
-        collect if now >= @collect_at && left_by_writer?
+        collect if Clock.now >= @collect_at && left_by_writer?
       ensure
         look_later unless none?
       end
@@ -64,9 +62,9 @@ module Fairlead
       end
 
       def collect
-        before = now
+        before = Clock.now
         GC.start
-        @collect_at = now + [LEAST_PAUSE, PAUSE * (now - before)].max
+        @collect_at = Clock.now + [LEAST_PAUSE, PAUSE * (Clock.now - before)].max
       end
     end
 
@@ -78,11 +76,11 @@ module Fairlead
       end
 
       def step
-        return if KeptStreams.none? || KeptStreams.now < @at
+        return if KeptStreams.none? || Clock.now < @at
 
         GC.start
         @pause = [2 * @pause, INTERVAL].max
-        @at = KeptStreams.now + @pause
+        @at = Clock.now + @pause
       end
     end
   end

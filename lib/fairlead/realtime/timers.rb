@@ -14,7 +14,7 @@ module Fairlead
     # +background+: runs the blocks. If there is a block, it is the clock: it returns seconds.
     def initialize(background, &clock)
       @background = background
-      @clock = clock || -> { Process.clock_gettime(Process::CLOCK_MONOTONIC) }
+      @clock = clock || Clock.method(:now)
       @lock = Mutex.new
       @changed = ConditionVariable.new
       @waiting = {}.compare_by_identity # timer => true

@@ -29,7 +29,7 @@ module Fairlead
         offer = @offers.find(key)
         return done_already(key, io) if offer.nil? || offer.fingerprint == fingerprint
 
-        follow(Wanted.new(key, offer, HandedOver.read(io), 0, now))
+        follow(Wanted.new(key, offer, HandedOver.read(io), 0, Clock.now))
       end
 
       private
@@ -66,9 +66,9 @@ module Fairlead
           loop do
             first = @wanted.values.min_by(&:at)
             return @thread = nil unless first
-            return first if first.at <= now
+            return first if first.at <= Clock.now
 
-            @news.wait(@lock, first.at - now)
+            @news.wait(@lock, first.at - Clock.now)
           end
         end
       end
@@ -90,15 +90,13 @@ module Fairlead
 
       def put_off(wanted)
         wanted.failures += 1
-        wanted.at = now + [2**(wanted.failures - 1), LONGEST_RETRY].min
+        wanted.at = Clock.now + [2**(wanted.failures - 1), LONGEST_RETRY].min
       end
 
       # Keeps a newer one.
       def forget(wanted)
         @wanted.delete(wanted.key) if @wanted[wanted.key].equal?(wanted)
       end
-
-      def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
     end
   end
 end

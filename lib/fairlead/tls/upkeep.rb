@@ -56,20 +56,20 @@ module Fairlead
 
       def step
         asked = wait
-        return if @ending || !(asked || @settling.due?(offer.signature, now))
+        return if @ending || !(asked || @settling.due?(offer.signature, Clock.now))
 
         news, reason = @reading.synchronize { attempt }
         @told.call(reason) if news || asked
         @then&.call
       rescue StandardError, ScriptError, NoMemoryError => e # of the caller's block
-        @settling.tried(offer.tried, now, failed: true)
+        @settling.tried(offer.tried, Clock.now, failed: true)
         @said = Error.sum_up(e)
       end
 
       # Returns true if a caller has asked for a reading.
       def wait
         @lock.synchronize do
-          @wake.wait(@lock, @settling.pause(now)) unless @asked || @ending
+          @wake.wait(@lock, @settling.pause(Clock.now)) unless @asked || @ending
           @asked.tap { @asked = false }
         end
       end
@@ -77,14 +77,12 @@ module Fairlead
       # Returns true if the result is news, and the reason of a failure.
       def attempt
         changed = offer.reload
-        @settling.tried(offer.tried, now, failed: false)
+        @settling.tried(offer.tried, Clock.now, failed: false)
         [changed || !@said.nil?, @said = nil]
       rescue Invalid => e
-        @settling.tried(offer.tried, now, failed: true)
+        @settling.tried(offer.tried, Clock.now, failed: true)
         [e.message != @said, @said = e.message]
       end
-
-      def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
     end
   end
 end

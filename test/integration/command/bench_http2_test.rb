@@ -15,10 +15,10 @@ class BenchHttp2Test < Minitest::Test
   def test_options_that_do_not_go_together_are_named
     {
       %w[--streams 2] => "--streams needs --http2",
-      %w[--http2 --pipeline 2] => "--pipeline does not go with --http2",
-      %w[--http2 --no-keep-alive] => "--no-keep-alive does not go with --http2",
+      %w[--http2 --pipeline 2] => "'--http2' cannot be used with '--pipeline <N>'",
+      %w[--http2 --no-keep-alive] => "'--http2' cannot be used with '--no-keep-alive'",
       %w[--http2 --streams 9x2 -c 2] => "--connections does not go with it",
-      %w[--http2 --streams 0] => "--streams: 0 is not a whole number above 0",
+      %w[--http2 --streams 0] => "\"0\" is not a whole number from 1 to 10000",
       ["--http2", "-H", "connection: close"] => "--header: connection has no place in HTTP/2"
     }.each do |options, words|
       _, errors, status = bench("http://127.0.0.1:1/", *options)

@@ -1,9 +1,9 @@
 //! Who sends what, and when. Message `i` of a run is the next one of publisher `i mod publishers`, and with `--rate`
 //! due at `i / rate`.
 
-use super::marker::{Mark, Marks};
+use crate::clock::Nanos;
+use crate::marker::{Mark, Marks};
 use crate::options::{Broadcast, RealTime};
-use crate::pacing::Nanos;
 use crate::real_time::outbox::Outbox;
 use crate::request;
 

@@ -7,7 +7,7 @@
 
 use super::signal::Signal;
 use super::trouble::Cost;
-use crate::pacing::Started;
+use crate::clock::Started;
 use h2::client::ResponseFuture;
 use h2::RecvStream;
 use std::future::Future;

@@ -8,9 +8,9 @@ use super::lane::{Lane, Progress, Taken};
 use super::request::Request;
 use super::session::{Session, State};
 use super::trouble::Cost;
+use crate::clock::{Nanos, Started};
 use crate::exchange::{Event, Exchange, Verdict};
-use crate::pacing::{Nanos, Started};
-use crate::tally::Failure;
+use crate::failure::Failure;
 use bytes::{Buf, BytesMut};
 use std::collections::VecDeque;
 

@@ -1,6 +1,6 @@
 //! What the error of a stream means for its request.
 
-use crate::tally::Failure;
+use crate::failure::Failure;
 use h2::{Error, Reason};
 
 /// What is to be done with the request.

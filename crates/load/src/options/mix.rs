@@ -1,10 +1,10 @@
 //! `--mix`: requests of several kinds.
 
-use super::values::{count, method};
+use super::values::method;
 use crate::url::request_path;
 
 /// Weights are relative, so no more is needed.
-const MAX_WEIGHT: usize = 1_000_000;
+const MAX_WEIGHT: u64 = 1_000_000;
 
 /// One kind of request.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -53,12 +53,16 @@ fn share(line: &str) -> Result<Share, String> {
             "--mix: a line has a weight, a name, a method and a target: {line}"
         ));
     };
-    let method = method(verb)?;
+    let method = method(verb).map_err(|why| format!("--mix: {verb}: {why}"))?;
     if method == "HEAD" {
-        return Err("--mix: HEAD cannot be mixed with requests whose answers have content".into());
+        return Err("--mix: HEAD cannot be mixed with requests that get content".into());
     }
+    let weight = match weight.parse() {
+        Ok(number @ 1..=MAX_WEIGHT) => number,
+        _ => return Err(format!("--mix: {weight} is not a whole number from 1 to {MAX_WEIGHT}")),
+    };
     Ok(Share {
-        weight: count("--mix", weight, MAX_WEIGHT)? as u64,
+        weight,
         name: name.into(),
         kind: 0,
         method,

@@ -1,56 +1,64 @@
-//! What was asked for of WebSockets and event streams.
+//! The options of WebSockets and event streams.
 
-use super::tls::TLS;
-use super::{Draft, TlsOptions};
-use crate::broadcast::marker;
+use super::flags::Flags;
+use super::tls::{tls, TlsOptions, TLS};
+use super::values::{as_seconds, maybe_seconds, payload_type};
+use crate::marker;
 use crate::url::Url;
+use serde::{Serialize, Serializer};
 use std::time::Duration;
 
-/// The validated command line of a run over WebSockets or event streams.
-#[derive(Clone, Debug)]
+/// The validated command line of a run over WebSockets or event streams; `settings` in JSON.
+#[derive(Clone, Debug, Serialize)]
 pub(crate) struct RealTime {
+    #[serde(serialize_with = "text")]
     pub(crate) url: Url,
-    pub(crate) tls: TlsOptions,
+    #[serde(skip)]
+    pub(crate) tls: Option<TlsOptions>,
     pub(crate) transport: Transport,
+    #[serde(flatten)]
     pub(crate) task: Task,
     pub(crate) connections: usize,
+    #[serde(skip)]
     pub(crate) headers: Vec<(String, String)>,
     /// The subprotocol to offer.
     pub(crate) protocol: Option<String>,
     pub(crate) deflate: bool,
     /// Found in the message that comes before `hello` may be sent.
+    #[serde(skip)]
     pub(crate) welcome: Option<String>,
     /// Sent after the handshake.
+    #[serde(skip)]
     pub(crate) hello: Option<String>,
     /// Found in the message that makes a connection count as subscribed.
+    #[serde(skip)]
     pub(crate) ready: Option<String>,
+    #[serde(serialize_with = "as_seconds")]
     pub(crate) timeout: Duration,
+    #[serde(skip)]
     pub(crate) json: bool,
+    #[serde(skip)]
     pub(crate) quiet: bool,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub(crate) enum Transport {
+    #[serde(rename = "websocket")]
     WebSocket,
+    #[serde(rename = "sse")]
     EventStream,
 }
 
-impl Transport {
-    /// The value in JSON.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Transport::WebSocket => "websocket",
-            Transport::EventStream => "sse",
-        }
-    }
-}
-
-/// What the connections are for.
-#[derive(Clone, Debug)]
+/// The purpose of the connections.
+#[derive(Clone, Debug, Serialize)]
+#[serde(tag = "mode", rename_all = "lowercase")]
 pub(crate) enum Task {
     Echo(Echo),
     Broadcast(Broadcast),
-    Idle { duration: Duration },
+    Idle {
+        #[serde(serialize_with = "as_seconds")]
+        duration: Duration,
+    },
 }
 
 impl Task {
@@ -62,19 +70,23 @@ impl Task {
     }
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 pub(crate) struct Echo {
     pub(crate) size: usize,
+    #[serde(rename = "type", serialize_with = "payload_type")]
     pub(crate) binary: bool,
     /// `None`: until the messages are used up.
+    #[serde(serialize_with = "maybe_seconds")]
     pub(crate) duration: Option<Duration>,
     pub(crate) requests: Option<u64>,
+    #[serde(serialize_with = "as_seconds")]
     pub(crate) warmup: Duration,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 pub(crate) struct Broadcast {
     pub(crate) size: usize,
+    #[serde(rename = "type", serialize_with = "payload_type")]
     pub(crate) binary: bool,
     pub(crate) publishers: usize,
     /// In total.
@@ -82,115 +94,108 @@ pub(crate) struct Broadcast {
     /// Messages per second in total; `None`: as fast as they can be sent.
     pub(crate) rate: Option<f64>,
     /// What is around a message when it is published: before and after.
+    #[serde(skip)]
     pub(crate) template: Option<(String, String)>,
     /// Where to POST messages to; `None`: they go through WebSockets like those of the subscribers.
+    #[serde(serialize_with = "maybe_text")]
     pub(crate) publish: Option<Url>,
 }
 
-const COMMON: &[&str] = &["--connections", "--header", "--ready", "--timeout", "--json", "--quiet"];
-const WEBSOCKET: &[&str] = &["--deflate", "--protocol", "--welcome", "--hello"];
-const ECHO: &[&str] = &["--duration", "--requests", "--warmup", "--size", "--text", "--binary"];
-const BROADCAST: &[&str] = &[
-    "--broadcast",
-    "--publishers",
-    "--messages",
-    "--size",
-    "--rate",
-    "--template",
-    "--publish",
-];
-const IDLE: &[&str] = &["--idle", "--duration"];
+fn text<S: Serializer>(url: &Url, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(&url.text)
+}
 
-impl Draft {
-    pub(super) fn real_time(self, url: Url) -> Result<RealTime, String> {
-        let transport = match (url.websocket, self.sse) {
-            (true, false) => Transport::WebSocket,
-            (false, true) => Transport::EventStream,
-            (true, true) => return Err("--sse needs an http URL".into()),
-            (false, false) => return Err("--broadcast and --idle need a ws URL, or --sse".into()),
-        };
-        let (task, kind, options) = self.task(transport)?;
-        self.allow(&[&options, TLS].concat(), kind)?;
-        Ok(RealTime {
-            tls: self.tls(url.secure || task.publishes_securely())?,
-            url,
-            transport,
-            task,
-            connections: self.connections.unwrap_or(10),
-            headers: self.headers,
-            protocol: self.protocol,
-            deflate: self.deflate,
-            welcome: self.welcome,
-            hello: self.hello,
-            ready: self.ready,
-            timeout: self.timeout.unwrap_or(Duration::from_secs(10)),
-            json: self.json,
-            quiet: self.quiet,
-        })
-    }
+fn maybe_text<S: Serializer>(url: &Option<Url>, serializer: S) -> Result<S::Ok, S::Error> {
+    url.as_ref().map(|url| &url.text).serialize(serializer)
+}
 
-    /// The task, what it is called, and the options that go with it.
-    fn task(&self, transport: Transport) -> Result<(Task, &'static str, Vec<&'static str>), String> {
-        let of_transport = match transport {
-            Transport::WebSocket => WEBSOCKET,
-            Transport::EventStream => &["--sse"],
-        };
-        if self.idle {
-            let duration = self.duration.unwrap_or(Duration::from_secs(4));
-            return Ok((Task::Idle { duration }, "--idle", [COMMON, of_transport, IDLE].concat()));
-        }
-        if self.broadcast || transport == Transport::EventStream {
-            let types: &[&str] = match transport {
-                Transport::WebSocket => &["--text", "--binary"],
-                Transport::EventStream => &[],
-            };
-            let broadcast = self.broadcast(transport)?;
-            let options = [COMMON, of_transport, BROADCAST, types].concat();
-            return Ok((Task::Broadcast(broadcast), "a broadcast", options));
-        }
-        let echo = Echo {
-            size: self.size.unwrap_or(64),
-            binary: self.binary.unwrap_or(false),
-            duration: self
-                .duration
-                .or(self.requests.is_none().then_some(Duration::from_secs(4))),
-            requests: self.requests,
-            warmup: self.warmup.unwrap_or_default(),
-        };
-        Ok((Task::Echo(echo), "echoes", [COMMON, of_transport, ECHO].concat()))
-    }
+const COMMON: &str = "--connections --header --ready --timeout --json --quiet";
+const WEBSOCKET: &str = "--deflate --protocol --welcome --hello";
+const ECHO: &str = "--duration --requests --warmup --size --text --binary";
+const BROADCAST: &str = "--broadcast --publishers --messages --size --rate --template --publish";
+const IDLE: &str = "--idle --duration";
+const DEFAULT_DURATION: Duration = Duration::from_secs(4);
 
-    fn broadcast(&self, transport: Transport) -> Result<Broadcast, String> {
-        let publish = self.publish.as_deref().map(Url::parse).transpose()?;
-        if publish.as_ref().is_some_and(|url| url.websocket) {
-            return Err("--publish needs an http URL".into());
-        }
-        if publish.is_none() && transport == Transport::EventStream {
-            return Err("--sse needs --publish URL, or --idle".into());
-        }
-        let size = self.size.unwrap_or(64);
-        if size < marker::BYTES {
-            let least = marker::BYTES;
-            return Err(format!(
-                "--size: {size} is less than the {least} bytes that mark a message"
-            ));
-        }
-        let template = self.template.as_deref().map(|text| {
-            let (before, after) = text.split_once("%s").ok_or("--template: there is no %s in it")?;
-            Ok::<_, String>((before.to_owned(), after.to_owned()))
-        });
-        Ok(Broadcast {
-            size,
-            binary: self.binary.unwrap_or(false),
-            publishers: self.publishers.unwrap_or(1),
-            messages: self
-                .messages
-                .map_or(200, |messages| u32::try_from(messages).unwrap_or(u32::MAX)),
-            rate: self.rate,
-            template: template.transpose()?,
-            publish,
-        })
+pub(super) fn real_time(flags: Flags, url: Url) -> Result<RealTime, String> {
+    let transport = match (url.websocket, flags.sse) {
+        (true, false) => Transport::WebSocket,
+        (false, true) => Transport::EventStream,
+        (true, true) => return Err("--sse needs an http URL".into()),
+        (false, false) => return Err("--broadcast and --idle need a ws URL, or --sse".into()),
+    };
+    let task = task(&flags, transport)?;
+    Ok(RealTime {
+        tls: tls(&flags, url.secure || task.publishes_securely())?,
+        url,
+        transport,
+        task,
+        connections: flags.connections.unwrap_or(10),
+        headers: flags.headers,
+        protocol: flags.protocol,
+        deflate: flags.deflate,
+        welcome: flags.welcome,
+        hello: flags.hello,
+        ready: flags.ready,
+        timeout: flags.timeout,
+        json: flags.json,
+        quiet: flags.quiet,
+    })
+}
+
+/// The task; refuses options that do not go with it.
+fn task(flags: &Flags, transport: Transport) -> Result<Task, String> {
+    let (of_transport, types) = match transport {
+        Transport::WebSocket => (WEBSOCKET, "--text --binary"),
+        Transport::EventStream => ("--sse", ""),
+    };
+    let allow = |lists: &[&str], kind| flags.allow(&[&[COMMON, of_transport, TLS], lists].concat(), kind);
+    if flags.idle {
+        allow(&[IDLE], "--idle")?;
+        let duration = flags.duration.unwrap_or(DEFAULT_DURATION);
+        return Ok(Task::Idle { duration });
     }
+    if flags.broadcast || transport == Transport::EventStream {
+        let broadcast = broadcast(flags, transport)?;
+        allow(&[BROADCAST, types], "a broadcast")?;
+        return Ok(Task::Broadcast(broadcast));
+    }
+    allow(&[ECHO], "echoes")?;
+    Ok(Task::Echo(Echo {
+        size: flags.size,
+        binary: flags.binary,
+        duration: flags.duration.or(flags.requests.is_none().then_some(DEFAULT_DURATION)),
+        requests: flags.requests,
+        warmup: flags.warmup,
+    }))
+}
+
+fn broadcast(flags: &Flags, transport: Transport) -> Result<Broadcast, String> {
+    let publish = flags.publish.as_deref().map(Url::parse).transpose()?;
+    if publish.as_ref().is_some_and(|url| url.websocket) {
+        return Err("--publish needs an http URL".into());
+    }
+    if publish.is_none() && transport == Transport::EventStream {
+        return Err("--sse needs --publish URL, or --idle".into());
+    }
+    let (size, least) = (flags.size, marker::BYTES);
+    if size < least {
+        return Err(format!(
+            "--size: {size} is less than the {least} bytes that mark a message"
+        ));
+    }
+    let template = flags.template.as_deref().map(|text| {
+        let (before, after) = text.split_once("%s").ok_or("--template: there is no %s in it")?;
+        Ok::<_, String>((before.to_owned(), after.to_owned()))
+    });
+    Ok(Broadcast {
+        size,
+        binary: flags.binary,
+        publishers: flags.publishers,
+        messages: u32::try_from(flags.messages).unwrap_or(u32::MAX),
+        rate: flags.rate,
+        template: template.transpose()?,
+        publish,
+    })
 }
 
 #[cfg(test)]
@@ -260,7 +265,7 @@ mod tests {
             (&[EVENTS, "--sse", "--publish", WS], "--publish needs an http URL"),
             (&[WS, "--broadcast", "--size", "8"], "--size: 8 is less than"),
             (&[WS, "--broadcast", "--template", "x"], "there is no %s"),
-            (&[WS, "--protocol", "a b"], "--protocol: a b is not a token"),
+            (&[WS, "--protocol", "a b"], "not a token"),
         ];
         for (args, reason) in table {
             let refusal = parse(&strings(args)).expect_err("should be refused");

@@ -1,82 +1,53 @@
 //! `--streams`: how many streams are open at the same time on which connections.
 
-use super::values::count;
-use super::{Draft, Options, MAX_CONNECTIONS};
+use super::flags::Flags;
+use super::values::{Item, Streams, MAX_CONNECTIONS};
+use serde::Serialize;
 
-const NAME: &str = "--streams";
-const MAX_STREAMS: usize = 10_000;
 const DEFAULT_CONNECTIONS: usize = 10;
 
 /// Connections that are alike.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct Class {
     pub(crate) connections: usize,
     /// On each of them.
     pub(crate) streams: usize,
 }
 
-/// One item of the list: `STREAMS`, or `STREAMSxCONNECTIONS`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Item {
-    streams: usize,
-    connections: Option<usize>,
-}
-
-/// Reads `8`, `100,1x10` and the like.
-pub(super) fn items(text: &str) -> Result<Vec<Item>, String> {
-    let item = |item: &str| {
-        let (streams, connections) = match item.split_once('x') {
-            Some((streams, connections)) => (streams, Some(count(NAME, connections, MAX_CONNECTIONS)?)),
-            None => (item, None),
+/// The number of connections, and the classes of HTTP/2 connections.
+pub(super) fn classes(flags: &Flags) -> Result<(usize, Option<Vec<Class>>), String> {
+    let connections = flags.connections.unwrap_or(DEFAULT_CONNECTIONS);
+    if !flags.http2 {
+        return match flags.streams {
+            Some(_) => Err("--streams needs --http2".into()),
+            None => Ok((connections, None)),
         };
-        let streams = count(NAME, streams, MAX_STREAMS)?;
-        Ok(Item { streams, connections })
-    };
-    text.split(',').map(item).collect()
-}
-
-impl Draft {
-    /// The number of connections, and what they carry of HTTP/2, if that is spoken.
-    pub(super) fn streams(&self) -> Result<(usize, Option<Vec<Class>>), String> {
-        let connections = self.connections.unwrap_or(DEFAULT_CONNECTIONS);
-        if !self.http2 {
-            return match self.streams {
-                Some(_) => Err("--streams needs --http2".into()),
-                None => Ok((connections, None)),
-            };
-        }
-        if let Some(name) = self
-            .given
-            .iter()
-            .find(|name| *name == "--pipeline" || *name == "--no-keep-alive")
-        {
-            return Err(format!("{name} does not go with --http2"));
-        }
-        let one = [Item {
+    }
+    let items = flags.streams.as_ref().map(|Streams(items)| items.as_slice());
+    let classes: Vec<Class> = match items {
+        None => vec![Class {
+            connections,
             streams: 1,
-            connections: None,
-        }];
-        let classes: Vec<Class> = match self.streams.as_deref().unwrap_or(&one) {
+        }],
+        Some(
             &[Item {
                 streams,
                 connections: None,
-            }] => vec![Class { connections, streams }],
-            _ if self.connections.is_some() => {
-                return Err(
-                    "--streams with a list says how many connections there are: --connections does not go with it"
-                        .into(),
-                )
-            }
-            items => items.iter().copied().map(Class::from).collect(),
-        };
-        let connections = classes.iter().map(|class| class.connections).sum();
-        if connections > MAX_CONNECTIONS {
-            return Err(format!(
-                "{NAME}: {connections} connections are more than {MAX_CONNECTIONS}"
-            ));
+            }],
+        ) => vec![Class { connections, streams }],
+        Some(_) if flags.connections.is_some() => {
+            let why = "--streams with a list says how many connections there are: --connections does not go with it";
+            return Err(why.into());
         }
-        Ok((connections, Some(classes)))
+        Some(items) => items.iter().copied().map(Class::from).collect(),
+    };
+    let connections = classes.iter().map(|class| class.connections).sum();
+    if connections > MAX_CONNECTIONS {
+        return Err(format!(
+            "--streams: {connections} connections are more than {MAX_CONNECTIONS}"
+        ));
     }
+    Ok((connections, Some(classes)))
 }
 
 impl From<Item> for Class {
@@ -88,18 +59,18 @@ impl From<Item> for Class {
     }
 }
 
-/// What a connection carries of HTTP/2: which of the classes it belongs to, and its streams. In HTTP/1.1 there are none.
+/// Class of an HTTP/2 connection, and the number of its streams. In HTTP/1.1 there are none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Carried {
     pub(crate) class: usize,
     pub(crate) streams: usize,
 }
 
-impl Options {
+impl Carried {
     /// What the connection of a number carries; the first one is number 0.
-    pub(crate) fn carried(&self, connection: usize) -> Carried {
+    pub(super) fn of(classes: &[Class], connection: usize) -> Carried {
         let mut end = 0;
-        for (class, each) in self.http2.iter().flatten().enumerate() {
+        for (class, each) in classes.iter().enumerate() {
             end += each.connections;
             if connection < end {
                 let streams = each.streams;
@@ -144,20 +115,17 @@ mod tests {
     fn wrong_usage_is_named() {
         let table: [(&[&str], &str); 10] = [
             (&["--streams", "2"], "--streams needs --http2"),
-            (&["--http2", "--streams", "0"], "--streams: 0"),
-            (&["--http2", "--streams", "1,,2"], "--streams:  is not a whole number"),
-            (&["--http2", "--streams", "1x"], "--streams:  is not a whole number"),
-            (&["--http2", "--streams", "10001"], "more than 10000"),
+            (&["--http2", "--streams", "0"], "\"0\" is not"),
+            (&["--http2", "--streams", "1,,2"], "\"\" is not a whole number"),
+            (&["--http2", "--streams", "1x"], "\"\" is not a whole number"),
+            (&["--http2", "--streams", "10001"], "from 1 to 10000"),
             (&["--http2", "--streams", "1x60000,2x60000"], "120000 connections"),
             (
                 &["--http2", "--streams", "1x2", "-c", "2"],
                 "--connections does not go with it",
             ),
-            (&["--http2", "--pipeline", "2"], "--pipeline does not go with --http2"),
-            (
-                &["--http2", "--no-keep-alive"],
-                "--no-keep-alive does not go with --http2",
-            ),
+            (&["--http2", "--pipeline", "2"], "cannot be used with '--pipeline <N>'"),
+            (&["--http2", "--no-keep-alive"], "cannot be used with '--no-keep-alive'"),
             (&["--sse", "--publish", URL, "--http2"], "--http2 does not go with"),
         ];
         for (args, reason) in table {

@@ -1,29 +1,31 @@
-//! What was asked for of TLS.
+//! The options of TLS.
 
-use super::Draft;
+use super::flags::Flags;
+use super::values::{is_some, Version};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::version::{TLS12, TLS13};
 use rustls::SupportedProtocolVersion;
+use serde::{Serialize, Serializer};
 use std::fmt::Display;
 use std::sync::Arc;
 
-/// How servers are spoken to whose URL asks for TLS.
-#[derive(Clone, Debug, Default)]
+/// How the tool speaks TLS, if a URL asks for it.
+#[derive(Clone, Debug, Serialize)]
 pub(crate) struct TlsOptions {
     pub(crate) trust: Trust,
     /// The client's own certificate.
+    #[serde(rename = "certificate", serialize_with = "is_some")]
     pub(crate) identity: Option<Arc<Identity>>,
     /// `None`: the newest that both sides speak.
     pub(crate) version: Option<Version>,
-    /// Whether a connection resumes the session of the one that it replaces.
+    /// A connection resumes the session of the one that it replaces.
     pub(crate) resume: bool,
 }
 
-/// Whose certificates are good.
-#[derive(Clone, Debug, Default)]
+/// Certificates that are trusted.
+#[derive(Clone, Debug)]
 pub(crate) enum Trust {
-    #[default]
     System,
     Authorities(Vec<CertificateDer<'static>>),
     Anybody,
@@ -31,12 +33,18 @@ pub(crate) enum Trust {
 
 impl Trust {
     /// The value in JSON.
-    pub(crate) fn name(&self) -> &'static str {
+    fn name(&self) -> &'static str {
         match self {
             Trust::System => "system",
             Trust::Authorities(_) => "cacert",
             Trust::Anybody => "anybody",
         }
+    }
+}
+
+impl Serialize for Trust {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name())
     }
 }
 
@@ -47,26 +55,10 @@ pub(crate) struct Identity {
     pub(crate) key: PrivateKeyDer<'static>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Version {
-    Tls12,
-    Tls13,
-}
-
-impl Version {
-    /// The value in JSON.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Version::Tls12 => "1.2",
-            Version::Tls13 => "1.3",
-        }
-    }
-}
-
-/// What goes with every URL that asks for TLS.
-pub(super) const TLS: &[&str] = &["--insecure", "--cacert", "--cert", "--key", "--tls-version"];
-/// What goes with connections that replace others, too.
-pub(super) const RESUMPTION: &[&str] = &["--resume", "--no-resume"];
+/// Options that go with every URL that asks for TLS.
+pub(super) const TLS: &str = "--insecure --cacert --cert --key --tls-version";
+/// Options that need connections that replace others, too.
+pub(super) const RESUMPTION: &str = "--resume --no-resume";
 
 impl TlsOptions {
     /// Those that are offered.
@@ -81,53 +73,41 @@ impl TlsOptions {
     }
 }
 
-impl Draft {
-    /// `secure`: whether any URL asks for TLS.
-    pub(super) fn tls(&self, secure: bool) -> Result<TlsOptions, String> {
-        if !secure {
-            let given = |name: &&String| TLS.contains(&name.as_str()) || RESUMPTION.contains(&name.as_str());
-            return match self.given.iter().find(given) {
-                Some(name) => Err(format!("{name} needs an https or wss URL")),
-                None => Ok(TlsOptions::default()),
-            };
-        }
-        let trust = match (&self.cacert, self.insecure) {
-            (Some(_), true) => return Err("--insecure does not go with --cacert".into()),
-            (None, true) => Trust::Anybody,
-            (Some(file), false) => Trust::Authorities(certificates("--cacert", file)?),
-            (None, false) => Trust::System,
+/// The options of TLS; `None` if no URL asks for it.
+pub(super) fn tls(flags: &Flags, secure: bool) -> Result<Option<TlsOptions>, String> {
+    if !secure {
+        return match flags.first_of(TLS).or(flags.first_of(RESUMPTION)) {
+            Some(name) => Err(format!("{name} needs an https or wss URL")),
+            None => Ok(None),
         };
-        Ok(TlsOptions {
-            trust,
-            identity: self.identity()?.map(Arc::new),
-            version: self.tls_version,
-            resume: self.resume.unwrap_or(false),
-        })
     }
-
-    /// The key may be in the file of the certificate.
-    fn identity(&self) -> Result<Option<Identity>, String> {
-        match (&self.cert, &self.key) {
-            (None, None) => Ok(None),
-            (None, Some(_)) => Err("--key needs --cert".into()),
-            (Some(cert), key) => {
-                let (option, file) = key.as_ref().map_or(("--cert", cert), |key| ("--key", key));
-                let key = PrivateKeyDer::from_pem_slice(&read(option, file)?);
-                Ok(Some(Identity {
-                    chain: certificates("--cert", cert)?,
-                    key: key.map_err(|error| problem(option, file, error))?,
-                }))
-            }
-        }
-    }
+    let trust = match &flags.cacert {
+        Some(file) => Trust::Authorities(certificates("--cacert", file)?),
+        None if flags.insecure => Trust::Anybody,
+        None => Trust::System,
+    };
+    Ok(Some(TlsOptions {
+        trust,
+        identity: identity(flags)?.map(Arc::new),
+        version: flags.tls_version,
+        resume: flags.resume,
+    }))
 }
 
-pub(super) fn version(text: &str) -> Result<Version, String> {
-    match text {
-        "1.2" => Ok(Version::Tls12),
-        "1.3" => Ok(Version::Tls13),
-        _ => Err(format!("--tls-version: {text} is neither 1.2 nor 1.3")),
-    }
+/// The key may be in the file of the certificate.
+fn identity(flags: &Flags) -> Result<Option<Identity>, String> {
+    let Some(cert) = &flags.cert else {
+        return match flags.key {
+            Some(_) => Err("--key needs --cert".into()),
+            None => Ok(None),
+        };
+    };
+    let (option, file) = flags.key.as_ref().map_or(("--cert", cert), |key| ("--key", key));
+    let key = PrivateKeyDer::from_pem_slice(&read(option, file)?);
+    Ok(Some(Identity {
+        chain: certificates("--cert", cert)?,
+        key: key.map_err(|error| problem(option, file, error))?,
+    }))
 }
 
 fn certificates(option: &str, file: &str) -> Result<Vec<CertificateDer<'static>>, String> {
@@ -162,7 +142,7 @@ mod tests {
 
     #[test]
     fn the_defaults_are_those_of_a_careful_client_that_remembers_nothing() {
-        let tls = options(&[HTTPS]).tls;
+        let tls = options(&[HTTPS]).tls.expect("TLS");
         assert_eq!((tls.trust.name(), tls.version, tls.resume), ("system", None, false));
         assert!(tls.identity.is_none());
         assert_eq!(tls.versions().len(), 2);
@@ -170,14 +150,16 @@ mod tests {
 
     #[test]
     fn options_of_tls_are_taken_over() {
-        let tls = options(&[HTTPS, "-k", "--tls-version", "1.2", "--resume"]).tls;
+        let tls = options(&[HTTPS, "-k", "--tls-version", "1.2", "--resume"])
+            .tls
+            .expect("TLS");
         assert_eq!(
             (tls.trust.name(), tls.version, tls.resume),
             ("anybody", Some(Version::Tls12), true)
         );
         assert_eq!(tls.versions(), [&TLS12]);
         assert!(
-            !options(&[HTTPS, "--resume", "--no-resume"]).tls.resume,
+            !options(&[HTTPS, "--resume", "--no-resume"]).tls.expect("TLS").resume,
             "the last one counts"
         );
     }
@@ -189,7 +171,7 @@ mod tests {
             (&["http://h/", "--no-resume"], "--no-resume needs an https or wss URL"),
             (&["ws://h/", "--cacert", "x"], "--cacert needs an https or wss URL"),
             (&["wss://h/", "--resume"], "--resume does not go with echoes"),
-            (&[HTTPS, "-k", "--cacert", "x"], "--insecure does not go with --cacert"),
+            (&[HTTPS, "-k", "--cacert", "x"], "cannot be used with '--cacert <FILE>'"),
             (
                 &[HTTPS, "--cacert", "/nowhere/at/all"],
                 "--cacert: /nowhere/at/all: No such file",
@@ -204,10 +186,7 @@ mod tests {
             ),
             (&[HTTPS, "--cert", "/dev/null"], "--cert: /dev/null: "),
             (&[HTTPS, "--key", "x"], "--key needs --cert"),
-            (
-                &[HTTPS, "--tls-version", "1.1"],
-                "--tls-version: 1.1 is neither 1.2 nor 1.3",
-            ),
+            (&[HTTPS, "--tls-version", "1.1"], "[possible values: 1.2, 1.3]"),
         ];
         for (args, reason) in table {
             let refusal = refusal(args);

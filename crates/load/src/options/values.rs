@@ -1,40 +1,47 @@
-//! The values of options, checked.
+//! The values of options, checked, and as the report shows them.
 
+use clap::builder::RangedU64ValueParser;
+use clap::ValueEnum;
+use serde::{Serialize, Serializer};
 use std::io::Read;
+use std::str::FromStr;
 use std::time::Duration;
 
+pub(super) const MAX_CONNECTIONS: usize = 100_000;
+const MAX_STREAMS: usize = 10_000;
 /// Longest duration accepted: beyond a year it is a slip of the keyboard.
 const MAX_SECONDS: f64 = 366.0 * 86_400.0;
 
-pub(super) fn count(name: &str, text: &str, most: usize) -> Result<usize, String> {
-    match text.parse() {
-        Ok(number) if (1..=most).contains(&number) => Ok(number),
-        Ok(0) | Err(_) => Err(format!("{name}: {text} is not a whole number above 0")),
-        Ok(_) => Err(format!("{name}: {text} is more than {most}")),
-    }
+/// A number from 1 to `most`.
+pub(super) fn count(most: usize) -> RangedU64ValueParser<usize> {
+    RangedU64ValueParser::new().range(1..=most as u64)
 }
 
 /// Seconds, with an optional unit: `4`, `0.5`, `4s`, `500ms`, `2m`.
-pub(super) fn seconds(name: &str, text: &str) -> Result<Duration, String> {
-    let (number, unit) = if let Some(number) = text.strip_suffix("ms") {
-        (number, 0.001)
-    } else if let Some(number) = text.strip_suffix('s') {
-        (number, 1.0)
-    } else if let Some(number) = text.strip_suffix('m') {
-        (number, 60.0)
-    } else {
-        (text, 1.0)
-    };
+pub(super) fn seconds(text: &str) -> Result<Duration, &'static str> {
+    let units = [("ms", 0.001), ("s", 1.0), ("m", 60.0), ("", 1.0)];
+    let (number, unit) = units
+        .iter()
+        .find_map(|(name, unit)| Some((text.strip_suffix(name)?, unit)))
+        .unwrap_or((text, &1.0));
     match number.parse::<f64>() {
         Ok(number) if (0.0..=MAX_SECONDS).contains(&(number * unit)) => Ok(Duration::from_secs_f64(number * unit)),
-        _ => Err(format!("{name}: {text} is not a number of seconds")),
+        _ => Err("not a number of seconds"),
     }
 }
 
-pub(super) fn rate(text: &str) -> Result<f64, String> {
+/// Seconds, and not 0.
+pub(super) fn some_seconds(text: &str) -> Result<Duration, &'static str> {
+    seconds(text).and_then(|duration| match duration.is_zero() {
+        true => Err("must be more than 0"),
+        false => Ok(duration),
+    })
+}
+
+pub(super) fn rate(text: &str) -> Result<f64, &'static str> {
     match text.parse::<f64>() {
         Ok(rate) if rate > 0.0 && rate <= 1e9 => Ok(rate),
-        _ => Err(format!("--rate: {text} is not a number of requests per second")),
+        _ => Err("not a number of requests per second"),
     }
 }
 
@@ -46,35 +53,91 @@ fn is_token(text: &str) -> bool {
             .all(|byte| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte))
 }
 
-pub(super) fn token(name: &str, text: &str) -> Result<String, String> {
-    if is_token(text) {
-        Ok(text.into())
-    } else {
-        Err(format!("{name}: {text} is not a token (RFC 9110 §5.6.2)"))
+pub(super) fn token(text: &str) -> Result<String, &'static str> {
+    match is_token(text) {
+        true => Ok(text.into()),
+        false => Err("not a token (RFC 9110 §5.6.2)"),
     }
 }
 
-pub(super) fn method(text: &str) -> Result<String, String> {
+pub(super) fn method(text: &str) -> Result<String, &'static str> {
     match text {
-        "CONNECT" => Err("--method: CONNECT opens a tunnel, there is nothing to measure in it".into()),
+        "CONNECT" => Err("CONNECT opens a tunnel, there is nothing to measure in it"),
         _ if is_token(text) => Ok(text.into()),
-        _ => Err(format!("--method: {text} is not a method")),
+        _ => Err("not a method"),
     }
 }
 
-pub(super) fn header(text: &str) -> Result<(String, String), String> {
-    let (name, value) = text
-        .split_once(':')
-        .ok_or_else(|| format!("--header: {text} has no colon"))?;
+pub(super) fn header(text: &str) -> Result<(String, String), &'static str> {
+    let (name, value) = text.split_once(':').ok_or("there is no colon")?;
     if !is_token(name) {
-        return Err(format!("--header: {name} is not a field name"));
+        return Err("not a field name");
     }
     if value.contains(['\r', '\n', '\0']) {
-        return Err(format!("--header: the value of {name} has a line break or a NUL in it"));
+        return Err("there is a line break or a NUL in the value");
     }
     Ok((name.into(), value.trim().into()))
 }
 
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ValueEnum)]
+pub(crate) enum Version {
+    #[value(name = "1.2")]
+    #[serde(rename = "1.2")]
+    Tls12,
+    #[value(name = "1.3")]
+    #[serde(rename = "1.3")]
+    Tls13,
+}
+
+/// The value of `--streams`: `8`, `100,1x10` and the like.
+#[derive(Clone, Debug)]
+pub(super) struct Streams(pub(super) Vec<Item>);
+
+/// One item of the list: `STREAMS`, or `STREAMSxCONNECTIONS`.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Item {
+    pub(super) streams: usize,
+    pub(super) connections: Option<usize>,
+}
+
+impl FromStr for Streams {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Streams, String> {
+        let item = |item: &str| {
+            let (streams, connections) = match item.split_once('x') {
+                Some((streams, connections)) => (streams, Some(whole(connections, MAX_CONNECTIONS)?)),
+                None => (item, None),
+            };
+            let streams = whole(streams, MAX_STREAMS)?;
+            Ok(Item { streams, connections })
+        };
+        text.split(',').map(item).collect::<Result<_, String>>().map(Streams)
+    }
+}
+
+fn whole(text: &str, most: usize) -> Result<usize, String> {
+    let number = text.parse().ok().filter(|number| (1..=most).contains(number));
+    number.ok_or_else(|| format!("\"{text}\" is not a whole number from 1 to {most}"))
+}
+
+pub(super) fn as_seconds<S: Serializer>(duration: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_f64(duration.as_secs_f64())
+}
+
+pub(super) fn maybe_seconds<S: Serializer>(duration: &Option<Duration>, serializer: S) -> Result<S::Ok, S::Error> {
+    duration.map(|duration| duration.as_secs_f64()).serialize(serializer)
+}
+
+pub(super) fn is_some<T, S: Serializer>(value: &Option<T>, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_bool(value.is_some())
+}
+
+pub(super) fn payload_type<S: Serializer>(binary: &bool, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(if *binary { "binary" } else { "text" })
+}
+
+/// The text itself, or the content that it names.
 pub(super) fn body(text: &str) -> Result<Vec<u8>, String> {
     match text.strip_prefix('@') {
         None => Ok(text.into()),
@@ -86,5 +149,26 @@ pub(super) fn body(text: &str) -> Result<Vec<u8>, String> {
             Ok(body)
         }
         Some(file) => std::fs::read(file).map_err(|error| format!("--body: {file}: {error}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_take_units() {
+        for (text, millis) in [
+            ("4", 4000),
+            ("0.25", 250),
+            ("4s", 4000),
+            ("500ms", 500),
+            ("2m", 120_000),
+        ] {
+            assert_eq!(seconds(text), Ok(Duration::from_millis(millis)), "{text}");
+        }
+        for text in ["", "-1", "NaN", "1h", "1e12"] {
+            assert!(seconds(text).is_err(), "{text}");
+        }
     }
 }

@@ -1,16 +1,17 @@
-//! The event loop: opens sessions (`opening`), a few at a time, and passes on what arrives.
+//! The event loop: opens sessions (`sessions`), a few at a time, and passes on what arrives.
 
-mod opening;
+mod sessions;
 
+use super::activity::Activity;
 use super::ending::{Ending, Endings};
 use super::outbox::Outbox;
-use super::session::{Input, Phase, Protocol, Session};
+use super::session::{Input, Phase, Protocol, Session, Terms};
 use super::Sockets;
+use crate::clock::{nanos, Clock, Nanos};
 use crate::limits::allow_open_files;
 use crate::options::RealTime;
-use crate::pacing::{nanos, Clock, Nanos};
 use crate::poller::{Poller, Ready};
-use crate::socket::Trouble;
+use crate::received::Trouble;
 use crate::tls::{Alpn, Client, Tls};
 use crate::url::Url;
 use crate::websocket::deflate::Deflater;
@@ -33,63 +34,11 @@ const TICK: Nanos = 50_000_000;
 /// Sessions that are being opened at the same time: fewer than any server's queue of connections holds.
 const OPENING: usize = 100;
 
-/// What is done with the sessions of a crowd.
-pub(crate) trait Activity {
-    /// The session is open and subscribed.
-    fn subscribed(&mut self, _number: usize, _now: Nanos) {}
-
-    /// A message came. The error ends the session.
-    fn message(
-        &mut self,
-        number: usize,
-        binary: bool,
-        payload: &[u8],
-        outbox: &mut Outbox,
-        now: Nanos,
-    ) -> Result<(), Ending>;
-
-    /// A request was answered.
-    fn answered(&mut self, _number: usize, _status: u16, _now: Nanos) -> Result<(), Ending> {
-        Ok(())
-    }
-
-    /// Whether the session has waited too long for something.
-    fn is_overdue(&self, _number: usize, _now: Nanos) -> bool {
-        false
-    }
-
-    /// The session is over; what of it?
-    fn ended(&mut self, _number: usize, _ending: Ending, _now: Nanos) -> Sequel {
-        Sequel::Lost
-    }
-}
-
-/// What the end of a session leads to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Sequel {
-    /// It is counted.
-    Lost,
-    /// It had done its work.
-    Done,
-    /// It is opened again as if nothing had been.
-    Reopened,
-}
-
 /// Sessions that speak the same to the same.
 pub(crate) struct Group<'a> {
     pub(crate) protocol: Protocol,
     pub(crate) url: &'a Url,
     pub(crate) count: usize,
-}
-
-/// What all handshakes have in common.
-pub(crate) struct Terms {
-    pub(crate) offer: Offer,
-    /// Comes before `hello` may be said.
-    pub(crate) welcome: Option<Finder<'static>>,
-    pub(crate) hello: Option<String>,
-    pub(crate) ready: Option<Finder<'static>>,
-    pub(crate) deflater: Rc<RefCell<Deflater>>,
 }
 
 /// Where a group connects to.
@@ -144,7 +93,7 @@ impl<'a> Crowd<'a> {
                 protocol: group.protocol,
                 url: group.url.clone(),
                 addresses: group.url.endpoint.resolve()?,
-                client: Tls::new(&options.tls, group.url, Alpn::Http1)?.map(|tls| tls.client()),
+                client: Tls::new(options.tls.as_ref(), group.url, Alpn::Http1)?.map(|tls| tls.client()),
             });
         }
         let clock = Clock::start();
@@ -318,6 +267,21 @@ impl<'a> Crowd<'a> {
         Ok(())
     }
 
+    /// The session has come as far as it could with its socket; if that is open now, its handshake goes out.
+    fn connected(&mut self, number: usize, activity: &mut impl Activity) -> io::Result<()> {
+        let session = &mut self.sessions[number];
+        if session.phase == Phase::Securing {
+            return Ok(());
+        }
+        self.reached = true;
+        if session.phase == Phase::Live {
+            (session.opened, session.subscribed) = (true, true);
+            (self.opening, self.live) = (self.opening - 1, self.live + 1);
+            activity.subscribed(number, self.now);
+        }
+        self.write(number, activity)
+    }
+
     fn write(&mut self, number: usize, activity: &mut impl Activity) -> io::Result<()> {
         if let Err(ending) = self.sessions[number].write(&self.poller, number)? {
             // The reason may lie unread before it: a refusal, a close frame.
@@ -362,26 +326,6 @@ impl<'a> Crowd<'a> {
         } else if let Err(ending) = outcome {
             self.end(number, ending, activity);
         }
-    }
-
-    fn end(&mut self, number: usize, ending: Ending, activity: &mut impl Activity) {
-        let session = &mut self.sessions[number];
-        match session.phase {
-            Phase::Over => return,
-            Phase::Live => self.live -= 1,
-            _ => self.opening -= 1,
-        }
-        // A close frame is answered with one.
-        let _ = session.write(&self.poller, number);
-        match activity.ended(number, ending, self.now) {
-            Sequel::Lost => self.endings.add(ending),
-            Sequel::Done => {}
-            Sequel::Reopened => {
-                session.close(Phase::Waiting);
-                return self.waiting.push_back(number);
-            }
-        }
-        session.close(Phase::Over);
     }
 
     fn end_overdue(&mut self, activity: &mut impl Activity) {

@@ -1,15 +1,17 @@
 //! Messages that come back: each socket sends one, waits for its echo, sends the next. Every message is different, so
 //! that the echo of another is noticed.
 
-use super::crowd::{Activity, Crowd, Group, Sequel};
+use super::activity::{Activity, Sequel};
+use super::crowd::{Crowd, Group};
 use super::ending::Ending;
 use super::outbox::Outbox;
 use super::session::Protocol;
 use super::Found;
+use crate::clock::{nanos, Nanos, Started};
 use crate::fairness::Served;
 use crate::latencies::Latencies;
 use crate::options::{Echo, RealTime};
-use crate::pacing::{nanos, Budget, Nanos, Started};
+use crate::pacing::Budget;
 use std::io::Write;
 use std::sync::atomic::AtomicBool;
 

@@ -1,12 +1,13 @@
 //! Sockets that are opened and held, to see what they cost the server; pings are answered.
 
-use super::crowd::{Activity, Crowd, Group};
+use super::activity::Activity;
+use super::crowd::{Crowd, Group};
 use super::ending::Ending;
 use super::outbox::Outbox;
 use super::session::Protocol;
 use super::Found;
+use crate::clock::{nanos, Nanos};
 use crate::options::{RealTime, Transport};
-use crate::pacing::{nanos, Nanos};
 use std::io::Write;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;

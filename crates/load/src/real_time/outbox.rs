@@ -4,6 +4,7 @@ use crate::websocket::deflate::Deflater;
 use crate::websocket::frame;
 use std::cell::RefCell;
 use std::rc::Rc;
+use tungstenite::protocol::frame::coding::{Control, Data, OpCode};
 
 #[derive(Debug)]
 pub(crate) struct Outbox {
@@ -30,7 +31,7 @@ impl Outbox {
     }
 
     pub(crate) fn message(&mut self, binary: bool, payload: &[u8]) {
-        let opcode = if binary { frame::BINARY } else { frame::TEXT };
+        let opcode = OpCode::Data(if binary { Data::Binary } else { Data::Text });
         match &self.deflater {
             None => frame::put(&mut self.bytes, opcode, false, self.mask, payload),
             Some(deflater) => {
@@ -41,11 +42,23 @@ impl Outbox {
     }
 
     pub(crate) fn pong(&mut self, payload: &[u8]) {
-        frame::put(&mut self.bytes, frame::PONG, false, self.mask, payload);
+        frame::put(
+            &mut self.bytes,
+            OpCode::Control(Control::Pong),
+            false,
+            self.mask,
+            payload,
+        );
     }
 
     pub(crate) fn close(&mut self, code: u16) {
-        frame::put(&mut self.bytes, frame::CLOSE, false, self.mask, &code.to_be_bytes());
+        frame::put(
+            &mut self.bytes,
+            OpCode::Control(Control::Close),
+            false,
+            self.mask,
+            &code.to_be_bytes(),
+        );
     }
 
     pub(crate) fn is_empty(&self) -> bool {

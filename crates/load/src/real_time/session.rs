@@ -8,27 +8,40 @@
 //! ```
 //! Where the URL asks for TLS, that is agreed on first. A connection that publishes by POST has no handshake: it is live when it is connected.
 
-use super::crowd::{Activity, Terms};
+use super::activity::Activity;
 use super::ending::Ending;
 
 use super::outbox::Outbox;
+use crate::clock::Nanos;
 use crate::event_stream;
-use crate::pacing::Nanos;
 use crate::poller::{Interest, Poller};
+use crate::received::{Received, Trouble};
 use crate::response::head::Head;
 use crate::response::{Malformed, ResponseReader};
-use crate::socket::{Received, Socket, Trouble};
+use crate::socket::Socket;
 use crate::tls::Client;
-use crate::websocket::handshake;
+use crate::websocket::deflate::Deflater;
+use crate::websocket::handshake::{self, Offer};
 use crate::websocket::reader::{Item, Reader, NO_CODE, NO_FRAME};
 use memchr::memmem::Finder;
 use rustix::fd::OwnedFd;
 use rustix::io::{self, Errno};
 use rustix::net;
+use std::cell::RefCell;
 use std::rc::Rc;
 
 /// RFC 6455 §7.4.1.
 const NORMAL_CLOSURE: u16 = 1000;
+
+/// What all handshakes have in common.
+pub(crate) struct Terms {
+    pub(crate) offer: Offer,
+    /// Comes before `hello` may be said.
+    pub(crate) welcome: Option<Finder<'static>>,
+    pub(crate) hello: Option<String>,
+    pub(crate) ready: Option<Finder<'static>>,
+    pub(crate) deflater: Rc<RefCell<Deflater>>,
+}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Phase {

@@ -1,135 +1,360 @@
-//! The report of HTTP requests for people.
+//! The report of HTTP requests.
 
-mod http2;
-
-use super::{bytes, counted, list, Leftovers, Page};
-use crate::options::{names, Options};
+use super::page::{bytes, counted, list, Page};
+use super::parts::{connections, Bytes, Connection, Counts, Distribution, Latency, Requests, Streams};
+use super::Report;
+use crate::failure::Failure;
+use crate::fairness::{share, Fairness, Within};
+use crate::options::{names, Class, Options};
 use crate::run::Measured;
-use crate::tally::{Failure, Tally};
+use crate::tally::Tally;
+use serde::Serialize;
+use std::collections::BTreeMap;
 
-/// The whole report.
-pub(crate) fn text(options: &Options, measured: &Measured) -> String {
-    let tally = &measured.tally;
-    let mut page = Page::new(title(options));
-    summary(&mut page, options, measured);
-    let handshakes = &tally.handshakes;
-    page.latency(
-        &tally.latencies,
-        measured.expected_interval,
-        options.rate.is_some(),
-        &[("handshake", &handshakes.full), ("resumption", &handshakes.resumed)],
-    );
-    answers(&mut page, tally);
-    kinds(&mut page, options, tally);
-    match &options.http2 {
-        None => page.connections(&tally.connections, "requests completed", options.quiet),
-        Some(classes) => http2::connections(&mut page, options, classes, tally),
-    }
-    page.0
+#[derive(Debug, Serialize)]
+pub(crate) struct Http<'a> {
+    version: &'static str,
+    settings: &'a Options,
+    seconds: f64,
+    interrupted: bool,
+    gave_up: bool,
+    requests: Requests,
+    bytes: Bytes,
+    statuses: Counts,
+    errors: Counts,
+    latency_ms: Latency,
+    fairness: Fairness,
+    connections_opened: u64,
+    connections: Vec<Connection>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tls: Option<Tls>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    http2: Option<Http2>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    mix: Vec<Kind>,
 }
 
-fn title(options: &Options) -> String {
-    let method = if options.mix.is_empty() { &options.method } else { "mix" };
-    let connections = match &options.http2 {
-        None => counted(options.connections, "connection"),
-        Some(classes) => http2::clients(classes),
-    };
-    let mut title = format!("{} {}: {connections}", method, options.url.text);
-    if !options.keep_alive {
-        title += ", a new one for every request";
-        if options.tls.resume {
-            title += " that resumes a session";
+#[derive(Debug, Serialize)]
+struct Tls {
+    handshakes: u64,
+    per_second: f64,
+    full: u64,
+    resumed: u64,
+    latency_ms: Handshakes,
+    agreed: Vec<Agreed>,
+    reasons: BTreeMap<String, u64>,
+}
+
+#[derive(Debug, Serialize)]
+struct Handshakes {
+    full: Distribution,
+    resumed: Distribution,
+}
+
+#[derive(Debug, Serialize)]
+struct Agreed {
+    version: String,
+    cipher: String,
+    connections: u64,
+}
+
+#[derive(Debug, Serialize)]
+struct Http2 {
+    max_concurrent_streams: Option<usize>,
+    classes: Vec<ClassResults>,
+    resets: BTreeMap<String, u64>,
+    goaways: BTreeMap<String, u64>,
+    fairness: Within,
+}
+
+#[derive(Debug, Serialize)]
+struct ClassResults {
+    #[serde(flatten)]
+    class: Class,
+    answered: u64,
+    /// Of each connection on average, in equal shares of all.
+    share: Option<f64>,
+    latency_ms: Distribution,
+}
+
+/// A kind of requests of a mix.
+#[derive(Debug, Serialize)]
+struct Kind {
+    name: String,
+    answered: u64,
+    latency_ms: Distribution,
+}
+
+impl<'a> Http<'a> {
+    pub(crate) fn new(options: &'a Options, measured: &Measured) -> Http<'a> {
+        let tally = &measured.tally;
+        let waiting = tally.unanswered + tally.unsent > 0;
+        let classes = (1..)
+            .zip(tally.classes)
+            .map(|(class, count)| (format!("{class}xx"), count));
+        let failures = Failure::ALL.map(|why| (why.name(), why.words(), tally.failures[why as usize]));
+        let refusals = ("status", "answers other than 2xx and 3xx", tally.refusals());
+        let kinds = names(&options.mix).into_iter().zip(&tally.kinds);
+        Http {
+            version: env!("CARGO_PKG_VERSION"),
+            settings: options,
+            seconds: measured.seconds(),
+            interrupted: measured.stopped,
+            gave_up: measured.gave_up,
+            requests: Requests {
+                answered: tally.answered(),
+                per_second: measured.per_second(tally.answered()),
+                failed: tally.failed(),
+                unanswered: tally.unanswered,
+                unsent: tally.unsent,
+                longest_wait: waiting.then_some(tally.longest_wait as f64 / 1e9),
+            },
+            bytes: Bytes {
+                read: tally.bytes,
+                per_second: measured.per_second(tally.bytes),
+            },
+            statuses: classes.map(|(class, count)| (class.clone(), class, count)).collect(),
+            errors: failures.into_iter().chain([refusals]).collect(),
+            latency_ms: Latency::new(&tally.latencies, measured.expected_interval),
+            fairness: Fairness::of(&tally.connections),
+            connections_opened: tally.opened,
+            connections: with_streams(connections(&tally.connections), options, tally),
+            tls: options.url.secure.then(|| tls(measured)),
+            http2: options.http2.as_deref().map(|classes| http2(classes, tally)),
+            mix: kinds.map(|(name, latencies)| kind(name, latencies.raw())).collect(),
         }
     }
-    if options.pipeline > 1 {
-        title += &format!(", {} in a pipeline", options.pipeline);
-    }
-    if let Some(rate) = options.rate {
-        title += &format!(", {rate} requests/s");
-    }
-    title
 }
 
-fn summary(page: &mut Page, options: &Options, measured: &Measured) {
-    let tally = &measured.tally;
-    page.rate("requests", tally.answered(), measured.seconds());
-    let (read, rate) = (bytes(tally.bytes as f64), bytes(measured.per_second(tally.bytes)));
-    page.row("bytes", format_args!("{read} read, {rate}/s"));
-    let left = Leftovers {
-        unanswered: tally.unanswered,
-        unsent: tally.unsent,
-        longest_wait: tally.longest_wait,
-        longest_answer: tally.latencies.raw().max(),
-    };
-    if options.url.secure {
-        handshakes(page, measured);
+fn with_streams(mut connections: Vec<Connection>, options: &Options, tally: &Tally) -> Vec<Connection> {
+    if options.http2.is_some() {
+        let all = &tally.connections;
+        for (index, connection) in connections.iter_mut().enumerate() {
+            connection.streams = Some(Streams {
+                share: share(&all[index..=index], all),
+                streams: tally.streams[index].iter().map(|served| served.answered).collect(),
+            });
+        }
     }
-    http2::allowed(page, tally);
-    page.leftovers(&left, "answer");
-    if measured.stopped {
-        page.line("stopped before the end");
-    }
-    if measured.gave_up {
-        page.line("gave up: nothing was answered any more");
-    }
+    connections
 }
 
-fn handshakes(page: &mut Page, measured: &Measured) {
+fn tls(measured: &Measured) -> Tls {
     let handshakes = &measured.tally.handshakes;
-    let (full, resumed) = (handshakes.full.len(), handshakes.resumed.len());
-    let rate = measured.per_second(handshakes.count());
-    page.row(
-        "handshakes",
-        format_args!("{full} full, {resumed} resumed, {rate:.0}/s"),
-    );
-    let agreed = handshakes.agreements.iter().map(|(agreement, count)| {
+    let agreed = handshakes.agreements.iter().map(|(agreement, &connections)| {
         let (version, cipher) = agreement.names();
-        (format!("{version} {cipher}"), *count)
+        Agreed {
+            version,
+            cipher,
+            connections,
+        }
     });
-    page.row("agreed on", list(agreed, "nothing"));
-}
-
-fn answers(page: &mut Page, tally: &Tally) {
-    let classes = (1..).zip(tally.classes);
-    let classes = classes.map(|(class, count)| (format!("{class}xx"), count));
-    page.empty_line();
-    page.row("answers", list(classes, "none"));
-    let failures = Failure::ALL.map(|why| (why.words(), tally.failures[why as usize]));
-    let refusals = ("answers other than 2xx and 3xx", tally.refusals());
-    page.row("errors", list(failures.into_iter().chain([refusals]), "none"));
-    http2::codes(page, tally);
-    for (reason, count) in &tally.handshakes.reasons {
-        page.line(format_args!("TLS failed {count} times: {reason}"));
+    Tls {
+        handshakes: handshakes.count(),
+        per_second: measured.per_second(handshakes.count()),
+        full: handshakes.full.len(),
+        resumed: handshakes.resumed.len(),
+        latency_ms: Handshakes {
+            full: (&handshakes.full).into(),
+            resumed: (&handshakes.resumed).into(),
+        },
+        agreed: agreed.collect(),
+        reasons: handshakes.reasons.clone(),
     }
 }
 
-/// A row for each kind of request of a mix.
-fn kinds(page: &mut Page, options: &Options, tally: &Tally) {
-    if options.mix.is_empty() {
-        return;
+fn http2(classes: &[Class], tally: &Tally) -> Http2 {
+    let mut rest = &tally.connections[..];
+    let results = classes.iter().zip(&tally.classes_of_streams).map(|(class, latencies)| {
+        let (own, others) = rest.split_at(class.connections);
+        rest = others;
+        ClassResults {
+            class: *class,
+            answered: own.iter().map(|served| served.answered).sum(),
+            share: share(own, &tally.connections),
+            latency_ms: latencies.raw().into(),
+        }
+    });
+    Http2 {
+        max_concurrent_streams: tally.most_streams,
+        classes: results.collect(),
+        resets: tally.resets.clone(),
+        goaways: tally.goaways.clone(),
+        fairness: Within::of(&tally.streams),
     }
-    page.empty_line();
-    page.line("mix           answers       50 %         99 %");
-    for (name, latencies) in names(&options.mix).into_iter().zip(&tally.kinds) {
-        let raw = latencies.raw();
-        let at = |quantile| raw.value_at_quantile(quantile) as f64 / 1e6;
-        page.line(format_args!(
-            "{:<12} {:>8} {:>9.3} ms {:>9.3} ms",
-            name,
-            raw.len(),
-            at(0.5),
-            at(0.99)
-        ));
+}
+
+fn kind(name: &str, latencies: &hdrhistogram::Histogram<u64>) -> Kind {
+    Kind {
+        name: name.to_owned(),
+        answered: latencies.len(),
+        latency_ms: latencies.into(),
     }
+}
+
+impl Report for Http<'_> {
+    fn text(&self) -> String {
+        let mut page = Page::new(self.title());
+        self.summary(&mut page);
+        let handshakes = self.tls.as_ref().map(|tls| &tls.latency_ms);
+        let columns = handshakes.map(|latencies| [("handshake", &latencies.full), ("resumption", &latencies.resumed)]);
+        let open_loop = self.settings.rate.is_some();
+        page.latency(
+            &self.latency_ms,
+            open_loop,
+            columns.as_ref().map_or(&[], |columns| columns),
+        );
+        self.answers(&mut page);
+        self.kinds(&mut page);
+        self.classes(&mut page);
+        page.connections(&self.connections, "requests completed", self.settings.quiet);
+        page.fairness(&self.fairness, self.connections.len());
+        self.streams(&mut page);
+        page.0
+    }
+}
+
+impl Http<'_> {
+    fn title(&self) -> String {
+        let settings = &self.settings;
+        let method = if self.mix.is_empty() { &settings.method } else { "mix" };
+        let connections = match &settings.http2 {
+            None => counted(settings.connections, "connection"),
+            Some(classes) => clients(classes),
+        };
+        let mut title = format!("{method} {}: {connections}", settings.url.text);
+        if !settings.keep_alive {
+            title += ", a new one for every request";
+            if settings.tls.as_ref().is_some_and(|tls| tls.resume) {
+                title += " that resumes a session";
+            }
+        }
+        if settings.pipeline > 1 {
+            title += &format!(", {} in a pipeline", settings.pipeline);
+        }
+        if let Some(rate) = settings.rate {
+            title += &format!(", {rate} requests/s");
+        }
+        title
+    }
+
+    fn summary(&self, page: &mut Page) {
+        page.rate("requests", self.requests.answered, self.seconds);
+        let (read, rate) = (bytes(self.bytes.read as f64), bytes(self.bytes.per_second));
+        page.row("bytes", format_args!("{read} read, {rate}/s"));
+        if let Some(tls) = &self.tls {
+            let (full, resumed, rate) = (tls.full, tls.resumed, tls.per_second);
+            page.row(
+                "handshakes",
+                format_args!("{full} full, {resumed} resumed, {rate:.0}/s"),
+            );
+            let agreed = |each: &Agreed| (format!("{} {}", each.version, each.cipher), each.connections);
+            page.row("agreed on", list(tls.agreed.iter().map(agreed), "nothing"));
+        }
+        if let Some(http2) = &self.http2 {
+            let wanted = http2.classes.iter().map(|each| each.class.streams).max().unwrap_or(0);
+            if let Some(most) = http2.max_concurrent_streams.filter(|&most| most < wanted) {
+                let text = format!("{most} of {wanted}: the server allows no more on a connection");
+                page.row("streams", text);
+            }
+        }
+        page.leftovers(&self.requests, self.latency_ms.raw.max, "answer");
+        if self.interrupted {
+            page.line("stopped before the end");
+        }
+        if self.gave_up {
+            page.line("gave up: nothing was answered any more");
+        }
+    }
+
+    fn answers(&self, page: &mut Page) {
+        page.empty_line();
+        page.row("answers", list(self.statuses.words(), "none"));
+        page.row("errors", list(self.errors.words(), "none"));
+        if let Some(http2) = &self.http2 {
+            for (what, codes) in [("reset with", &http2.resets), ("sent away with", &http2.goaways)] {
+                if !codes.is_empty() {
+                    let codes = codes.iter().map(|(code, count)| (code, *count));
+                    page.line(format_args!("{what} {}", list(codes, "")));
+                }
+            }
+        }
+        for (reason, count) in self.tls.iter().flat_map(|tls| &tls.reasons) {
+            page.line(format_args!("TLS failed {count} times: {reason}"));
+        }
+    }
+
+    /// A row for each kind of request of a mix.
+    fn kinds(&self, page: &mut Page) {
+        if self.mix.is_empty() {
+            return;
+        }
+        page.empty_line();
+        page.line("mix           answers       50 %         99 %");
+        for kind in &self.mix {
+            let (answers, latencies) = (kind.answered, ends(&kind.latency_ms));
+            page.line(format_args!("{:<12} {answers:>8} {latencies}", kind.name));
+        }
+    }
+
+    /// A row for each class of HTTP/2 connections, if there are several.
+    fn classes(&self, page: &mut Page) {
+        let Some(http2) = self.http2.as_ref().filter(|http2| http2.classes.len() > 1) else {
+            return;
+        };
+        page.empty_line();
+        page.line("streams   connections    answers      share       50 %         99 %");
+        for each in &http2.classes {
+            let Class { connections, streams } = each.class;
+            let (answered, share, latencies) = (each.answered, each.share.unwrap_or(0.0), ends(&each.latency_ms));
+            page.line(format_args!(
+                "{streams:>7} {connections:>13} {answered:>10} {share:>10.2} {latencies}"
+            ));
+        }
+        page.line("share: what each connection got, in equal shares of all");
+    }
+
+    /// How evenly the streams of a connection were served.
+    fn streams(&self, page: &mut Page) {
+        let Some(http2) = &self.http2 else { return };
+        let within = &http2.fairness;
+        if let (Some(jain), Some(ratio)) = (within.jain, within.least_to_most) {
+            let text = format!("{jain:.3} (Jain, least even connection); least/most served = {ratio:.3}");
+            page.row("streams", text);
+        }
+        if within.never_served > 0 {
+            let never = counted(within.never_served, "stream");
+            page.line(format_args!(
+                "never served while others of their connection were: {never}"
+            ));
+        }
+    }
+}
+
+/// The median and the 99th percentile.
+fn ends(latencies: &Distribution) -> String {
+    let (median, last) = (latencies.p50.unwrap_or(0.0), latencies.p99.unwrap_or(0.0));
+    format!("{median:>9.3} ms {last:>9.3} ms")
+}
+
+/// Connections of HTTP/2, for the title.
+fn clients(classes: &[Class]) -> String {
+    let class = |class: &Class| {
+        let each = if class.connections == 1 { "" } else { " each" };
+        let connections = counted(class.connections, "connection");
+        format!("{connections} with {}{each}", counted(class.streams, "stream"))
+    };
+    let classes: Vec<String> = classes.iter().map(class).collect();
+    format!("{} (HTTP/2)", classes.join(", "))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::clock::Started;
     use crate::fairness::Served;
     use crate::latencies::expected_interval;
     use crate::options::{options, Carried};
-    use crate::pacing::Started;
 
     fn measured(answers: &[u64]) -> Measured {
         let mut tally = Tally::new(vec![Carried::default(); answers.len()], 0, false, 0);
@@ -156,35 +381,12 @@ mod tests {
     }
 
     #[test]
-    fn connections_are_numbered_from_one_and_aligned() {
-        let report = text(&options(&["http://h/"]), &measured(&[100, 0, 7, 1, 1, 1, 1, 1, 1, 5]));
-        assert!(
-            report.contains("\nconnection  1: 100 requests completed\nconnection  2:   0 requests completed\n"),
-            "{report}"
-        );
-        assert!(report.contains("\nconnection 10:   5 requests completed\n"), "{report}");
-        assert!(
-            report.contains("never served while others were: 1 of 10 connections (2)"),
-            "{report}"
-        );
-    }
-
-    #[test]
-    fn quiet_leaves_the_list_out_but_not_the_verdict() {
-        let report = text(&options(&["http://h/", "-q"]), &measured(&[3, 0]));
-        assert!(!report.contains("requests completed"), "{report}");
-        assert!(
-            report.contains("never served") && report.contains("0.500 (Jain"),
-            "{report}"
-        );
-    }
-
-    #[test]
     fn errors_are_named_by_kind() {
         let mut measured = measured(&[1]);
         measured.tally.classes[4] = 2;
         measured.tally.failures[Failure::Timeout as usize] = 3;
-        let report = text(&options(&["http://h/"]), &measured);
+        let options = options(&["http://h/"]);
+        let report = Http::new(&options, &measured).text();
         assert!(report.contains("answers    2xx: 1, 5xx: 2\n"), "{report}");
         assert!(
             report.contains("errors     timed out: 3, answers other than 2xx and 3xx: 2\n"),
@@ -194,7 +396,8 @@ mod tests {
 
     #[test]
     fn a_run_without_answers_has_no_percentiles() {
-        let report = text(&options(&["http://h/"]), &measured(&[0]));
+        let options = options(&["http://h/"]);
+        let report = Http::new(&options, &measured(&[0])).text();
         assert!(
             report.contains("answers    none") && !report.contains("50 %"),
             "{report}"

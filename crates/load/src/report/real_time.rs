@@ -1,154 +1,317 @@
-//! The reports of WebSockets and event streams for people.
+//! The reports of WebSockets and event streams.
 
-use super::{bytes, counted, list, per_second, Leftovers, Page};
+use super::page::{bytes, counted, list, Page};
+use super::parts::{connections, per_second, seconds, Bytes, Connection, Counts, Distribution, Latency, Requests};
+use super::Report;
 use crate::broadcast::Deliveries;
+use crate::fairness::Fairness;
 use crate::latencies::expected_interval;
-use crate::options::{self, Echo, RealTime, Transport};
+use crate::options::{Broadcast, Echo, RealTime, Task, Transport};
 use crate::real_time::echo::Echoes;
 use crate::real_time::idle::Held;
 use crate::real_time::{Found, Sockets};
+use serde::Serialize;
+use std::collections::BTreeMap;
 
-pub(crate) fn echo(options: &RealTime, echo: &Echo, found: &Found<Echoes>) -> String {
-    let echoes = &found.task;
-    let kind = if echo.binary { "binary" } else { "text" };
-    let size = bytes(echo.size as f64);
-    let mut page = Page::new(title(options) + &format!(", {kind} messages of {size} that come back"));
-    page.rate("echoes", echoes.answered(), echoes.elapsed as f64 / 1e9);
-    let left = Leftovers {
-        unanswered: echoes.unanswered,
-        unsent: echoes.unsent,
-        longest_wait: echoes.longest_wait,
-        longest_answer: echoes.latencies.raw().max(),
-    };
-    page.leftovers(&left, "echo");
-    sockets(&mut page, &found.sockets);
+#[derive(Debug, Serialize)]
+pub(crate) struct Document<'a> {
+    version: &'static str,
+    settings: &'a RealTime,
+    seconds: f64,
+    interrupted: bool,
+    sockets: &'a Sockets,
+    errors: Counts,
+    refused_with: &'a BTreeMap<u16, u64>,
+    closed_with: Counts,
+    reasons: &'a BTreeMap<String, u64>,
+    bytes: Bytes,
+    #[serde(flatten)]
+    results: Results,
+}
+
+/// The results of each mode.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+enum Results {
+    Echo(Box<EchoResults>),
+    Broadcast(Box<BroadcastResults>),
+    Idle { opening: f64, messages: u64 },
+}
+
+#[derive(Debug, Serialize)]
+struct EchoResults {
+    requests: Requests,
+    latency_ms: Latency,
+    fairness: Fairness,
+    connections: Vec<Connection>,
+}
+
+#[derive(Debug, Serialize)]
+struct BroadcastResults {
+    gave_up: bool,
+    messages: Messages,
+    deliveries: DeliveryCounts,
+    complete: usize,
+    latency_ms: Distribution,
+    connections: Vec<Subscriber>,
+    /// Subscribers that were there when publishing began.
+    #[serde(skip)]
+    audience: u64,
+}
+
+#[derive(Debug, Serialize)]
+struct Messages {
+    published: u64,
+    rejected: u64,
+    unsent: u64,
+}
+
+#[derive(Debug, Serialize)]
+struct DeliveryCounts {
+    expected: u64,
+    received: u64,
+    per_second: f64,
+    lost: u64,
+    duplicated: u64,
+    out_of_order: u64,
+    truncated: u64,
+    other: u64,
+}
+
+#[derive(Debug, Serialize)]
+struct Subscriber {
+    connection: usize,
+    received: u64,
+    lost: u64,
+    duplicated: u64,
+    out_of_order: u64,
+}
+
+pub(crate) fn echo<'a>(options: &'a RealTime, found: &'a Found<Echoes>) -> Document<'a> {
+    let (echoes, seconds) = (&found.task, seconds(found.task.elapsed));
     let interval = expected_interval(&echoes.connections, 1, echoes.elapsed);
-    page.latency(&echoes.latencies, interval, false, &[]);
-    page.connections(&echoes.connections, "echoes", options.quiet);
-    page.0
+    let results = EchoResults {
+        requests: Requests {
+            answered: echoes.answered(),
+            per_second: per_second(echoes.answered(), seconds),
+            failed: echoes.connections.iter().map(|served| served.failed).sum(),
+            unanswered: echoes.unanswered,
+            unsent: echoes.unsent,
+            longest_wait: (echoes.unanswered > 0).then_some(echoes.longest_wait as f64 / 1e9),
+        },
+        latency_ms: Latency::new(&echoes.latencies, interval),
+        fairness: Fairness::of(&echoes.connections),
+        connections: connections(&echoes.connections),
+    };
+    Document::new(options, &found.sockets, seconds, Results::Echo(Box::new(results)))
 }
 
-pub(crate) fn broadcast(options: &RealTime, task: &options::Broadcast, found: &Found<Deliveries>) -> String {
-    let deliveries = &found.task;
-    let (publishers, messages) = (counted(task.publishers, "publisher"), task.messages);
-    let (size, pace) = (
-        bytes(task.size as f64),
-        task.rate.map_or(String::new(), |rate| format!(", {rate} messages/s")),
-    );
-    let mut page =
-        Page::new(title(options) + &format!(" subscribed, {publishers}, {messages} messages of {size}{pace}"));
-    page.row("published", format_args!("{} of {messages}", deliveries.published));
-    delivered(&mut page, deliveries);
-    sockets(&mut page, &found.sockets);
-    if !deliveries.latencies.is_empty() {
-        let heading = match task.rate {
-            Some(_) => "latency, from when a message was due",
-            None => "latency, from when it was sent",
+pub(crate) fn broadcast<'a>(options: &'a RealTime, found: &'a Found<Deliveries>) -> Document<'a> {
+    let (deliveries, seconds) = (&found.task, seconds(found.task.elapsed));
+    let total = deliveries.ledger.total();
+    let subscribers = deliveries.ledger.numbered().map(|(index, row)| Subscriber {
+        connection: index + 1,
+        received: row.received,
+        lost: deliveries.published.saturating_sub(row.received),
+        duplicated: row.duplicated,
+        out_of_order: row.out_of_order,
+    });
+    let results = BroadcastResults {
+        gave_up: deliveries.gave_up,
+        messages: Messages {
+            published: deliveries.published,
+            rejected: deliveries.rejected,
+            unsent: deliveries.unsent,
+        },
+        deliveries: DeliveryCounts {
+            expected: deliveries.expected(),
+            received: total.received,
+            per_second: per_second(total.received, seconds),
+            lost: deliveries.lost(),
+            duplicated: total.duplicated,
+            out_of_order: total.out_of_order,
+            truncated: deliveries.truncated,
+            other: deliveries.other,
+        },
+        complete: deliveries.complete(),
+        latency_ms: (&deliveries.latencies).into(),
+        connections: subscribers.collect(),
+        audience: deliveries.audience,
+    };
+    Document::new(options, &found.sockets, seconds, Results::Broadcast(Box::new(results)))
+}
+
+pub(crate) fn idle<'a>(options: &'a RealTime, found: &'a Found<Held>) -> Document<'a> {
+    let (opening, messages) = (seconds(found.task.opening), found.task.messages);
+    let results = Results::Idle { opening, messages };
+    Document::new(options, &found.sockets, seconds(found.task.held), results)
+}
+
+impl<'a> Document<'a> {
+    fn new(settings: &'a RealTime, sockets: &'a Sockets, seconds: f64, results: Results) -> Document<'a> {
+        let endings = &sockets.endings;
+        let closed = endings.codes.iter().map(|(code, &count)| match code {
+            Some(code) => (code.to_string(), code.to_string(), count),
+            None => ("end".to_owned(), "the end of the stream".to_owned(), count),
+        });
+        Document {
+            version: env!("CARGO_PKG_VERSION"),
+            settings,
+            seconds,
+            interrupted: sockets.stopped,
+            sockets,
+            errors: endings.kinds().collect(),
+            refused_with: &endings.statuses,
+            closed_with: closed.collect(),
+            reasons: &endings.reasons,
+            bytes: Bytes {
+                read: sockets.bytes,
+                per_second: per_second(sockets.bytes, seconds),
+            },
+            results,
+        }
+    }
+
+    fn title(&self) -> String {
+        let settings = &self.settings;
+        let kind = match settings.transport {
+            Transport::WebSocket => "WebSocket",
+            Transport::EventStream => "event stream",
         };
-        page.percentiles(heading, &[&deliveries.latencies]);
+        let connections = counted(settings.connections, kind);
+        let deflate = if settings.deflate {
+            " (permessage-deflate offered)"
+        } else {
+            ""
+        };
+        format!("{}: {connections}{deflate}", settings.url.text)
     }
-    if !options.quiet {
-        incomplete(&mut page, deliveries);
+
+    fn sockets(&self, page: &mut Page) {
+        let (asked, opened, left) = (self.sockets.asked, self.sockets.opened, self.sockets.left);
+        let subscribed = self.sockets.subscribed;
+        page.row(
+            "sockets",
+            format_args!("{opened} of {asked} opened, {left} there at the end"),
+        );
+        if subscribed < opened {
+            page.row("subscribed", format_args!("{subscribed} of these"));
+        }
+        if self.interrupted {
+            page.line("stopped before the end");
+        }
+        page.row("bytes", format_args!("{} read", bytes(self.bytes.read as f64)));
+        page.row("errors", list(self.errors.words(), "none"));
+        let statuses = self.refused_with.iter().map(|(status, count)| (status, *count));
+        let reasons = self.reasons.iter().map(|(reason, count)| (reason, *count));
+        for (heading, counts) in [
+            ("refused with status", list(statuses, "")),
+            ("closed with", list(self.closed_with.words(), "")),
+            ("because of", list(reasons, "")),
+        ] {
+            if !counts.is_empty() {
+                page.line(format_args!("{heading} {counts}"));
+            }
+        }
     }
-    page.0
+
+    fn echoes(&self, echo: &Echo, results: &EchoResults) -> String {
+        let (kind, size) = (if echo.binary { "binary" } else { "text" }, bytes(echo.size as f64));
+        let mut page = Page::new(self.title() + &format!(", {kind} messages of {size} that come back"));
+        page.rate("echoes", results.requests.answered, self.seconds);
+        page.leftovers(&results.requests, results.latency_ms.raw.max, "echo");
+        self.sockets(&mut page);
+        page.latency(&results.latency_ms, false, &[]);
+        page.connections(&results.connections, "echoes", self.settings.quiet);
+        page.fairness(&results.fairness, results.connections.len());
+        page.0
+    }
+
+    fn broadcast(&self, task: &Broadcast, results: &BroadcastResults) -> String {
+        let (publishers, messages) = (counted(task.publishers, "publisher"), task.messages);
+        let size = bytes(task.size as f64);
+        let rate = task.rate.map_or(String::new(), |rate| format!(", {rate} messages/s"));
+        let mut page =
+            Page::new(self.title() + &format!(" subscribed, {publishers}, {messages} messages of {size}{rate}"));
+        page.row(
+            "published",
+            format_args!("{} of {messages}", results.messages.published),
+        );
+        results.delivered(&mut page, self.seconds);
+        self.sockets(&mut page);
+        if !results.latency_ms.is_empty() {
+            let heading = match task.rate {
+                Some(_) => "latency, from when a message was due",
+                None => "latency, from when it was sent",
+            };
+            page.percentiles(heading, &[&results.latency_ms]);
+        }
+        if !self.settings.quiet {
+            results.incomplete(&mut page);
+        }
+        page.0
+    }
+
+    fn held(&self, opening: f64, messages: u64) -> String {
+        let mut page = Page::new(self.title() + " held");
+        page.row("opened in", format_args!("{opening:.2} s"));
+        page.row("held for", format_args!("{:.2} s", self.seconds));
+        page.row("messages", messages);
+        self.sockets(&mut page);
+        page.0
+    }
 }
 
-fn delivered(page: &mut Page, deliveries: &Deliveries) {
-    let (total, seconds) = (deliveries.ledger.total(), deliveries.elapsed as f64 / 1e9);
-    let (received, expected) = (total.received, deliveries.expected());
-    let rate = per_second(received, seconds);
-    page.row(
-        "delivered",
-        format_args!("{received} of {expected} in {seconds:.3} s, {rate:.0}/s"),
-    );
-    let (complete, audience) = (deliveries.complete(), deliveries.audience);
-    page.row("complete", format_args!("{complete} of {audience} connections"));
-    let troubles = [
-        ("lost", deliveries.lost()),
-        ("duplicated", total.duplicated),
-        ("out of order", total.out_of_order),
-        ("truncated", deliveries.truncated),
-        ("rejected when published", deliveries.rejected),
-        ("never sent", deliveries.unsent),
-    ];
-    page.row("messages", list(troubles, "none lost, none twice, all in order"));
-    if deliveries.other > 0 {
-        let text = format!("{} messages that were not published here", deliveries.other);
-        page.row("other", text);
-    }
-    if deliveries.gave_up {
-        page.line("gave up: nothing came any more");
-    }
-}
-
-pub(crate) fn idle(options: &RealTime, found: &Found<Held>) -> String {
-    let mut page = Page::new(title(options) + " held");
-    let (opening, held) = (found.task.opening as f64 / 1e9, found.task.held as f64 / 1e9);
-    page.row("opened in", format_args!("{opening:.2} s"));
-    page.row("held for", format_args!("{held:.2} s"));
-    page.row("messages", found.task.messages);
-    sockets(&mut page, &found.sockets);
-    page.0
-}
-
-/// The first words.
-fn title(options: &RealTime) -> String {
-    let kind = match options.transport {
-        Transport::WebSocket => "WebSocket",
-        Transport::EventStream => "event stream",
-    };
-    let connections = counted(options.connections, kind);
-    let deflate = if options.deflate {
-        " (permessage-deflate offered)"
-    } else {
-        ""
-    };
-    format!("{}: {connections}{deflate}", options.url.text)
-}
-
-fn sockets(page: &mut Page, sockets: &Sockets) {
-    let (asked, opened, left) = (sockets.asked, sockets.opened, sockets.left);
-    page.row(
-        "sockets",
-        format_args!("{opened} of {asked} opened, {left} there at the end"),
-    );
-    if sockets.subscribed < opened {
-        page.row("subscribed", format_args!("{} of these", sockets.subscribed));
-    }
-    if sockets.stopped {
-        page.line("stopped before the end");
-    }
-    page.row("bytes", format_args!("{} read", bytes(sockets.bytes as f64)));
-    let endings = &sockets.endings;
-    let kinds = endings.kinds().map(|(_, words, count)| (words, count));
-    page.row("errors", list(kinds, "none"));
-    let code = |code: &Option<u16>| code.map_or("the end of the stream".to_owned(), |code| code.to_string());
-    let statuses = endings.statuses.iter().map(|(status, count)| (status, *count));
-    let codes = endings.codes.iter().map(|(each, count)| (code(each), *count));
-    let reasons = endings.reasons.iter().map(|(reason, count)| (reason, *count));
-    for (heading, counts) in [
-        ("refused with status", list(statuses, "")),
-        ("closed with", list(codes, "")),
-        ("because of", list(reasons, "")),
-    ] {
-        if !counts.is_empty() {
-            page.line(format_args!("{heading} {counts}"));
+impl Report for Document<'_> {
+    fn text(&self) -> String {
+        match (&self.settings.task, &self.results) {
+            (Task::Echo(echo), Results::Echo(results)) => self.echoes(echo, results),
+            (Task::Broadcast(task), Results::Broadcast(results)) => self.broadcast(task, results),
+            (_, Results::Idle { opening, messages }) => self.held(*opening, *messages),
+            (_, Results::Echo(_) | Results::Broadcast(_)) => unreachable!("results are of their own task"),
         }
     }
 }
 
-/// Subscribers that did not get everything, once and in order.
-fn incomplete(page: &mut Page, deliveries: &Deliveries) {
-    let count = deliveries.ledger.numbered().count();
-    for (index, row) in deliveries.ledger.numbered() {
+impl BroadcastResults {
+    fn delivered(&self, page: &mut Page, seconds: f64) {
+        let counts = &self.deliveries;
+        let (received, expected, rate) = (counts.received, counts.expected, counts.per_second);
+        let text = format!("{received} of {expected} in {seconds:.3} s, {rate:.0}/s");
+        page.row("delivered", text);
+        let (complete, audience) = (self.complete, self.audience);
+        page.row("complete", format_args!("{complete} of {audience} connections"));
         let troubles = [
-            ("lost", deliveries.published.saturating_sub(row.received)),
-            ("duplicated", row.duplicated),
-            ("out of order", row.out_of_order),
+            ("lost", counts.lost),
+            ("duplicated", counts.duplicated),
+            ("out of order", counts.out_of_order),
+            ("truncated", counts.truncated),
+            ("rejected when published", self.messages.rejected),
+            ("never sent", self.messages.unsent),
         ];
-        let troubles = list(troubles, "");
-        if !troubles.is_empty() {
-            page.connection(index, count, format_args!("{} received, {troubles}", row.received));
+        page.row("messages", list(troubles, "none lost, none twice, all in order"));
+        if counts.other > 0 {
+            let text = format!("{} messages that were not published here", counts.other);
+            page.row("other", text);
+        }
+        if self.gave_up {
+            page.line("gave up: nothing came any more");
+        }
+    }
+
+    /// Subscribers that did not get everything, once and in order.
+    fn incomplete(&self, page: &mut Page) {
+        for row in &self.connections {
+            let troubles = [
+                ("lost", row.lost),
+                ("duplicated", row.duplicated),
+                ("out of order", row.out_of_order),
+            ];
+            let troubles = list(troubles, "");
+            if !troubles.is_empty() {
+                let text = format!("{} received, {troubles}", row.received);
+                page.connection(row.connection, self.connections.len(), text);
+            }
         }
     }
 }

@@ -1,10 +1,9 @@
-//! Whom clients trust, who they say they are, and which versions they speak.
+//! Trusted authorities, the client's certificate, versions and ALPN.
 //!
-//! Without `--cacert` they trust whom the system trusts (rustls-native-certs): a certificate that works in a browser or
+//! Without `--cacert` clients trust what the system trusts (rustls-native-certs): a certificate that works in a browser or
 //! in curl on this machine works here, one that an organisation has added too, and the list is as new as the system's.
 //! A list that is compiled in would know neither.
 
-use super::Alpn;
 use crate::options::{TlsOptions, Trust};
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::{Resumption, WantsClientCert};
@@ -12,6 +11,24 @@ use rustls::crypto::CryptoProvider;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{ClientConfig, ConfigBuilder, DigitallySignedStruct, Error, RootCertStore, SignatureScheme};
 use std::sync::Arc;
+
+/// The one protocol that is offered by ALPN (RFC 7301).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Alpn {
+    /// WebSockets, too. Servers need not agree on it.
+    Http1,
+    /// Servers have to agree on it (RFC 9113 §3.2).
+    Http2,
+}
+
+impl Alpn {
+    pub(super) fn id(self) -> &'static [u8] {
+        match self {
+            Alpn::Http1 => b"http/1.1",
+            Alpn::Http2 => b"h2",
+        }
+    }
+}
 
 pub(super) fn config(options: &TlsOptions, alpn: Alpn) -> Result<ClientConfig, String> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());

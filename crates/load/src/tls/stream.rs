@@ -1,7 +1,8 @@
 //! TLS on one socket: what goes in and out is plain on one side, records on the other.
 
-use super::{trouble, Alpn};
-use crate::socket::{Received, Trouble};
+use super::settings::Alpn;
+use super::trouble;
+use crate::received::{Received, Trouble};
 use rustix::fd::BorrowedFd;
 use rustix::io::Errno;
 use rustix::net::{self, RecvFlags, SendAncillaryBuffer, SendFlags};

@@ -2,10 +2,10 @@
 
 use super::deflate::Inflater;
 use crate::response::head::Head;
+use data_encoding::BASE64;
 
 /// RFC 6455 §1.3.
 const GUID: &str = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
-const BASE64: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 const DEFLATE: &str = "permessage-deflate";
 
 /// What is offered to the server.
@@ -27,7 +27,7 @@ pub(crate) fn key(nonce: [u64; 2]) -> String {
     let mut bytes = [0; 16];
     bytes[..8].copy_from_slice(&nonce[0].to_be_bytes());
     bytes[8..].copy_from_slice(&nonce[1].to_be_bytes());
-    base64(&bytes)
+    BASE64.encode(&bytes)
 }
 
 /// The fields of the request besides Host.
@@ -99,21 +99,7 @@ fn deflate(extension: &str) -> Result<Inflater, &'static str> {
 
 /// RFC 6455 §4.2.2: what proves that the server has read the key.
 fn accept(key: &str) -> String {
-    base64(&sha1_smol::Sha1::from(format!("{key}{GUID}")).digest().bytes())
-}
-
-/// RFC 4648 §4.
-fn base64(bytes: &[u8]) -> String {
-    let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
-    for group in bytes.chunks(3) {
-        let bits = group.iter().fold(0u32, |bits, &byte| bits << 8 | u32::from(byte)) << (8 * (3 - group.len()));
-        for place in 0..4 {
-            let index = bits >> (18 - 6 * place) & 0x3f;
-            let padding = place > group.len();
-            text.push(if padding { '=' } else { BASE64[index as usize] as char });
-        }
-    }
-    text
+    BASE64.encode(&sha1_smol::Sha1::from(format!("{key}{GUID}")).digest().bytes())
 }
 
 #[cfg(test)]
@@ -135,17 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn base64_pads_to_four() {
-        let table = [
-            ("", ""),
-            ("f", "Zg=="),
-            ("fo", "Zm8="),
-            ("foo", "Zm9v"),
-            ("foobar", "Zm9vYmFy"),
-        ];
-        for (bytes, text) in table {
-            assert_eq!(base64(bytes.as_bytes()), text);
-        }
+    fn the_key_has_the_bytes_of_the_nonce() {
         assert_eq!(key([0x7468_6520_7361_6d70, 0x6c65_206e_6f6e_6365]), KEY);
     }
 

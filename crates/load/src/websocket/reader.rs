@@ -2,7 +2,8 @@
 //! A message of one frame is handed out where it lies.
 
 use super::deflate::Inflater;
-use super::frame::{self, Frame, BINARY, CLOSE, CONTINUATION, PING, PONG, TEXT};
+use super::frame::{self, Frame};
+use tungstenite::protocol::frame::coding::{Control, Data, OpCode};
 
 /// Close codes that are never sent (RFC 6455 §7.4.1): the frame had none; there was no frame.
 pub(crate) const NO_CODE: u16 = 1005;
@@ -50,27 +51,29 @@ impl Reader {
             let Some(frame) = frame::take(bytes)? else {
                 return Ok(None);
             };
-            if frame.compressed && (self.inflater.is_none() || !matches!(frame.opcode, TEXT | BINARY)) {
+            let (compressed, is_final) = (frame.header.rsv1, frame.header.is_final);
+            let begins = matches!(frame.header.opcode, OpCode::Data(Data::Text | Data::Binary));
+            if compressed && (self.inflater.is_none() || !begins) {
                 return Err("a compressed frame where none may be");
             }
-            match frame.opcode {
-                CLOSE => return close(frame.payload).map(Some),
-                PING => return Ok(Some(Item::Ping(frame.payload))),
-                PONG => return Ok(Some(Item::Pong)),
-                CONTINUATION => {
+            match frame.header.opcode {
+                OpCode::Control(Control::Close) => return close(frame.payload).map(Some),
+                OpCode::Control(Control::Ping) => return Ok(Some(Item::Ping(frame.payload))),
+                OpCode::Control(_) => return Ok(Some(Item::Pong)),
+                OpCode::Data(Data::Continue) => {
                     let begun = self.begun.ok_or("a part of no message")?;
                     self.add(frame.payload)?;
-                    if frame.fin {
+                    if is_final {
                         self.begun = None;
                         return self.whole(begun).map(Some);
                     }
                 }
                 _ if self.begun.is_some() => return Err("a new message inside another"),
-                _ if frame.fin => return self.single(frame).map(Some),
-                opcode => {
+                _ if is_final => return self.single(frame).map(Some),
+                OpCode::Data(kind) => {
                     self.begun = Some(Begun {
-                        binary: opcode == BINARY,
-                        compressed: frame.compressed,
+                        binary: kind == Data::Binary,
+                        compressed,
                     });
                     self.parts.clear();
                     self.add(frame.payload)?;
@@ -89,11 +92,11 @@ impl Reader {
 
     fn single<'a, 'b: 'a>(&'a mut self, frame: Frame<'b>) -> Result<Item<'a>, &'static str> {
         let payload = match &mut self.inflater {
-            Some(inflater) if frame.compressed => inflate(inflater, frame.payload, &mut self.inflated)?,
+            Some(inflater) if frame.header.rsv1 => inflate(inflater, frame.payload, &mut self.inflated)?,
             _ => frame.payload,
         };
         Ok(Item::Message {
-            binary: frame.opcode == BINARY,
+            binary: frame.header.opcode == OpCode::Data(Data::Binary),
             payload,
         })
     }

@@ -1,6 +1,7 @@
 //! WebSockets as a server speaks them, made for these tests alone, and what several clients have in common.
 
 use crate::support::{Output, Peer, Request};
+use data_encoding::BASE64;
 use std::io;
 use std::sync::Mutex;
 
@@ -34,7 +35,7 @@ pub(crate) fn accept_with(peer: &mut Peer, fields: &str) -> io::Result<Request> 
     let request = peer.request()?;
     let key = field(&request.head, "sec-websocket-key").expect("the tool sends a key");
     let digest = sha1_smol::Sha1::from(key + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11").digest();
-    let accept = base64(&digest.bytes());
+    let accept = BASE64.encode(&digest.bytes());
     let head = format!(
         "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: {accept}\r\n{fields}\r\n"
     );
@@ -49,27 +50,6 @@ pub(crate) fn field(head: &str, name: &str) -> Option<String> {
         .filter(|(field, _)| field.eq_ignore_ascii_case(name))
         .map(|(_, value)| value.to_owned())
         .next()
-}
-
-/// By way of a string of bits.
-fn base64(bytes: &[u8]) -> String {
-    let alphabet: Vec<char> = ('A'..='Z')
-        .chain('a'..='z')
-        .chain('0'..='9')
-        .chain(['+', '/'])
-        .collect();
-    let mut bits: String = bytes.iter().map(|byte| format!("{byte:08b}")).collect();
-    while bits.len() % 6 > 0 {
-        bits.push('0');
-    }
-    let sixes = (0..bits.len() / 6).map(|index| &bits[index * 6..index * 6 + 6]);
-    let mut text: String = sixes
-        .map(|six| alphabet[usize::from_str_radix(six, 2).expect("binary")])
-        .collect();
-    while text.len() % 4 > 0 {
-        text.push('=');
-    }
-    text
 }
 
 /// The next frame, unmasked; it has to be masked.

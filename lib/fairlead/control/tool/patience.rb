@@ -24,9 +24,9 @@ module Fairlead
 
         # Raises Error if the command fails, or takes too long.
         def wait
-          deadline = now + @arguments.wait
+          deadline = Clock.now + @arguments.wait
           until restart? ? restarted? : !@target.running?
-            raise Error, "#{@arguments.command}: not done after #{@arguments.wait.to_i} s" if now > deadline
+            raise Error, "#{@arguments.command}: not done after #{@arguments.wait.to_i} s" if Clock.now > deadline
 
             sleep(PAUSE)
           end
@@ -53,8 +53,6 @@ module Fairlead
         rescue Client::Failure, Target::Missing, JSON::ParserError
           nil
         end
-
-        def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
       end
     end
   end

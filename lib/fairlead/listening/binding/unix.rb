@@ -65,8 +65,8 @@ module Fairlead
       # of a killed server does: another start would delete it.
       def alone
         folder = open_folder
-        deadline = now + PATIENCE
-        sleep(0.01) until folder.nil? || folder.flock(File::LOCK_EX | File::LOCK_NB) || now > deadline
+        deadline = Clock.now + PATIENCE
+        sleep(0.01) until folder.nil? || folder.flock(File::LOCK_EX | File::LOCK_NB) || Clock.now > deadline
         yield
       ensure
         folder&.close
@@ -78,8 +78,6 @@ module Fairlead
       rescue SystemCallError
         nil
       end
-
-      def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
 
       def listen_now(backlog)
         remove_stale_file unless abstract?

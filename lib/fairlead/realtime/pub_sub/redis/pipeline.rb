@@ -27,7 +27,7 @@ module Fairlead
           @writing = Mutex.new
           @reading = Mutex.new
           @requests = []
-          @used = now
+          @used = Clock.now
         end
 
         # Writes a command. Returns the request, or nil if Redis cannot have received the whole command.
@@ -35,7 +35,7 @@ module Fairlead
           @writing.synchronize do
             return if broken? || ended_while_idle?
 
-            @requests << (request = Request.new(now + @patience))
+            @requests << (request = Request.new(Clock.now + @patience))
             request if break_off_unless_done { @wire.write(command) || true }
           end
         end
@@ -68,7 +68,7 @@ module Fairlead
         private
 
         def ended_while_idle?
-          return false unless @requests.empty? && now - @used > RECENT && @wire.ended?
+          return false unless @requests.empty? && Clock.now - @used > RECENT && @wire.ended?
 
           break_off(IOError.new("Redis has closed the connection"))
           true
@@ -77,13 +77,13 @@ module Fairlead
         def read_one
           break_off_unless_done do
             reply = next_reply
-            @used = now
+            @used = Clock.now
             @requests.shift&.reply = reply
           end
         end
 
         def next_reply
-          @wire.read([@requests.first.due - now, SHORTEST].max)
+          @wire.read([@requests.first.due - Clock.now, SHORTEST].max)
         rescue Wire::Silence
           raise Wire::Silence, "Redis has not replied for #{@patience} s"
         end
@@ -100,8 +100,6 @@ module Fairlead
         ensure
           break_off(Abandoned.new("a thread was stopped while it used the connection")) unless is_done
         end
-
-        def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
       end
     end
   end

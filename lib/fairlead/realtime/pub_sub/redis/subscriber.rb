@@ -45,12 +45,12 @@ module Fairlead
         def read_until_closed
           failures = 0
           loop do
-            started = now
+            started = Clock.now
             listen
           rescue StandardError => e
             @outage.begin(:subscriber, e)
             @wanted.disconnect
-            failures = 0 if now - started > PAUSES.last + @silence
+            failures = 0 if Clock.now - started > PAUSES.last + @silence
             @outage.pause(:subscriber, PAUSES[failures] || PAUSES.last)
             failures += 1
           end
@@ -73,7 +73,7 @@ module Fairlead
           begin
             wire.read(seconds)
           rescue Wire::Silence
-            rest = @asked_at ? @asked_at + @patience - now : @patience
+            rest = @asked_at ? @asked_at + @patience - Clock.now : @patience
             raise Wire::Silence, "Redis has not answered for #{@patience} s" unless rest.positive?
 
             seconds = rest
@@ -87,7 +87,7 @@ module Fairlead
 
         # An incomplete write ends the connection, and the reader notices that.
         def write(wire, command)
-          @asked_at ||= now
+          @asked_at ||= Clock.now
           wire.write(command)
           is_whole = true
         rescue StandardError
@@ -134,8 +134,6 @@ module Fairlead
             @deliver.call(channel, message)
           end
         end
-
-        def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
       end
     end
   end

@@ -58,9 +58,9 @@ module Fairlead
         # command; after +seconds+ it is PING.
         def next_command(seconds)
           @lock.synchronize do
-            deadline = now + seconds
-            until (command = @connection && (take_command || (ping if now >= deadline)))
-              @more_to_say.wait(@lock, @connection && (deadline - now))
+            deadline = Clock.now + seconds
+            until (command = @connection && (take_command || (ping if Clock.now >= deadline)))
+              @more_to_say.wait(@lock, @connection && (deadline - Clock.now))
             end
             [@connection, command]
           end
@@ -108,10 +108,10 @@ module Fairlead
 
         # Waits until Redis has confirmed a subscription, for +seconds+ at most, and only while the block returns true.
         def wait_for(to, match, seconds)
-          deadline = now + seconds
+          deadline = Clock.now + seconds
           @lock.synchronize do
             until !(entry = @entries[[to, match]]) || @confirmed.key?(entry) || !yield
-              rest = deadline - now
+              rest = deadline - Clock.now
               break unless rest.positive?
 
               @more_confirmed.wait(@lock, rest)
@@ -219,8 +219,6 @@ module Fairlead
         def glob(subject)
           subject.gsub(/[\[\]?\\]/n) { |special| "\\#{special}" }.sub(/(\A|\.)>\z/n, "\\1*")
         end
-
-        def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
       end
     end
   end

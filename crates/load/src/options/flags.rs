@@ -1,0 +1,227 @@
+//! The command line as clap reads it: each option with its help and the check of its value.
+
+use super::values::{count, header, method, rate, seconds, some_seconds, token, Streams, Version, MAX_CONNECTIONS};
+use crate::url::request_path;
+use clap::error::ErrorKind;
+use clap::parser::ValueSource;
+use clap::{ArgAction, CommandFactory, FromArgMatches, Parser};
+use std::time::Duration;
+
+const MAX_PIPELINE: usize = 1_000;
+const MAX_THREADS: usize = 256;
+const MAX_MESSAGES: usize = 100_000_000;
+const MAX_MESSAGE_BYTES: usize = 16 * 1024 * 1024;
+
+const HOW_MUCH: &str = "How much";
+const HTTP2: &str = "HTTP/2";
+const REQUESTS: &str = "Requests";
+const TLS: &str = "TLS (https, wss)";
+const REAL_TIME: &str = "WebSockets and event streams";
+const OUTPUT: &str = "Output";
+
+const KINDS: &str = "\
+http://host[:port][/path], unix:///path/to.sock   requests over several connections: the requests of each of them
+ws://host[:port][/path]                           WebSockets: messages that come back, one at a time on each
+ws://… --broadcast                                one publishes, all receive: deliveries, losses, order
+http://… --sse --publish http://…/publish         the same with server-sent events; publishes by POST
+ws://… --idle, http://… --sse --idle              opens connections and only holds them
+https://…, wss://…                                the same over TLS; handshakes are counted and timed, too
+http://… --http2, https://… --http2               requests over HTTP/2, several streams at a time on each connection";
+
+const STATUSES: &str = "\
+Exit status: 0 every response was 2xx or 3xx, every message arrived once and in order, no connection was lost;
+1 wrong usage or unreachable; 2 anything else.";
+
+#[derive(Debug, Parser)]
+#[command(
+    name = "fairlead bench",
+    override_usage = "fairlead bench URL [options]",
+    help_template = "{usage-heading} {usage}\n\n{about}\n\n{all-args}\n\n{after-help}",
+    about = KINDS,
+    after_help = STATUSES,
+    args_override_self = true
+)]
+pub(super) struct Flags {
+    #[arg(value_name = "URL", hide = true)]
+    pub(super) url: Option<String>,
+
+    /// Connections: clients, sockets or subscribers (10)
+    #[arg(short, long, value_name = "N", value_parser = count(MAX_CONNECTIONS), help_heading = HOW_MUCH)]
+    pub(super) connections: Option<usize>,
+    /// How long to measure, or to hold (4)
+    #[arg(short, long, value_name = "SEC", value_parser = some_seconds, help_heading = HOW_MUCH)]
+    pub(super) duration: Option<Duration>,
+    /// Stop after N requests or echoes in total, shared by all connections
+    #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), help_heading = HOW_MUCH)]
+    pub(super) requests: Option<u64>,
+    /// Run this long before measuring
+    #[arg(long, value_name = "SEC", value_parser = seconds, default_value = "0", help_heading = HOW_MUCH)]
+    pub(super) warmup: Duration,
+    /// Send R requests or publish R messages per second in total, whether responses come or not
+    /// (open loop); without it, as soon as the one before is done
+    #[arg(verbatim_doc_comment, long, value_name = "R", value_parser = rate, help_heading = HOW_MUCH)]
+    pub(super) rate: Option<f64>,
+    /// Give up on a request, a handshake, an echo, or when nothing is delivered
+    #[arg(long, value_name = "SEC", value_parser = some_seconds, default_value = "10", help_heading = HOW_MUCH)]
+    pub(super) timeout: Duration,
+
+    /// h2 over TLS, which the server has to agree on (ALPN); over http and unix with prior knowledge (h2c)
+    #[arg(long, conflicts_with_all = ["pipeline", "no_keep_alive"], help_heading = HTTP2)]
+    pub(super) http2: bool,
+    /// N: streams open at the same time on each connection (1), never more than the server allows.
+    /// LIST: connections that differ, instead of --connections: STREAMS or STREAMSxCONNECTIONS, with
+    /// commas. 100,1x10 is one connection with 100 streams and ten with one
+    #[arg(verbatim_doc_comment, long, value_name = "N|LIST", help_heading = HTTP2)]
+    pub(super) streams: Option<Streams>,
+
+    /// Requests in progress on one connection at a time; HTTP/1.1 only
+    #[arg(long, value_name = "N", value_parser = count(MAX_PIPELINE), default_value = "1", help_heading = REQUESTS)]
+    pub(super) pipeline: usize,
+    /// A new connection for every request; HTTP/1.1 only
+    #[arg(long, help_heading = REQUESTS)]
+    pub(super) no_keep_alive: bool,
+    /// Threads that send
+    #[arg(long, value_name = "N", value_parser = count(MAX_THREADS), default_value = "1", help_heading = REQUESTS)]
+    pub(super) threads: usize,
+    /// GET by default, or POST with a body
+    #[arg(short, long, value_name = "METHOD", value_parser = method, help_heading = REQUESTS)]
+    pub(super) method: Option<String>,
+    /// @FILE sends the file, @- standard input
+    #[arg(long, value_name = "TEXT", help_heading = REQUESTS)]
+    pub(super) body: Option<String>,
+    /// Request target, for unix URLs (/)
+    #[arg(long, value_name = "PATH", value_parser = request_path, help_heading = REQUESTS)]
+    pub(super) path: Option<String>,
+    /// Each request is one of the lines of FILE, drawn at random by weight: WEIGHT NAME METHOD TARGET
+    /// [BODY]; those with the same name are reported together
+    #[arg(verbatim_doc_comment, long, value_name = "FILE", conflicts_with_all = ["pipeline", "method", "body", "path"], help_heading = REQUESTS)]
+    pub(super) mix: Option<String>,
+    /// Repeatable; replaces a field of the same name that would be sent otherwise; also for handshakes
+    #[arg(short = 'H', long = "header", value_name = "N: v", value_parser = header, help_heading = REQUESTS)]
+    pub(super) headers: Vec<(String, String)>,
+
+    /// Trust certificates that come from those in FILE (PEM), instead of those that the system trusts
+    #[arg(long, value_name = "FILE", help_heading = TLS)]
+    pub(super) cacert: Option<String>,
+    /// Check neither the certificate nor its signature
+    #[arg(short = 'k', long, conflicts_with = "cacert", help_heading = TLS)]
+    pub(super) insecure: bool,
+    /// The client's certificate (PEM), and its key unless --key names another file
+    #[arg(long, value_name = "FILE", help_heading = TLS)]
+    pub(super) cert: Option<String>,
+    /// The key of --cert
+    #[arg(long, value_name = "FILE", help_heading = TLS)]
+    pub(super) key: Option<String>,
+    /// This version only
+    #[arg(long, value_name = "V", help_heading = TLS)]
+    pub(super) tls_version: Option<Version>,
+    /// A connection that replaces another one resumes its session; without it each handshake is a
+    /// full one. With --no-keep-alive this measures handshakes
+    #[arg(verbatim_doc_comment, long, overrides_with = "no_resume", help_heading = TLS)]
+    pub(super) resume: bool,
+    /// The opposite of --resume
+    #[arg(long, help_heading = TLS)]
+    pub(super) no_resume: bool,
+
+    /// Size of a message
+    #[arg(long, value_name = "BYTES", value_parser = count(MAX_MESSAGE_BYTES), default_value = "64", help_heading = REAL_TIME)]
+    pub(super) size: usize,
+    /// Text messages, which is the default
+    #[arg(long, overrides_with = "binary", help_heading = REAL_TIME)]
+    pub(super) text: bool,
+    /// Binary messages
+    #[arg(long, help_heading = REAL_TIME)]
+    pub(super) binary: bool,
+    /// Offer permessage-deflate, and use it where it was accepted
+    #[arg(long, help_heading = REAL_TIME)]
+    pub(super) deflate: bool,
+    /// Offer a subprotocol
+    #[arg(long, value_name = "NAME", value_parser = token, help_heading = REAL_TIME)]
+    pub(super) protocol: Option<String>,
+    /// Message sent after the handshake, as to subscribe
+    #[arg(long, value_name = "TEXT", help_heading = REAL_TIME)]
+    pub(super) hello: Option<String>,
+    /// Send --hello only after a message containing TEXT has come
+    #[arg(long, value_name = "TEXT", help_heading = REAL_TIME)]
+    pub(super) welcome: Option<String>,
+    /// A connection counts as subscribed when a message containing TEXT has come
+    #[arg(long, value_name = "TEXT", help_heading = REAL_TIME)]
+    pub(super) ready: Option<String>,
+    /// One publishes, all receive
+    #[arg(long, help_heading = REAL_TIME)]
+    pub(super) broadcast: bool,
+    /// Messages to broadcast
+    #[arg(long, value_name = "N", value_parser = count(MAX_MESSAGES), default_value = "200", help_heading = REAL_TIME)]
+    pub(super) messages: usize,
+    /// Connections that publish them
+    #[arg(long, value_name = "N", value_parser = count(MAX_CONNECTIONS), default_value = "1", help_heading = REAL_TIME)]
+    pub(super) publishers: usize,
+    /// Text that publishers send, with %s in place of the message
+    #[arg(long, value_name = "TEXT", help_heading = REAL_TIME)]
+    pub(super) template: Option<String>,
+    /// Server-sent events instead of WebSockets
+    #[arg(long, help_heading = REAL_TIME)]
+    pub(super) sse: bool,
+    /// Publish by POST to this URL, the message as its body
+    #[arg(long, value_name = "URL", help_heading = REAL_TIME)]
+    pub(super) publish: Option<String>,
+    /// Open connections and hold them
+    #[arg(long, help_heading = REAL_TIME)]
+    pub(super) idle: bool,
+
+    /// One JSON document instead of text
+    #[arg(long, help_heading = OUTPUT)]
+    pub(super) json: bool,
+    /// Neither progress nor the list of connections
+    #[arg(short, long, help_heading = OUTPUT)]
+    pub(super) quiet: bool,
+
+    /// Options on the command line, as `--name`, in the order above.
+    #[arg(skip)]
+    given: Vec<String>,
+}
+
+impl Flags {
+    /// Reads the arguments that follow `fairlead bench`. The text of `--help` comes as an error, as clap has it.
+    pub(super) fn read(args: &[String]) -> Result<Flags, clap::Error> {
+        // A value may begin with a hyphen: a negative number gets the message of its option, a body is taken as it is.
+        let takes_value = |arg: &clap::Arg| matches!(arg.get_action(), ArgAction::Set | ArgAction::Append);
+        let mut command = Flags::command().mut_args(|arg| {
+            let is_value = takes_value(&arg) && !arg.is_positional();
+            arg.allow_hyphen_values(is_value)
+        });
+        let name = "fairlead bench".to_owned();
+        let matches = command.try_get_matches_from_mut(std::iter::once(&name).chain(args))?;
+        let mut flags = Flags::from_arg_matches(&matches)?;
+        let is_given = |arg: &&clap::Arg| matches.value_source(arg.get_id().as_str()) == Some(ValueSource::CommandLine);
+        let names = command.get_arguments().filter(is_given).filter_map(clap::Arg::get_long);
+        flags.given = names.map(|name| format!("--{name}")).collect();
+        Ok(flags)
+    }
+
+    /// Refuses options that mean nothing in this kind of run. `lists` has the names of the others, with spaces between them.
+    pub(super) fn allow(&self, lists: &[&str], kind: &str) -> Result<(), String> {
+        let is_allowed = |name: &str| lists.iter().any(|list| list.split(' ').any(|allowed| allowed == name));
+        match self.given.iter().find(|name| !is_allowed(name)) {
+            Some(name) => Err(format!("{name} does not go with {kind}")),
+            None => Ok(()),
+        }
+    }
+
+    /// The first given option of a list.
+    pub(super) fn first_of(&self, list: &str) -> Option<&str> {
+        let mut given = self.given.iter().map(String::as_str);
+        given.find(|name| list.split(' ').any(|listed| listed == *name))
+    }
+}
+
+/// The text of `--help`, or one line that says what is wrong.
+pub(super) fn explain(error: &clap::Error) -> Result<String, String> {
+    let text = error.to_string();
+    if error.kind() == ErrorKind::DisplayHelp {
+        return Ok(text);
+    }
+    let lines = text.trim_start_matches("error: ").lines();
+    let lines: Vec<&str> = lines.map(str::trim).take_while(|line| !line.is_empty()).collect();
+    Err(lines.join(" "))
+}
