@@ -5,11 +5,13 @@ require "rack"
 require_relative "puma/comparison"
 require_relative "puma/guide"
 require_relative "puma/puma"
+require "support/needed_gems"
 
 # Puma and Fairlead answer the same requests for the same application. Each difference is one that the migration guide explains,
 # and each row of the guide is one that there is.
 class PumaAnswersTest < Minitest::Test
   include Fairlead::Test::Servers
+  include Fairlead::Test::NeededGems
 
   APP = File.read(File.join(__dir__, "puma/application.ru"))
   RAILS_APP = File.read(File.join(__dir__, "puma/rails.ru"))
@@ -19,9 +21,7 @@ class PumaAnswersTest < Minitest::Test
 
   def setup
     skip "there is no #{PumaAnswers::Puma::PROGRAM} (package puma)" unless PumaAnswers::Puma.available?
-    Gem::Specification.find_by_name("rails")
-  rescue Gem::MissingSpecError => e
-    skip e.message.lines.first
+    needs_gems("puma", "rails")
   end
 
   def test_each_difference_is_in_the_guide_and_each_row_of_the_guide_is_needed
