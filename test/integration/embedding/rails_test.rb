@@ -1,9 +1,9 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "support/needed_gems"
 require "support/http_client"
 require "support/launched_by"
+require "support/needed_gems"
 require "uri"
 
 # A small Rails application, started by `rails server -u fairlead` and by `fairlead`: in threads, in workers, with a

@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "support/needed_gems"
 require "support/http_client"
+require "support/needed_gems"
 require "support/rack_apps"
 
 # Sinatra's `stream`, also with `:keep_open`, whose `each` returns while the application keeps the block.

@@ -1,9 +1,9 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "support/needed_gems"
 require "support/http_client"
 require "support/launched_by"
+require "support/needed_gems"
 
 # What is on its way to a thread that computes, while slice after slice of it ends: nothing is lost, nothing comes at the wrong
 # time, and nobody notices that the thread was out. Two clients that compute want the lock all the time. What a time-out
