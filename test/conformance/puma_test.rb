@@ -5,11 +5,13 @@ require "rack"
 require_relative "puma/comparison"
 require_relative "puma/guide"
 require_relative "puma/puma"
+require "support/needed_gems"
 
 # Puma and Fairlead respond to the same requests with the same application. The migration guide must explain each difference,
 # and each row of the guide must describe an existing difference.
 class PumaAnswersTest < Minitest::Test
   include Fairlead::Test::Servers
+  include Fairlead::Test::NeededGems
 
   APP = File.read(File.join(__dir__, "puma/application.ru"))
   RAILS_APP = File.read(File.join(__dir__, "puma/rails.ru"))
@@ -19,9 +21,7 @@ class PumaAnswersTest < Minitest::Test
 
   def setup
     skip "#{PumaAnswers::Puma::PROGRAM} is not installed (package puma)" unless PumaAnswers::Puma.available?
-    Gem::Specification.find_by_name("rails")
-  rescue Gem::MissingSpecError => e
-    skip e.message.lines.first
+    needs_gems("puma", "rails")
   end
 
   def test_each_difference_is_in_the_guide_and_each_row_of_the_guide_is_needed

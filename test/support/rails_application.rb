@@ -4,6 +4,7 @@ require "fileutils"
 require "open3"
 require "rbconfig"
 require "tmpdir"
+require_relative "needed_gems"
 
 module Fairlead
   module Test
@@ -39,12 +40,7 @@ module Fairlead
 
       class << self
         # Returns why the application cannot be generated; nil if it can.
-        def missing
-          %w[rails sqlite3 bundler].each { |name| Gem::Specification.find_by_name(name) }
-          nil
-        rescue Gem::MissingSpecError => e
-          e.message.lines.first
-        end
+        def missing = NeededGems.missing("rails", "sqlite3", "bundler")
 
         # Path => content of each file.
         def files = @files ||= ENV.key?("FAIRLEAD_TESTS_SHARE") ? shared { new.files } : new.files

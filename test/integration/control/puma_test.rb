@@ -3,6 +3,7 @@
 require "test_helper"
 require "open3"
 require "support/control"
+require "support/needed_gems"
 
 # Compares the control servers of Puma and Fairlead: keys and kinds of values, status codes, types and texts. Lists the parts
 # that only newer versions of Puma have.
@@ -10,6 +11,7 @@ class PumaComparisonTest < Minitest::Test
   include Fairlead::Test::Servers
   include Fairlead::Test::HttpClients
   include Fairlead::Test::Controlled
+  include Fairlead::Test::NeededGems
 
   APP = "run ->(env) { [200, {}, ['hello']] }"
 
@@ -34,6 +36,7 @@ class PumaComparisonTest < Minitest::Test
 
   def setup
     skip "#{Puma::PROGRAM} is not installed (package puma)" unless Puma.available?
+    needs_gems("puma")
   end
 
   def puma(*flags) = own(Puma.new(APP, *flags, *flags_of_puma)).start

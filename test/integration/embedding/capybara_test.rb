@@ -3,10 +3,12 @@
 require "test_helper"
 require "open3"
 require "rbconfig"
+require "support/needed_gems"
 
 # `Capybara.server = :fairlead`, in either loading order, and without a chosen server.
 class CapybaraTest < Minitest::Test
   include Fairlead::Test::Folders
+  include Fairlead::Test::NeededGems
 
   # A broken Puma, and one that can be loaded.
   WITHOUT_PUMA = { "rack/handler/puma.rb" => "raise LoadError, 'no such file -- puma'" }.freeze
@@ -20,11 +22,7 @@ class CapybaraTest < Minitest::Test
     exit!(0)
   RUBY
 
-  def setup
-    Gem::Specification.find_by_name("capybara")
-  rescue Gem::MissingSpecError => e
-    skip e.message.lines.first
-  end
+  def setup = needs_gems("capybara")
 
   {
     "the_bundle_has_it_and_it_comes_later" => 'gem "capybara"; require "fairlead"; require "capybara"',

@@ -3,6 +3,7 @@
 require "test_helper"
 require "support/http_client"
 require "support/launched_by"
+require "support/needed_gems"
 require "uri"
 
 # A small Rails application, started with `rails server -u fairlead` and with `fairlead`: with threads, with workers, and
@@ -10,6 +11,7 @@ require "uri"
 class RailsTest < Minitest::Test
   include Fairlead::Test::Servers
   include Fairlead::Test::HttpClients
+  include Fairlead::Test::NeededGems
 
   FILES = {
     "bin/rails" => <<~RUBY,
@@ -65,11 +67,7 @@ class RailsTest < Minitest::Test
 
   FORM = { "content-type" => "application/x-www-form-urlencoded" }.freeze
 
-  def setup
-    %w[rails sqlite3].each { |name| Gem::Specification.find_by_name(name) }
-  rescue Gem::MissingSpecError => e
-    skip e.message.lines.first
-  end
+  def setup = needs_gems("rails", "sqlite3")
 
   def test_rails_server_starts_it
     server = Fairlead::Test::LaunchedBy.new("bin/rails", RACKUP, "server", "-u", "fairlead", "-b", "127.0.0.1", "-p", 0, files: FILES)

@@ -3,11 +3,13 @@
 require "test_helper"
 require "support/byte_ranges"
 require "support/file_serving"
+require "support/needed_gems"
 
 # Files from frameworks: unchanged Rack::Sendfile and Rack::Files, `send_file` of Sinatra and Rails, and bodies with a path.
 # With a root the server sends them; without one the response is the same.
 class FrameworkFilesTest < Minitest::Test
   include Fairlead::Test::FileServing
+  include Fairlead::Test::NeededGems
 
   FILES = { "files/page.txt" => "page", "files/large.bin" => Random.new(7).bytes(2_000_000) }.freeze
   ROOT = ["--sendfile-root", "files"].freeze
@@ -142,7 +144,7 @@ class FrameworkFilesTest < Minitest::Test
   RUBY
 
   def test_send_file_of_sinatra
-    needs "sinatra"
+    needs_gems("sinatra")
 
     [ROOT, []].each { |arguments| assert_framework_sends(connect(serve_folder(FILES, *arguments, app: SINATRA))) }
   end
@@ -170,18 +172,12 @@ class FrameworkFilesTest < Minitest::Test
   RUBY
 
   def test_send_file_of_rails
-    needs "rails"
+    needs_gems("rails")
 
     [ROOT, []].each { |arguments| assert_framework_sends(connect(serve_folder(FILES, *arguments, app: RAILS))) }
   end
 
   private
-
-  def needs(name)
-    Gem::Specification.find_by_name(name)
-  rescue Gem::MissingSpecError => e
-    skip e.message.lines.first
-  end
 
   def assert_framework_sends(client)
     assert_equal [200, "page"], client.get("/page").then { |answer| [answer.status, answer.body] }

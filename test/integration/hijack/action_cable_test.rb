@@ -2,11 +2,13 @@
 
 require "test_helper"
 require "json"
+require "support/needed_gems"
 require "support/real_time"
 
 # Action Cable, which hijacks its sockets and watches them in its own thread.
 class ActionCableTest < Minitest::Test
   include Fairlead::Test::RealTimeServing
+  include Fairlead::Test::NeededGems
 
   parallelize_me!
 
@@ -40,11 +42,7 @@ class ActionCableTest < Minitest::Test
   IDENTIFIER = JSON.generate(channel: "RoomChannel")
   ORIGIN = { "origin" => "http://good.example" }.freeze
 
-  def setup
-    Gem::Specification.find_by_name("actioncable")
-  rescue Gem::MissingSpecError => e
-    skip e.message.lines.first
-  end
+  def setup = needs_gems("actioncable")
 
   def test_everybody_in_a_room_hears_who_speaks
     server = serve(APP, "-t", 2)

@@ -1,11 +1,13 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "support/needed_gems"
 require "support/real_time"
 
 # WebSockets that the application makes from a hijacked socket, with websocket-driver, like faye-websocket and Action Cable.
 class WebsocketDriverTest < Minitest::Test
   include Fairlead::Test::RealTimeServing
+  include Fairlead::Test::NeededGems
 
   parallelize_me!
 
@@ -46,11 +48,7 @@ class WebsocketDriverTest < Minitest::Test
     }
   RUBY
 
-  def setup
-    Gem::Specification.find_by_name("websocket-driver")
-  rescue Gem::MissingSpecError => e
-    skip e.message.lines.first
-  end
+  def setup = needs_gems("websocket-driver")
 
   def test_it_talks
     client = web_socket(serve(APP, "-t", 2), protocols: %w[echo])

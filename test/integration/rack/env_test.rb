@@ -170,10 +170,10 @@ class EnvTest < Minitest::Test
   def test_the_strings_of_a_request_are_binary
     server = serve(linted(<<~RUBY))
       strings = env.select { |key, value| key.match?(/\\A(HTTP_X|PATH_INFO|QUERY_STRING|REQUEST_URI)/) }.values
-      [200, { "content-type" => "text/plain" }, [strings.map { |string| [string.encoding, string.bytes.max > 127] }.uniq.inspect]]
+      [200, { "content-type" => "text/plain" }, [strings.map { |string| [string.encoding == Encoding::BINARY, string.bytes.max > 127] }.uniq.inspect]]
     RUBY
 
-    assert_equal "[[#<Encoding:ASCII-8BIT>, false], [#<Encoding:ASCII-8BIT>, true]]", get(server, "/a?b", "x" => "\xE4\xC3\xA4").body
+    assert_equal "[[true, false], [true, true]]", get(server, "/a?b", "x" => "\xE4\xC3\xA4").body
   end
 
   def test_what_the_application_writes_to_errors_is_in_the_log

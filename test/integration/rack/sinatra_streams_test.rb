@@ -2,11 +2,13 @@
 
 require "test_helper"
 require "support/http_client"
+require "support/needed_gems"
 require "support/rack_apps"
 
 # Sinatra's `stream`, also with `:keep_open`: its `each` returns while the application keeps the block.
 class SinatraStreamsTest < Minitest::Test
   include Fairlead::Test::HttpServing
+  include Fairlead::Test::NeededGems
 
   APP = <<~'RUBY'
     require "sinatra/base"
@@ -44,11 +46,7 @@ class SinatraStreamsTest < Minitest::Test
     run Streams
   RUBY
 
-  def setup
-    Gem::Specification.find_by_name("sinatra")
-  rescue Gem::MissingSpecError => e
-    skip e.message.lines.first
-  end
+  def setup = needs_gems("sinatra")
 
   def test_a_stream_is_sent
     server = serve(APP)
