@@ -1,34 +1,22 @@
 # frozen_string_literal: true
 
 require "net/http"
-require "open3"
+require_relative "gem_home"
 require_relative "launched_by"
 require_relative "rails_application"
 require_relative "restarts"
 
 module Fairlead
   module Test
-    # The gem, as a user gets it: built from this checkout, installed into an empty gem home (where RubyGems compiles the
-    # extension), and run from a folder that knows nothing of the checkout.
+    # The gem, as a user gets it: installed in its home, and run from a folder that knows nothing of the checkout. `bin/test --only gem`
+    # has installed it; otherwise it is installed now, once for all files that are tested at the same time.
     module InstalledGem
       include Servers
       include Restarts
 
-      ABI = RbConfig::CONFIG.values_at("ruby_version", "arch").join("-")
-      TARGET = File.join(File.expand_path(ENV.fetch("CARGO_TARGET_DIR", "target"), ROOT), "ruby-#{ABI}")
-      HOME = File.join(TARGET, "gem-home")
-      PACKAGE = File.join(TARGET, "fairlead.gem")
-      COMMAND = File.join(HOME, "bin", "fairlead")
-
-      # A user's environment: no checkout, no Bundler. Cargo ≥ 1.91 keeps what it has compiled for the next run, an older one
-      # compiles everything again. That folder is not the checkout's own: Cargo takes crates of the same name and version at the
-      # same place of a workspace for the same ones, and would believe that the checkout's are built.
-      ENVIRONMENT = {
-        "GEM_HOME" => HOME, "RUBYLIB" => nil, "RUBYOPT" => nil, "BUNDLE_GEMFILE" => nil, "CARGO_TARGET_DIR" => nil,
-        "CARGO_BUILD_BUILD_DIR" => File.join(TARGET, "gem-build"),
-        "CARGO_PROFILE_RELEASE_OPT_LEVEL" => "0", "CARGO_PROFILE_RELEASE_LTO" => "off",
-        "CARGO_PROFILE_RELEASE_CODEGEN_UNITS" => "16", "CARGO_PROFILE_RELEASE_DEBUG" => "0"
-      }.freeze
+      HOME = GemHome::FOLDER
+      COMMAND = GemHome::COMMAND
+      ENVIRONMENT = GemHome::ENVIRONMENT
 
       # As in the README. Bundler may use nothing but what is installed.
       GEMFILE = "source \"https://rubygems.org\"\ngem \"fairlead\"\n"
@@ -83,29 +71,21 @@ module Fairlead
                    "of_another_name" => "#!#{File.dirname(RbConfig.ruby)}/ruby" }.freeze
 
       def setup
-        InstalledGem.install(self)
+        InstalledGem.install unless ENV.key?("FAIRLEAD_INSTALLED_GEM")
       end
 
-      # Once for all files that are tested at the same time. A file that was killed leaves no lock.
-      def self.install(test)
-        return @install ||= install_now(test) unless ENV.key?("FAIRLEAD_TESTS_SHARE")
+      # A file that was killed leaves no lock.
+      def self.install
+        return @install ||= GemHome.install unless ENV.key?("FAIRLEAD_TESTS_SHARE")
 
         File.open(File.join(ENV.fetch("FAIRLEAD_TESTS_SHARE"), "gem"), File::RDWR | File::CREAT) do |file|
           file.flock(File::LOCK_EX)
-          install_now(test) && file.write("installed") if file.size.zero?
+          GemHome.install && file.write("installed") if file.size.zero?
         end
       end
 
-      def self.install_now(test)
-        FileUtils.rm_rf(HOME)
-        test.run!("gem", "build", "fairlead.gemspec", "--output", PACKAGE, chdir: ROOT)
-        test.run!("gem", "install", "--local", "--no-document", PACKAGE)
-      end
-
       def run!(*command, environment: {}, **options)
-        output, status = Open3.capture2e(ENVIRONMENT.merge(environment), *command, **options)
-        assert_predicate status, :success?, "#{command.join(" ")}\n#{output}"
-        output
+        GemHome.run(*command, environment: environment, **options).tap { pass }
       end
 
       private
