@@ -15,10 +15,10 @@ module Fairlead
       "wire" => "--lib", "engine" => "--lib", "shared-memory" => "--lib", "supervisor" => "--lib", "load" => "--bins", "acme" => "--bins"
     }.freeze
 
-    # What can change every crate.
+    # Files that can change every crate.
     WORKSPACE = %w[Cargo.toml Cargo.lock].freeze
 
-    # What the tests of the tools are about.
+    # Files that the tests of the tools are about.
     TOOLS = %w[.ci bench bin rakelib test/soak test/support test/test_helper.rb test/tools].freeze
 
     # Unit tests that look at all of lib.
