@@ -10,10 +10,11 @@ module Fairlead
   # of its folder; a Rust file those of its crate's code, and of the folder in the crate's tests that has its name. TESTS
   # names the integration tests, each quick. Test files that have changed run as well.
   class QuickChoice
-    # The crates, each with how cargo tests the code in it.
-    CRATES = {
-      "wire" => "--lib", "engine" => "--lib", "shared-memory" => "--lib", "supervisor" => "--lib", "load" => "--bins", "acme" => "--bins"
-    }.freeze
+    # The crates that have tests, each with how cargo tests the code in it.
+    CRATES = { "wire" => "--lib", "engine" => "--lib", "supervisor" => "--lib", "load" => "--bins", "acme" => "--bins" }.freeze
+
+    # A crate, and another one without tests that it tests.
+    TESTED_BY = { "supervisor" => "shared-memory" }.freeze
 
     # Files that can change every crate.
     WORKSPACE = %w[Cargo.toml Cargo.lock].freeze
@@ -79,6 +80,7 @@ module Fairlead
       "lib/fairlead/tls" => %w[test/integration/tls],
       "lib/fairlead/service.rb" => %w[test/integration/embedding test/integration/command],
       "crates/acme" => %w[test/integration/acme],
+      "crates/shared-memory" => %w[test/integration/processes],
       "crates/supervisor" => %w[test/integration/supervision test/integration/processes],
       "crates/engine/src/acme.rs" => %w[test/integration/acme],
       "crates/engine/src/cluster" => %w[test/integration/processes],
@@ -147,7 +149,10 @@ module Fairlead
 
     # Steps of the crates, each with the options of cargo.
     def rust
-      crates = @changed.intersect?(WORKSPACE) ? CRATES.keys : CRATES.keys.select { |name| changed_in?("crates/#{name}") }
+      crates = CRATES.keys
+      unless @changed.intersect?(WORKSPACE)
+        crates = crates.select { |name| changed_in?(*[name, *TESTED_BY[name]].map { |crate| "crates/#{crate}" }) }
+      end
       crates.map { |name| tests_of(name) }.reduce({}, :merge)
     end
 

@@ -49,6 +49,7 @@ class QuickChoiceTest < Minitest::Test
     assert_equal %w[rust-wire rust-wire-path], choice("crates/wire/src/path.rs").rust.keys
     assert_equal %w[--package fairlead-load --bins], choice("crates/load/src/main.rs").rust["rust-load"]
     assert_equal Choice::CRATES.keys.map { |name| "rust-#{name}" }, choice("Cargo.lock").rust.keys
+    assert_equal %w[rust-supervisor], choice("crates/shared-memory/src/lib.rs").rust.keys
     assert_empty choice("ext/fairlead/src/lib.rs").rust
   end
 
