@@ -2,20 +2,28 @@
 # frozen_string_literal: true
 
 # Reads paths of changed files, one a line, and prints the steps of `bin/test --quick`: a line for each, its name and what it
-# works on. The last one, `out`, is for the reader: what was left out.
+# works on. "comments " before a Rust file says that nothing but its comments has changed. The last line, `out`, is for the
+# reader: what was left out. With the argument `smoke`, prints the smoke tests instead.
 
 module Fairlead
-  # What `bin/test --quick` runs after a change to some files. Knows paths, runs nothing. The unit tests, the tests of the
-  # documents and the smoke tests always run; so do test files that have changed. The rest follows from TESTS and CRATES.
+  # What `bin/test --quick` runs after a change to some files. Knows paths, runs nothing. A Ruby file has its own unit tests, or those
+  # of its folder; a Rust file those of its crate's code, and of the folder in the crate's tests that has its name. TESTS
+  # names the integration tests, each quick. Test files that have changed run as well.
   class QuickChoice
-    # The crates, each with those that have to be tested when it changes.
-    CRATES = {
-      "wire" => %w[wire engine], "engine" => %w[engine], "load" => %w[load], "acme" => %w[acme], "supervisor" => %w[supervisor],
-      "shared-memory" => %w[supervisor]
-    }.freeze
+    # The crates that have tests, each with how cargo tests the code in it.
+    CRATES = { "wire" => "--lib", "engine" => "--lib", "supervisor" => "--lib", "load" => "--bins", "acme" => "--bins" }.freeze
 
-    # What can change every crate.
+    # A crate, and another one without tests that it tests.
+    TESTED_BY = { "supervisor" => "shared-memory" }.freeze
+
+    # Files that can change every crate.
     WORKSPACE = %w[Cargo.toml Cargo.lock].freeze
+
+    # Files that the tests of the tools are about.
+    TOOLS = %w[.ci bench bin rakelib test/soak test/support test/test_helper.rb test/tools].freeze
+
+    # Unit tests that look at all of lib.
+    UNIT = %w[test/unit/native_calls_test.rb test/unit/sig_test.rb].freeze
 
     # A test file that is quick, and goes through much, of each folder of integration tests.
     SMOKE = %w[
@@ -41,8 +49,14 @@ module Fairlead
       test/integration/tls/client_certificates_test.rb
     ].freeze
 
-    # The integration tests of a file or a folder; `options` is `options.rb` too. Where several entries hold a file, all of
-    # them count.
+    # Folders of integration tests that are too long for one smoke test, each with the one for its part.
+    PARTS = %w[
+      test/integration/real_time/pub_sub/channels_test.rb
+      test/integration/real_time/websocket/pings_test.rb
+    ].freeze
+
+    # The integration tests of a file or a folder; `options` is `options.rb` too. A folder of tests stands for its smoke test.
+    # Where several entries hold a file, all of them count.
     TESTS = {
       "lib/fairlead/acme" => %w[test/integration/acme],
       "lib/fairlead/capybara.rb" => %w[test/integration/embedding/capybara_test.rb],
@@ -66,6 +80,7 @@ module Fairlead
       "lib/fairlead/tls" => %w[test/integration/tls],
       "lib/fairlead/service.rb" => %w[test/integration/embedding test/integration/command],
       "crates/acme" => %w[test/integration/acme],
+      "crates/shared-memory" => %w[test/integration/processes],
       "crates/supervisor" => %w[test/integration/supervision test/integration/processes],
       "crates/engine/src/acme.rs" => %w[test/integration/acme],
       "crates/engine/src/cluster" => %w[test/integration/processes],
@@ -80,8 +95,8 @@ module Fairlead
       "crates/engine/src/engine/native/file_sender.rs" => %w[test/integration/files],
       "crates/engine/src/engine/native/handshakes.rs" => %w[test/integration/tls],
       "crates/engine/src/engine/native/look_ups.rs" => %w[test/integration/files],
-      "crates/engine/src/engine/sessions.rs" => %w[test/integration/http2],
-      "crates/engine/src/engine/sharing" => %w[test/integration/processes],
+      "crates/engine/src/engine/http2.rs" => %w[test/integration/http2],
+      "crates/engine/src/engine/migration" => %w[test/integration/processes],
       "crates/engine/src/engine/uploads.rs" => %w[test/integration/clients],
       "crates/engine/src/engine/without_app" => %w[test/integration/files test/integration/http],
       "crates/engine/src/limits" => %w[test/integration/clients],
@@ -102,47 +117,64 @@ module Fairlead
     }.freeze
 
     # Parts of `bin/test` that are never quick.
-    SLOW = ["clippy", "rustdoc", "the model checker", "conformance", "examples", "browser", "gem"].freeze
+    SLOW = ["clippy", "rustdoc", "the model checker", "conformance", "browser", "gem"].freeze
 
-    # Changed test files in these folders run as well.
-    TESTED = %w[test/integration test/conformance test/examples].freeze
+    # Changed test files in these folders run as well, each in the step of that name.
+    TESTED = { "integration" => %w[test/integration test/conformance test/examples], "unit" => %w[test/unit] }.freeze
 
+    COMMENTS = "comments "
+
+    # +changed+: lines as described above.
     def initialize(changed, root: Dir.pwd)
-      @changed = changed
+      comments, code = changed.partition { |line| line.start_with?(COMMENTS) }
+      @changed = code
+      @all = code + comments.map { |line| line.delete_prefix(COMMENTS) }
       @root = root
     end
 
     # Name of a step => what it works on.
     def steps
       {
-        "format" => (["all"] if crates.any? || changed_in?("ext")),
+        "format" => (["all"] if @all.any? { |path| path.end_with?(".rs") }),
         "style" => style,
-        "shell" => (["all"] if changed_in?("bin", ".ci")),
-        "crates" => crates,
-        "unit" => ["test/unit"],
-        "docs" => ["test/docs"],
+        "shell" => shell,
+        "types" => (["all"] if changed_in?("sig")),
+        **rust,
+        "unit" => unit,
+        "docs" => (["test/docs"] if @all.any?),
+        "tools" => (["test/tools"] if changed_in?(*TOOLS)),
         "integration" => integration
       }.select { |_, words| words&.any? }
     end
 
-    def crates
-      return CRATES.values.flatten.uniq if @changed.intersect?(WORKSPACE)
+    # Steps of the crates, each with the options of cargo.
+    def rust
+      crates = CRATES.keys
+      unless @changed.intersect?(WORKSPACE)
+        crates = crates.select { |name| changed_in?(*[name, *TESTED_BY[name]].map { |crate| "crates/#{crate}" }) }
+      end
+      crates.map { |name| tests_of(name) }.reduce({}, :merge)
+    end
 
-      CRATES.select { |name, _| changed_in?("crates/#{name}") }.values.flatten.uniq
+    def unit
+      files = @changed.filter_map { |path| path[%r{\Alib/fairlead/(.+)\.rb\z}, 1] }.flat_map { |name| unit_tests(name) }
+      files += UNIT if changed_in?("lib", "sig", "ext")
+      (files + own("unit")).uniq.sort
     end
 
     # Test files, each once.
     def integration
       chosen = TESTS.select { |path, _| changed_in?(path) }.values.flatten
-      own = present.select { |path| path.end_with?("_test.rb") && TESTED.any? { |folder| path.start_with?("#{folder}/") } }
-      (chosen.flat_map { |path| files_in(path) } + own + SMOKE).uniq.sort
+      chosen << SMOKE.first if chosen.empty? && changed_in?("lib", "exe", "ext", "crates")
+      (chosen.map { |path| smoke(path) } + own("integration")).uniq.sort
     end
 
     # In words.
     def left_out
-      all = files_in("test/integration")
-      crates = CRATES.values.flatten.uniq - self.crates
-      ["#{(all - integration).size} of #{all.size} files in test/integration", *crates.map { |name| "the crate #{name}" }, *SLOW]
+      %w[unit integration].map do |kind|
+        all = Dir.glob("test/#{kind}/**/*_test.rb", base: @root)
+        "#{(all - public_send(kind)).size} of #{all.size} files in test/#{kind}"
+      end.push(*SLOW)
     end
 
     private
@@ -154,20 +186,59 @@ module Fairlead
     # What has changed and still exists.
     def present = @changed.select { |path| File.file?(File.join(@root, path)) }
 
+    # Test files of that step that have changed.
+    def own(step)
+      present.select { |path| path.end_with?("_test.rb") && TESTED.fetch(step).any? { |folder| path.start_with?("#{folder}/") } }
+    end
+
     def style
       return ["."] if @changed.include?(".rubocop.yml")
 
-      present.select { |path| path.match?(/\.(?:rb|ru|gemspec)\z/) || File.open(File.join(@root, path), &:gets)&.match?(/\A#!.*ruby/n) }
+      present.select { |path| path.match?(/\.(?:rb|ru|gemspec)\z/) || first_line(path)&.match?(/\A#!.*ruby/n) }
     end
 
-    def files_in(path)
-      path.end_with?(".rb") ? [path] : Dir.glob("#{path}/**/*_test.rb", base: @root)
+    def shell = present.select { |path| path.end_with?(".bash") || first_line(path)&.match?(/\A#!.*bash/n) }
+
+    def first_line(path) = File.open(File.join(@root, path), &:gets)
+
+    # The tests of the folder, unless the file has some of its own.
+    def unit_tests(name)
+      own = "test/unit/#{name}_test.rb"
+      return [own] if File.file?(File.join(@root, own))
+
+      folder = File.dirname(name)
+      folder == "." ? Dir.glob("test/unit/#{name}{,/*}_test.rb", base: @root) : Dir.glob("test/unit/#{folder}{_test.rb,/*_test.rb}", base: @root)
+    end
+
+    # The tests in the code of a crate, and those beside it that are called as what has changed.
+    def tests_of(crate)
+      steps = { "rust-#{crate}" => ["--package", "fairlead-#{crate}", CRATES.fetch(crate)] }
+      targets = @changed.filter_map { |path| path[%r{\Acrates/#{crate}/(?:src|tests)/(\w+)}, 1] }.uniq
+      targets.select { |name| target?(crate, name) }.each do |name|
+        steps["rust-#{crate}-#{name}"] = ["--package", "fairlead-#{crate}", "--test", name]
+      end
+      steps
+    end
+
+    # The model checker has a step of its own.
+    def target?(crate, name)
+      name != "schedule" && ["#{name}.rs", "#{name}/main.rs"].any? { |path| File.file?(File.join(@root, "crates/#{crate}/tests", path)) }
+    end
+
+    def smoke(path)
+      return path if path.end_with?(".rb")
+
+      (PARTS + SMOKE).find { |file| file.start_with?("#{path}/") || path.start_with?("#{File.dirname(file)}/") }
     end
   end
 end
 
 if $PROGRAM_NAME == __FILE__
-  choice = Fairlead::QuickChoice.new($stdin.readlines(chomp: true))
-  choice.steps.each { |step, words| puts [step, *words].join(" ") }
-  puts "out #{choice.left_out.join(", ")}"
+  if ARGV == ["smoke"]
+    puts Fairlead::QuickChoice::SMOKE
+  else
+    choice = Fairlead::QuickChoice.new($stdin.readlines(chomp: true))
+    choice.steps.each { |step, words| puts [step, *words].join(" ") }
+    puts "out #{choice.left_out.join(", ")}"
+  end
 end

@@ -1,4 +1,5 @@
-# Runs steps one after the other: a line for each, the end of its log when it fails, and the sum of all in the end.
+# Runs steps one after the other: a line for each, the end of its log when it fails, and the sum of all in the end. A line has the
+# seconds that the step took, and the CPU seconds of its processes.
 # Sourced, never run, after shell.bash.
 #
 #   check NAME COMMAND…     one result: it passes when the command does
@@ -28,15 +29,16 @@ build() {
 }
 
 step() {
-  local kind=$1 name=$2 status=0 started=$SECONDS results
+  local kind=$1 name=$2 status=0 started=$SECONDS results used
   local log=$logs/$name.log
   shift 2
   mkdir -p "$logs"
   if [[ -t 1 ]]; then printf '  …       %s\r' "$name"; fi
+  used=$(cpu_seconds)
   run_limited "$@" >"$log" 2>&1 || status=$?
   results=$("$kind" "$status" <"$log")
   add "$results"
-  report "$name" "$results" "$((SECONDS - started))"
+  report "$name" "$results" "$((SECONDS - started))" "$(($(cpu_seconds) - used))"
   if ((SECONDS - started >= 60)); then show_slowest "$log"; fi
   name_hung "$log" | tee -a "$failures"
   if [[ $results != *" 0 "* ]]; then show_failure "$log" "$status"; else show_unsteady "$log"; fi
@@ -54,6 +56,9 @@ run_limited() {
   trap - INT TERM
   return "$status"
 }
+
+# Of the processes that this shell has waited for, and theirs. `times` in a substitution would be about that.
+cpu_seconds() { awk '{ print int(($16 + $17) / 100) }' "/proc/$$/stat"; }
 
 # Both print "passed failed skipped" for a command that ended with a status.
 verdict() {
@@ -86,7 +91,7 @@ report() {
   local ok bad left_out word=ok
   read -r ok bad left_out <<<"$2"
   if ((bad)); then word=FAILED; fi
-  printf '  %-6s  %-14s %-36s %4d s\n' "$word" "$1" "$(summary "$ok" "$bad" "$left_out")" "$3"
+  printf '  %-6s  %-14s %-36s %4d s %5d s CPU\n' "$word" "$1" "$(summary "$ok" "$bad" "$left_out")" "$3" "$4"
 }
 
 show_failure() {

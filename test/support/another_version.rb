@@ -38,14 +38,13 @@ module Fairlead
       PROGRAM = "fairlead/fairlead-supervisor"
 
       class << self
-        # Returns the supervisor program of the other version. Cargo builds it if it is out of date.
+        # Returns the supervisor program of the other version. `bin/setup --test` builds it.
         def program
           @program ||= begin
-            folder = File.expand_path("../..", __dir__)
-            built = system("cargo", "build", "--quiet", "--locked", "--package", "fairlead-supervisor", "--example", "another-version", chdir: folder)
-            raise "the other version cannot be built" unless built
-
-            File.join(ENV.fetch("CARGO_TARGET_DIR", File.join(folder, "target")), "debug/examples/another-version")
+            target = File.expand_path(ENV.fetch("CARGO_TARGET_DIR", "target"), ServerProcess::ROOT)
+            abi = RbConfig::CONFIG.values_at("ruby_version", "arch").join("-")
+            path = File.join(target, "ruby-#{abi}", "debug/examples/another-version")
+            File.file?(path) ? path : raise("the other version is not built: run bin/setup --test")
           end
         end
       end

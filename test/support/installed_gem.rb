@@ -1,34 +1,22 @@
 # frozen_string_literal: true
 
 require "net/http"
-require "open3"
+require_relative "gem_home"
 require_relative "launched_by"
 require_relative "rails_application"
 require_relative "restarts"
 
 module Fairlead
   module Test
-    # The gem as users get it: built from this checkout, installed into an empty gem home (where RubyGems compiles the
-    # extension), and run from a folder outside of the checkout.
+    # The gem as users get it: installed in a gem home, and run from a folder outside of the checkout. `bin/test --only gem` installs
+    # it; otherwise the first test file does, for all files that run at the same time.
     module InstalledGem
       include Servers
       include Restarts
 
-      ABI = RbConfig::CONFIG.values_at("ruby_version", "arch").join("-")
-      TARGET = File.join(File.expand_path(ENV.fetch("CARGO_TARGET_DIR", "target"), ROOT), "ruby-#{ABI}")
-      HOME = File.join(TARGET, "gem-home")
-      PACKAGE = File.join(TARGET, "fairlead.gem")
-      COMMAND = File.join(HOME, "bin", "fairlead")
-
-      # A user's environment, without the checkout and Bundler. Cargo ≥ 1.91 keeps its build results for the next run; older
-      # versions compile everything again. The target folder is a separate one: Cargo identifies crates by name, version and
-      # place in a workspace, so it would confuse these crates with the checkout's.
-      ENVIRONMENT = {
-        "GEM_HOME" => HOME, "RUBYLIB" => nil, "RUBYOPT" => nil, "BUNDLE_GEMFILE" => nil, "CARGO_TARGET_DIR" => nil,
-        "CARGO_BUILD_BUILD_DIR" => File.join(TARGET, "gem-build"),
-        "CARGO_PROFILE_RELEASE_OPT_LEVEL" => "0", "CARGO_PROFILE_RELEASE_LTO" => "off",
-        "CARGO_PROFILE_RELEASE_CODEGEN_UNITS" => "16", "CARGO_PROFILE_RELEASE_DEBUG" => "0"
-      }.freeze
+      HOME = GemHome::FOLDER
+      COMMAND = GemHome::COMMAND
+      ENVIRONMENT = GemHome::ENVIRONMENT
 
       # As in the README. Bundler may use only installed gems.
       GEMFILE = "source \"https://rubygems.org\"\ngem \"fairlead\"\n"
@@ -83,29 +71,21 @@ module Fairlead
                    "of_another_name" => "#!#{File.dirname(RbConfig.ruby)}/ruby" }.freeze
 
       def setup
-        InstalledGem.install(self)
+        InstalledGem.install unless ENV.key?("FAIRLEAD_INSTALLED_GEM")
       end
 
       # Installs the gem once for all test files that run at the same time. The lock ends with its process.
-      def self.install(test)
-        return @install ||= install_now(test) unless ENV.key?("FAIRLEAD_TESTS_SHARE")
+      def self.install
+        return @install ||= GemHome.install unless ENV.key?("FAIRLEAD_TESTS_SHARE")
 
         File.open(File.join(ENV.fetch("FAIRLEAD_TESTS_SHARE"), "gem"), File::RDWR | File::CREAT) do |file|
           file.flock(File::LOCK_EX)
-          install_now(test) && file.write("installed") if file.size.zero?
+          GemHome.install && file.write("installed") if file.size.zero?
         end
       end
 
-      def self.install_now(test)
-        FileUtils.rm_rf(HOME)
-        test.run!("gem", "build", "fairlead.gemspec", "--output", PACKAGE, chdir: ROOT)
-        test.run!("gem", "install", "--local", "--no-document", PACKAGE)
-      end
-
       def run!(*command, environment: {}, **options)
-        output, status = Open3.capture2e(ENVIRONMENT.merge(environment), *command, **options)
-        assert_predicate status, :success?, "#{command.join(" ")}\n#{output}"
-        output
+        GemHome.run(*command, environment: environment, **options).tap { pass }
       end
 
       private
@@ -118,14 +98,18 @@ module Fairlead
         assert_equal where, answer(server).split.last
       end
 
-      # +path+: the path that returns the version.
+      # +path+: the path that returns the version. +where+: the folder of the tool that requests a third restart, if there is one.
       def assert_each_restart(server, path, where)
         { USR1: 2, USR2: 3 }.each { |signal, number| assert_signal_brings(signal, server, number, path) }
+        assert_restart_by_tool(server, path, where) if where
+        assert_empty server.stderr
+      end
+
+      def assert_restart_by_tool(server, path, where)
         server.write("version", "4")
         run!(*ctl(where), "-S", "state", "--wait", "restart", chdir: server.directory)
 
         assert_equal "4", version(server, path)
-        assert_empty server.stderr
       end
 
       def ctl(where) = where == "bundle" ? %w[bundle exec fairlead ctl] : [COMMAND, "ctl"]

@@ -5,7 +5,7 @@ require "soak/faults"
 
 # A few rounds of test/soak/checks/supervision.rb. FAIRLEAD_FAULTS_SEED repeats the faults of a seed.
 class RandomFaultsTest < Minitest::Test
-  ROUNDS = 50
+  ROUNDS = 12
 
   def test_the_server_is_whole_after_each_round
     seed = ENV["FAIRLEAD_FAULTS_SEED"]

@@ -10,8 +10,7 @@ class StepsTest < Minitest::Test
   # Compiles for two seconds, once.
   CARGO = <<~'SH'
     #!/bin/sh
-    for package; do case $package in fairlead-*) break ;; esac; done
-    if ! [ -e "built-$package" ]; then sleep 2; touch "built-$package"; fi
+    if ! [ -e built ]; then sleep 2; touch built; fi
     case "$*" in
       *--no-run*) ;;
       *) printf 'one: 3 interleavings\ntest result: ok. 1 passed; 0 failed; 0 ignored; 0 measured\n' ;;
@@ -46,7 +45,7 @@ class StepsTest < Minitest::Test
     end
   end
 
-  def test_the_tests_of_a_crate_are_compiled_before_their_time_begins
+  def test_the_tests_of_the_crates_are_compiled_before_their_time_begins
     in_folder("cargo" => CARGO) do |folder|
       File.chmod(0o755, "cargo")
       environment = { "CARGO_TARGET_DIR" => folder, "FAIRLEAD_STEP_SECONDS" => "1", "PATH" => "#{folder}:#{ENV.fetch("PATH")}" }
@@ -54,7 +53,7 @@ class StepsTest < Minitest::Test
       File.write("test", script)
       output, = Open3.capture2e(environment, "bash", "test", "--no-setup", "--only", "rust")
 
-      assert_equal "6 passed, 0 failed", output.lines.last.chomp, output
+      assert_equal "2 passed, 0 failed", output.lines.last.chomp, output
     end
   end
 

@@ -82,7 +82,7 @@ class RubyTestsTest < Minitest::Test
   def test_it_says_how_long_the_slowest_took
     slow = longer_than_since(Process.clock_gettime(Process::CLOCK_MONOTONIC))
     output, = run_files(jobs: 1, slow: slow, steady: PASSES.ljust(slow.size + 1)) # the larger file runs first
-    seconds = output.scan(%r{^slowest: +(\d+\.\d) s .*/(\w+)_test\.rb$})
+    seconds = output.scan(%r{^slowest: +(\d+\.\d) s, +\d+\.\d s of CPU time, .*/(\w+)_test\.rb$})
 
     assert_equal %w[steady slow], output.scan(%r{^== .*/(\w+)_test\.rb$}).flatten
     assert_equal %w[slow steady], seconds.map(&:last)
