@@ -2,7 +2,8 @@
 
 module Fairlead
   # A file to which lines are appended through a descriptor that always has the same number, so that native code may know the
-  # number only. After log rotation has moved the file, it is reopened under its path.
+  # number only. After log rotation has moved the file, it is reopened under its path. (The
+  # supervisor's own streams are in crates/supervisor/src/standard_streams.rs.)
   class LogFile
     attr_reader :path
 

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 module Fairlead
-  # The files that replace standard output and standard error for all output of this process and its children. Only for the
+  # The files that replace standard output and standard error (`redirect_stdout`, Puma's `stdout_redirect`), for all output of this process and its children. Only for the
   # command: a server inside another program does not change the streams.
   class Redirection
     STREAMS = { redirect_stdout: STDOUT, redirect_stderr: STDERR }.freeze

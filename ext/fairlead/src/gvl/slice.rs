@@ -9,7 +9,6 @@
 //! checks for interrupts when it has the GVL back, and a `Thread#raise`, `Thread#kill` or timeout that has come
 //! meanwhile would be lost. `rb_nogvl` with `RB_NOGVL_INTR_FAIL` does not check. The check that has called the job
 //! raises such an exception as soon as the job is over.
-//! the job, as soon as the job is over.
 
 use super::{aside, contention, postponed, HANDS_OVER};
 use fairlead_engine::{Lock, LockUse};

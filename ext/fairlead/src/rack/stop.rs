@@ -31,7 +31,10 @@ impl Stop {
         let (class, message) = match self {
             // SAFETY: the GVL is held and Ruby may jump from here; the jump was stopped by `protect` on this thread.
             Stop::Jump(jump) => unsafe { rb_sys::rb_jump_tag(jump.0) },
-            Stop::Gone => (ruby.get_inner(&CLOSED_ERROR).as_raw(), c"the client has disconnected"),
+            Stop::Gone => (
+                ruby.get_inner(&CLOSED_ERROR).as_raw(),
+                c"the stream has ended: it was closed, or the client is gone",
+            ),
             Stop::Finished => (
                 ruby.get_inner(&FINISHED_ERROR).as_raw(),
                 c"the response of this object has ended; use the object only before that",

@@ -2,13 +2,15 @@
 //! `h2`, or leaves that to the thread that drives it already ([`Http2Connection::push`]).
 //!
 //! Its parts: `carrier.rs` (the connection below), `core.rs` (`h2` and the state of the connection), `streams.rs`.
-//! Operations on them: `driving.rs`, `opening.rs` (requests become streams), `ending.rs`.
+//! `settings.rs`: the limits that the client is told
+//! (streams, windows, size of a head). Operations: `driving.rs`, `opening.rs` (requests become streams), `ending.rs`.
 
 mod carrier;
 mod core;
 mod driving;
 mod ending;
 mod opening;
+mod settings;
 mod streams;
 
 pub(crate) use self::core::End;
@@ -18,7 +20,6 @@ use super::delay::Delayed;
 use super::pipe::{Pipe, PipeState};
 use super::signal::Signal;
 use crate::clock::Millis;
-use crate::config::Config;
 use crate::connection::place::Place;
 use crate::connection::stream_queue::StreamQueue;
 use crate::limits::budget::Budget;
@@ -32,7 +33,7 @@ use crate::worker::Worker;
 use bytes::Bytes;
 use carrier::Carrier;
 use fairlead_wire::http2::Priority;
-use h2::server::{Builder, SendResponse};
+use h2::server::SendResponse;
 use h2::RecvStream;
 use http::Request;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::SeqCst};
@@ -40,23 +41,8 @@ use std::sync::{Arc, Weak};
 use std::task::Wake;
 use streams::Streams;
 
-/// Bytes that a client may send of one body, and of all bodies of a connection, before the server takes them. They
-/// bound the memory that a connection needs, beside the bytes that were taken.
-const STREAM_WINDOW: u32 = 128 * 1024;
-const CONNECTION_WINDOW: u32 = 256 * 1024;
-
 /// Most responses that are sent together.
 const MOST_DELAYED: u32 = 16;
-
-/// Most bytes of a response that `h2` keeps.
-const STREAM_BUFFER: usize = 64 * 1024;
-
-/// Bytes that `h2` may need in addition to the bytes of small DATA frames: for the frames of a turn, which
-/// [`Http2Connection::gather`] takes out of it, and for frames that are read ahead while nothing can be sent.
-const DATA_FRAME_BUDGET: usize = 4 << 20;
-
-/// Most requests that are reset before they are accepted: the requests of a burst, which `Flood::Resets` bounds.
-const PENDING_RESETS: usize = 200;
 
 /// See the head of this file.
 pub(crate) struct Http2Connection {
@@ -161,7 +147,7 @@ impl Http2Connection {
             worker,
         } = beginning;
         let pipe = PipeState::new(Arc::clone(&transport), ahead, now);
-        let handshake = builder(&worker.config).handshake(Pipe(Arc::clone(&pipe)));
+        let handshake = settings::builder(&worker.config).handshake(Pipe(Arc::clone(&pipe)));
         let Shared {
             spool,
             is_any_due,
@@ -219,20 +205,4 @@ impl std::fmt::Debug for Http2Connection {
             .field("key", &self.carrier.key)
             .finish_non_exhaustive()
     }
-}
-
-fn builder(config: &Config) -> Builder {
-    let mut builder = Builder::new();
-    builder
-        .initial_window_size(STREAM_WINDOW)
-        .initial_connection_window_size(CONNECTION_WINDOW)
-        .max_concurrent_streams(config.http2_streams)
-        .max_header_list_size(u32::try_from(config.head_max_bytes).unwrap_or(u32::MAX))
-        .data_frame_budget(DATA_FRAME_BUDGET)
-        .max_pending_accept_reset_streams(PENDING_RESETS)
-        .max_send_buffer_size(STREAM_BUFFER);
-    if config.http2_websockets {
-        builder.enable_connect_protocol();
-    }
-    builder
 }
