@@ -1,5 +1,6 @@
-//! Files that the app names instead of sending them: in a field of the head (`x-sendfile` and others, `files/sendfile.rs`), or with a body that responds to `to_path`.
-//! A [`Search`] finds and reads them, apart from the exchange, because it may have to wait for a disk.
+//! Files that the app names instead of sending them: in a field of the head (`x-sendfile` and others, see
+//! `files/sendfile.rs`), or with a body that responds to `to_path`. A [`Search`] finds and reads them, apart from the
+//! exchange, because it may have to wait for a disk.
 
 use super::{Exchange, Services};
 use crate::files::{Content, Identity, Named, Reach, UNREACHABLE};

@@ -2,8 +2,8 @@
 //! `h2`, or leaves that to the thread that drives it already ([`Http2Connection::push`]).
 //!
 //! Its parts: `carrier.rs` (the connection below), `core.rs` (`h2` and the state of the connection), `streams.rs`.
-//! `settings.rs`: the limits that the client is told
-//! (streams, windows, size of a head). Operations: `driving.rs`, `opening.rs` (requests become streams), `ending.rs`.
+//! Operations on them: `driving.rs`, `opening.rs` (requests become streams), `ending.rs`. `settings.rs` has the limits
+//! that the client is told: streams, windows, the size of a head.
 
 mod carrier;
 mod core;
