@@ -12,7 +12,7 @@ class FairleadTest < Minitest::Test
       puts $LOADED_FEATURES - before
     RUBY
 
-    assert_equal [File.join(ROOT, "lib/fairlead.rb")], loaded
+    assert_equal %w[lib/fairlead/clock.rb lib/fairlead.rb].map { |path| File.join(ROOT, path) }, loaded
   end
 
   def test_everything_it_names_can_be_loaded_by_itself_without_a_warning

@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
 module Fairlead
-  # The files that replace standard output and standard error (`redirect_stdout`, Puma's `stdout_redirect`), for all output of this process and its children. Only for the
-  # command: a server inside another program does not change the streams.
+  # The files that replace standard output and standard error (`redirect_stdout`, Puma's `stdout_redirect`) for all output of
+  # this process and its children. Only for the command: a server inside another program does not change the streams.
   class Redirection
     STREAMS = { redirect_stdout: STDOUT, redirect_stderr: STDERR }.freeze
     NAMES = { redirect_stdout: "standard output", redirect_stderr: "standard error" }.freeze

@@ -93,7 +93,7 @@ pub(super) struct Flags {
     #[arg(long, value_name = "PATH", value_parser = request_path, help_heading = REQUESTS)]
     pub(super) path: Option<String>,
     /// Each request is one of the lines of FILE, drawn at random by weight: WEIGHT NAME METHOD TARGET
-    /// [BODY]; those with the same name are reported together
+    /// \[BODY\]; those with the same name are reported together
     #[arg(verbatim_doc_comment, long, value_name = "FILE", conflicts_with_all = ["pipeline", "method", "body", "path"], help_heading = REQUESTS)]
     pub(super) mix: Option<String>,
     /// Repeatable; replaces a field of the same name that would be sent otherwise; also for handshakes

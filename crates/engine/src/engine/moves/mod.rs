@@ -60,10 +60,13 @@ impl Moves {
         }
     }
 
-    /// Makes a move, and the moves that follow from it.
-    fn go(&self, first: Move) {
+    /// Makes a move, and the moves that follow from it. Returns true if a request may have joined the ready queue: a thread
+    /// that handles no events then has to tell another one.
+    fn go(&self, first: Move) -> bool {
         let mut next = Some(first);
+        let mut may_bring_work = false;
         while let Some(current) = next {
+            may_bring_work |= matches!(current, Move::Settle(_, Next::Ready));
             next = match current {
                 Move::Settle(connection, next) => self.give_to_owner(connection, next),
                 Move::ToApp(connection) => {
@@ -73,6 +76,7 @@ impl Moves {
             };
         }
         self.end_if_drained();
+        may_bring_work
     }
 
     /// Gives a connection to its next owner. Returns its next move if that owner does not take it.
