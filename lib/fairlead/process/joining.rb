@@ -100,7 +100,7 @@ module Fairlead
     # them. A process that replaces a lost one would have to share memory with others.
     def introduce_other_version
       if replacement?
-        raise Error, "the new code has Fairlead #{VERSION}, which cannot share memory with the running version; use a hot restart (USR2)"
+        raise Error, "the new code has Fairlead #{VERSION}, which is incompatible with the running version; use a hot restart (USR2)"
       end
 
       @other = true

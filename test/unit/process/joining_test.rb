@@ -34,7 +34,7 @@ class JoiningTest < Minitest::Test
     tell("inherit", "7", "999", "another layout", "replacement", Process.pid, "", "")
     error = assert_raises(Fairlead::Error) { Joining.new(@link) }
 
-    assert_match(/cannot share memory with the running version; use a hot restart/, error.message)
+    assert_match(/is incompatible with the running version; use a hot restart/, error.message)
   end
 
   def test_a_supervisor_of_the_same_version_shares_its_memory

@@ -47,7 +47,7 @@ pub(super) fn slow_client(worker: &Worker) {
     worker.log.about_peer(
         About::SlowReader,
         None,
-        format_args!("closed a connection: the client did not take its response within {seconds} s"),
+        format_args!("aborted a response: the client did not take it within {seconds} s"),
     );
 }
 

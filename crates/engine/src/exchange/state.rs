@@ -16,6 +16,7 @@ use std::sync::Arc;
 ///    │ └─── start_upgrade ─▶ Upgrade ── end_upgrade ──────────────▲
 ///    └───── hijack, abort ────────────────────────────────────────┘
 /// ```
+/// `abort` ends every phase, and `take_back` also takes back an upgrade.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ResponsePhase {
     NotStarted,
@@ -30,8 +31,10 @@ pub(super) enum ResponsePhase {
 /// The output of the connection, as far as this response goes.
 ///
 /// ```text
-///   Held ── flush ──▶ Sent ◀── waited ──┐
-///     └─────────── begin_wait ─▶ InWait ─┘
+///   Held ── flush ─────────────▶ Sent ◀─── waited ──┐
+///    │ ▲                           │ │               │
+///    │ └────── end_early_hints ────┘ │               │
+///    └─ begin_wait ──────────────────┴───────────▶ InWait
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum OutputState {

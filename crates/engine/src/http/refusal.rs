@@ -84,7 +84,7 @@ impl Refusal {
                 "the body could not be written to the temporary folder: a disk error, or too few descriptors"
             }
             Refusal::BodyNotReadable => "the body's temporary file cannot be read",
-            Refusal::WorkerLost => "the worker that ran the request has ended",
+            Refusal::WorkerLost => "the response of another worker ended before it began",
         }
     }
 }

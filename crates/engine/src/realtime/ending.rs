@@ -3,8 +3,9 @@
 //!
 //! ```text
 //!   Open ──close──▶ Closing ──the peer's close frame──▶ Closed
-//!     ├────fault──▶ Failed ───the peer hangs up───────────▲
-//!     └── error, end of input, silence, timeout ──────────┘
+//!     │               │ fault                             ▲ ▲
+//!     ├────fault──▶ Failed ───the peer hangs up───────────┘ │
+//!     └── error, end of input, silence, timeout ────────────┘
 //! ```
 //! A deadline runs only once the kernel has everything; until then the minimum rate bounds the end, as for any other
 //! write. The rate bounds the kernel's queue, too: the server waits for a peer that still takes bytes from there. A
@@ -42,6 +43,7 @@ pub(super) enum EndState {
 ///                              └─ a borrowed connection ──▶ Complete ────────────▶ over; given back
 ///   abandoned ──────────────▶ Cutting ───────────────────────────────────────────▶ over; cut off
 /// ```
+/// A fault while the last frame of `Answering` is queued leads back to `Sending`.
 #[derive(Debug)]
 pub(super) enum Ending {
     /// The last frame is queued.

@@ -52,6 +52,10 @@ struct Interest {
     writes: bool,
 }
 
+/// ```text
+///   Preface ──the client's preface──▶ Open ──end──▶ Closing ──sent, or deadline──▶ Over
+///      └── timeout, flood, violation ─────────────────▲
+/// ```
 enum State {
     Preface(Box<Handshake<Pipe, Bytes>>),
     Open(Box<Connection<Pipe, Bytes>>),
