@@ -22,7 +22,7 @@ class ArchitectureTest < Minitest::Test
   # Folder of a crate => the files of one type that may call each other in a circle. The figure of the supervisor may only
   # fall.
   LARGEST_CIRCLES = {
-    "crates/wire" => 3, "crates/engine" => 3, "crates/supervisor" => 9, "crates/shared-memory" => 3, "crates/acme" => 3,
+    "crates/wire" => 3, "crates/engine" => 3, "crates/supervisor" => 6, "crates/shared-memory" => 3, "crates/acme" => 3,
     "crates/load" => 3, "ext/fairlead" => 3
   }.freeze
 
