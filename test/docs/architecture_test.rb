@@ -19,10 +19,9 @@ class ArchitectureTest < Minitest::Test
     assert_empty Fairlead::Test::ModuleGraph.new(File.join(ROOT, "crates/engine/src")).differences(list)
   end
 
-  # Folder of a crate => the files of one type that may call each other in a circle. The figure of the supervisor may only
-  # fall.
+  # Folder of a crate => the files of one type that may call each other in a circle; 1 for none.
   LARGEST_CIRCLES = {
-    "crates/wire" => 3, "crates/engine" => 3, "crates/supervisor" => 9, "crates/shared-memory" => 3, "crates/acme" => 3,
+    "crates/wire" => 3, "crates/engine" => 3, "crates/supervisor" => 1, "crates/shared-memory" => 3, "crates/acme" => 3,
     "crates/load" => 3, "ext/fairlead" => 3
   }.freeze
 

@@ -2,148 +2,113 @@
 //! it borrows the serving generation.
 
 use super::restart::RestartState;
-use super::saved::Returned;
+use super::restarts::Restarts;
 use super::spawner::Spawner;
 use super::state::Lifecycle;
 use super::worker::Worker;
-use super::{Action, Generation, Machine, Notice, ProcessId, Server, REEXECUTION_TIMEOUT, RETURN_PAUSE};
+use super::workforce::Workforce;
+use super::{Action, Generation, Notice, ProcessId, Server, REEXECUTION_TIMEOUT, RETURN_PAUSE};
 
-impl Machine {
+impl Restarts {
     // --- the previous program
 
-    /// The spawner has loaded the application, and has another version.
-    pub(super) fn spawner_of_other_version(&mut self, id: ProcessId, version: String) {
-        let now = self.now;
-        let Some(spawner) = self.spawners.get_mut(&id).filter(|spawner| spawner.loads()) else {
-            return;
-        };
-        spawner.has_loaded(now);
-        match self.restart.as_ref().and_then(|restart| restart.target()) == Some(id) {
-            true => self.target_of_other_version(id, version),
-            false => self.spawner_failed(
-                id,
-                format!("it has Fairlead {version}, which is incompatible with the running version"),
-            ),
-        }
-    }
-
     /// The new code is loaded, and has another version.
-    pub(super) fn target_of_other_version(&mut self, spawner: ProcessId, version: String) {
-        if self.borrowed.is_some() {
-            return self.fail_restart(format!("the new code has Fairlead {version}, a third version"));
+    pub(super) fn target_of_other_version(
+        &mut self,
+        spawner: ProcessId,
+        version: String,
+        workforce: &mut Workforce,
+        server: Server,
+    ) {
+        if workforce.borrowed.is_some() {
+            let reason = format!("the new code has Fairlead {version}, a third version");
+            return self.fail(reason, workforce, server);
         }
         let Some(restart) = self.restart.as_mut() else { return };
-        let until = self.now + REEXECUTION_TIMEOUT;
+        let until = workforce.now() + REEXECUTION_TIMEOUT;
         restart.state.enter(RestartState::Reexecuting { spawner, until });
-        self.log(Notice::OtherVersion { version });
-        self.push(Action::Reexecute(spawner));
+        workforce.step.log(Notice::OtherVersion { version });
+        workforce.step.push(Action::Reexecute(spawner));
     }
 
     /// The other program has not taken over, or has returned everything.
-    pub(super) fn not_reexecuted(&mut self, spawner: ProcessId, reason: String) {
-        let state = self.restart.as_ref().map(|restart| &restart.state);
-        if matches!(state, Some(RestartState::Reexecuting { spawner: one, .. }) if *one == spawner) {
-            self.fail_restart(reason);
+    pub(super) fn not_reexecuted(
+        &mut self,
+        spawner: ProcessId,
+        reason: String,
+        workforce: &mut Workforce,
+        server: Server,
+    ) {
+        if matches!(self.state(), Some(RestartState::Reexecuting { spawner: one, .. }) if *one == spawner) {
+            self.fail(reason, workforce, server);
         }
     }
 
     /// The spawner with the new code, for which this machine waits for another program, or has taken over.
-    pub fn newcomer(&self) -> Option<ProcessId> {
-        match self.restart.as_ref()?.state {
+    pub(super) fn newcomer(&self) -> Option<ProcessId> {
+        match *self.state()? {
             RestartState::Reexecuting { spawner, .. } | RestartState::Loading { spawner } => Some(spawner),
             _ => None,
         }
     }
 
-    /// Returns true if another version started the processes of this generation.
-    pub fn borrows(&self, generation: Generation) -> bool {
-        self.is_borrowed(generation)
-    }
-
-    /// Returns true if another version may have to continue.
-    pub fn is_guest(&self) -> bool {
-        self.borrowed.is_some()
-    }
-
     // --- the guest
 
-    /// Returns true if another version started the processes of this generation.
-    pub(super) fn is_borrowed(&self, generation: Generation) -> bool {
-        self.borrowed.is_some_and(|last| generation <= last)
+    /// Returns to the previous program, once no process is left that it does not know.
+    pub(super) fn go_back(&mut self, reason: String, workforce: &mut Workforce) {
+        let waits_for_workers = workforce.drain_own_workers();
+        let waits_for_spawners = workforce.end_own_spawners();
+        if !waits_for_workers && !waits_for_spawners {
+            self.try_to_return(reason, workforce);
+        }
     }
 
-    /// Returns true if this program can ask the spawner for another worker.
-    pub(super) fn can_fork(&self, spawner: &Spawner) -> bool {
-        spawner.can_fork() && !self.is_borrowed(spawner.generation)
+    /// The previous program has not taken over again.
+    pub(super) fn return_overdue(&mut self, workforce: &mut Workforce) {
+        if let Some(RestartState::Returning { reason, .. }) = self.state() {
+            let reason = reason.clone();
+            self.try_to_return(reason, workforce);
+        }
     }
 
+    fn try_to_return(&mut self, reason: String, workforce: &mut Workforce) {
+        let again = workforce.now() + RETURN_PAUSE;
+        if let Some(restart) = self.restart.as_mut() {
+            restart.state.enter(RestartState::Returning { reason, again });
+            workforce.step.push(Action::Return);
+        }
+    }
+}
+
+impl Workforce {
     /// Returns true if a restart to another version can no longer be undone: all workers of this generation have
     /// settled. Older workers, which may still be ending, would be of no use to the previous program.
     pub(super) fn needs_no_return(&self, generation: Generation) -> bool {
-        let (fresh, old): (Vec<&Worker>, Vec<&Worker>) = self
-            .workers
-            .values()
-            .partition(|worker| worker.generation == generation);
+        let (fresh, old): (Vec<&Worker>, Vec<&Worker>) =
+            self.workers().partition(|worker| worker.generation == generation);
         let settled = |index: usize| fresh.iter().any(|worker| worker.index == index && worker.settled());
         self.borrowed.is_some() && !old.iter().any(|worker| worker.stays()) && (0..self.places()).all(settled)
     }
 
-    /// Returns to the previous program, once no process is left that it does not know.
-    pub(super) fn go_back(&mut self, reason: String) {
-        let kill_at = self.deadline_of_end();
-        let own = self
-            .workers
-            .values()
-            .filter(|worker| !self.is_borrowed(worker.generation));
+    /// Asks the workers to end that the previous program does not know. Returns true if one of them drains.
+    fn drain_own_workers(&mut self) -> bool {
+        let own = self.workers().filter(|worker| !self.is_borrowed(worker.generation));
         let own: Vec<(ProcessId, bool)> = own.map(|worker| (worker.id, worker.stays())).collect();
-        for (id, stays) in &own {
-            if *stays {
-                self.drain_worker(*id, kill_at);
-            }
+        for (id, _) in own.iter().filter(|(_, stays)| *stays) {
+            self.drain_worker(*id, self.deadline_of_end());
         }
-        let spawners: Vec<(ProcessId, bool)> = self
-            .spawners
-            .values()
-            .filter(|spawner| !self.is_borrowed(spawner.generation))
-            .map(|spawner| (spawner.id, spawner.stays()))
-            .collect();
-        for (id, stays) in &spawners {
-            if *stays {
-                self.end_spawner(*id, kill_at);
-            }
-        }
-        let drains = own
-            .iter()
-            .any(|(id, _)| self.workers.get(id).is_some_and(Worker::drains));
-        let ends = spawners
-            .iter()
-            .any(|(id, _)| self.spawners.get(id).is_some_and(|one| !one.killed()));
-        if !drains && !ends {
-            self.try_to_return(reason);
-        }
+        let mut own = own.iter().filter_map(|(id, _)| self.processes.workers.get(id));
+        own.any(Worker::drains)
     }
 
-    pub(super) fn try_to_return(&mut self, reason: String) {
-        let again = self.now + RETURN_PAUSE;
-        if let Some(restart) = self.restart.as_mut() {
-            restart.state.enter(RestartState::Returning { reason, again });
-            self.push(Action::Return);
+    /// Asks the spawners to end that the previous program does not know. Returns true if one of them has not been killed.
+    fn end_own_spawners(&mut self) -> bool {
+        let own = self.spawners().filter(|spawner| !self.is_borrowed(spawner.generation));
+        let own: Vec<(ProcessId, bool)> = own.map(|spawner| (spawner.id, spawner.stays())).collect();
+        for (id, _) in own.iter().filter(|(_, stays)| *stays) {
+            self.end_spawner(*id, self.deadline_of_end());
         }
-    }
-
-    /// The changes for the program that gets everything back, and the reason.
-    pub fn giving_back(&self) -> Option<(Returned, String)> {
-        let RestartState::Returning { reason, .. } = &self.restart.as_ref()?.state else {
-            return None;
-        };
-        let workers = self.workers.values().filter(|one| !one.stays()).map(|one| one.id);
-        let spawners = self.spawners.values().filter(|one| !one.stays()).map(|one| one.id);
-        let returned = Returned {
-            wanted: Some(self.wanted),
-            announced: self.server == Server::Serving,
-            pending: self.pending,
-            ending: workers.chain(spawners).collect(),
-        };
-        Some((returned, reason.clone()))
+        let mut own = own.iter().filter_map(|(id, _)| self.processes.spawners.get(id));
+        !own.all(Spawner::killed)
     }
 }

@@ -55,17 +55,22 @@ mod end;
 pub mod event;
 mod guest;
 mod happen;
-
+mod losses;
 pub mod notice;
+mod overdue;
+mod processes;
 mod rebase;
+mod replacement;
 mod restart;
 mod restarts;
+mod rollback;
 pub mod saved;
 mod server;
 mod spawner;
 mod spawners;
 mod state;
 mod status;
+mod step;
 mod timers;
 mod worker;
 mod workforce;
@@ -79,13 +84,15 @@ pub use timers::Timer;
 
 use crate::settings::Limits;
 use back_off::{Attempts, Hold};
-use restart::Restart;
+use end::Outcome;
+use processes::Processes;
+use restarts::Restarts;
 use serde::{Deserialize, Serialize};
 use spawner::{Origin, Part, Spawner, SpawnerState};
 use state::Lifecycle;
-use std::collections::BTreeMap;
 use std::time::Duration;
-use worker::Worker;
+use step::Step;
+use workforce::Workforce;
 
 /// Running time since the start of the supervisor: pauses of the machine do not count.
 pub type Moment = Duration;
@@ -129,34 +136,15 @@ impl FirstSpawner {
     pub const GENERATION: Generation = 1;
 }
 
-/// The state of the supervisor.
+/// The state of the supervisor. Events call rules, rules call parts, and parts add actions to the step; nothing calls
+/// back.
 #[derive(Clone, Debug, Deserialize, PartialEq, Eq, Hash, Serialize)]
 pub struct Machine {
     server: Server,
-    limits: Limits,
-    /// Configured number of workers; 0 for a sole process.
-    wanted: usize,
-    current: Current,
-    spawners: BTreeMap<ProcessId, Spawner>,
-    workers: BTreeMap<ProcessId, Worker>,
-    restart: Option<Restart>,
-    /// Another version started the processes up to this generation, and gets them back if the restart fails.
-    borrowed: Option<Generation>,
-    /// Counts the visible changes of the restart.
-    restart_changes: u64,
-    /// The next restart, which begins when the running one is over.
-    pending: Option<RestartKind>,
-    spawner_attempts: Attempts,
-    hold: Hold,
-    last_process: ProcessId,
-    last_generation: Generation,
-    ended_by: Option<StopReason>,
-    status: i32,
-    defeat: Option<String>,
+    outcome: Outcome,
+    restarts: Restarts,
+    workforce: Workforce,
     without: Option<Timer>,
-    now: Moment,
-    #[serde(skip)]
-    actions: Vec<Action>,
 }
 
 /// The serving generation.
@@ -207,31 +195,26 @@ impl Machine {
             part,
             state,
         };
+        let current = Current {
+            generation,
+            seat: Seat::Taken(id),
+            warmth: Warmth::Cold,
+        };
         Machine {
             server: Server::Starting,
-            wanted: limits.workers,
-            limits,
-            current: Current {
-                generation,
-                seat: Seat::Taken(id),
-                warmth: Warmth::Cold,
+            outcome: Outcome::default(),
+            restarts: Restarts::none(generation),
+            workforce: Workforce {
+                wanted: limits.workers,
+                limits,
+                current,
+                borrowed: None,
+                processes: Processes::new(spawner),
+                spawner_attempts: Attempts::default(),
+                hold: Hold::default(),
+                step: Step::at(first.started),
             },
-            spawners: BTreeMap::from([(id, spawner)]),
-            workers: BTreeMap::new(),
-            restart: None,
-            borrowed: None,
-            restart_changes: 0,
-            pending: None,
-            spawner_attempts: Attempts::default(),
-            hold: Hold::default(),
-            last_process: id,
-            last_generation: generation,
-            ended_by: None,
-            status: 0,
-            defeat: None,
             without: None,
-            now: first.started,
-            actions: Vec::new(),
         }
     }
 
@@ -248,13 +231,13 @@ impl Machine {
         if self.server == Server::Ended {
             return Vec::new();
         }
-        self.now = now.max(self.now);
+        self.workforce.step.reach(now);
         match event {
             Event::Tick => self.expire(),
             event => self.happen(event),
         }
         self.tend();
-        std::mem::take(&mut self.actions)
+        self.workforce.step.take()
     }
 
     /// Moves the current state towards the wanted one.
@@ -262,46 +245,27 @@ impl Machine {
         if self.server.ends() {
             return self.tend_end();
         }
-        self.vacate_seat();
-        self.replace_lost_spawner();
-        self.end_surplus();
-        self.start_missing();
-        self.advance();
+        let (restarts, workforce) = (&mut self.restarts, &mut self.workforce);
+        if restarts.replacing().is_none() {
+            workforce.vacate_seat(); // a restart that replaces workers needs no other spawner
+        }
+        workforce.replace_lost_spawner();
+        workforce.end_surplus(restarts.incoming(workforce.current.generation));
+        workforce.start_missing(restarts.source(workforce));
+        restarts.advance(workforce, self.server);
         self.announce();
-    }
-
-    fn push(&mut self, action: Action) {
-        self.actions.push(action);
-    }
-
-    fn log(&mut self, notice: Notice) {
-        self.actions.push(Action::Log(notice));
-    }
-
-    fn next_process(&mut self) -> ProcessId {
-        self.last_process += 1;
-        self.last_process
-    }
-
-    /// Number of indexes: a sole process has one, too.
-    fn places(&self) -> usize {
-        self.wanted.max(1)
-    }
-
-    /// The time to kill a process that is asked to end now.
-    fn deadline_of_end(&self) -> Moment {
-        self.now + self.limits.shutdown_timeout + EXIT_GRACE
     }
 
     /// The server is complete for the first time.
     fn announce(&mut self) {
-        if self.server != Server::Completing || !self.complete() {
+        let workforce = &mut self.workforce;
+        if self.server != Server::Completing || !workforce.complete() {
             return;
         }
         self.server.enter(Server::Serving);
-        self.push(Action::Announce);
-        if let Seat::Taken(spawner) = self.current.seat {
-            self.push(Action::TellBooted(spawner));
+        workforce.step.push(Action::Announce);
+        if let Seat::Taken(spawner) = workforce.current.seat {
+            workforce.step.push(Action::TellBooted(spawner));
         }
     }
 }

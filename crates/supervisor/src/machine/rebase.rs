@@ -1,7 +1,9 @@
 //! Makes machines equal for a model checker if they differ only in the time that has passed.
 
 use super::back_off::{Attempts, HoldState};
+use super::processes::Processes;
 use super::restart::RestartState;
+use super::restarts::Restarts;
 use super::spawner::SpawnerState;
 use super::worker::WorkerState;
 use super::{Machine, Moment, Seat};
@@ -44,27 +46,36 @@ impl Machine {
     /// minute.
     #[doc(hidden)]
     pub fn rebase(&mut self, to: Moment) {
-        let shift = Shift { from: self.now, to };
-        self.now = to;
-        self.restart_changes = 0;
-        shift.attempts(&mut self.spawner_attempts);
-        shift.attempts(&mut self.hold.attempts);
-        if let HoldState::Waiting { until } = &mut self.hold.state {
+        let workforce = &mut self.workforce;
+        let from = std::mem::replace(&mut workforce.step.now, to);
+        let shift = Shift { from, to };
+        shift.attempts(&mut workforce.spawner_attempts);
+        shift.attempts(&mut workforce.hold.attempts);
+        if let HoldState::Waiting { until } = &mut workforce.hold.state {
             shift.moment(until);
         }
-        if let Seat::Vacant { until } = &mut self.current.seat {
+        if let Seat::Vacant { until } = &mut workforce.current.seat {
             shift.moment(until);
         }
+        workforce.processes.rebase(&shift);
+        self.restarts.rebase(&shift);
+    }
+}
+
+impl Restarts {
+    fn rebase(&mut self, shift: &Shift) {
+        self.changes = 0;
         match self.restart.as_mut().map(|restart| &mut restart.state) {
             Some(RestartState::Returning { again, .. }) => shift.moment(again),
             Some(RestartState::Adopting { until, .. } | RestartState::Reexecuting { until, .. }) => shift.moment(until),
             Some(RestartState::Replacing(replacing)) => shift.attempts(&mut replacing.attempts),
             _ => {}
         }
-        self.rebase_processes(&shift);
     }
+}
 
-    fn rebase_processes(&mut self, shift: &Shift) {
+impl Processes {
+    fn rebase(&mut self, shift: &Shift) {
         let forking = self
             .workers
             .values()

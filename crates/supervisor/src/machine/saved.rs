@@ -3,10 +3,16 @@
 //! The format is frozen: fields are only added, and each new one has a default. Times are left out, because all
 //! deadlines of the processes start again.
 
+use super::back_off::{Attempts, Hold};
+use super::end::Outcome;
+use super::processes::Processes;
 use super::restart::{Restart, RestartState};
+use super::restarts::Restarts;
 use super::spawner::{Origin, Part, Spawner, SpawnerState};
 use super::state::Lifecycle;
+use super::step::Step;
 use super::worker::{Worker, WorkerState};
+use super::workforce::Workforce;
 use super::{
     Current, Generation, Machine, Moment, ProcessId, RestartKind, Seat, Server, SpawnKind, Warmth, EXIT_GRACE,
 };
@@ -101,102 +107,139 @@ pub struct Returned {
 impl Machine {
     /// Describes the machine for another version; `None` if it does not wait for another version.
     pub fn save(&self) -> Option<Saved> {
-        let restart = self.restart.as_ref()?;
+        let (restarts, workforce) = (&self.restarts, &self.workforce);
+        let restart = restarts.restart.as_ref()?;
         let RestartState::Reexecuting { spawner, .. } = restart.state else {
             return None;
         };
         Some(Saved {
             announced: self.server == Server::Serving,
-            wanted: self.wanted,
-            generation: self.current.generation,
-            spawner: match self.current.seat {
+            wanted: workforce.wanted,
+            generation: workforce.current.generation,
+            spawner: match workforce.current.seat {
                 Seat::Taken(id) => Some(id),
                 _ => None,
             },
-            spawners: self.spawners.values().map(SavedSpawner::of).collect(),
-            workers: self.workers.values().map(SavedWorker::of).collect(),
+            spawners: workforce.spawners().map(SavedSpawner::of).collect(),
+            workers: workforce.workers().map(SavedWorker::of).collect(),
             restart: SavedRestart {
                 kind: restart.kind,
                 generation: restart.generation,
                 spawner,
-                changes: self.restart_changes,
+                changes: restarts.changes,
             },
-            pending: self.pending,
-            last_process: self.last_process,
-            last_generation: self.last_generation,
+            pending: restarts.pending,
+            last_process: workforce.processes.last,
+            last_generation: restarts.last_generation,
         })
     }
 
     /// A machine that continues the machine of another version. The spawner with the new code must be reported as ready
     /// next. `limits`: the limits of the serving generation.
     pub fn take_over(saved: &Saved, limits: Limits, now: Moment) -> Machine {
-        let new = saved.restart.spawner;
-        let spawners = saved
-            .spawners
-            .iter()
-            .map(|one| (one.id, one.restored(new, &limits, now)));
-        let workers = saved.workers.iter().map(|one| (one.id, one.restored(&limits, now)));
+        let server = if saved.announced {
+            Server::Serving
+        } else {
+            Server::Completing
+        };
         Machine {
-            server: if saved.announced {
-                Server::Serving
-            } else {
-                Server::Completing
-            },
-            wanted: saved.wanted,
-            current: Current {
-                generation: saved.generation,
-                seat: saved.spawner.map_or(Seat::Superseded, Seat::Taken),
-                warmth: Warmth::Warm,
-            },
-            spawners: spawners.collect(),
-            workers: workers.collect(),
-            restart: Some(Restart {
-                kind: saved.restart.kind,
-                generation: saved.restart.generation,
-                state: RestartState::Loading { spawner: new },
-            }),
-            borrowed: Some(saved.generation),
-            restart_changes: saved.restart.changes,
-            pending: saved.pending,
-            spawner_attempts: super::Attempts::default(),
-            hold: super::Hold::default(),
-            last_process: saved.last_process,
-            last_generation: saved.last_generation,
-            ended_by: None,
-            status: 0,
-            defeat: None,
+            server,
+            outcome: Outcome::default(),
+            restarts: saved.restarts(),
+            workforce: saved.workforce(limits, now),
             without: None,
-            now,
-            actions: Vec::new(),
-            limits,
         }
     }
 
     /// Continues after another program took over. The next events must be
     /// [`Event::NotReexecuted`](super::Event::NotReexecuted), then the ends of the processes that no longer exist.
     pub fn resume(&mut self, now: Moment, returned: &Returned) {
-        self.now = now.max(self.now);
-        self.wanted = returned.wanted.unwrap_or(self.wanted);
-        self.pending = self.pending.max(returned.pending);
+        self.restarts.pending = self.restarts.pending.max(returned.pending);
         if self.server == Server::Completing && returned.announced {
             self.server.enter(Server::Serving);
         }
-        let kill_at = self.deadline_of_end();
-        let now = self.now;
+        self.workforce.resume(now, returned);
+    }
+
+    /// The changes for the program that gets everything back, and the reason.
+    pub fn giving_back(&self) -> Option<(Returned, String)> {
+        let RestartState::Returning { reason, .. } = self.restarts.state()? else {
+            return None;
+        };
+        let workforce = &self.workforce;
+        let workers = workforce.workers().filter(|one| !one.stays()).map(|one| one.id);
+        let spawners = workforce.spawners().filter(|one| !one.stays()).map(|one| one.id);
+        let returned = Returned {
+            wanted: Some(workforce.wanted),
+            announced: self.server == Server::Serving,
+            pending: self.restarts.pending,
+            ending: workers.chain(spawners).collect(),
+        };
+        Some((returned, reason.clone()))
+    }
+}
+
+impl Workforce {
+    /// Continues after another program.
+    fn resume(&mut self, now: Moment, returned: &Returned) {
+        self.step.reach(now);
+        self.wanted = returned.wanted.unwrap_or(self.wanted);
+        let (now, kill_at) = (self.now(), self.deadline_of_end());
+        let (workers, spawners) = (&mut self.processes.workers, &mut self.processes.spawners);
         for id in &returned.ending {
-            if let Some(worker) = self.workers.get_mut(id).filter(|worker| worker.stays()) {
+            if let Some(worker) = workers.get_mut(id).filter(|worker| worker.stays()) {
                 worker.state.enter(WorkerState::Ending { kill_at });
             }
-            if let Some(spawner) = self.spawners.get_mut(id).filter(|spawner| spawner.stays()) {
+            if let Some(spawner) = spawners.get_mut(id).filter(|spawner| spawner.stays()) {
                 spawner.state.enter(SpawnerState::Ending {
                     kill_at: kill_at + EXIT_GRACE,
                 });
             }
         }
-        self.workers.values_mut().for_each(|worker| worker.show_life(now));
-        self.spawners
-            .values_mut()
-            .for_each(|spawner| spawner.show_life(now, true));
+        workers.values_mut().for_each(|worker| worker.show_life(now));
+        spawners.values_mut().for_each(|spawner| spawner.show_life(now, true));
+    }
+}
+
+impl Saved {
+    fn restarts(&self) -> Restarts {
+        let restart = &self.restart;
+        Restarts {
+            restart: Some(Restart {
+                kind: restart.kind,
+                generation: restart.generation,
+                state: RestartState::Loading {
+                    spawner: restart.spawner,
+                },
+            }),
+            changes: restart.changes,
+            pending: self.pending,
+            last_generation: self.last_generation,
+        }
+    }
+
+    fn workforce(&self, limits: Limits, now: Moment) -> Workforce {
+        let new = self.restart.spawner;
+        let spawners = self.spawners.iter();
+        let workers = self.workers.iter();
+        Workforce {
+            wanted: self.wanted,
+            current: Current {
+                generation: self.generation,
+                seat: self.spawner.map_or(Seat::Superseded, Seat::Taken),
+                warmth: Warmth::Warm,
+            },
+            borrowed: Some(self.generation),
+            processes: Processes {
+                spawners: spawners.map(|one| (one.id, one.restored(new, &limits, now))).collect(),
+                workers: workers.map(|one| (one.id, one.restored(&limits, now))).collect(),
+                last: self.last_process,
+            },
+            spawner_attempts: Attempts::default(),
+            hold: Hold::default(),
+            step: Step::at(now),
+            limits,
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::restart::RestartState;
 use super::worker::Worker;
-use super::{Generation, Machine, ProcessId, RestartKind, Seat, Server, StopReason};
+use super::{Generation, Machine, ProcessId, RestartKind, Server, StopReason};
 use crate::settings::Limits;
 
 /// The state of the server, with the names of `/status`.
@@ -85,7 +85,9 @@ impl Machine {
     pub fn state(&self) -> ServerStatus {
         match self.server {
             Server::Starting | Server::Completing => ServerStatus::Starting,
-            Server::Serving if self.restart.as_ref().is_some_and(|restart| restart.runs()) => ServerStatus::Restarting,
+            Server::Serving if self.restarts.restart.as_ref().is_some_and(|restart| restart.runs()) => {
+                ServerStatus::Restarting
+            }
             Server::Serving => ServerStatus::Ready,
             _ => ServerStatus::Draining,
         }
@@ -98,31 +100,31 @@ impl Machine {
 
     /// The current generation.
     pub fn generation(&self) -> Generation {
-        self.current.generation
+        self.workforce.current.generation
     }
 
     /// Configured number of workers; 0 for a sole process.
     pub fn wanted(&self) -> usize {
-        self.wanted
+        self.workforce.wanted
     }
 
     /// The limits in force.
     pub fn limits(&self) -> &Limits {
-        &self.limits
+        &self.workforce.limits
     }
 
     /// The reason for which it was asked to end.
     pub fn ended_by(&self) -> Option<StopReason> {
-        self.ended_by
+        self.outcome.ended_by
     }
 
     /// The running restart, or the last one.
     pub fn restart(&self) -> Option<RestartView<'_>> {
-        let restart = self.restart.as_ref()?;
+        let restart = self.restarts.restart.as_ref()?;
         let (state, error) = match &restart.state {
             RestartState::Done => (RestartStatus::Done, None),
             // The previous program reports the failure.
-            RestartState::RollingBack { .. } if self.borrowed.is_some() => (RestartStatus::Running, None),
+            RestartState::RollingBack { .. } if self.workforce.borrowed.is_some() => (RestartStatus::Running, None),
             RestartState::Returning { .. } => (RestartStatus::Running, None),
             RestartState::RollingBack { reason } | RestartState::Failed { reason } => {
                 (RestartStatus::Failed, Some(reason.as_str()))
@@ -133,44 +135,47 @@ impl Machine {
             kind: restart.kind,
             state,
             error,
-            changes: self.restart_changes,
+            changes: self.restarts.changes,
         })
     }
 
     /// The restart that begins when the running one is over.
     pub fn pending(&self) -> Option<RestartKind> {
-        self.pending
+        self.restarts.pending
     }
 
     /// Returns true if nothing is under way: all workers of the current generation serve and have settled, its spawner
     /// is ready, no restart runs or is requested, and no other process is left, except for killed ones that do not end.
     pub fn at_rest(&self) -> bool {
-        let (generation, wanted) = (self.current.generation, self.places());
-        let mut workers = self.workers.values().filter(|worker| worker.stays() || worker.drains());
+        let (generation, wanted) = (self.workforce.current.generation, self.workforce.places());
+        let mut workers = self
+            .workforce
+            .workers()
+            .filter(|worker| worker.stays() || worker.drains());
         let settled = self
-            .workers
-            .values()
+            .workforce
+            .workers()
             .filter(|worker| worker.generation == generation && worker.settled())
             .count();
         self.server == Server::Serving
             && workers.all(|worker| worker.generation == generation && worker.settled())
             && settled == wanted
-            && self.complete()
+            && self.workforce.complete()
             && self.current_spawner().is_some()
-            && self.spawners.values().filter(|spawner| !spawner.killed()).count() == 1
-            && self.restart.as_ref().is_none_or(|restart| restart.is_over())
-            && self.pending.is_none()
-            && self.borrowed.is_none()
+            && self.workforce.spawners().filter(|spawner| !spawner.killed()).count() == 1
+            && self.restarts.are_over()
+            && self.restarts.pending.is_none()
+            && self.workforce.borrowed.is_none()
     }
 
     /// All workers that have not ended.
     pub fn workers(&self) -> impl Iterator<Item = WorkerView> + '_ {
-        self.workers.values().map(Worker::view)
+        self.workforce.workers().map(Worker::view)
     }
 
     /// All spawners that have not ended.
     pub fn spawners(&self) -> impl Iterator<Item = SpawnerView> + '_ {
-        self.spawners.values().map(|spawner| SpawnerView {
+        self.workforce.spawners().map(|spawner| SpawnerView {
             id: spawner.id,
             generation: spawner.generation,
             ready: spawner.ready(),
@@ -181,14 +186,22 @@ impl Machine {
 
     /// The spawner of the current generation, or its sole process, if it is ready.
     pub fn current_spawner(&self) -> Option<ProcessId> {
-        match self.current.seat {
-            Seat::Taken(id) => self
-                .spawners
-                .get(&id)
-                .filter(|spawner| spawner.ready())
-                .map(|spawner| spawner.id),
-            _ => None,
-        }
+        self.workforce.current_spawner()
+    }
+
+    /// The spawner with the new code, for which this machine waits for another program, or has taken over.
+    pub fn newcomer(&self) -> Option<ProcessId> {
+        self.restarts.newcomer()
+    }
+
+    /// Returns true if another version started the processes of this generation.
+    pub fn borrows(&self, generation: Generation) -> bool {
+        self.workforce.is_borrowed(generation)
+    }
+
+    /// Returns true if another version may have to continue.
+    pub fn is_guest(&self) -> bool {
+        self.workforce.borrowed.is_some()
     }
 }
 

@@ -1,126 +1,141 @@
-//! The workers: missing ones, surplus ones, and ending ones.
+//! The workforce: the serving generation, and the processes that the configuration wants.
 
-use super::restart::RestartState;
-use super::spawner::{Part, Spawner, SpawnerState};
-use super::state::Lifecycle;
-use super::worker::{Worker, WorkerState};
-use super::{Action, Generation, Machine, Moment, Notice, ProcessId, Seat, Server, EXIT_GRACE, SLOTS};
+use super::back_off::{Attempts, Hold};
+use super::processes::Processes;
+use super::spawner::Spawner;
+use super::step::Step;
+use super::worker::Worker;
+use super::{Action, Current, Generation, Moment, ProcessId, Seat, SpawnKind, EXIT_GRACE};
+use crate::settings::Limits;
+use serde::{Deserialize, Serialize};
 
-/// Number of failed starts of workers after which a server ends that has never served.
-const ATTEMPTS: u32 = 4;
+/// The serving generation, and all processes.
+#[derive(Clone, Debug, Deserialize, PartialEq, Eq, Hash, Serialize)]
+pub(super) struct Workforce {
+    pub(super) limits: Limits,
+    /// Configured number of workers; 0 for a sole process.
+    pub(super) wanted: usize,
+    pub(super) current: Current,
+    /// Another version started the processes up to this generation, and gets them back if the restart fails.
+    pub(super) borrowed: Option<Generation>,
+    pub(super) processes: Processes,
+    pub(super) spawner_attempts: Attempts,
+    pub(super) hold: Hold,
+    pub(super) step: Step,
+}
 
-impl Machine {
+impl Workforce {
+    pub(super) fn now(&self) -> Moment {
+        self.step.now
+    }
+
+    /// Number of indexes: a sole process has one, too.
+    pub(super) fn places(&self) -> usize {
+        self.wanted.max(1)
+    }
+
+    /// The time to kill a process that is asked to end now.
+    pub(super) fn deadline_of_end(&self) -> Moment {
+        self.now() + self.limits.shutdown_timeout + EXIT_GRACE
+    }
+
+    /// The time to kill a process that has no requests to finish.
+    pub(super) fn deadline_of_exit(&self) -> Moment {
+        self.now() + EXIT_GRACE
+    }
+
     /// Returns true if each index has a serving worker.
     pub(super) fn complete(&self) -> bool {
-        (0..self.places()).all(|index| {
-            self.workers
-                .values()
-                .any(|worker| worker.index == index && worker.serves())
-        })
+        self.processes.complete(self.places())
     }
 
-    /// The spawner of missing workers. New code is used only after one of its workers has settled.
-    fn source(&self) -> Option<ProcessId> {
-        let id = match self
-            .restart
-            .as_ref()
-            .and_then(|restart| Some((restart.generation, restart.replacing()?)))
-        {
-            Some((generation, replacing)) => {
-                let proven = self
-                    .workers
-                    .values()
-                    .any(|worker| worker.generation == generation && worker.settled());
-                let alone = !self
-                    .workers
-                    .values()
-                    .any(|worker| worker.generation != generation && worker.stays());
-                (proven || alone).then_some(replacing.spawner)?
-            }
-            None => match self.current.seat {
-                Seat::Taken(id) => id,
-                _ => return None,
-            },
+    /// Returns true if another version started the processes of this generation.
+    pub(super) fn is_borrowed(&self, generation: Generation) -> bool {
+        self.borrowed.is_some_and(|last| generation <= last)
+    }
+
+    /// Returns true if this program can ask the spawner for another worker.
+    fn can_fork(&self, spawner: ProcessId) -> bool {
+        let spawner = self.processes.spawners.get(&spawner);
+        spawner.is_some_and(|one| one.can_fork() && !self.is_borrowed(one.generation))
+    }
+
+    pub(super) fn workers(&self) -> impl Iterator<Item = &Worker> {
+        self.processes.workers.values()
+    }
+
+    pub(super) fn spawners(&self) -> impl Iterator<Item = &Spawner> {
+        self.processes.spawners.values()
+    }
+
+    // --- the current spawner
+
+    /// The spawner of the current generation, or its sole process, if it is ready.
+    pub(super) fn current_spawner(&self) -> Option<ProcessId> {
+        let Seat::Taken(id) = self.current.seat else {
+            return None;
         };
-        self.spawners
-            .get(&id)
-            .filter(|spawner| self.can_fork(spawner))
-            .map(|spawner| spawner.id)
+        let spawner = self.processes.spawners.get(&id).filter(|spawner| spawner.ready());
+        spawner.map(|spawner| spawner.id)
     }
 
-    pub(super) fn start_missing(&mut self) {
+    /// Tells the current spawner that a worker was lost.
+    pub(super) fn tell_lost(&mut self, index: usize) {
+        if let Some(id) = self.current_spawner() {
+            self.step.push(Action::TellLost(id, index));
+        }
+    }
+
+    /// Has another spawner replace the current one: at once, or later if that has happened recently.
+    pub(super) fn leave_seat(&mut self) {
+        if self.is_borrowed(self.current.generation) {
+            self.current.seat = Seat::Superseded;
+            return;
+        }
+        self.spawner_attempts.fail(self.step.now, self.step.now);
+        self.current.seat = Seat::Vacant {
+            until: self.step.now + self.spawner_attempts.pause(),
+        };
+    }
+
+    /// Handles a current spawner that was asked to end, such as a hanging sole process.
+    pub(super) fn vacate_seat(&mut self) {
+        let Seat::Taken(id) = self.current.seat else { return };
+        if !self.processes.spawners.get(&id).is_some_and(Spawner::stays) {
+            self.leave_seat();
+        }
+    }
+
+    pub(super) fn replace_lost_spawner(&mut self) {
+        if matches!(self.current.seat, Seat::Vacant { until } if until <= self.step.now) {
+            let id = self.start_spawner(self.current.generation, SpawnKind::Replacement);
+            self.current.seat = Seat::Taken(id);
+        }
+    }
+
+    // --- the number of workers
+
+    /// Starts missing workers. `source`: their spawner.
+    pub(super) fn start_missing(&mut self, source: Option<ProcessId>) {
+        let workers = &self.processes.workers;
         self.hold
-            .tend(|id| self.workers.get(&id).is_some_and(|worker| worker.attempt().is_some()));
+            .tend(|id| workers.get(&id).is_some_and(|worker| worker.attempt().is_some()));
         for index in 0..self.places() {
-            let there = self
-                .workers
-                .values()
-                .any(|worker| worker.index == index && worker.stays());
+            let there = self.workers().any(|worker| worker.index == index && worker.stays());
             if there || !self.hold.allows() {
                 continue;
             }
-            if let Some(spawner) = self.source() {
+            if let Some(spawner) = source.filter(|id| self.can_fork(*id)) {
                 self.start_worker(index, spawner);
             }
         }
     }
 
-    /// Starts a worker. Returns false if there is no room for it.
-    pub(super) fn start_worker(&mut self, index: usize, spawner: ProcessId) -> bool {
-        let taken = |slot: &usize| self.workers.values().any(|worker| worker.slot == *slot);
-        let Some(slot) = std::iter::once(index).chain(0..SLOTS).find(|slot| !taken(slot)) else {
-            return false;
-        };
-        let id = self.next_process();
-        let now = self.now;
-        let Some(process) = self.spawners.get_mut(&spawner) else {
-            return false;
-        };
-        let sole = process.sole();
-        let state = if sole {
-            process.part = Part::Serves(Some(id));
-            WorkerState::Booting {
-                started: now,
-                since: now,
-            }
-        } else {
-            WorkerState::Forking { since: now }
-        };
-        let generation = process.generation;
-        self.workers.insert(
-            id,
-            Worker {
-                id,
-                index,
-                slot,
-                generation,
-                spawner,
-                sole,
-                booted: false,
-                state,
-            },
-        );
-        self.hold.started(id);
-        self.push(Action::Fork {
-            spawner,
-            worker: id,
-            index,
-            slot,
-        });
-        true
-    }
-
     /// Ends workers above the wanted number, and extra workers of an index without a reason. A restart handles the old
-    /// ones itself.
-    pub(super) fn end_surplus(&mut self) {
-        let incoming = match &self.restart {
-            Some(restart) if restart.replacing().is_some() => Some(restart.generation),
-            Some(restart) if matches!(restart.state, RestartState::RollingBack { .. }) => Some(self.current.generation),
-            _ => None,
-        };
+    /// ones itself. `incoming`: the generation that it brings in.
+    pub(super) fn end_surplus(&mut self, incoming: Option<Generation>) {
         let surplus: Vec<ProcessId> = self
-            .workers
-            .values()
+            .workers()
             .filter(|worker| worker.stays() && incoming.is_none_or(|generation| generation == worker.generation))
             .filter(|worker| worker.index >= self.places() || (incoming.is_none() && self.has_better(worker)))
             .map(|worker| worker.id)
@@ -140,69 +155,38 @@ impl Machine {
                 one.id,
             )
         };
-        let others = self
-            .workers
-            .values()
+        let mut others = self
+            .workers()
             .filter(|other| other.index == worker.index && other.stays());
-        others.into_iter().any(|other| rank(other) > rank(worker))
+        others.any(|other| rank(other) > rank(worker))
     }
 
-    // --- failures
+    // --- starts and ends
 
-    /// A worker has not started. `started`: the start of the attempt. The reasons: for a restart that fails, and for a
-    /// server that gives up.
-    pub(super) fn attempt_failed(&mut self, generation: Generation, started: Moment, reason: String, last: String) {
-        if self.server.ends() {
-            return;
-        }
-        let now = self.now;
-        if let Some(restart) = self.restart.as_mut().filter(|restart| restart.generation == generation) {
-            if let RestartState::Replacing(replacing) = &mut restart.state {
-                if replacing.attempts.fail(now, started) && replacing.attempts.failures > 1 {
-                    self.fail_restart(reason);
-                }
-                return;
-            }
-        }
-        let Some(pause) = self.hold.fail(now, started) else {
-            return;
-        };
-        let failures = self.hold.attempts.failures;
-        if !pause.is_zero() && failures < ATTEMPTS {
-            self.log(Notice::NextAttempt { after: pause });
-        }
-        if self.server == Server::Starting && failures >= ATTEMPTS {
-            self.give_up(Some(format!(
-                "no worker could start in {failures} attempts; the last failure: {last}"
-            )));
-        }
+    pub(super) fn start_spawner(&mut self, generation: Generation, kind: SpawnKind) -> ProcessId {
+        self.processes.start_spawner(generation, kind, &mut self.step)
     }
 
-    /// A new worker has ended after it had settled. If the workers of new code keep doing that, the code must not be
-    /// adopted.
-    pub(super) fn settled_one_lost(&mut self, generation: Generation, reason: String) {
-        let places = self.places();
-        let Some(restart) = self.restart.as_mut().filter(|restart| restart.generation == generation) else {
+    /// Starts a worker. Returns false if there is no room for it.
+    fn start_worker(&mut self, index: usize, spawner: ProcessId) -> bool {
+        let id = self.processes.start_worker(index, spawner, &mut self.step);
+        if let Some(id) = id {
+            self.hold.started(id);
+        }
+        id.is_some()
+    }
+
+    /// Starts a worker. If there is no room for another one, an old worker ends first.
+    pub(super) fn replace_index(&mut self, index: usize, spawner: Option<ProcessId>, old: Option<ProcessId>) {
+        let Some(spawner) = spawner.filter(|id| self.can_fork(*id)) else {
             return;
         };
-        if let RestartState::Replacing(replacing) = &mut restart.state {
-            replacing.losses += 1;
-            if replacing.losses > places {
-                self.fail_restart(reason);
+        if !self.start_worker(index, spawner) {
+            if let Some(old) = old {
+                self.drain_worker(old, self.deadline_of_end());
             }
         }
     }
-
-    /// Tells the current spawner that a worker was lost.
-    pub(super) fn tell_lost(&mut self, index: usize) {
-        if let Seat::Taken(id) = self.current.seat {
-            if self.spawners.get(&id).is_some_and(Spawner::ready) {
-                self.push(Action::TellLost(id, index));
-            }
-        }
-    }
-
-    // --- ends
 
     /// Asks a worker to finish open requests, and to end. It is killed at `kill_at`, or earlier if it was asked before.
     pub(super) fn drain_worker(&mut self, id: ProcessId, kill_at: Moment) {
@@ -210,45 +194,19 @@ impl Machine {
     }
 
     pub(super) fn end_worker(&mut self, id: ProcessId, kill_at: Moment, how: Action) {
-        let Some(worker) = self.workers.get_mut(&id) else {
-            return;
-        };
-        let kill_at = match worker.state {
-            WorkerState::Killed { .. } => return,
-            WorkerState::Ending { kill_at: before } => before.min(kill_at),
-            _ => kill_at,
-        };
-        worker.state.enter(WorkerState::Ending { kill_at });
-        if worker.sole {
-            let spawner = worker.spawner;
-            self.end_sole(spawner, kill_at);
-        }
-        self.push(how);
-    }
-
-    /// The spawner of a sole process ends with its worker, which gets the message.
-    fn end_sole(&mut self, id: ProcessId, kill_at: Moment) {
-        if let Some(spawner) = self.spawners.get_mut(&id) {
-            if !matches!(spawner.state, SpawnerState::Killed { .. }) {
-                spawner.state.enter(SpawnerState::Ending {
-                    kill_at: kill_at + EXIT_GRACE,
-                });
-            }
-        }
+        self.processes.end_worker(id, kill_at, how, &mut self.step);
     }
 
     pub(super) fn kill_worker(&mut self, id: ProcessId) {
-        let again = self.now + EXIT_GRACE;
-        let Some(worker) = self.workers.get_mut(&id) else {
-            return;
-        };
-        worker.state.enter(WorkerState::Killed { again, retried: false });
-        if let Some(sole) = Some(worker.spawner)
-            .filter(|_| worker.sole)
-            .and_then(|id| self.spawners.get_mut(&id))
-        {
-            sole.state.enter(SpawnerState::Killed { again, retried: false }); // the same process
-        }
-        self.push(Action::Kill(id));
+        self.processes.kill_worker(id, &mut self.step);
+    }
+
+    /// Asks a spawner to end. It is killed at `kill_at`, or earlier if it was asked before.
+    pub(super) fn end_spawner(&mut self, id: ProcessId, kill_at: Moment) {
+        self.processes.end_spawner(id, kill_at, &mut self.step);
+    }
+
+    pub(super) fn kill_spawner(&mut self, id: ProcessId) {
+        self.processes.kill_spawner(id, &mut self.step);
     }
 }

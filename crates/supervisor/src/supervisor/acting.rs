@@ -1,43 +1,155 @@
-//! Performs the actions of the machine.
+//! The machine, and everything that its actions change. Performs these actions.
 
-use super::{Ended, Supervisor};
+use super::departure::Departure;
+use super::services::{RubyLog, Services};
+use super::watching::Watch;
+use super::Ended;
+use crate::adoption::Adoption;
+use crate::certificates::Certificates;
 use crate::children::{Child, Place};
-use crate::log::Level;
+use crate::fleet::Fleet;
+use crate::log::{Level, Log};
 use crate::machine::notice::{self, Names};
-use crate::machine::{Action, Event, Generation, Notice, ProcessId};
+use crate::machine::{Action, Command, Event, Generation, Machine, Moment, Notice, ProcessId, ServerStatus, SpawnKind};
 use crate::native_threads;
+use crate::standard_streams::StandardStreams;
 use crate::strangers::Strangers;
 use crate::wording::shortage;
+use std::collections::VecDeque;
+use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
-impl Supervisor {
-    pub(super) fn act(&mut self, action: Action) {
+/// The machine, and what its actions change.
+pub(super) struct Acting {
+    pub(super) machine: Machine,
+    pub(super) now: Moment,
+    /// Events in the queue of the machine.
+    pub(super) events: VecDeque<Event>,
+    pub(super) fleet: Fleet,
+    pub(super) adoption: Adoption,
+    pub(super) certificates: Certificates,
+    /// True if certificates must be reloaded as soon as there is a spawner.
+    pub(super) reload_waits: bool,
+    pub(super) streams: StandardStreams,
+    pub(super) services: Services,
+    pub(super) watch: Watch,
+    pub(super) log: Log,
+    pub(super) ruby_log: RubyLog,
+    pub(super) departure: Departure,
+    /// The last signal or command that has asked for the end.
+    pub(super) asked_by: Option<&'static str>,
+    pub(super) ended: Option<Ended>,
+}
+
+/// The parts that differ between a starting server and a continued one.
+pub(super) struct Parts {
+    pub(super) machine: Machine,
+    pub(super) now: Moment,
+    pub(super) fleet: Fleet,
+    pub(super) adoption: Adoption,
+    pub(super) services: Services,
+    pub(super) watch: Watch,
+    pub(super) ruby_log: RubyLog,
+    pub(super) log: Log,
+}
+
+impl Acting {
+    pub(super) fn new(parts: Parts) -> Acting {
+        Acting {
+            machine: parts.machine,
+            now: parts.now,
+            events: VecDeque::new(),
+            fleet: parts.fleet,
+            adoption: parts.adoption,
+            certificates: Certificates::default(),
+            reload_waits: false,
+            streams: StandardStreams::default(),
+            services: parts.services,
+            watch: parts.watch,
+            log: parts.log,
+            ruby_log: parts.ruby_log,
+            departure: Departure::default(),
+            asked_by: None,
+            ended: None,
+        }
+    }
+
+    // --- the loop
+
+    /// Time until the next deadline.
+    pub(super) fn pause(&self) -> Option<Duration> {
+        let machine = self.machine.deadline();
+        let machine = machine.map(|deadline| deadline.saturating_sub(self.now));
+        let pauses = [
+            machine,
+            self.services.pause(),
+            self.watch.pause(),
+            self.departure.pause(),
+        ];
+        pauses.into_iter().flatten().min()
+    }
+
+    /// The descriptors to poll.
+    pub(super) fn descriptors(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        let fleet = self.fleet.descriptors().chain([self.adoption.descriptor()]);
+        fleet.chain(self.services.descriptors())
+    }
+
+    /// Returns true if no work is pending that another program could not continue.
+    pub(super) fn is_idle(&self) -> bool {
+        self.adoption.is_idle() && self.fleet.is_idle() && self.watch.is_idle() && !self.reload_waits
+    }
+
+    /// Plans the change to a separate program, once reloaded code serves.
+    pub(super) fn leave_host(&mut self) {
+        if self.machine.state() == ServerStatus::Ready {
+            let current = self.machine.generation();
+            self.departure.leave_host(current, &self.fleet.children);
+        }
+    }
+
+    // --- events
+
+    /// Passes an event to the machine, and performs its actions, including their consequences.
+    pub(super) fn happen(&mut self, event: Event) {
+        self.events.push_back(event);
+        while let Some(event) = self.events.pop_front() {
+            for action in self.machine.step(self.now, event) {
+                self.act(action);
+            }
+        }
+    }
+
+    /// Makes a request to the machine. An error is the reason of a refusal.
+    pub(super) fn ask(&mut self, command: Command) -> Result<(), String> {
+        let actions = self.machine.step(self.now, Event::Asked(command));
+        let mut answer = Ok(());
+        for action in actions {
+            match action {
+                Action::Refuse(reason) => answer = Err(reason),
+                action => self.act(action),
+            }
+        }
+        answer
+    }
+
+    // --- actions
+
+    fn act(&mut self, action: Action) {
         match action {
             Action::StartSpawner {
                 spawner,
                 generation,
                 kind,
-            } => {
-                Strangers::adopt();
-                if let Some(host) = &mut self.host {
-                    host.loads(generation);
-                }
-                let started =
-                    self.fleet
-                        .start_spawner(spawner, generation, kind, self.adoption.current(), &self.certificates);
-                if let Err(error) = started {
-                    self.events
-                        .push_back(Event::SpawnerNotStarted(spawner, shortage(&error)));
-                }
-            }
+            } => self.start_spawner(spawner, generation, kind),
             Action::Fork {
                 spawner,
                 worker,
                 index,
                 slot,
             } => self.fork(spawner, worker, Place { index, slot }),
-            Action::Reexecute(spawner) => self.leave_to(spawner),
-            Action::Return => self.leave_back(),
+            Action::Reexecute(spawner) => self.departure.plan_other(spawner),
+            Action::Return => self.departure.plan_return(),
             Action::Adopt(generation) => self.adopt(generation),
             Action::Commit(generation) => self.commit(generation),
             Action::Revert(generation) => self.adoption.revert(generation),
@@ -54,7 +166,7 @@ impl Supervisor {
             }
             Action::CloseListenersOf(spawner) => _ = self.fleet.tell(spawner, "close_listeners", &[]),
             Action::CloseListeners => {
-                (self.leaving, self.arrival) = (None, None); // it has copies of them
+                self.departure.forget(); // it has copies of them
                 self.adoption.close_listeners();
             }
             Action::TellBooted(spawner) => _ = self.fleet.tell(spawner, "booted", &[]),
@@ -76,6 +188,19 @@ impl Supervisor {
             notice::Level::Warn => Level::Warn,
         };
         self.log.write(level, notice.event(), &notice.text(&Processes(self)));
+    }
+
+    fn start_spawner(&mut self, spawner: ProcessId, generation: Generation, kind: SpawnKind) {
+        Strangers::adopt();
+        self.departure.loads(generation);
+        let configuration = self.adoption.current();
+        let started = self
+            .fleet
+            .start_spawner(spawner, generation, kind, configuration, &self.certificates);
+        if let Err(error) = started {
+            self.events
+                .push_back(Event::SpawnerNotStarted(spawner, shortage(&error)));
+        }
     }
 
     fn fork(&mut self, spawner: ProcessId, worker: ProcessId, place: Place) {
@@ -122,7 +247,7 @@ impl Supervisor {
 
     fn make_current(&mut self, spawner: ProcessId) {
         if !self.machine.is_guest() {
-            self.arrival = None;
+            self.departure.forget_arrival();
         }
         self.fleet.tell(spawner, "current", &[]);
         self.ruby_log.follow(
@@ -153,7 +278,7 @@ impl Supervisor {
 }
 
 /// The processes, for log lines.
-struct Processes<'a>(&'a Supervisor);
+struct Processes<'a>(&'a Acting);
 
 impl Names for Processes<'_> {
     fn pid(&self, process: ProcessId) -> Option<i32> {

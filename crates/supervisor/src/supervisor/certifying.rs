@@ -1,6 +1,6 @@
 //! Certificates from an authority: has the current spawner do the scheduled tasks, and stores the certificates' texts.
 
-use super::Supervisor;
+use super::acting::Acting;
 use crate::acme::message::{Answer, Orders, Task, Text, Wish};
 use crate::acme::{Action, Event, Now, Renewals};
 use crate::hot_restart_state::{Luggage, Package};
@@ -82,27 +82,24 @@ struct Saved {
     texts: Vec<(String, Text, usize)>,
 }
 
-impl Supervisor {
+impl Certifying {
     /// A new current spawner names its orders. The message may be late, so that this spawner is no longer the current
     /// one.
-    pub(super) fn hear_orders(&mut self, spawner: ProcessId, message: Message) {
-        if self.machine.current_spawner() != Some(spawner) {
+    pub(super) fn hear_orders(&mut self, spawner: ProcessId, message: Message, acting: &mut Acting) {
+        if acting.machine.current_spawner() != Some(spawner) {
             return;
         }
         let file = message.descriptors.into_iter().next();
         let orders: Orders = file.and_then(|file| read(file).ok()).unwrap_or_default();
-        self.certifying.clerk = Some(spawner);
-        self.schedule(Event::Orders(orders));
-        let keys: Vec<&str> = self.certifying.renewals.keys().collect();
-        self.certifying.texts.retain(|(key, _), _| keys.contains(&key.as_str()));
+        self.clerk = Some(spawner);
+        self.schedule(Event::Orders(orders), acting);
+        let keys: Vec<&str> = self.renewals.keys().collect();
+        self.texts.retain(|(key, _), _| keys.contains(&key.as_str()));
     }
 
     /// A process has finished a task.
-    pub(super) fn hear_task_done(&mut self, message: Message) {
-        let Some((number, (_, key))) = message
-            .number(0)
-            .and_then(|number| self.certifying.tasks.remove_entry(&number))
-        else {
+    pub(super) fn hear_task_done(&mut self, message: Message, acting: &mut Acting) {
+        let Some((number, (_, key))) = message.number(0).and_then(|number| self.tasks.remove_entry(&number)) else {
             return;
         };
         let json = message.fields[1..].concat();
@@ -112,45 +109,43 @@ impl Supervisor {
         let name = (key, if answer.held { Text::Held } else { Text::Used });
         let is_new = answer.facts.as_ref().is_some_and(|facts| facts.certificate.is_some());
         match text {
-            Some(text) => _ = self.certifying.texts.insert(name, text),
-            None if is_new => _ = self.certifying.texts.remove(&name),
+            Some(text) => _ = self.texts.insert(name, text),
+            None if is_new => _ = self.texts.remove(&name),
             None => {}
         }
-        self.schedule(Event::Answered(number, Box::new(answer)));
+        self.schedule(Event::Answered(number, Box::new(answer)), acting);
     }
 
     /// A process has ended. `planned`: it was asked to end.
-    pub(super) fn lose_tasks(&mut self, name: ProcessId, planned: bool) {
-        let tasks = self.certifying.tasks.iter();
+    pub(super) fn lose_tasks(&mut self, name: ProcessId, planned: bool, acting: &mut Acting) {
+        let tasks = self.tasks.iter();
         let lost: Vec<u64> = tasks
             .filter(|(_, (process, _))| *process == name)
             .map(|(number, _)| *number)
             .collect();
         for number in lost {
-            self.certifying.tasks.remove(&number);
-            self.schedule(Event::Lost { number, planned });
+            self.tasks.remove(&number);
+            self.schedule(Event::Lost { number, planned }, acting);
         }
     }
 
     /// Starts the tasks that are due. A spawner of another version gets none.
-    pub(super) fn tend_orders(&mut self) {
-        let serves = matches!(self.machine.state(), ServerStatus::Ready | ServerStatus::Restarting);
+    pub(super) fn tend(&mut self, acting: &mut Acting) {
+        let serves = matches!(acting.machine.state(), ServerStatus::Ready | ServerStatus::Restarting);
         let clerk = self
-            .certifying
             .clerk
-            .filter(|clerk| self.machine.current_spawner() == Some(*clerk));
-        let child = clerk.and_then(|clerk| self.fleet.children.find(clerk));
+            .filter(|clerk| acting.machine.current_spawner() == Some(*clerk));
+        let child = clerk.and_then(|clerk| acting.fleet.children.find(clerk));
         let is_there = child.is_some_and(|child| !child.is_foreign);
-        self.schedule(Event::Tick {
-            serves: serves && is_there,
-        });
+        let serves = serves && is_there;
+        self.schedule(Event::Tick { serves }, acting);
     }
 
-    fn schedule(&mut self, event: Event) {
-        let now = self.time_of_event();
+    fn schedule(&mut self, event: Event, acting: &mut Acting) {
+        let now = time_of_event(acting.now);
         let mut events = VecDeque::from([event]);
         while let Some(event) = events.pop_front() {
-            for action in self.certifying.renewals.step(now, event) {
+            for action in self.renewals.step(now, event) {
                 match action {
                     Action::Ask {
                         number,
@@ -159,45 +154,45 @@ impl Supervisor {
                         wish,
                         text,
                     } => {
-                        if !self.ask_clerk(number, &key, task, &wish, text) {
+                        if !self.ask_clerk(number, &key, task, &wish, text, acting) {
                             events.push_back(Event::Lost { number, planned: true });
                         }
                     }
-                    Action::Reload => _ = self.reload_certificates(),
-                    Action::Log(line) => self.log.write(line.level, line.event, &line.text),
+                    Action::Reload => _ = acting.reload_certificates(),
+                    Action::Log(line) => acting.log.write(line.level, line.event, &line.text),
                 }
             }
         }
     }
 
     /// Sends a task. Returns false if the spawner accepts no message.
-    fn ask_clerk(&mut self, number: u64, key: &str, task: Task, wish: &Wish, text: Text) -> bool {
-        let Some(clerk) = self.certifying.clerk else {
+    fn ask_clerk(&mut self, number: u64, key: &str, task: Task, wish: &Wish, text: Text, acting: &Acting) -> bool {
+        let Some(clerk) = self.clerk else {
             return false;
         };
-        let (Ok(json), Some(child)) = (serde_json::to_vec(wish), self.fleet.children.find(clerk)) else {
+        let (Ok(json), Some(child)) = (serde_json::to_vec(wish), acting.fleet.children.find(clerk)) else {
             return false;
         };
-        let text = self.certifying.texts.get(&(key.to_string(), text));
+        let text = self.texts.get(&(key.to_string(), text));
         let descriptors: Vec<_> = text.iter().map(|text| text.as_fd()).collect();
         let number_text = number.to_string();
         let fields = [number_text.as_bytes(), task.name().as_bytes(), key.as_bytes(), &json];
         let sent = child.send("acme", &fields, &descriptors);
         if sent {
-            self.certifying.tasks.insert(number, (clerk, key.to_string()));
+            self.tasks.insert(number, (clerk, key.to_string()));
         }
         sent
     }
+}
 
-    fn time_of_event(&self) -> Now {
-        let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let mut random = [0; 4];
-        let _ = rustix::rand::getrandom(&mut random, rustix::rand::GetRandomFlags::NONBLOCK);
-        Now {
-            wall: i64::try_from(since_1970.as_millis()).unwrap_or(i64::MAX),
-            running: self.now,
-            random: f64::from(u32::from_ne_bytes(random)) / f64::from(u32::MAX),
-        }
+fn time_of_event(running: Moment) -> Now {
+    let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let mut random = [0; 4];
+    let _ = rustix::rand::getrandom(&mut random, rustix::rand::GetRandomFlags::NONBLOCK);
+    Now {
+        wall: i64::try_from(since_1970.as_millis()).unwrap_or(i64::MAX),
+        running,
+        random: f64::from(u32::from_ne_bytes(random)) / f64::from(u32::MAX),
     }
 }
 

@@ -1,7 +1,6 @@
 //! Views of the supervisor for the control server and for systemd.
 
 use super::Supervisor;
-use crate::certificates::Serving;
 use crate::control::{Asked, Child, Host, Question, Restart, RestartState, ServerState, Status, WorkerAnswer};
 use crate::fleet::pipe;
 use crate::machine::{RestartStatus, RestartView, ServerStatus, WorkerView};
@@ -12,22 +11,22 @@ use std::time::SystemTime;
 
 impl Host for Supervisor {
     fn status(&self) -> Status {
-        let configuration = self.adoption.current();
+        let configuration = self.acting.adoption.current();
         let settings = &configuration.settings;
         let addresses = configuration.listeners.iter();
         Status {
             pid: std::process::id(),
-            state: match self.machine.state() {
+            state: match self.acting.machine.state() {
                 ServerStatus::Starting => ServerState::Starting,
                 ServerStatus::Ready => ServerState::Ready,
                 ServerStatus::Restarting => ServerState::Restarting,
                 ServerStatus::Draining => ServerState::Draining,
             },
-            generation: self.machine.generation(),
+            generation: self.acting.machine.generation(),
             started_at: self.started_at,
-            workers: self.machine.wanted(),
-            restart: self.machine.restart().map(|restart| self.restart(restart)),
-            children: self.machine.workers().map(|worker| self.child(worker)).collect(),
+            workers: self.acting.machine.wanted(),
+            restart: self.acting.machine.restart().map(|restart| self.restart(restart)),
+            children: self.acting.machine.workers().map(|worker| self.child(worker)).collect(),
             addresses: addresses.map(|listener| listener.settings.address.clone()).collect(),
             max_threads: settings.max_threads,
             version: settings.version.clone(),
@@ -37,22 +36,26 @@ impl Host for Supervisor {
     }
 
     fn scoreboard(&self) -> Option<&Scoreboard> {
-        Some(self.fleet.memory().scoreboard())
+        Some(self.acting.fleet.memory().scoreboard())
     }
 
     fn ask(&mut self, asked: Asked) -> Result<(), String> {
-        self.do_asked(asked)
+        self.requests.do_asked(asked, &mut self.acting)
     }
 
     fn ask_ruby(&mut self, question: Question) -> Option<OwnedFd> {
-        let child = self.fleet.children.find(self.machine.current_spawner()?)?;
+        let child = self
+            .acting
+            .fleet
+            .children
+            .find(self.acting.machine.current_spawner()?)?;
         let (reader, writer) = pipe().ok()?;
         let sent = child.send("ask_ruby", &[question.name().as_bytes()], &[writer.as_fd()]);
         sent.then_some(reader)
     }
 
     fn ask_workers(&mut self) -> Vec<WorkerAnswer> {
-        let workers = self.fleet.children.iter().filter(|child| child.worker.is_some());
+        let workers = self.acting.fleet.children.iter().filter(|child| child.worker.is_some());
         let answers = workers.map(|child| WorkerAnswer {
             worker: child.place.map(|place| place.index).filter(|_| child.spawner.is_none()),
             pid: child.pid(),
@@ -65,19 +68,19 @@ impl Host for Supervisor {
     }
 
     fn failed(&mut self, reason: &str) {
-        self.log.error("control_failed", format!("control: {reason}"));
+        self.acting.log.error("control_failed", format!("control: {reason}"));
     }
 }
 
 impl Supervisor {
     /// Runs the control server and reports to systemd.
     pub(super) fn serve(&mut self) {
-        let mut services = std::mem::take(&mut self.services);
+        let mut services = std::mem::take(&mut self.acting.services);
         services.turn(self);
-        if services.want_report(self.now, self.machine.state()) {
+        if services.want_report(self.acting.now, self.acting.machine.state()) {
             services.tell(&self.report());
         }
-        self.services = services;
+        self.acting.services = services;
     }
 
     fn restart(&self, restart: RestartView<'_>) -> Restart {
@@ -95,14 +98,14 @@ impl Supervisor {
 
     /// Stores the time at which the restart has changed.
     pub(super) fn note_restart(&mut self) {
-        let changes = self.machine.restart().map_or(0, |restart| restart.changes);
+        let changes = self.acting.machine.restart().map_or(0, |restart| restart.changes);
         if changes != self.restart_changed_at.0 {
             self.restart_changed_at = (changes, SystemTime::now());
         }
     }
 
     fn child(&self, worker: WorkerView) -> Child {
-        let child = self.fleet.children.find(worker.id);
+        let child = self.acting.fleet.children.find(worker.id);
         Child {
             index: worker.index,
             slot: worker.slot,
@@ -111,20 +114,20 @@ impl Supervisor {
             booted: worker.booted,
             ending: worker.ending,
             started_at: child.map_or(self.started_at, |child| child.began_at),
-            heartbeat_age: self.fleet.memory().scoreboard().slot(worker.slot).age(),
+            heartbeat_age: self.acting.fleet.memory().scoreboard().slot(worker.slot).age(),
         }
     }
 
     /// The state of the server, for systemd.
     fn report(&self) -> systemd::Report<'_> {
-        let slots = (0..SLOTS).map(|slot| self.fleet.memory().scoreboard().slot(slot));
+        let slots = (0..SLOTS).map(|slot| self.acting.fleet.memory().scoreboard().slot(slot));
         let stats: Vec<_> = slots
             .filter(|slot| slot.age().is_some())
             .map(|slot| slot.stats(slot))
             .collect();
-        let restart = self.machine.restart();
+        let restart = self.acting.machine.restart();
         systemd::Report {
-            state: match self.machine.state() {
+            state: match self.acting.machine.state() {
                 ServerStatus::Starting => systemd::NotifyState::Starting,
                 ServerStatus::Ready => systemd::NotifyState::Ready,
                 ServerStatus::Restarting => systemd::NotifyState::Restarting,
@@ -134,27 +137,12 @@ impl Supervisor {
                 number: restart.changes,
                 error: restart.error,
             }),
-            workers: self.machine.wanted(),
-            booted: self.machine.workers().filter(|worker| worker.booted).count(),
+            workers: self.acting.machine.wanted(),
+            booted: self.acting.machine.workers().filter(|worker| worker.booted).count(),
             busy_threads: stats.iter().map(|stats| stats.busy_threads).sum(),
             threads: stats.iter().map(|stats| stats.threads).sum(),
             queued: stats.iter().map(|stats| stats.queued).sum(),
         }
-    }
-
-    /// The serving workers, for certificates.
-    pub(super) fn serving(&self) -> Vec<Serving> {
-        let workers = self.machine.workers().filter(|worker| worker.booted && !worker.ending);
-        let serving = workers.map(|worker| Serving {
-            worker: worker.id,
-            spawner: self.fleet.children.find(worker.spawner).map(|_| worker.spawner),
-            since: self
-                .fleet
-                .children
-                .find(worker.id)
-                .map_or(self.now, |child| child.since),
-        });
-        serving.collect()
     }
 }
 
@@ -162,37 +150,25 @@ impl Supervisor {
     /// Does periodic work.
     pub(super) fn tend(&mut self) {
         self.note_restart();
-        self.ask_for_certificates();
-        self.tend_certificates();
-        self.tend_orders();
-        let board = self.fleet.memory().scoreboard();
-        for event in self.watch.look(self.now, self.machine.generation(), board) {
-            self.happen(event);
+        self.acting.ask_for_certificates();
+        self.acting.tend_certificates();
+        self.certifying.tend(&mut self.acting);
+        let board = self.acting.fleet.memory().scoreboard();
+        for event in self
+            .acting
+            .watch
+            .look(self.acting.now, self.acting.machine.generation(), board)
+        {
+            self.acting.happen(event);
         }
-        if self.watch.is_touched(self.now) {
-            let _ = self.do_asked(Asked::Restart);
+        if self.acting.watch.is_touched(self.acting.now) {
+            let _ = self.requests.do_asked(Asked::Restart, &mut self.acting);
         }
-        if self.watch.is_due(self.now) {
-            self.fleet.tend();
+        if self.acting.watch.is_due(self.acting.now) {
+            self.acting.fleet.tend();
         }
-        if self.watch.orphans_are_due(self.now) {
-            self.strangers.reap(&self.fleet.children);
-        }
-    }
-
-    fn tend_certificates(&mut self) {
-        let fleet = &self.fleet;
-        self.certificates.again(self.now, |process, fields, bytes| {
-            if let Some(child) = fleet.children.find(process) {
-                child.send("certificates", &fields, &[bytes]);
-            }
-        });
-        let serving = self.serving();
-        let replacing = self.machine.workers().any(|worker| worker.ending);
-        let children = &self.fleet.children;
-        let exists = |process| children.find(process).is_some();
-        for outcome in self.certificates.tend(self.now, &serving, exists, replacing) {
-            self.tell_of_certificates(outcome);
+        if self.acting.watch.orphans_are_due(self.acting.now) {
+            self.strangers.reap(&self.acting.fleet.children);
         }
     }
 }

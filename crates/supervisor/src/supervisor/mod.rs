@@ -3,36 +3,34 @@
 
 mod acting;
 mod certifying;
+mod departure;
 mod hearing;
 mod hosting;
 mod reexecution;
+mod reloading;
+mod requests;
 mod services;
 mod watching;
 
 use crate::adoption::Adoption;
 use crate::asks::Asks;
-use crate::background::Background;
-use crate::certificates::Certificates;
 use crate::children::Child;
 use crate::fleet::Fleet;
-use crate::hot_restart_state::Arrival;
-use crate::insistence::Insistence;
 use crate::log::Log;
-use crate::machine::{Action, Command, Event, FirstSpawner, Machine, Moment};
-use crate::restart_signals::RestartSignals;
+use crate::machine::{Event, FirstSpawner, Machine};
 use crate::running_time::RunningTime;
 use crate::signals::Signals;
-use crate::standard_streams::{Reopened, StandardStreams};
 use crate::start::Start;
 use crate::strangers::Strangers;
+use acting::{Acting, Parts};
 use certifying::Certifying;
-use reexecution::{Host, Leaving};
+use departure::Departure;
+use requests::Requests;
 use rustix::event::{poll, PollFd, PollFlags, Timespec};
 use rustix::process::{getrlimit, setrlimit, Resource, Rlimit};
 use services::Services;
-use std::collections::VecDeque;
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::BorrowedFd;
 use std::panic::{catch_unwind, resume_unwind, AssertUnwindSafe};
 use std::time::{Duration, SystemTime};
 use watching::Watch;
@@ -65,56 +63,16 @@ pub struct Ended {
 
 /// A running server.
 pub struct Supervisor {
-    machine: Machine,
-    now: Moment,
-    clock: RunningTime,
-    fleet: Fleet,
-    adoption: Adoption,
-    certificates: Certificates,
+    acting: Acting,
+    requests: Requests,
     certifying: Certifying,
     strangers: Strangers,
-    streams: StandardStreams,
-    reopenings: Background<Reopened>,
-    services: Services,
-    watch: Watch,
-    insistence: Insistence,
-    restart_signals: RestartSignals,
-    /// True if certificates must be reloaded as soon as there is a spawner.
-    reload_waits: bool,
-    log: Log,
-    ruby_log: RubyLog,
-    signals: Signals,
-    asks: Asks,
+    clock: RunningTime,
     started_at: SystemTime,
-    /// Events in the queue of the machine.
-    events: VecDeque<Event>,
-    ended: Option<Ended>,
     /// The number of the last change of the restart, and its time.
     restart_changed_at: (u64, SystemTime),
-    /// The last signal or command that has asked for the end.
-    asked_by: Option<&'static str>,
-    /// The program with the application that contains this supervisor.
-    host: Option<Host>,
-    /// Set when another program is about to replace this one.
-    leaving: Option<Leaving>,
-    /// The state from the previous program, while it may have to come back.
-    arrival: Option<Arrival>,
     /// The first event after another program has run.
     welcomed: Option<Event>,
-}
-
-/// The parts that differ between a starting server and a continued one.
-struct Parts {
-    machine: Machine,
-    now: Moment,
-    clock: RunningTime,
-    fleet: Fleet,
-    adoption: Adoption,
-    services: Services,
-    watch: Watch,
-    ruby_log: RubyLog,
-    log: Log,
-    signals: Signals,
 }
 
 impl Supervisor {
@@ -141,60 +99,38 @@ impl Supervisor {
         let mut adoption = Adoption::begin(start.configuration)?;
         let mut services = Services::open(adoption.current()).map_err(text)?;
         services.store(adoption.current_mut());
-        let mut supervisor = Supervisor::of(Parts {
+        let acting = Acting::new(Parts {
             machine,
             now,
-            clock,
             fleet,
             adoption,
             services,
             watch,
             ruby_log,
             log,
-            signals,
-        })?;
-        supervisor.host = start.caller.map(Host::new);
+        });
+        let mut supervisor = Supervisor::of(acting, clock, signals)?;
+        supervisor.acting.departure = Departure::from(start.caller);
         Ok(supervisor)
     }
 
-    fn of(parts: Parts) -> Result<Supervisor, String> {
-        let text = |error: io::Error| error.to_string();
+    fn of(acting: Acting, clock: RunningTime, signals: Signals) -> Result<Supervisor, String> {
         raise_descriptor_limit();
         Ok(Supervisor {
-            machine: parts.machine,
-            now: parts.now,
-            clock: parts.clock,
-            fleet: parts.fleet,
-            adoption: parts.adoption,
-            certificates: Certificates::default(),
+            acting,
+            requests: Requests::new(signals).map_err(|error| error.to_string())?,
             certifying: Certifying::default(),
             strangers: Strangers::default(),
-            streams: StandardStreams::default(),
-            reopenings: Background::new("fairlead logs").map_err(text)?,
-            services: parts.services,
-            watch: parts.watch,
-            insistence: Insistence::default(),
-            restart_signals: RestartSignals::default(),
-            reload_waits: false,
-            log: parts.log,
-            ruby_log: parts.ruby_log,
-            signals: parts.signals,
-            asks: Asks::new().map_err(text)?,
+            clock,
             started_at: SystemTime::now(),
-            events: VecDeque::new(),
-            ended: None,
             restart_changed_at: (0, SystemTime::now()),
-            asked_by: None,
-            host: None,
-            leaving: None,
-            arrival: None,
             welcomed: None,
         })
     }
 
     /// Makes requests to the server from other threads.
     pub fn asks(&self) -> Asks {
-        self.asks.clone()
+        self.requests.asks()
     }
 
     /// Runs until everything has ended. A panic in one turn does not end the server, unless every further turn panics,
@@ -208,7 +144,8 @@ impl Supervisor {
                 Err(defect) if defects == MOST_DEFECTS => resume_unwind(defect),
                 Err(_) => {
                     defects += 1;
-                    self.log
+                    self.acting
+                        .log
                         .error("defect", "[BUG] the supervisor panicked, see above; it continues");
                     std::thread::sleep(AFTER_DEFECT);
                 }
@@ -219,49 +156,35 @@ impl Supervisor {
     /// Logs the reason why the server has never served.
     pub fn tell_of_defeat(&self, reason: &str) {
         let text = format!("fairlead: {}", reason.replace('\n', "\nfairlead: "));
-        self.log.error("start_failed", text);
-        self.log.flush(LAST_LINES);
+        self.acting.log.error("start_failed", text);
+        self.acting.log.flush(LAST_LINES);
     }
 
     /// Waits for events and handles them. Returns the end of the server.
     pub fn turn(&mut self) -> Option<Ended> {
         let pause = self.pause();
         self.wait(pause);
-        self.now = self.clock.look(pause);
-        self.hear_requests();
+        self.acting.now = self.clock.look(pause);
+        self.requests.hear(&mut self.acting);
         self.hear_processes();
         self.hear_ends();
         self.hear_background();
         self.serve();
         self.tend();
-        self.happen(Event::Tick);
-        self.leave_host();
+        self.acting.happen(Event::Tick);
+        self.acting.leave_host();
         self.leave_if_idle();
         self.finish()
     }
 
     /// Time until the next deadline.
     fn pause(&self) -> Duration {
-        let machine = self
-            .machine
-            .deadline()
-            .map(|deadline| deadline.saturating_sub(self.now));
-        let leaving = self.leaving.as_ref().map(|_| reexecution::PAUSE);
-        let restart = self.restart_signals.pause(self.now);
-        let pauses = [machine, self.services.pause(), self.watch.pause(), restart, leaving];
+        let pauses = [self.acting.pause(), self.requests.pause(self.acting.now)];
         pauses.into_iter().flatten().fold(TICK, Duration::min)
     }
 
     fn wait(&self, pause: Duration) {
-        let own = [self.asks.as_fd(), self.reopenings.as_fd(), self.adoption.descriptor()];
-        let signals = [self.signals.as_fd()];
-        let all = self
-            .fleet
-            .descriptors()
-            .chain(own)
-            .chain(signals)
-            .chain(self.services.descriptors());
-        let all: Vec<BorrowedFd<'_>> = all.collect();
+        let all: Vec<BorrowedFd<'_>> = self.acting.descriptors().chain(self.requests.descriptors()).collect();
         let mut polled: Vec<PollFd<'_>> = all
             .iter()
             .map(|descriptor| PollFd::new(descriptor, PollFlags::IN))
@@ -275,43 +198,20 @@ impl Supervisor {
         }
     }
 
-    /// Passes an event to the machine, and performs its actions, including their consequences.
-    fn happen(&mut self, event: Event) {
-        self.events.push_back(event);
-        while let Some(event) = self.events.pop_front() {
-            for action in self.machine.step(self.now, event) {
-                self.act(action);
-            }
-        }
-    }
-
-    /// Makes a request to the machine. An error is the reason of a refusal.
-    fn ask(&mut self, command: Command) -> Result<(), String> {
-        let actions = self.machine.step(self.now, Event::Asked(command));
-        let mut answer = Ok(());
-        for action in actions {
-            match action {
-                Action::Refuse(reason) => answer = Err(reason),
-                action => self.act(action),
-            }
-        }
-        answer
-    }
-
     fn finish(&mut self) -> Option<Ended> {
-        let ended = self.ended.take()?;
-        self.services.close();
-        while !self.services.are_closed() {
+        let ended = self.acting.ended.take()?;
+        self.acting.services.close();
+        while !self.acting.services.are_closed() {
             self.wait(LAST_ANSWERS);
             self.serve();
         }
-        self.adoption.end();
-        let ruby_says = self.adoption.current().settings.log.by_ruby; // the last process then logs this
+        self.acting.adoption.end();
+        let ruby_says = self.acting.adoption.current().settings.log.by_ruby; // the last process then logs this
         if ended.defeat.is_none() && !ruby_says {
-            self.log.info("stopped", "fairlead stopped");
+            self.acting.log.info("stopped", "fairlead stopped");
         }
-        self.services.ended();
-        self.log.flush(LAST_LINES);
+        self.acting.services.ended();
+        self.acting.log.flush(LAST_LINES);
         Some(ended)
     }
 }

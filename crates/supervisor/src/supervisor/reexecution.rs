@@ -1,19 +1,20 @@
 //! Another program replaces this one: a program of another version, which may return the state, or the same supervisor
 //! without the application that has called it.
 
-use super::{Parts, Supervisor};
+use super::acting::{Acting, Parts};
+use super::departure::Destination;
+use super::Supervisor;
 use crate::adoption::Adoption;
 use crate::certificates::Certificates;
-use crate::children::{Child, SavedChild};
+use crate::children::SavedChild;
 use crate::configuration::Configuration;
 use crate::fleet::Fleet;
 use crate::hot_restart_state::{Arrival, Comeback, HotRestartState, Luggage, News, Package, Report};
 use crate::log::Log;
 use crate::machine::saved::Saved;
-use crate::machine::{End, Event, FirstSpawner, Generation, Machine, Moment, ProcessId, ServerStatus};
+use crate::machine::{End, Event, Machine, Moment, ProcessId, ServerStatus};
 use crate::running_time::RunningTime;
 use crate::signals::Signals;
-use crate::start::Caller;
 use crate::strangers::Strangers;
 use crate::supervisor::certifying::Certifying;
 use crate::supervisor::services::{RubyLog, Services};
@@ -25,64 +26,10 @@ use serde_json::value::{to_raw_value, RawValue};
 use std::convert::Infallible;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
-
-/// Time limit for open requests to the control server.
-const COURTESY: Duration = Duration::from_secs(1);
-
-/// Pause between two checks of pending work.
-pub(super) const PAUSE: Duration = Duration::from_millis(20);
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// Time limit for log lines that are not written yet.
 const LINES: Duration = Duration::from_secs(1);
-
-/// A planned replacement of this program.
-#[derive(Debug)]
-pub(super) struct Leaving {
-    since: Instant,
-    to: Destination,
-}
-
-#[derive(Debug)]
-enum Destination {
-    /// The program of this spawner's version.
-    Other(ProcessId),
-    /// The previous program.
-    Former,
-    /// A program of the same version, without the application.
-    Own,
-}
-
-impl Leaving {
-    fn to(to: Destination) -> Leaving {
-        let since = Instant::now();
-        Leaving { since, to }
-    }
-}
-
-/// A program with an application that supervises its own server, with the old code and its threads.
-pub(super) struct Host {
-    caller: Caller,
-    /// The last generation that a separate process has loaded.
-    loaded: Generation,
-    /// True if such a generation serves, or has served.
-    is_old: bool,
-}
-
-impl Host {
-    pub(super) fn new(caller: Caller) -> Host {
-        Host {
-            caller,
-            loaded: FirstSpawner::GENERATION,
-            is_old: false,
-        }
-    }
-
-    /// The command runs again for this generation.
-    pub(super) fn loads(&mut self, generation: Generation) {
-        self.loaded = generation;
-    }
-}
 
 /// State that only this program can read again.
 #[derive(Deserialize, Serialize)]
@@ -99,52 +46,23 @@ struct Own {
 }
 
 impl Supervisor {
-    /// Plans the change to the program of another version.
-    pub(super) fn leave_to(&mut self, spawner: ProcessId) {
-        self.leaving = Some(Leaving::to(Destination::Other(spawner)));
-    }
-
-    /// Plans the return to the previous program.
-    pub(super) fn leave_back(&mut self) {
-        self.leaving = Some(Leaving::to(Destination::Former));
-    }
-
-    /// Plans the change to a separate program, once reloaded code serves: otherwise the threads of the old code would
-    /// continue here, and keep its memory and sockets. The kernel ends processes that
-    /// this one has forked when it is replaced, so none of them may be left.
-    pub(super) fn leave_host(&mut self) {
-        let serves = self.machine.state() == ServerStatus::Ready;
-        let current = self.machine.generation();
-        let Some(host) = self.host.as_mut().filter(|_| serves) else {
-            return;
-        };
-        host.is_old |= host.loaded == current && current != FirstSpawner::GENERATION;
-        let first = |child: &Child| child.generation == FirstSpawner::GENERATION;
-        if host.is_old && !self.fleet.children.iter().any(first) {
-            self.leaving.get_or_insert(Leaving::to(Destination::Own));
-        }
-    }
-
     /// Performs the planned replacement, if no pending work would be lost.
     pub(super) fn leave_if_idle(&mut self) {
-        let serves = self.machine.state() == ServerStatus::Ready;
-        let is_late = |leaving: &Leaving| matches!(leaving.to, Destination::Own) && !serves;
-        if self.leaving.as_ref().is_some_and(is_late) {
-            self.leaving = None; // it is planned again after the restart
+        let acting = &self.acting;
+        if !acting.departure.is_planned() {
+            return;
         }
-        let Some(leaving) = self.leaving.take_if(|leaving| {
-            let idle = [&self.adoption.is_idle(), &self.fleet.is_idle(), &self.watch.is_idle()];
-            let polite = self.services.is_idle() || leaving.since.elapsed() > COURTESY;
-            let asked = self.restart_signals.pause(self.now).is_some() || self.reload_waits;
-            idle.iter().all(|idle| **idle) && self.reopenings.is_idle() && polite && !asked
-        }) else {
+        let serves = acting.machine.state() == ServerStatus::Ready;
+        let is_idle = acting.is_idle() && self.requests.are_done(acting.now);
+        let are_services_idle = acting.services.is_idle();
+        let Some(to) = self.acting.departure.due(serves, is_idle, are_services_idle) else {
             return;
         };
-        self.log.flush(LINES);
-        match leaving.to {
+        self.acting.log.flush(LINES);
+        match to {
             Destination::Other(spawner) => {
                 let Err(reason) = self.reexecute(spawner);
-                self.happen(Event::NotReexecuted(spawner, reason));
+                self.acting.happen(Event::NotReexecuted(spawner, reason));
             }
             Destination::Former => self.give_back(),
             Destination::Own => self.execute_own(),
@@ -156,12 +74,13 @@ impl Supervisor {
     /// If that fails, this program stays until the next restart.
     fn execute_own(&mut self) {
         let package = self.pack(None).map_err(|error| crate::wording::shortage(&error));
-        let Some(host) = &mut self.host else { return };
-        let left = package.and_then(|package| package.return_to(host.caller.successor.as_fd(), "", &News::default()));
+        let departure = &mut self.acting.departure;
+        let Some(caller) = departure.caller() else { return };
+        let left = package.and_then(|package| package.return_to(caller.successor.as_fd(), "", &News::default()));
         let Err(reason) = left;
-        (host.is_old, host.loaded) = (false, FirstSpawner::GENERATION);
+        departure.stay_in_host();
         Strangers::adopt();
-        self.log.error(
+        self.acting.log.error(
             "host_not_left",
             format!(
                 "cannot start a separate program for the supervisor, so threads of the old code continue: {reason}"
@@ -170,10 +89,10 @@ impl Supervisor {
     }
 
     fn reexecute(&self, spawner: ProcessId) -> Result<Infallible, String> {
-        let child = self.fleet.children.find(spawner);
+        let child = self.acting.fleet.children.find(spawner);
         let program = child.and_then(|child| child.other.as_ref());
         let program = program.ok_or("the new process has ended")?;
-        let saved = self.machine.save().ok_or("the restart is over")?;
+        let saved = self.acting.machine.save().ok_or("the restart is over")?;
         let package = self.pack(Some((saved, spawner)));
         let package = package.map_err(|error| crate::wording::shortage(&error))?;
         program.take_over(&package, &versions().version)
@@ -183,12 +102,15 @@ impl Supervisor {
     fn pack(&self, restart: Option<(Saved, ProcessId)>) -> io::Result<Package> {
         let mut luggage = Luggage::default();
         let (machine, spawner) = restart.unzip();
-        let caller = self.host.as_ref().map(|host| &host.caller);
-        let pid_file = caller.map_or_else(|| self.adoption.caller_pid_file(), |caller| caller.pid_file.as_ref());
+        let caller = self.acting.departure.caller();
+        let pid_file = caller.map_or_else(
+            || self.acting.adoption.caller_pid_file(),
+            |caller| caller.pid_file.as_ref(),
+        );
         let report = spawner
             .map(|spawner| self.report_of(spawner, &mut luggage))
             .transpose()?;
-        let (settings, socket_files) = self.adoption.current().save(&mut luggage)?;
+        let (settings, socket_files) = self.acting.adoption.current().save(&mut luggage)?;
         let (number, changed_at) = self.restart_changed_at;
         let hot_restart_state = HotRestartState {
             format: versions().format,
@@ -197,17 +119,18 @@ impl Supervisor {
             settings,
             socket_files,
             children: self
+                .acting
                 .fleet
                 .children
                 .iter()
                 .map(|child| child.save(&mut luggage))
                 .collect::<Result<_, _>>()?,
-            certificates: self.certificates.save(&mut luggage)?,
+            certificates: self.acting.certificates.save(&mut luggage)?,
             report,
             started_at: seconds(self.started_at),
             restart_changed_at: (number, seconds(changed_at)),
-            touched_at: self.watch.touched_at().map(seconds),
-            systemd: self.services.told(),
+            touched_at: self.acting.watch.touched_at().map(seconds),
+            systemd: self.acting.services.told(),
             acme: Some(self.certifying.save(&mut luggage)?),
             caller_pid_file: pid_file.cloned(),
             own: self.own(&mut luggage)?,
@@ -216,7 +139,12 @@ impl Supervisor {
     }
 
     fn report_of(&self, spawner: ProcessId, luggage: &mut Luggage) -> io::Result<Report> {
-        let child = self.fleet.children.find(spawner).ok_or(io::ErrorKind::NotFound)?;
+        let child = self
+            .acting
+            .fleet
+            .children
+            .find(spawner)
+            .ok_or(io::ErrorKind::NotFound)?;
         let (settings, shared) = child.report.split_first().ok_or(io::ErrorKind::NotFound)?;
         let mut add = |all: &[OwnedFd]| {
             all.iter()
@@ -231,7 +159,7 @@ impl Supervisor {
     }
 
     fn own(&self, luggage: &mut Luggage) -> io::Result<Box<RawValue>> {
-        let memory = self.fleet.memory();
+        let memory = self.acting.fleet.memory();
         let descriptors = memory.descriptors();
         let mut mailboxes = Vec::new();
         for slot in 0..SharedMemory::slots() {
@@ -239,10 +167,10 @@ impl Supervisor {
                 mailboxes.push((slot, [luggage.add(sender)?, luggage.add(receiver)?]));
             }
         }
-        let pipe = self.signals.pipe();
+        let pipe = self.requests.signals.pipe();
         let own = Own {
-            machine: self.machine.clone(),
-            now: self.now,
+            machine: self.acting.machine.clone(),
+            now: self.acting.now,
             memory: descriptors
                 .into_iter()
                 .map(|one| luggage.add(one))
@@ -273,8 +201,8 @@ impl Supervisor {
             .map_err(|_| "the memory for the new workers is missing")?;
         let memory = SharedMemory::adopt(shared).map_err(|error| error.to_string())?;
         let mut supervisor = Supervisor::restore(package, hot_restart_state, machine, memory, (clock, now), signals)?;
-        for child in supervisor.fleet.children.iter_mut() {
-            child.is_foreign = supervisor.machine.borrows(child.generation);
+        for child in supervisor.acting.fleet.children.iter_mut() {
+            child.is_foreign = supervisor.acting.machine.borrows(child.generation);
         }
         supervisor.welcome(package)?;
         Ok(supervisor)
@@ -282,39 +210,52 @@ impl Supervisor {
 
     /// Stores the state for a return, and continues the restart.
     pub fn begin_as_guest(&mut self, arrival: Arrival) {
-        self.arrival = Some(arrival);
+        self.acting.departure.arrive(arrival);
         if let Some(event) = self.welcomed.take() {
-            self.happen(event);
+            self.acting.happen(event);
         }
     }
 
     /// Reads the report of the spawner with the new code.
     fn welcome(&mut self, package: &Package) -> Result<(), String> {
         let report = package.read()?.report.ok_or("the new code is missing")?;
-        let spawner = self.machine.newcomer().ok_or("there is no new code")?;
-        let generation = self.fleet.children.find(spawner).map_or(0, |child| child.generation);
+        let spawner = self.acting.machine.newcomer().ok_or("there is no new code")?;
+        let generation = self
+            .acting
+            .fleet
+            .children
+            .find(spawner)
+            .map_or(0, |child| child.generation);
         let listeners = package.descriptors(&report.listeners)?;
         let settings = package.descriptor(report.settings)?;
-        let configuration = Configuration::read(settings, listeners, Some(self.adoption.current()))?;
+        let configuration = Configuration::read(settings, listeners, Some(self.acting.adoption.current()))?;
         let limits = configuration.settings.limits.clone();
         let version = configuration.settings.version.clone();
-        self.adoption.current_mut().settings.version = version;
-        self.adoption.report(generation, configuration);
+        self.acting.adoption.current_mut().settings.version = version;
+        self.acting.adoption.report(generation, configuration);
         self.welcomed = Some(Event::SpawnerReady(spawner, limits));
         Ok(())
     }
 
     fn give_back(&mut self) {
-        let (Some(arrival), Some((returned, reason))) = (&self.arrival, self.machine.giving_back()) else {
+        let (Some(arrival), Some((returned, reason))) =
+            (self.acting.departure.arrival(), self.acting.machine.giving_back())
+        else {
             return;
         };
-        let present = self.fleet.children.iter().flat_map(|child| child.names()).collect();
+        let present = self
+            .acting
+            .fleet
+            .children
+            .iter()
+            .flat_map(|child| child.names())
+            .collect();
         let news = News {
             returned,
             present: Some(present),
         };
         let Err(error) = arrival.give_back(&reason, &news);
-        self.log.error(
+        self.acting.log.error(
             "not_given_back",
             format!("the previous supervisor cannot take over again: {error}"),
         );
@@ -346,18 +287,20 @@ impl Supervisor {
         hot_restart_state.children = there;
         let mut supervisor =
             Supervisor::restore(package, hot_restart_state, own.machine, memory, (clock, now), signals)?;
-        supervisor.machine.resume(now, &comeback.news.returned);
-        let newcomer = supervisor.machine.newcomer();
+        supervisor.acting.machine.resume(now, &comeback.news.returned);
+        let newcomer = supervisor.acting.machine.newcomer();
         supervisor
+            .acting
             .events
             .extend(newcomer.map(|spawner| Event::NotReexecuted(spawner, comeback.reason.clone())));
         let names = gone.iter().flat_map(SavedChild::names);
         supervisor
+            .acting
             .events
             .extend(names.map(|name| Event::Ended(name, End::Unknown)));
         let pipe = own.signals.map(|pipe| package.descriptor(pipe)).transpose()?;
         if let Some(pipe) = pipe {
-            supervisor.signals.follow(pipe);
+            supervisor.requests.signals.follow(pipe);
         }
         Ok(supervisor)
     }
@@ -393,19 +336,18 @@ impl Supervisor {
         let mut adoption = Adoption::resume(configuration)?;
         adoption.inherit(hot_restart_state.caller_pid_file);
         Strangers::adopt();
-        let mut supervisor = Supervisor::of(Parts {
+        let mut acting = Acting::new(Parts {
             machine,
             now,
-            clock,
             fleet,
             adoption,
             services,
             watch,
             ruby_log: RubyLog::new(link.as_ref(), &log),
             log,
-            signals,
-        })?;
-        supervisor.certificates = certificates;
+        });
+        acting.certificates = certificates;
+        let mut supervisor = Supervisor::of(acting, clock, signals)?;
         supervisor.certifying = certifying.unwrap_or_default();
         supervisor.started_at = time(hot_restart_state.started_at);
         let (number, changed_at) = hot_restart_state.restart_changed_at;
