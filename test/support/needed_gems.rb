@@ -16,7 +16,7 @@ module Fairlead
         skip(missing) if missing
       end
 
-      # The first gem that is missing, of this one and all that it depends on. Debian's own versions are not those that a gem asks for.
+    # Returns the first missing gem: this gem, or one that it depends on. Debian may have another version than a gem asks for.
       def self.absent(name, seen)
         return if seen.include?(name)
 

@@ -3,7 +3,7 @@
 require "test_helper"
 require_relative "../../bin/support/other_ruby"
 
-# What `bin/test --ruby` runs: nothing is forgotten, and all that is named is there.
+# `bin/test --ruby` forgets no test folder, and every path that it names exists.
 class OtherRubyTest < Minitest::Test
   CHOSEN = Fairlead::OtherRuby::CHOSEN.keys
   LEFT_OUT = Fairlead::OtherRuby::LEFT_OUT.keys

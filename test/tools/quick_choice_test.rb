@@ -3,7 +3,7 @@
 require "test_helper"
 require_relative "../../bin/support/quick_choice"
 
-# What `bin/test --quick` chooses, and that all that it names is there.
+# Tests the choice of `bin/test --quick`, and that every path that it names exists.
 class QuickChoiceTest < Minitest::Test
   Choice = Fairlead::QuickChoice
 
