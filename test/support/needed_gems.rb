@@ -16,7 +16,7 @@ module Fairlead
         skip(missing) if missing
       end
 
-    # Returns the first missing gem: this gem, or one that it depends on. Debian may have another version than a gem asks for.
+      # Returns the first missing gem: this gem, or one that it depends on. Debian may have another version than a gem asks for.
       def self.absent(name, seen)
         return if seen.include?(name)
 
