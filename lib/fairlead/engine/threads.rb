@@ -109,9 +109,9 @@ module Fairlead
       # A hook that ends each thread at its start must not keep the process busy.
       def pause
         @lock.synchronize do
-          again = @unserved_at && now - @unserved_at < PAUSE
+          again = @unserved_at && Clock.now - @unserved_at < PAUSE
           @stopping.wait(@lock, PAUSE) if again && !@ending
-          @unserved_at = now
+          @unserved_at = Clock.now
         end
       end
     end

@@ -108,7 +108,7 @@ class ReforkTest < Minitest::Test
     Thread.new { Net::HTTP.get(URI(server.url("/slow"))) }.report_on_exception = false
     wait_until("the request") { File.exist?(server.path("inside")) }
     wait_until("its worker to be the oldest") { refork_of_the_busy_one?(server) }
-    server.wait_for_output(/refork: worker \d+ .* stops serving/)
+    server.wait_for_output(/refork: worker \d+ .* becomes the spawner/)
     Process.kill(:KILL, Integer(File.read(server.path("inside")), 10))
     server.wait_for_output(/refork: failed, generation 1 goes on serving: the worker ended/)
 
