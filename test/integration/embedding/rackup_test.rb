@@ -87,7 +87,7 @@ class RackupTest < Minitest::Test
   def written_pid(server) = Integer(File.read(server.path("server.pid")), 10)
 
   def launch_rackup(*arguments, app: APP, **options)
-    program = Gem.bin_path(Gem.loaded_specs.key?("rackup") ? "rackup" : "rack", "rackup")
+    program = Gem.bin_path(Gem::Specification.find_all_by_name("rackup").any? ? "rackup" : "rack", "rackup")
     server = Fairlead::Test::LaunchedBy.new(program, app, "-s", "fairlead", *arguments, **options)
     own(server)
     yield server if block_given?
