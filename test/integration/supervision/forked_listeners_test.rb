@@ -143,7 +143,7 @@ class ForkedListenersTest < Minitest::Test
 
   def test_rackup_without_and_with_workers
     [0, 2].each do |workers|
-      rackup = Gem.bin_path(Gem.loaded_specs.key?("rackup") ? "rackup" : "rack", "rackup")
+      rackup = Gem.bin_path(Gem::Specification.find_all_by_name("rackup").any? ? "rackup" : "rack", "rackup")
       flags = ["-s", "fairlead", "-o", "127.0.0.1", "-p", 0, "-E", "none", "-O", "workers=#{workers}"]
       server = own(Fairlead::Test::LaunchedBy.new(rackup, APP, *flags))
       leave_processes(server.start)

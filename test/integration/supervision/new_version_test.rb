@@ -149,7 +149,7 @@ class NewVersionTest < Minitest::Test
   end
 
   def test_a_server_that_was_given_its_application_keeps_its_version
-    rackup = Gem.bin_path(Gem.loaded_specs.key?("rackup") ? "rackup" : "rack", "rackup")
+    rackup = Gem.bin_path(Gem::Specification.find_all_by_name("rackup").any? ? "rackup" : "rack", "rackup")
     arguments = ["-s", "fairlead", "-o", "127.0.0.1", "-p", 0, "-O", "workers=2"]
     server = own(Fairlead::Test::LaunchedBy.new(rackup, VERSIONED, *arguments, files: FILES.merge("version" => "1"), environment: variables(1)))
     File.symlink(Fairlead::Test::AnotherVersion.program, server.path("another/#{PROGRAM}"))
