@@ -1,4 +1,4 @@
-//! The requests of a run, made once before it: what h2 takes for a request, and its body.
+//! The requests of a run, prepared once before it: the head and the body for h2.
 
 use crate::options::{Options, Share};
 use crate::request::{content_length, given};
@@ -7,14 +7,14 @@ use bytes::Bytes;
 use http::uri::{PathAndQuery, Uri};
 use http::HeaderName;
 
-/// One request, sent again and again.
+/// A request that is sent repeatedly.
 #[derive(Clone, Debug)]
 pub(crate) struct Request {
     pub(super) head: http::Request<()>,
     pub(super) body: Bytes,
 }
 
-/// Fields that belong to a connection of HTTP/1.1 and that HTTP/2 has no place for (RFC 9113 §8.2.2).
+/// Fields of an HTTP/1.1 connection that HTTP/2 forbids (RFC 9113 §8.2.2).
 const FOREIGN: [&str; 6] = [
     "connection",
     "keep-alive",
@@ -24,7 +24,7 @@ const FOREIGN: [&str; 6] = [
     "upgrade",
 ];
 
-/// What is sent for each kind of request; the one kind, when there is no mix. The error is one line for the user.
+/// The requests of a run, one for each kind; without a mix, one. The error is one line for the user.
 pub(crate) fn requests(options: &Options) -> Result<Vec<Request>, String> {
     let one = |method: &str, path: &str, body: &[u8]| Request::new(&options.url, method, path, &options.headers, body);
     if options.mix.is_empty() {
@@ -35,7 +35,7 @@ pub(crate) fn requests(options: &Options) -> Result<Vec<Request>, String> {
 }
 
 impl Request {
-    /// A `Host` among `headers` is the authority, as RFC 9113 §8.3.1 wants it.
+    /// A `Host` among `headers` becomes the authority, as RFC 9113 §8.3.1 requires.
     fn new(url: &Url, method: &str, path: &str, headers: &[(String, String)], body: &[u8]) -> Result<Request, String> {
         let is_host = |name: &str| name.eq_ignore_ascii_case("host");
         let host = headers.iter().find(|(name, _)| is_host(name));

@@ -72,7 +72,7 @@ struct ClassResults {
     #[serde(flatten)]
     class: Class,
     answered: u64,
-    /// Of each connection on average, in equal shares of all.
+    /// Average of each connection, in equal shares of all.
     share: Option<f64>,
     latency_ms: Distribution,
 }
@@ -314,7 +314,7 @@ impl Http<'_> {
         page.line("share: what each connection got, in equal shares of all");
     }
 
-    /// How evenly the streams of a connection were served.
+    /// Fairness between the streams of a connection.
     fn streams(&self, page: &mut Page) {
         let Some(http2) = &self.http2 else { return };
         let within = &http2.fairness;
@@ -337,7 +337,7 @@ fn ends(latencies: &Distribution) -> String {
     format!("{median:>9.3} ms {last:>9.3} ms")
 }
 
-/// Connections of HTTP/2, for the title.
+/// HTTP/2 connections, for the title.
 fn clients(classes: &[Class]) -> String {
     let class = |class: &Class| {
         let each = if class.connections == 1 { "" } else { " each" };

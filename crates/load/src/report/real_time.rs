@@ -299,7 +299,7 @@ impl BroadcastResults {
         }
     }
 
-    /// Subscribers that did not get everything, once and in order.
+    /// Subscribers that did not receive everything once and in order.
     fn incomplete(&self, page: &mut Page) {
         for row in &self.connections {
             let troubles = [

@@ -1,4 +1,4 @@
-//! Why a connection failed, in words that say what can be done about it.
+//! Explains why a connection failed, and what can be done about it.
 
 use rustls::{AlertDescription, CertificateError, Error};
 
@@ -38,7 +38,8 @@ fn certificate(why: &CertificateError) -> String {
     }
 }
 
-/// The words of a name such as `BadSignature`, which is all that rustls says of some errors. What follows the name is left out.
+/// Spells out a name such as `BadSignature`, the only description that rustls has for some errors. Omits the text after
+/// the name.
 fn plain(name: &str) -> String {
     let end = name
         .find(|letter: char| !letter.is_alphanumeric())

@@ -1,17 +1,17 @@
-//! Messages out of frames: parts put together (RFC 6455 §5.4), control frames in between, compressed ones inflated.
-//! A message of one frame is handed out where it lies.
+//! Messages from frames: joins fragments (RFC 6455 §5.4), handles control frames between them, inflates compressed
+//! messages. A message of one frame is returned in place.
 
 use super::deflate::Inflater;
 use super::frame::{self, Frame};
 use tungstenite::protocol::frame::coding::{Control, Data, OpCode};
 
-/// Close codes that are never sent (RFC 6455 §7.4.1): the frame had none; there was no frame.
+/// Close codes that are never sent (RFC 6455 §7.4.1): the close frame had none; there was no close frame.
 pub(crate) const NO_CODE: u16 = 1005;
 pub(crate) const NO_FRAME: u16 = 1006;
-/// Longest message put together.
+/// Longest accepted fragmented message.
 const MESSAGE_BYTES: usize = 64 * 1024 * 1024;
 
-/// What a server sent.
+/// A message or control frame from the server.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Item<'a> {
     Message { binary: bool, payload: &'a [u8] },
@@ -23,10 +23,10 @@ pub(crate) enum Item<'a> {
 /// Reads the messages of one connection.
 #[derive(Debug, Default)]
 pub(crate) struct Reader {
-    /// The message whose parts are coming.
+    /// The incomplete message.
     begun: Option<Begun>,
     parts: Vec<u8>,
-    /// Where permessage-deflate was agreed upon.
+    /// Present if permessage-deflate was agreed on.
     inflater: Option<Inflater>,
     inflated: Vec<u8>,
 }
@@ -45,7 +45,7 @@ impl Reader {
         }
     }
 
-    /// Takes from `bytes` until there is something to tell, or `None` when no frame is left whole.
+    /// Consumes `bytes` until there is an item to return; `None` if no complete frame is left.
     pub(crate) fn next<'a, 'b: 'a>(&'a mut self, bytes: &mut &'b [u8]) -> Result<Option<Item<'a>>, &'static str> {
         loop {
             let Some(frame) = frame::take(bytes)? else {
@@ -118,7 +118,7 @@ fn inflate<'a>(inflater: &mut Inflater, payload: &[u8], out: &'a mut Vec<u8>) ->
     Ok(out)
 }
 
-/// RFC 6455 §5.5.1, §7.4: nothing, or a code that may be sent.
+/// RFC 6455 §5.5.1, §7.4: empty, or a code that may be sent.
 fn close(payload: &[u8]) -> Result<Item<'static>, &'static str> {
     match payload {
         [] => Ok(Item::Close(NO_CODE)),
