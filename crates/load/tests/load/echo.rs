@@ -1,4 +1,4 @@
-//! WebSockets whose messages come back, and servers that do it wrongly.
+//! WebSocket echoes, and servers that echo wrongly.
 
 use crate::frames::{self, accept, accept_with, close, field, frame, message, whole, BINARY, CLOSE, PING, TEXT};
 use crate::support::{bench, measure, Peer, Server, PATIENT};
@@ -7,7 +7,7 @@ use std::io;
 use std::net::TcpListener;
 use std::sync::{Arc, Mutex};
 
-/// A server of WebSockets that answers each message with what `answer` makes of it.
+/// A WebSocket server that responds to each message with the result of `answer`.
 fn answering(answer: impl Fn(&mut Peer, u8, &[u8]) -> io::Result<()> + Send + Sync + 'static) -> Server {
     websocket(move |peer| {
         accept(peer)?;
@@ -139,7 +139,7 @@ fn the_handshake_says_what_was_asked_for_and_every_connection_is_another() {
 
 #[test]
 fn compression_is_used_where_it_is_agreed_upon() {
-    // What was deflated on its own can be sent back as it is.
+    // A message that was deflated without context can be sent back unchanged.
     let server = websocket(|peer| {
         let request = accept_with(peer, "Sec-WebSocket-Extensions: permessage-deflate\r\n")?;
         let offered = field(&request.head, "sec-websocket-extensions");

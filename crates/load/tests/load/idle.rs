@@ -1,4 +1,4 @@
-//! Sockets that are held, and the documents of all kinds of runs.
+//! Idle sockets, and the JSON documents of all kinds of runs.
 
 use crate::frames::{self, accept, close, message, whole, Hub, PING, TEXT};
 use crate::support::{bench, eventually, finish, measure, spawn, Peer, Server};

@@ -1,4 +1,4 @@
-//! What is printed, and when.
+//! The tool's output.
 
 use crate::support::{bench, eventually, finish, measure, spawn, Server, OK};
 use rustix::process::{kill_process, Pid, Signal};
