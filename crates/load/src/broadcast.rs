@@ -254,7 +254,7 @@ impl Activity for Station {
     fn answered(&mut self, number: usize, status: u16, now: Nanos) -> Result<(), Ending> {
         self.last_sign = now;
         match self.publishers.answered(number - self.subscribers, status) {
-            None => return Err(Ending::Malformed("an answer to no request")),
+            None => return Err(Ending::Malformed("a response without a request")),
             Some(true) => {}
             Some(false) => self.call_off(1),
         }

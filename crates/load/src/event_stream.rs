@@ -50,7 +50,7 @@ impl Reader {
             let length = self.content.stretch(bytes)?;
             if length == 0 {
                 return match self.content.has_ended() {
-                    true if !bytes.is_empty() => Err("bytes behind the end of the stream"),
+                    true if !bytes.is_empty() => Err("data after the end of the stream"),
                     ended => Ok(ended.then_some(Item::End)),
                 };
             }
@@ -99,6 +99,6 @@ mod tests {
             reader.next(&mut &bytes[..]).map(|item| item == Some(Item::End))
         };
         assert_eq!(end(b"0\r\n\r\n"), Ok(true));
-        assert_eq!(end(b"0\r\n\r\nmore"), Err("bytes behind the end of the stream"));
+        assert_eq!(end(b"0\r\n\r\nmore"), Err("data after the end of the stream"));
     }
 }

@@ -56,11 +56,11 @@ impl Failure {
             Failure::Read => "read failed",
             Failure::Write => "write failed",
             Failure::Timeout => "timed out",
-            Failure::Closed => "closed before the answer was complete",
-            Failure::Malformed => "not an HTTP answer",
+            Failure::Closed => "closed before the response was complete",
+            Failure::Malformed => "not an HTTP response",
             Failure::Reset => "stream reset",
             Failure::Refused => "stream refused",
-            Failure::GoAway => "sent away (GOAWAY)",
+            Failure::GoAway => "ended by GOAWAY",
         }
     }
 }

@@ -69,7 +69,7 @@ impl Progress {
 }
 
 fn line(second: u64, answered: u64, per_second: u64, failed: u64) -> String {
-    format!("{second} s: {answered} answers ({per_second}/s now), {failed} errors")
+    format!("{second} s: {answered} responses ({per_second}/s now), {failed} errors")
 }
 
 /// Overwrites the line; a terminal that has gone away does not stop the run.
@@ -92,6 +92,6 @@ mod tests {
 
     #[test]
     fn the_line_names_what_it_counts() {
-        assert_eq!(line(3, 3000, 990, 2), "3 s: 3000 answers (990/s now), 2 errors");
+        assert_eq!(line(3, 3000, 990, 2), "3 s: 3000 responses (990/s now), 2 errors");
     }
 }

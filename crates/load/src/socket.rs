@@ -46,7 +46,7 @@ impl Socket {
             Received::End | Received::Cut => return Err(Trouble::Closed),
             Received::Bytes(bytes) if stream.may_be_spoken_to() => bytes,
             // An HTTP/1.1 server never speaks first: a response without a request would be malformed.
-            Received::Bytes(_) => return Err(Trouble::Tls("the server spoke before it was asked".into())),
+            Received::Bytes(_) => return Err(Trouble::Tls("the server sent data before the first request".into())),
             Received::Nothing => 0,
         };
         if stream.is_shaking() {

@@ -33,7 +33,7 @@ impl Tls {
             return Ok(None);
         };
         let name = ServerName::try_from(host.to_owned())
-            .map_err(|_| format!("{host} is no name that a certificate can have"))?;
+            .map_err(|_| format!("{host} is not a valid name for a certificate"))?;
         Ok(Some(Tls {
             config: Arc::new(settings::config(options, alpn)?),
             name,

@@ -236,7 +236,7 @@ impl<'a> Worker<'a> {
             let silent = connection.heard_at <= oldest.sent;
             let over = connection.exchange.expire(before, silent, why, &mut self.events);
             if why == Failure::Tls {
-                self.tally.handshakes.failed("no end of the handshake in time".into());
+                self.tally.handshakes.failed("the handshake timed out".into());
             }
             if over {
                 connection.close();

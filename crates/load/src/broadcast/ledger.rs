@@ -127,7 +127,7 @@ mod tests {
         for &sequence in sequences {
             ledger.record(1, 1, sequence);
         }
-        assert_eq!(ledger.row(0), Row::default(), "nobody else is concerned");
+        assert_eq!(ledger.row(0), Row::default(), "other subscribers are unaffected");
         ledger.row(1)
     }
 

@@ -120,7 +120,7 @@ mod tests {
         assert!(write(&mut pipe, &[b'x'; OUTPUT_BYTES]));
         assert!(!write(&mut pipe, b"y"));
         let mut output = BytesMut::from(&b"before"[..]);
-        assert!(pipe.drain(&mut output), "h2 is to be polled");
+        assert!(pipe.drain(&mut output), "h2 needs a poll");
         assert_eq!(output.len(), OUTPUT_BYTES + 6);
         assert!(write(&mut pipe, b"y"));
         output.clear();

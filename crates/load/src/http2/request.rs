@@ -47,7 +47,7 @@ impl Request {
         for (name, value) in headers.iter().filter(|(name, _)| !is_host(name)) {
             let name = HeaderName::from_bytes(name.as_bytes()).map_err(|why| format!("--header: {name}: {why}"))?;
             if FOREIGN.contains(&name.as_str()) {
-                return Err(format!("--header: {name} has no place in HTTP/2 (RFC 9113 §8.2.2)"));
+                return Err(format!("--header: {name} is forbidden in HTTP/2 (RFC 9113 §8.2.2)"));
             }
             head = head.header(name, value.as_bytes());
         }
@@ -59,7 +59,7 @@ impl Request {
 }
 
 fn uri(url: &Url, authority: &str, path: &str) -> Result<Uri, String> {
-    let wrong = |why: &dyn std::fmt::Display| format!("{path} at {authority} cannot be asked for: {why}");
+    let wrong = |why: &dyn std::fmt::Display| format!("{path} at {authority} cannot be requested: {why}");
     let path: PathAndQuery = path.parse().map_err(|why| wrong(&why))?;
     let scheme = if url.secure { "https" } else { "http" };
     let uri = Uri::builder().scheme(scheme).authority(authority).path_and_query(path);
@@ -108,7 +108,7 @@ mod tests {
     fn fields_of_connections_are_refused() {
         for field in ["Connection: close", "transfer-encoding: chunked", "TE: trailers"] {
             let refusal = request(&["http://h/", "--http2", "-H", field]).expect_err(field);
-            assert!(refusal.contains("has no place in HTTP/2"), "{refusal}");
+            assert!(refusal.contains("is forbidden in HTTP/2"), "{refusal}");
         }
     }
 }

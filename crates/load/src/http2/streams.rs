@@ -163,7 +163,7 @@ impl<'a> Streams<'a> {
     fn foreign(&mut self, bytes: &[u8]) -> Option<Verdict> {
         let first = !std::mem::replace(&mut self.heard, true);
         (first && bytes.starts_with(b"HTTP/1"))
-            .then(|| Verdict::Foreign("the server answers in HTTP/1.1, it does not speak HTTP/2 here".into()))
+            .then(|| Verdict::Foreign("the server responds in HTTP/1.1, so it does not speak HTTP/2 here".into()))
     }
 }
 

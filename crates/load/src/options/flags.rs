@@ -20,12 +20,12 @@ const REAL_TIME: &str = "WebSockets and event streams";
 const OUTPUT: &str = "Output";
 
 const KINDS: &str = "\
-http://host[:port][/path], unix:///path/to.sock   requests over several connections: the requests of each of them
-ws://host[:port][/path]                           WebSockets: messages that come back, one at a time on each
-ws://… --broadcast                                one publishes, all receive: deliveries, losses, order
+http://host[:port][/path], unix:///path/to.sock   requests over several connections; shows each of them
+ws://host[:port][/path]                           WebSockets: echoes, one at a time on each connection
+ws://… --broadcast                                publishers send, all receive: deliveries, losses, order
 http://… --sse --publish http://…/publish         the same with server-sent events; publishes by POST
-ws://… --idle, http://… --sse --idle              opens connections and only holds them
-https://…, wss://…                                the same over TLS; handshakes are counted and timed, too
+ws://… --idle, http://… --sse --idle              opens connections and holds them
+https://…, wss://…                                the same over TLS; also counts and times handshakes
 http://… --http2, https://… --http2               requests over HTTP/2, several streams at a time on each connection";
 
 const STATUSES: &str = "\

@@ -50,7 +50,7 @@ fn share(line: &str) -> Result<Share, String> {
     let mut word = || words.next().filter(|word| !word.is_empty());
     let (Some(weight), Some(name), Some(verb), Some(target)) = (word(), word(), word(), word()) else {
         return Err(format!(
-            "--mix: a line has a weight, a name, a method and a target: {line}"
+            "--mix: each line needs a weight, a name, a method and a target: {line}"
         ));
     };
     let method = method(verb).map_err(|why| format!("--mix: {verb}: {why}"))?;

@@ -30,7 +30,7 @@ const KINDS: [(&str, &str); 10] = [
     ("connect", "could not connect"),
     ("tls", "TLS failed"),
     ("refused", "handshake refused"),
-    ("handshake", "handshake answered wrongly"),
+    ("handshake", "wrong response to the handshake"),
     ("read", "read failed"),
     ("write", "write failed"),
     ("timeout", "timed out"),

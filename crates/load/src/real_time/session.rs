@@ -382,7 +382,7 @@ impl Session {
                             return Err(Ending::Ended);
                         }
                     }
-                    Err(Malformed) => return Err(Ending::Malformed("not an HTTP answer")),
+                    Err(Malformed) => return Err(Ending::Malformed("not an HTTP response")),
                 },
             }
         }
@@ -435,7 +435,7 @@ impl Stage {
 fn final_head<T>(bytes: &mut &[u8], mut look: impl FnMut(&Head<'_>) -> T) -> Result<Option<T>, Ending> {
     loop {
         let look = |head: &Head<'_>| (head.status == 101 || head.status >= 200).then(|| look(head));
-        let found = Head::parse(bytes, look).map_err(|Malformed| Ending::Malformed("not an HTTP answer"))?;
+        let found = Head::parse(bytes, look).map_err(|Malformed| Ending::Malformed("not an HTTP response"))?;
         let Some((looked, length)) = found else {
             return Ok(None);
         };

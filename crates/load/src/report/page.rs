@@ -173,10 +173,10 @@ mod tests {
         page.row("unanswered", 1);
         page.rate("echoes", 5, 2.0);
         page.row("errors", list([("lost", 0), ("late", 2), ("odd", 1)], "none"));
-        page.row("answers", list([("2xx", 0)], "none"));
+        page.row("responses", list([("2xx", 0)], "none"));
         assert_eq!(
             page.0,
-            "title\n\nunanswered 1\nechoes     5 in 2.00 s, 2/s\nerrors     late: 2, odd: 1\nanswers    none\n"
+            "title\n\nunanswered 1\nechoes     5 in 2.00 s, 2/s\nerrors     late: 2, odd: 1\nresponses  none\n"
         );
     }
 

@@ -123,7 +123,7 @@ fn decimal(text: &str) -> Result<u64, &'static str> {
     text.parse()
         .ok()
         .filter(|_| digits)
-        .ok_or("Content-Length is no number")
+        .ok_or("Content-Length is not a number")
 }
 
 /// RFC 9112 §7.1: hexadecimal, then perhaps extensions, which are ignored.
@@ -134,7 +134,7 @@ fn chunk_size(line: &[u8]) -> Result<u64, &'static str> {
         .ok()
         .and_then(|digits| u64::from_str_radix(digits, 16).ok());
     size.filter(|_| matches!(rest, [] | [b';' | b' ' | b'\t', ..]))
-        .ok_or("a chunk size that is none")
+        .ok_or("an invalid chunk size")
 }
 
 /// Cuts lines out of the stream; keeps the beginning of an incomplete one.
@@ -254,15 +254,15 @@ mod tests {
     #[test]
     fn wrong_framing_is_named() {
         let refusal = |fields| content(fields).map(drop);
-        assert_eq!(refusal("content-length: two"), Err("Content-Length is no number"));
-        assert_eq!(refusal("content-length: +2"), Err("Content-Length is no number"));
+        assert_eq!(refusal("content-length: two"), Err("Content-Length is not a number"));
+        assert_eq!(refusal("content-length: +2"), Err("Content-Length is not a number"));
         assert_eq!(
             refusal("content-length: 2\r\ncontent-length: 3"),
             Err("Content-Length twice")
         );
         let chunked = |bytes: &[u8]| read(&mut content("transfer-encoding: chunked").expect("valid"), bytes, 99);
-        assert_eq!(chunked(b"x\r\n"), Err("a chunk size that is none"));
-        assert_eq!(chunked(b"-1\r\n"), Err("a chunk size that is none"));
+        assert_eq!(chunked(b"x\r\n"), Err("an invalid chunk size"));
+        assert_eq!(chunked(b"-1\r\n"), Err("an invalid chunk size"));
         assert_eq!(chunked(b"1\r\nxy\r\n"), Err("a chunk longer than its size"));
         let endless = vec![b'0'; LINE_BYTES + 1];
         assert_eq!(chunked(&endless), Err("a line too long"));

@@ -81,7 +81,7 @@ fn system_authorities() -> Result<RootCertStore, String> {
             .first()
             .map_or(String::new(), |error| format!(" ({error})"));
         return Err(format!(
-            "this system names nobody to trust{why}: --cacert FILE does, --insecure trusts anybody"
+            "this system has no trusted certificates{why}; use --cacert FILE or --insecure"
         ));
     }
     Ok(roots)

@@ -6,11 +6,14 @@ pub(super) fn words(error: &Error) -> String {
     match error {
         Error::InvalidCertificate(why) => certificate(why),
         Error::AlertReceived(AlertDescription::NoApplicationProtocol) => {
-            "the server speaks nothing here that we offer by ALPN (HTTP/2 with --http2, HTTP/1.1 without)".into()
+            "the server accepts no protocol that we offer by ALPN (HTTP/2 with --http2, HTTP/1.1 without)".into()
         }
         Error::AlertReceived(alert) => format!("the server sent the alert {alert:?}"),
         Error::InvalidMessage(_) => "the server does not speak TLS here".into(),
-        Error::PeerIncompatible(why) => format!("the server speaks no TLS that we do ({})", plain(&format!("{why:?}"))),
+        Error::PeerIncompatible(why) => format!(
+            "the server's TLS is not compatible with ours ({})",
+            plain(&format!("{why:?}"))
+        ),
         other => other.to_string(),
     }
 }
@@ -18,7 +21,7 @@ pub(super) fn words(error: &Error) -> String {
 fn certificate(why: &CertificateError) -> String {
     match why {
         CertificateError::UnknownIssuer => {
-            "the certificate comes from nobody we trust (--cacert FILE says whom to trust, --insecure trusts anybody)"
+            "the certificate is not from a trusted authority; name one with --cacert FILE, or use --insecure"
                 .into()
         }
         CertificateError::Expired | CertificateError::ExpiredContext { .. } => "the certificate has expired".into(),

@@ -37,7 +37,7 @@ pub(crate) fn take<'a>(bytes: &mut &'a [u8]) -> Result<Option<Frame<'a>>, &'stat
         return Err("a frame too long");
     }
     if matches!(header.opcode, OpCode::Control(_)) && (!header.is_final || length > CONTROL_BYTES) {
-        return Err("a control frame in parts or too long");
+        return Err("a control frame that is fragmented or too long");
     }
     // The header has been read from `bytes`, and PAYLOAD_BYTES fits into any usize.
     let after = &bytes[cursor.position() as usize..];
@@ -94,8 +94,11 @@ mod tests {
         assert_eq!(error(&[0x81, 0x80, 0, 0, 0, 0]), "a masked frame");
         assert_eq!(error(&[0xa1, 0]), "a reserved bit is set");
         assert_eq!(error(&[0x83, 0]), "an unknown opcode");
-        assert_eq!(error(&[0x09, 0]), "a control frame in parts or too long");
-        assert_eq!(error(&[0x89, 126, 0, 126]), "a control frame in parts or too long");
+        assert_eq!(error(&[0x09, 0]), "a control frame that is fragmented or too long");
+        assert_eq!(
+            error(&[0x89, 126, 0, 126]),
+            "a control frame that is fragmented or too long"
+        );
         assert_eq!(error(&[0x82, 126, 0, 125]), "a length in more bytes than needed");
         assert_eq!(
             error(&[0x82, 127, 0, 0, 0, 0, 0, 0, 255, 255]),

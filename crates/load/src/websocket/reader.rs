@@ -54,14 +54,14 @@ impl Reader {
             let (compressed, is_final) = (frame.header.rsv1, frame.header.is_final);
             let begins = matches!(frame.header.opcode, OpCode::Data(Data::Text | Data::Binary));
             if compressed && (self.inflater.is_none() || !begins) {
-                return Err("a compressed frame where none may be");
+                return Err("an unexpected compressed frame");
             }
             match frame.header.opcode {
                 OpCode::Control(Control::Close) => return close(frame.payload).map(Some),
                 OpCode::Control(Control::Ping) => return Ok(Some(Item::Ping(frame.payload))),
                 OpCode::Control(_) => return Ok(Some(Item::Pong)),
                 OpCode::Data(Data::Continue) => {
-                    let begun = self.begun.ok_or("a part of no message")?;
+                    let begun = self.begun.ok_or("a continuation frame without a message")?;
                     self.add(frame.payload)?;
                     if is_final {
                         self.begun = None;
@@ -122,7 +122,7 @@ fn inflate<'a>(inflater: &mut Inflater, payload: &[u8], out: &'a mut Vec<u8>) ->
 fn close(payload: &[u8]) -> Result<Item<'static>, &'static str> {
     match payload {
         [] => Ok(Item::Close(NO_CODE)),
-        [_] => Err("half a close code"),
+        [_] => Err("an incomplete close code"),
         [high, low, ..] => match u16::from_be_bytes([*high, *low]) {
             code @ (1000..=1003 | 1007..=1014 | 3000..=4999) => Ok(Item::Close(code)),
             _ => Err("a close code that must not be sent"),
@@ -161,10 +161,10 @@ mod tests {
     #[test]
     fn what_makes_no_message_is_named() {
         let table: [(&[u8], &str); 6] = [
-            (b"\x80\x01x", "a part of no message"),
+            (b"\x80\x01x", "a continuation frame without a message"),
             (b"\x01\x01x\x81\x01y", "a new message inside another"),
-            (b"\xc1\x01x", "a compressed frame where none may be"),
-            (b"\x88\x01\x03", "half a close code"),
+            (b"\xc1\x01x", "an unexpected compressed frame"),
+            (b"\x88\x01\x03", "an incomplete close code"),
             (b"\x88\x02\x03\xed", "a close code that must not be sent"),
             (b"\x88\x02\x00\x00", "a close code that must not be sent"),
         ];

@@ -364,7 +364,7 @@ fn the_report_for_people_names_all_of_it() {
         "\ndelivered  19 of 20 in ",
         "\ncomplete   1 of 2 connections\n",
         "\nmessages   lost: 1, duplicated: 1\n",
-        "\ngave up: nothing came any more\n",
+        "\ngave up: no more messages came\n",
         "\nerrors     none\n",
         "\nlatency, from when it was sent\n",
         "\n99.9 %",

@@ -173,5 +173,5 @@ fn what_is_no_event_stream_is_refused() {
         b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\nx\r\n",
     );
     let report = measure(2, &[&broken.url, "--sse", "--idle", "-c", "2", "-d", "5"]);
-    assert_eq!(report["reasons"], json!({ "a chunk size that is none": 2 }));
+    assert_eq!(report["reasons"], json!({ "an invalid chunk size": 2 }));
 }

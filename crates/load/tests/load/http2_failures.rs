@@ -158,7 +158,7 @@ fn a_late_stream_is_given_up_and_its_connection_is_not() {
     let served = streams(&report, 0);
     assert!(
         served.iter().all(|&count| count > 0),
-        "its place is used again: {served:?}"
+        "its lane is used again: {served:?}"
     );
 }
 
@@ -192,7 +192,10 @@ fn servers_that_speak_something_else_are_one_clear_line() {
         peer.hold()
     });
     for (server, why) in [
-        (http1, "the server answers in HTTP/1.1, it does not speak HTTP/2 here"),
+        (
+            http1,
+            "the server responds in HTTP/1.1, so it does not speak HTTP/2 here",
+        ),
         (closing, "the server closed the connection instead of speaking HTTP/2"),
         (nonsense, "the server does not speak HTTP/2 here"),
     ] {
@@ -231,7 +234,7 @@ fn over_tls_the_server_has_to_agree_on_it() {
             &[][..],
             "the server does not speak HTTP/2 here: ALPN agreed on nothing, not on h2",
         ),
-        (&["http/1.1"], "the server speaks nothing here that we offer by ALPN"),
+        (&["http/1.1"], "the server accepts no protocol that we offer by ALPN"),
     ] {
         let refused = run(protocols);
         assert_eq!((refused.status, refused.stderr.lines().count()), (1, 1), "{refused:?}");

@@ -183,7 +183,7 @@ fn the_report_for_people_says_how_many_were_held() {
     for part in [
         ": 2 WebSockets held\n",
         "\nheld for   0.1",
-        "\nsockets    2 of 2 opened, 2 there at the end\n",
+        "\nsockets    2 of 2 opened, 2 open at the end\n",
     ] {
         assert!(outcome.stdout.contains(part), "{part} is missing in {}", outcome.stdout);
     }
