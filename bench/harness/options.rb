@@ -4,7 +4,7 @@ require "optparse"
 require "tmpdir"
 
 module Bench
-  # What was asked for on the command line of `bin/bench`.
+  # The command line of `bin/bench`.
   class Options
     attr_reader :scenarios, :rounds, :seconds, :connections, :label, :redraw
 
@@ -44,7 +44,7 @@ module Bench
       end
     end
 
-    # The servers asked for, or all that are here; what is not here is reported to the block.
+    # The requested servers, or all installed ones; a missing server is reported to the block.
     def servers
       wanted = @servers ? @servers.map { |name| Server.named(name) } : Server.all
       wanted.reject { |server| server.missing&.tap { |reason| yield server, reason } }

@@ -1,9 +1,10 @@
 # frozen_string_literal: true
 
 module Bench
-  # The Markdown page of one result: what was asked, on what machine, a table for each shape, what to know about it.
+  # The Markdown page of one result: the question, the machine, a table for each shape, and remarks.
   class Report
-    # metric => [heading, how a cell (among the cells of its shape) shows it]; %{many} and %{one} are what the scenario counts.
+    # metric => [heading, formatter of a cell (among the cells of its shape)]; %{many} and %{one} are the scenario's
+    # units.
     METRICS = {
       rate: ["%{many}/s", ->(cell, _) { number(cell.rate) }],
       spread: ["min–max", ->(cell, _) { cell.rates.map { |rate| number(rate) }.join("–") }],
@@ -91,7 +92,7 @@ module Bench
         format(value < 10 ? "%.2f" : "%.0f", value)
       end
 
-      # The percentile that the simulation says, and how many times that was measured.
+      # The percentile that the simulation predicts, and the ratio of the measured one to it.
       def predicted(cell, wanted)
         said = cell.prediction&.percentile(wanted)
         measured = cell.percentile(wanted)
@@ -101,7 +102,7 @@ module Bench
 
     private
 
-    # The words of what the scenario counts put in.
+    # The text with the scenario's units filled in.
     def count(text)
       words = @result.scenario.drive.units.merge(corrected: @result.corrected? ? ", corrected for coordinated omission" : "")
       text.gsub(/%\{(\w+)\}/) { words.fetch(Regexp.last_match(1).to_sym) }

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# What a restart costs when there is an application.
+# The cost of a restart with a Rails application.
 Bench::Scenario.define(
   "boot-rails",
   about: "From the command to the first answered request, with a small Rails application, eager loading on.",

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
-# Requests that compute beside others that wait for something a few times, as for a database: how long those wait for Ruby's lock.
+# CPU-bound requests beside requests that wait a few times, as for a database: the second kind's waiting time for Ruby's
+# lock.
 kind = Bench::Drive::Kinds::Kind
 computing = ->(parts) { kind.new(name: "computing", path: "/computing", steps: [[:compute, 0.15]], parts: parts) }
 drive = Bench::Drive::Kinds.new(

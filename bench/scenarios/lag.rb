@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# Long waits, as for another service: whether clients are served in the order they came, by any thread that is free.
+# Long waits, as for another service: are clients served in the order of arrival, by any free thread?
 Bench::Scenario.define(
   "lag",
   about: "Every request sleeps 200 ms: whether a free thread, in whatever worker, takes the client that waits longest.",

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# `lag` over HTTP/2: a stream cannot change its worker, so whether its request can.
+# `lag` over HTTP/2: a stream cannot change its worker; can its request?
 Bench::Scenario.define(
   "lag-h2",
   about: "Every request sleeps 200 ms, over HTTP/2 with 4 streams on each connection: whether a free thread, in whatever worker, " \

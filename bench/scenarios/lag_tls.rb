@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# `lag` over TLS: a connection cannot change its worker there, so whether its requests can.
+# `lag` over TLS: a connection cannot change its worker there; can its requests?
 Bench::Scenario.define(
   "lag-tls",
   about: "Every request sleeps 200 ms, over kept connections with TLS: whether a free thread, in whatever worker, takes the client that " \

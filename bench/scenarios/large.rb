@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# Downloads of 9 MB: what it costs to send a large answer, whether every client gets its share, and whether short requests
-# get through meanwhile.
+# Downloads of 9 MB: the cost of a large response, the shares of the clients, and the latency of short requests during
+# the downloads.
 Bench::Scenario.define(
   "large",
   about: "A file of 9 MB, as a File body (`fairlead` and its peers), by `to_path`, by `x-sendfile`, or from a folder: what it costs to " \

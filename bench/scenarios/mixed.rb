@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# Quick and slow requests at the same time: what the quick ones have to wait for.
+# Quick and slow requests at the same time: the waiting time of the quick ones.
 kind = Bench::Drive::Kinds::Kind
 drive = Bench::Drive::Kinds.new(
   answer_bytes: 5,

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# What a Rails application's users see, whatever the server: pages that query, render and create, with and without reports among
-# them that compute.
+# The view of a Rails application's users, on any server: pages that query, render and create, with and without
+# CPU-bound reports among them.
 page = ->(weight, path, **more) { Bench::Drive::Pages::Page.new(weight: weight, name: "page", verb: "GET", path: path, **more) }
 pages = [
   page.call(285, "/notes"),

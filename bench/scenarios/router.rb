@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# Behind a router that chooses servers at random, as hosting platforms have one.
+# Servers behind a router that chooses one at random, as on hosting platforms.
 routed = Bench::Drive::Routed
 
 Bench::Scenario.define(

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# Notifications: what one request after the other publishes reaches all event streams.
+# Notifications: each request publishes a message to all event streams, one request after the other.
 Bench::Scenario.define(
   "sse-broadcast",
   about: "200 messages of 90 bytes, each published by a POST when the one before is answered, to 1,000 event streams.",

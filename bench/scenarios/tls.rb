@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# What TLS costs once it is agreed on: `short`, over TLS.
+# The cost of TLS after the handshake: `short`, over TLS.
 Bench::Scenario.define(
   "tls",
   about: "A constant answer of 121 bytes over kept connections with TLS 1.3 (AES-256-GCM): what TLS costs a request, and the memory of " \

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# What it costs to agree on TLS, from nothing and with a session of an earlier connection.
+# The cost of TLS handshakes, full and resumed.
 Bench::Scenario.define(
   "tls-handshake",
   about: "A new connection with TLS 1.3 for every request of 121 bytes: handshakes per second and how long one takes, full ones with two " \

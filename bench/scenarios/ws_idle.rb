@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# What a client costs that is there and says nothing.
+# The cost of an idle client.
 Bench::Scenario.define(
   "ws-idle",
   about: "WebSockets that are subscribed to a channel and idle: memory of all processes (PSS) with them less without them, for each.",

@@ -5,8 +5,8 @@ require_relative "fairlead_public"
 
 module Bench
   module Servers
-    # Fairlead that serves a folder while every one of its Ruby threads is in a loop that waits for nothing. The app of the
-    # scenario has a path for that: it adds a byte to the file `burning` and loops as long as the file is there.
+    # Fairlead that serves a folder while all its Ruby threads run in busy loops. The scenario's app has a path for
+    # that: it adds a byte to the file `burning` and loops as long as the file exists.
     class FairleadBusy < FairleadPublic
       PATH = "/burn"
       DEADLINE = 10

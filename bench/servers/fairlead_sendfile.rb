@@ -4,7 +4,7 @@ require_relative "fairlead"
 
 module Bench
   module Servers
-    # Fairlead whose application names a file, in the field x-sendfile, and has no body.
+    # Fairlead with an application that names a file, in the field x-sendfile, and has no body.
     class FairleadSendfile < Fairlead
       def name
         "fairlead-sendfile"

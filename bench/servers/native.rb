@@ -2,7 +2,7 @@
 
 module Bench
   module Servers
-    # The ceiling: Fairlead's engine with a constant answer and no Ruby at all. What is between it and Fairlead is Ruby.
+    # The ceiling: Fairlead's engine with a constant response and no Ruby at all. The difference to Fairlead is Ruby.
     class Native < Server
       def rank
         2

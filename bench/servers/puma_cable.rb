@@ -4,7 +4,7 @@ require_relative "puma"
 
 module Bench
   module Servers
-    # Puma with Action Cable, which takes over the sockets and serves them on threads of its own.
+    # Puma with Action Cable, which takes over the sockets and serves them on its own threads.
     class PumaCable < Puma
       def name
         "puma-cable"

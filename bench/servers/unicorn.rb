@@ -2,8 +2,8 @@
 
 module Bench
   module Servers
-    # Unicorn: no threads, no keep-alive. As many processes as the others have threads, so that as many requests can be
-    # in the app at once.
+    # Unicorn: no threads, no keep-alive. It gets as many processes as the others have threads, so that the app can run
+    # as many requests at once.
     class Unicorn < Server
       def note(shape)
         processes = shape.concurrency

@@ -2,7 +2,7 @@
 
 module Bench
   module Servers
-    # WEBrick with its logs off. It has no thread pool: each connection gets a thread.
+    # WEBrick without logs. It has no thread pool: each connection gets a thread.
     class Webrick < Server
       LAUNCHER = <<~RUBY
         require "webrick"

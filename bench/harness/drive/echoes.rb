@@ -2,7 +2,7 @@
 
 module Bench
   module Drive
-    # WebSocket messages that come back, one at a time on each connection.
+    # WebSocket echoes, one message at a time on each connection.
     class Echoes
       def initialize(size:)
         @size = size
