@@ -3,14 +3,14 @@
 require "fairlead"
 
 module Docs
-  # The table in docs/guides/migrating_from_puma.md of the methods of a configuration file for Puma, made from the options, the hooks
-  # and the methods without effect. `rake docs:configuration` writes it.
+  # The table in docs/guides/migrating_from_puma.md of the methods of a configuration file for Puma, generated from the
+  # options, the hooks and the methods without effect. `rake docs:configuration` writes it.
   module MigrationGuide
     BEGINNING = "<!-- Made by `rake docs:configuration`; changes here are lost. -->\n"
     HEAD = "| Puma | Fairlead | difference |\n|---|---|---|\n"
     ENDING = "<!-- end -->\n"
 
-    # Heading => Puma's methods, old names too.
+    # Heading => Puma's methods, including old names.
     METHODS = {
       "Listening" => %i[bind port ssl_bind set_default_host default_host clear_binds! bind_to_activated_sockets rack_url_scheme
                         set_remote_address],
@@ -75,7 +75,7 @@ module Docs
         text.sub(/#{Regexp.escape(BEGINNING)}.*#{Regexp.escape(ENDING)}/m) { BEGINNING + table + ENDING }
       end
 
-      # Rows for each heading: theirs, ours, difference.
+      # Rows for each heading: Puma's method, ours, the difference.
       def table
         METHODS.map { |heading, names| "\n### #{heading}\n\n#{HEAD}#{names.map { |name| row(name) }.join}" }.join.concat("\n")
       end
