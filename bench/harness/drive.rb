@@ -38,7 +38,7 @@ module Bench
 
       # Runs the load tool over WebSockets or event streams and returns its document.
       def real_time(*arguments, &block)
-        raise Error, "#{load_tool.version} knows neither WebSockets nor event streams" unless load_tool.respond_to?(:real_time)
+        raise Error, "#{load_tool.version} supports neither WebSockets nor event streams" unless load_tool.respond_to?(:real_time)
 
         load_tool.real_time(*arguments, "-c", connections.to_s, "--timeout", PATIENCE.to_s, &block)
       end

@@ -59,13 +59,13 @@ module Bench
         o.banner = "Usage: bin/bench [scenario…] [options]\nScenarios: #{Scenario.names.join(", ")} (default: all)"
         o.on("--servers A,B", Array, "only these (#{Server.all.map(&:name).join(", ")})") { |names| @servers = names }
         o.on("--rounds N", Integer, "measurements of each server, in turn (5)") { |number| @rounds = number }
-        o.on("--seconds S", "--duration S", Float, "of one measurement (3), unless it ends by number") { |seconds| @seconds = seconds }
-        o.on("--connections N", Integer, "connections (10, or what the scenario is about)") { |number| @connections = number }
+        o.on("--seconds S", "--duration S", Float, "of one measurement (3), unless it has a number of requests") { |seconds| @seconds = seconds }
+        o.on("--connections N", Integer, "connections (10, or the scenario's own number)") { |number| @connections = number }
         o.on("--workers N", Integer, "with --threads: this shape instead of the scenario's") { |number| @workers = number }
         o.on("--threads N", Integer, "with --workers") { |number| @threads = number }
-        o.on("--ruby LABEL", "what to call this Ruby in headings and file names") { |label| @label = label }
+        o.on("--ruby LABEL", "name of this Ruby in headings and file names") { |label| @label = label }
         o.on("--out DIR", "for pages, plots and results.json (target/bench, bench/results.json)") { |directory| @out = File.expand_path(directory) }
-        o.on("--quick", "one short round, into the temporary directory: to see that it works") { quick }
+        o.on("--quick", "one short round, into the temporary directory, to check that everything works") { quick }
         o.on("--redraw", "measure nothing: make pages and plots from the stored results") { @redraw = true }
       end
     end

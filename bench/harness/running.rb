@@ -117,7 +117,7 @@ module Bench
       deadline = now + START_DEADLINE
       until yield
         failed("ended while starting") if ended?
-        failed("did not answer within #{START_DEADLINE} s") if now > deadline
+        failed("did not respond within #{START_DEADLINE} s") if now > deadline
         sleep interval
       end
     end

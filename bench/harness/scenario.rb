@@ -92,7 +92,7 @@ module Bench
 
     # The path to request from a server.
     def path(server)
-      @ways.fetch(server.way) { raise Error, "#{name} is not asked of #{server.name}" }
+      @ways.fetch(server.way) { raise Error, "scenario #{name} does not support #{server.name}" }
     end
 
     # True if the scenario suits a server and a shape: with requests, the server must have one of the scenario's ways;

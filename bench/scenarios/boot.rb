@@ -3,7 +3,7 @@
 # The cost of a restart with a minimal application.
 Bench::Scenario.define(
   "boot",
-  about: "From the command to the first answered request, with an application of one line.",
+  about: "Time from the command to the first response, with an application of one line.",
   app: <<~RUBY,
     run ->(_env) { [200, { "content-type" => "text/plain" }, ["hello\\n"]] }
   RUBY

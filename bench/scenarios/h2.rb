@@ -3,7 +3,7 @@
 # `short` over HTTP/2: the cost of frames, with TLS and without.
 Bench::Scenario.define(
   "h2",
-  about: "A constant answer of 121 bytes over HTTP/2, 32 streams on one connection, in cleartext and with TLS 1.3; beside it 32 " \
+  about: "A constant response of 121 bytes over HTTP/2, 32 streams on one connection, in cleartext and with TLS 1.3; beside it 32 " \
          "connections with HTTP/1.1.",
   app: <<~RUBY,
     BODY = ("x" * 120 + "\\n").freeze

@@ -18,8 +18,8 @@ drive = Bench::Drive::Kinds.new(
 
 Bench::Scenario.define(
   "hog",
-  about: "One of five clients asks again and again for what computes 150 ms, the others for what waits a few times and computes " \
-         "little: how long they wait for Ruby's lock.",
+  about: "One of five clients sends requests that compute 150 ms, the others send requests that wait a few times and compute " \
+         "little: the time that these wait for Ruby's lock.",
   app: drive.app,
   drive: drive,
   shapes: ["1x5:5 4 × (sleep 2 ms, compute 0.5 ms)", "1x5:10 3 × (compute 1 ms, sleep 3 ms)"],

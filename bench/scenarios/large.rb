@@ -4,8 +4,8 @@
 # the downloads.
 Bench::Scenario.define(
   "large",
-  about: "A file of 9 MB, as a File body (`fairlead` and its peers), by `to_path`, by `x-sendfile`, or from a folder: what it costs to " \
-         "send, how it is shared out, and how many requests of 121 bytes are answered meanwhile.",
+  about: "A file of 9 MB, as a File body (`fairlead` and its peers), by `to_path`, by `x-sendfile`, or from a folder: the cost of " \
+         "sending it, the clients' shares, and the rate of requests of 121 bytes at the same time.",
   app: File.read(File.join(Bench::ROOT, "bench/apps/files.ru")),
   drive: Bench::Drive::Downloads.new(answer_bytes: 9_000_000, short: "/short"),
   files: { "public/large.bin" => 9_000_000 },

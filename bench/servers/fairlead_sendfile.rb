@@ -15,7 +15,7 @@ module Bench
       end
 
       def note(_shape)
-        "`--sendfile-root`; the application says `x-sendfile`"
+        "`--sendfile-root`; the application sends `x-sendfile`"
       end
 
       private

@@ -5,7 +5,7 @@ module Bench
     # Falcon: a fiber for each request, so it ignores a shape's threads.
     class Falcon < Server
       def note(_shape)
-        "a fiber for each request, whatever `-t` says"
+        "a fiber for each request, regardless of `-t`"
       end
 
       def processes(shape)

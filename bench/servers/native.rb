@@ -21,7 +21,7 @@ module Bench
       end
 
       def note(shape)
-        "no Ruby: the engine with a constant answer, #{shape.concurrency} native #{shape.concurrency == 1 ? "thread" : "threads"}"
+        "no Ruby: the engine with a constant response, #{shape.concurrency} native #{shape.concurrency == 1 ? "thread" : "threads"}"
       end
 
       def processes(_shape)

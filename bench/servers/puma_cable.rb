@@ -23,7 +23,7 @@ module Bench
       end
 
       def note(_shape)
-        "one process; the `async` adapter, four threads that run commands, and what the browser's client says and waits for"
+        "one process; the `async` adapter, four threads that run commands, and the messages of the browser's client"
       end
 
       def dialect

@@ -7,7 +7,7 @@ module Bench
     class Unicorn < Server
       def note(shape)
         processes = shape.concurrency
-        "#{processes} #{processes == 1 ? "process" : "processes"} of one thread; closes the connection after every answer"
+        "#{processes} #{processes == 1 ? "process" : "processes"} of one thread; closes the connection after every response"
       end
 
       def processes(shape)

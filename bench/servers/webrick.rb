@@ -23,7 +23,7 @@ module Bench
       end
 
       def note(_shape)
-        "a thread for each connection, whatever `-t` says; Nagle's algorithm costs it 40 ms a request"
+        "a thread for each connection, regardless of `-t`; Nagle's algorithm costs it 40 ms a request"
       end
 
       def command(site, port, _shape)

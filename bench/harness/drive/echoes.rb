@@ -32,7 +32,7 @@ module Bench
       end
 
       def problem(found)
-        "nothing came back: #{found.errors}" if found.requests.zero?
+        "no message was echoed: #{found.errors}" if found.requests.zero?
       end
 
       def summary(found)

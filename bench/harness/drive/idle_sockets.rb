@@ -30,7 +30,7 @@ module Bench
           sleep SETTLING
           after = group.memory_kib
         end
-        raise Error, "the sockets were never all open" unless after
+        raise Error, "the load tool did not open all its sockets" unless after
 
         left = found["sockets"]["left"]
         Measurement.new(

@@ -57,7 +57,7 @@ module Bench
       end
 
       def problem(found)
-        return "no #{units[:beside]} request was answered" if found.beside.requests.zero?
+        return "no #{units[:beside]} request got a response" if found.beside.requests.zero?
 
         super || super(found.beside)
       end

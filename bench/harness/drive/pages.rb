@@ -42,7 +42,7 @@ module Bench
 
       # Any error is a problem, because a rejected form would be quick.
       def problem(found)
-        super || ("not all were answered well: #{found.errors}" unless found.errors.empty?)
+        super || ("some requests failed: #{found.errors}" unless found.errors.empty?)
       end
 
       private

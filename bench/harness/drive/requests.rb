@@ -33,9 +33,9 @@ module Bench
       end
 
       def problem(found)
-        return "no request was answered" if found.requests.zero?
+        return "no request got a response" if found.requests.zero?
 
-        "answers were cut short" if found.bytes < found.requests * @answer_bytes
+        "responses were truncated" if found.bytes < found.requests * @answer_bytes
       end
 
       def summary(found)

@@ -27,7 +27,7 @@ module Bench
       def problem(_found); end
 
       def summary(found)
-        format("%.0f ms to the first answer", found.start_ms)
+        format("%.0f ms to the first response", found.start_ms)
       end
     end
   end
