@@ -1,11 +1,11 @@
 # frozen_string_literal: true
 
-# Loads the benchmark harness: what `bench/run.rb` (servers compared over scenarios) and `test/soak/checks/*.rb`
-# (aims that are ratios or fairness) are made of. Standard library only. `bench/METHOD.md` says how it measures.
+# Loads the benchmark harness for `bench/run.rb` (compares servers over scenarios) and `test/soak/checks/*.rb` (goals
+# for ratios or fairness). Standard library only. `bench/METHOD.md` describes the method.
 module Bench
   ROOT = File.expand_path("..", __dir__)
 
-  # Something the person at the keyboard can put right: printed without a backtrace.
+  # An error that the user can fix: printed without a backtrace.
   class Error < StandardError; end
 end
 

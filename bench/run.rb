@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# `bin/bench`: measures the installed servers over the scenarios, stores the results and writes pages with tables and plots. See
-# bench/METHOD.md.
+# `bin/bench`: measures the installed servers over the scenarios, stores the results and writes pages with tables and
+# plots. See bench/METHOD.md.
 require_relative "harness"
 require_relative "harness/options"
 require_relative "harness/cell"
@@ -13,7 +13,7 @@ require_relative "harness/result"
 
 begin
   options = Bench::Options.parse(ARGV)
-  exit if ENV["FAIRLEAD_BENCH_ARGUMENTS"] == "check" && options.servers { nil } # bin/bench asks before it installs anything
+  exit if ENV["FAIRLEAD_BENCH_ARGUMENTS"] == "check" && options.servers { nil } # bin/bench checks the arguments before it installs anything
 
   measure = lambda do |scenario|
     servers = options.servers { |server, reason| warn "skipped #{server.name}: #{reason}" }

@@ -1,9 +1,9 @@
 # frozen_string_literal: true
 
-# Predicts what clients of a server will see: a small discrete-event simulation of the queues of a server and of Ruby's lock.
-# It knows what an application does (steps of sleeping and computing), how a server hands requests to threads, and when the
-# lock changes hands. It knows nothing of sockets and HTTP, and no figure that it is to predict. Standard library only.
-# docs/guides/fairness.md says what the model is, bench/METHOD.md what it leaves out.
+# Predicts the latencies of a server's clients: a small discrete-event simulation of the queues of a server and of
+# Ruby's lock. It knows the steps of an application (sleeping and computing), the rules by which a server hands requests
+# to threads, and the moments when the lock changes hands. It knows nothing about sockets and HTTP, and uses none of the
+# measured results. Standard library only. docs/guides/fairness.md describes the model, bench/METHOD.md its omissions.
 module Bench
   # See Simulation.predict (bench/simulation/run.rb).
   module Simulation

@@ -7,15 +7,15 @@ namespace :conformance do
   end
 
   {
-    ranges: "Compare the answers to requests for ranges with nginx's",
+    ranges: "Compare the responses to range requests with nginx's",
     traversal: "Try wfuzz's lists of paths that lead out of a folder",
-    redbot: "Have REDbot look at files and at compressed answers"
+    redbot: "Have REDbot check files and compressed responses"
   }.each do |name, description|
     desc description
     task(name => :compile) { sh "bin/support/ruby-tests", "test/conformance/files/#{name}_test.rb" }
   end
 
-  desc "Have sslscan and testssl.sh look at what is offered over TLS, for a minute"
+  desc "Have sslscan and testssl.sh check the TLS versions and ciphers, for a minute"
   task tls: :compile do
     sh({ "TESTSSL" => "1" }, "bin/support/ruby-tests", "test/conformance/tls/profile_test.rb")
   end

@@ -3,27 +3,27 @@
 require_relative "../../lib/fairlead/load_tool"
 
 module Bench
-  # The native programs a measurement needs: the load tool, which bin/setup has built, and the fixed-answer server, which only
-  # measurements need and which is built here, as is the router. Cargo and Go decide what is up to date. Where they are not, a
-  # program that was built before is used.
+  # The native programs of a measurement: the load tool, which bin/setup has built, and the fixed-answer server and the
+  # router, which only measurements need and which are built here. Cargo and Go decide what is up to date. Without them,
+  # a program that was built before is used.
   module Binaries
     TARGET = File.expand_path(ENV.fetch("CARGO_TARGET_DIR", "target"), ROOT)
 
     module_function
 
-    # A path, or nil when the program is not built.
+    # A path, or nil if the program is not built.
     def load_tool
       path = File.join(ROOT, "lib", ::Fairlead::LoadTool::PROGRAM)
       path if File.executable?(path)
     end
 
-    # A path, or nil when the program cannot be had; asked once.
+    # A path, or nil if the program cannot be built; determined once.
     def ceiling
       @ceiling = build_ceiling unless defined?(@ceiling)
       @ceiling
     end
 
-    # A path, or nil when the program cannot be had; asked once.
+    # A path, or nil if the program cannot be built; determined once.
     def router
       @router = build_router unless defined?(@router)
       @router

@@ -1,9 +1,9 @@
 # frozen_string_literal: true
 
 module Bench
-  # All measurements of one server in one shape, and the figures a table shows of them: medians over the rounds.
+  # All measurements of one server in one shape, and their statistics for a table: medians over the rounds.
   Cell = Struct.new(:shape, :server, :version, :note, :measurements, :failures, keyword_init: true) do
-    # What it is a cell of: known to a Result.
+    # The Scenario of the cell, set by its Result.
     attr_accessor :scenario
 
     def self.for(shape, server)
@@ -30,7 +30,7 @@ module Bench
       !measurements.empty?
     end
 
-    # The median over the rounds of what the block takes from a measurement.
+    # The median over the rounds of the block's value for a measurement.
     def median(&value)
       Cell.median(measurements.map(&value))
     end
@@ -47,8 +47,8 @@ module Bench
       median { |measurement| measurement.percentile(wanted) }
     end
 
-    # How many times the rate of `other`, or what else `value` takes from a measurement: the median over the rounds, each
-    # round compared with the same round.
+    # The ratio of rates to `other` (or of the values that `value` returns): the median over the rounds, each round
+    # compared with the same round.
     def times(other, value = :rate)
       return unless measured? && other&.measured?
 
@@ -56,19 +56,20 @@ module Bench
       Cell.median(measurements.filter_map { |mine| mine.public_send(value)&./(theirs[mine.round]) if theirs[mine.round] })
     end
 
-    # The same of the other kind of clients that were there, or nil.
+    # The same for the other kind of clients, or nil.
     def beside
       dup.tap { |other| other.measurements = measurements.map(&:beside) } if measured? && measurements.all?(&:beside)
     end
 
-    # What a simulation says of the clients that the figures are of (Simulation::Prediction), or nil.
+    # The simulation's prediction for the measured clients (Simulation::Prediction), or nil.
     def prediction
       @prediction = scenario&.prediction(server, shape, median(&:seconds))&.values&.first unless defined?(@prediction)
       @prediction
     end
 
-    # The percentile curve: percentile => median milliseconds over the rounds, as far as there were requests beyond it. Of the
-    # latencies that the block takes from a measurement; without a block corrected ones, where there are any.
+    # The percentile curve: percentile => median milliseconds over the rounds, up to the last percentile that has
+    # requests beyond it. The block picks the latencies of a measurement; the default is the corrected ones, if there
+    # are any.
     def curve(&latencies)
       curves = measurements.map(&(latencies || :curve))
       fewest = measurements.map(&:requests).min
@@ -76,7 +77,7 @@ module Bench
       points.sort.to_h { |point| [point, Cell.median(curves.map { |curve| curve[point] })] }
     end
 
-    # Requests of every connection of every round over the mean of its round.
+    # Requests of every connection of every round, divided by the mean of its round.
     def shares
       measurements.flat_map do |measurement|
         counts = measurement.per_connection or next []

@@ -5,7 +5,7 @@ require "openssl"
 require "tmpdir"
 
 module Bench
-  # Certificates for 127.0.0.1 that sign themselves, made when they are first asked for and removed with this process.
+  # Self-signed certificates for 127.0.0.1, made on first use and removed with this process.
   module Certificates
     # A certificate and its key: paths of files in PEM.
     Pair = Struct.new(:certificate, :key)
@@ -42,7 +42,7 @@ module Bench
 
     def certificate(key)
       OpenSSL::X509::Certificate.new.tap do |certificate|
-        certificate.version = 2 # which is called 3
+        certificate.version = 2 # the code of version 3
         certificate.serial = 1
         certificate.subject = certificate.issuer = OpenSSL::X509::Name.new([["CN", "127.0.0.1"]])
         certificate.not_before = Time.now - DAY

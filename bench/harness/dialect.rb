@@ -1,11 +1,12 @@
 # frozen_string_literal: true
 
 module Bench
-  # How applications on a server speak over WebSockets and event streams: there is no interface that all have. A dialect has
-  # an app (bench/apps) and says where in it the load tool finds what, and what it must say there.
+  # A server's interface for WebSockets and event streams, as there is no common one. A dialect has an app (bench/apps)
+  # with its paths, and the arguments with which the load tool talks to it.
   Dialect = Struct.new(:name, :echo, :chat, :events, :publish, :arguments, :one_process, keyword_init: true) do
-    # name: also of the app's file. echo, chat, events, publish: paths, nil where there is none. arguments: of the load tool
-    # for a subscriber, by kind (`chat`); a publisher says the same. one_process: subscriptions are known in the process that has them.
+    # name: also the name of the app's file. echo, chat, events, publish: paths, or nil. arguments: arguments of the
+    # load tool for a subscriber, by kind (`chat`); a publisher uses the same. one_process: a subscription is known only
+    # in its own process.
     def app
       File.read(File.join(ROOT, "bench/apps/#{name}.ru"))
     end
@@ -15,13 +16,13 @@ module Bench
     end
   end
 
-  # Rack's draft of callback objects, as iodine and agoo have it.
+  # Rack's draft of callback objects, implemented by iodine and agoo.
   Dialect::RACK_PUSH = Dialect.new(name: "rack_push", echo: "/echo", chat: "/chat", events: "/events", publish: "/publish")
 
   # faye-websocket over hijacked sockets.
   Dialect::FAYE = Dialect.new(name: "faye", echo: "/echo", chat: "/chat", events: "/events", publish: "/publish", one_process: true)
 
-  # Action Cable: subscribing is a command, and so is speaking.
+  # Action Cable: commands subscribe and send messages.
   Dialect::ACTION_CABLE = begin
     identifier = '"identifier":"{\"channel\":\"ChatChannel\"}"'
     subscribe = ["--protocol", "actioncable-v1-json", "--welcome", "welcome",

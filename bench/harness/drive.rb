@@ -1,27 +1,28 @@
 # frozen_string_literal: true
 
 module Bench
-  # What puts the load on, and what its figures are. A drive answers:
-  # `units` (what is counted, for headings), `speaks?(dialect, shape)`, `warm_up(target, seconds)`,
-  # `measure(target, seconds)` (a Measurement), `problem(measurement)` (why it is none, or nil), `summary(measurement)`; if it
-  # likes also `complete(target, seconds, measurement)`, for what must not count as CPU time of the measurement,
-  # `clients(shape)` (words for who they are), `workload(shape)` and `extent(shape, seconds)` (what a simulation has to know).
+  # A drive puts load on a server and measures it. Its methods are `units` (the counted things, for headings),
+  # `speaks?(dialect, shape)`, `warm_up(target, seconds)`, `measure(target, seconds)` (a Measurement),
+  # `problem(measurement)` (why it is invalid, or nil), `summary(measurement)`; optional are `complete(target, seconds,
+  # measurement)`, for work that must not count as CPU time of the measurement, `clients(shape)` (a description of the
+  # clients), `workload(shape)` and `extent(shape, seconds)` (for a simulation).
   module Drive
-    # Seconds of silence after which nothing more is expected. Some servers publish everything before they deliver anything.
+    # Seconds of silence after which nothing more is expected. Some servers publish everything before they deliver
+    # anything.
     PATIENCE = 60
 
-    # One server under load: the load tool, the Running server, the shape, the server's dialect and the path it is asked for.
+    # One server under load: the load tool, the Running server, the shape, the server's dialect and the path to request.
     Target = Struct.new(:load_tool, :running, :shape, :dialect, :path) do
       def connections
         shape.connections
       end
 
-      # Whether it is asked over HTTP/2.
+      # True if requests use HTTP/2.
       def http2?
         running.http2?
       end
 
-      # The Tls that is spoken, or nil.
+      # The Tls to use, or nil.
       def tls
         running.tls
       end
@@ -30,14 +31,14 @@ module Bench
         running.url(path)
       end
 
-      # An address of the server for WebSockets.
+      # A WebSocket URL of the server.
       def websocket(path)
         running.url(path).sub(/\Ahttp/, "ws")
       end
 
       # Runs the load tool over WebSockets or event streams and returns its document.
       def real_time(*arguments, &block)
-        raise Error, "#{load_tool.version} knows neither WebSockets nor event streams" unless load_tool.respond_to?(:real_time)
+        raise Error, "#{load_tool.version} supports neither WebSockets nor event streams" unless load_tool.respond_to?(:real_time)
 
         load_tool.real_time(*arguments, "-c", connections.to_s, "--timeout", PATIENCE.to_s, &block)
       end

@@ -3,14 +3,14 @@
 require "socket"
 
 module Bench
-  # Connections that are kept and say nothing, to see what one costs the server. Each has had a response before, unless the server
+  # Idle keep-alive connections: the memory that one costs the server. Each has had a response before, unless the server
   # cannot keep many that quickly (Server#idle_after).
   class IdleConnections
     NUMBER = 1_000
-    # Seconds until a server has put away what it needed to serve them.
+    # Seconds until a server has freed the memory that it needed to serve them.
     SETTLING = 1
 
-    # KiB of memory (PSS of all processes) for each of `number`, or nil where that is not known.
+    # KiB of memory (PSS of all processes) for each of `number`, or nil if it is unknown.
     def self.kib(running, after: :response, number: NUMBER, settling: SETTLING)
       return unless ProcessGroup.readable?
 
@@ -38,13 +38,13 @@ module Bench
       @stream = tls ? Tls.over(@socket) : @socket
     end
 
-    # Makes a request and waits for the response.
+    # Sends a request and waits for the response.
     def ask
       @stream.write("GET / HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n")
       read_response
     end
 
-    # Whether the server has not closed it. What is unread are the tickets of TLS.
+    # True if the server has not closed it. The unread data are TLS tickets.
     def open?
       @socket.recv_nonblock(1, Socket::MSG_PEEK, exception: false).then { |found| found == :wait_readable || !found.to_s.empty? }
     rescue SystemCallError
@@ -57,7 +57,7 @@ module Bench
 
     private
 
-    # As far as Content-Length says, or to the last chunk.
+    # Reads up to Content-Length, or to the last chunk.
     def read_response
       head = +""
       head << (@stream.gets || raise(Error, "the server closed a connection")) until head.end_with?("\r\n\r\n")

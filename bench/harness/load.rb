@@ -4,7 +4,7 @@ require_relative "load/fairlead"
 require_relative "load/wrk"
 
 module Bench
-  # The program that makes the requests. Ours (`fairlead bench`) where it is built, else wrk, which does not count
+  # The program that sends the requests: our load tool (`fairlead bench`) if it is built, else wrk, which does not count
   # requests per connection.
   module Load
     def self.pick

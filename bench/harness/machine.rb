@@ -4,7 +4,7 @@ require "etc"
 require "rbconfig"
 
 module Bench
-  # What the figures were taken on: printed over every table, because figures without it mean nothing.
+  # The machine of the measurements: printed above every table, because numbers without it mean nothing.
   module Machine
     module_function
 

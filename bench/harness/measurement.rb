@@ -1,17 +1,21 @@
 # frozen_string_literal: true
 
 module Bench
-  # What one run of the load tool against one server found.
+  # Results of one run of the load tool against one server.
   #
-  # round: which one, from 0. rate: answers per second. errors: what went wrong, by kind, with counts.
-  # latency: percentile => milliseconds, as the clients saw it; corrected: as clients would have that do not wait for one
-  # answer before they ask again (nil when the tool does not say).
-  # per_connection: requests answered on each connection, nil when the tool does not say. bytes: received.
-  # cpu_us: the server's CPU time per request in microseconds. memory_mib: its memory (PSS) at the end. For a broadcast read
-  # delivery for request. Of idle sockets there is no rate: socket_kib is the memory of one, opening the seconds it took to open all.
-  # Of starts neither: starts_ms has the milliseconds of each. Beside downloads, short_rate and short_p99 are of another load of
-  # short requests, and beside_short is the rate of the downloads meanwhile. tls: what our tool says of TLS
-  # (crates/load/src/main.rs), http2: what it says of HTTP/2. beside: the Measurement of the other kind of clients that were there.
+  # round: number of the round, from 0. rate: responses per second. errors: counts by kind. bytes: received.
+  # latency: percentile => milliseconds, as the clients saw it.
+  # corrected: the same for clients that do not wait for the previous response (nil if the tool does not report it).
+  # per_connection: number of responses on each connection (nil if the tool does not report it).
+  # cpu_us: the server's CPU time per request in microseconds. memory_mib: its memory (PSS) at the end.
+  # tls, http2: our tool's results for TLS and HTTP/2 (crates/load/src/main.rs).
+  # socket_kib: for idle sockets, which have no rate: the memory of one. opening: the seconds for opening all.
+  # starts_ms: for starts, which have no rate either: the milliseconds of each.
+  # short_rate, short_p99: for downloads, the results of another load of short requests beside them.
+  # beside_short: the rate of the downloads in that time.
+  # beside: the Measurement of the other kind of clients.
+  #
+  # For a broadcast, "request" means delivery.
   Measurement = Struct.new(:round, :rate, :requests, :seconds, :errors, :latency, :corrected, :per_connection, :bytes,
                            :cpu_us, :memory_mib, :socket_kib, :opening, :tls, :http2, :starts_ms, :short_rate, :short_p99, :beside_short, :beside,
                            keyword_init: true) do
@@ -24,7 +28,7 @@ module Bench
       to_h.merge(beside: beside&.as_json).compact
     end
 
-    # nil when no request was answered, and of figures that were taken before the load tool knew this percentile.
+    # nil without responses, and in results from before the load tool had this percentile.
     def percentile(wanted)
       latency && latency[wanted.to_f]
     end
@@ -46,19 +50,20 @@ module Bench
       corrected&.fetch(wanted.to_f)
     end
 
-    # What a plot shows: the corrected latencies where there are any.
+    # Latencies for a plot: the corrected ones, if there are any.
     def curve
       corrected || latency
     end
 
-    # Requests of the least served connection over those of the most served one; 1 is fair, 0 means somebody starved.
+    # Requests of the least served connection, divided by requests of the most served one; 1 is fair, 0 means
+    # starvation.
     def least_over_most
       return unless per_connection && per_connection.max.to_i.positive?
 
       per_connection.min.fdiv(per_connection.max)
     end
 
-    # What each connection of a class of them got on average, in equal shares of all; classes are those of the list of streams.
+    # Average of the connections of a class, in equal shares of all; the classes are the items of the list of streams.
     def share_of_class(index)
       http2 && http2["classes"].dig(index, "share")
     end
@@ -77,7 +82,7 @@ module Bench
       starts_ms && Cell.median(starts_ms)
     end
 
-    # Jain's fairness index over the connections: 1 when all got the same, 1/n when one got everything.
+    # Jain's fairness index over the connections: 1 if all got the same, 1/n if one got everything.
     def jain
       return unless per_connection&.any?(&:positive?)
 

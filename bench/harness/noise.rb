@@ -1,15 +1,15 @@
 # frozen_string_literal: true
 
 module Bench
-  # What disturbs a measurement on a virtual machine and is not seen inside it otherwise: CPU time its host gave to others.
-  # Known on Linux only.
+  # Steal time: CPU time that the host of a virtual machine gave to others, which disturbs a measurement and is not
+  # visible inside otherwise. Known on Linux only.
   module Noise
-    # Share of CPU time beyond which a measurement says more of the host than of the server.
+    # Share of CPU time above which a measurement says more about the host than about the server.
     TOLERABLE = 0.03
 
     module_function
 
-    # The block's value, and the share of CPU time stolen meanwhile (0.0 where that is not known).
+    # The block's value, and the share of CPU time stolen during the block (0.0 if unknown).
     def during
       before = times
       value = yield

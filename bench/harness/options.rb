@@ -4,7 +4,7 @@ require "optparse"
 require "tmpdir"
 
 module Bench
-  # What was asked for on the command line of `bin/bench`.
+  # The command line of `bin/bench`.
   class Options
     attr_reader :scenarios, :rounds, :seconds, :connections, :label, :redraw
 
@@ -44,7 +44,7 @@ module Bench
       end
     end
 
-    # The servers asked for, or all that are here; what is not here is reported to the block.
+    # The requested servers, or all installed ones; a missing server is reported to the block.
     def servers
       wanted = @servers ? @servers.map { |name| Server.named(name) } : Server.all
       wanted.reject { |server| server.missing&.tap { |reason| yield server, reason } }
@@ -59,13 +59,13 @@ module Bench
         o.banner = "Usage: bin/bench [scenario…] [options]\nScenarios: #{Scenario.names.join(", ")} (default: all)"
         o.on("--servers A,B", Array, "only these (#{Server.all.map(&:name).join(", ")})") { |names| @servers = names }
         o.on("--rounds N", Integer, "measurements of each server, in turn (5)") { |number| @rounds = number }
-        o.on("--seconds S", "--duration S", Float, "of one measurement (3), unless it ends by number") { |seconds| @seconds = seconds }
-        o.on("--connections N", Integer, "connections (10, or what the scenario is about)") { |number| @connections = number }
+        o.on("--seconds S", "--duration S", Float, "of one measurement (3), unless it has a number of requests") { |seconds| @seconds = seconds }
+        o.on("--connections N", Integer, "connections (10, or the scenario's own number)") { |number| @connections = number }
         o.on("--workers N", Integer, "with --threads: this shape instead of the scenario's") { |number| @workers = number }
         o.on("--threads N", Integer, "with --workers") { |number| @threads = number }
-        o.on("--ruby LABEL", "what to call this Ruby in headings and file names") { |label| @label = label }
+        o.on("--ruby LABEL", "name of this Ruby in headings and file names") { |label| @label = label }
         o.on("--out DIR", "for pages, plots and results.json (target/bench, bench/results.json)") { |directory| @out = File.expand_path(directory) }
-        o.on("--quick", "one short round, into the temporary directory: to see that it works") { quick }
+        o.on("--quick", "one short round, into the temporary directory, to check that everything works") { quick }
         o.on("--redraw", "measure nothing: make pages and plots from the stored results") { @redraw = true }
       end
     end

@@ -10,8 +10,8 @@ require_relative "plot/predictions"
 require_relative "plot/summary"
 
 module Bench
-  # Plots of a Result as SVG text. Every plot but Summary is a stack of panels, one for each shape; `draw` gives nil when there
-  # is nothing to draw.
+  # Plots of a Result as SVG text. Every plot except Summary is a stack of panels, one for each shape; `draw` returns
+  # nil if there is nothing to draw.
   module Plot
   end
 end

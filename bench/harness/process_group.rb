@@ -3,9 +3,9 @@
 require "etc"
 
 module Bench
-  # The processes of one started server, read from /proc: how many, their memory, the CPU time they used. A server is
-  # spawned as the leader of its own process group, so its workers are known whatever server it is.
-  # Without /proc (macOS) every figure is nil.
+  # The processes of one started server, read from /proc: their number, memory and CPU time. A server is spawned as the
+  # leader of its own process group, which contains its workers, whatever server it is. Without /proc (macOS) every
+  # value is nil.
   class ProcessGroup
     TICKS_PER_SECOND = Etc.sysconf(Etc::SC_CLK_TCK).to_f
 
@@ -24,13 +24,13 @@ module Bench
       end
     end
 
-    # The worker processes: all but the supervisor and what forks for it, or the one process there is.
+    # The worker processes: all except the supervisor and the process that forks workers for it; or the only process.
     def workers
       found = pids
       found.size > 1 ? (found - [@leader]).reject { |pid| spawner?(pid) } : found
     end
 
-    # Proportional set size in KiB: shared pages count once over all processes, which is what preloading is about.
+    # Proportional set size in KiB: shared pages count once over all processes, which shows the benefit of preloading.
     def memory_kib(of: pids)
       return unless ProcessGroup.readable?
 
@@ -51,7 +51,7 @@ module Bench
       fields ? fields[11].to_i + fields[12].to_i : 0
     end
 
-    # Descriptors that all of them have open.
+    # Number of descriptors that all of them have open.
     def descriptors(of: pids)
       return unless ProcessGroup.readable?
 
@@ -62,14 +62,14 @@ module Bench
 
     private
 
-    # Whether it is the process of Fairlead that loads the application and forks the workers.
+    # True if it is Fairlead's spawner, which loads the application and forks the workers.
     def spawner?(pid)
       File.read("/proc/#{pid}/cmdline").start_with?("fairlead: spawner")
     rescue Errno::ENOENT, Errno::ESRCH
       false
     end
 
-    # The fields after the command name, which may itself hold spaces and parentheses: state is the first.
+    # The fields after the command name, which may itself contain spaces and parentheses: state is the first.
     def stat(path)
       File.read(path).rpartition(")").last.split
     rescue Errno::ENOENT, Errno::ESRCH

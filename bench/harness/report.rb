@@ -1,9 +1,10 @@
 # frozen_string_literal: true
 
 module Bench
-  # The Markdown page of one result: what was asked, on what machine, a table for each shape, what to know about it.
+  # The Markdown page of one result: the question, the machine, a table for each shape, and remarks.
   class Report
-    # metric => [heading, how a cell (among the cells of its shape) shows it]; %{many} and %{one} are what the scenario counts.
+    # metric => [heading, formatter of a cell (among the cells of its shape)]; %{many} and %{one} are the scenario's
+    # units.
     METRICS = {
       rate: ["%{many}/s", ->(cell, _) { number(cell.rate) }],
       spread: ["min–max", ->(cell, _) { cell.rates.map { |rate| number(rate) }.join("–") }],
@@ -25,8 +26,8 @@ module Bench
       vs_cable: ["÷ Action Cable", ->(cell, cells) { ratio(cell.times(cells["puma-cable"])) }],
       vs_nginx: ["÷ nginx", ->(cell, cells) { ratio(cell.times(cells["nginx"])) }],
       vs_calm: ["÷ undisturbed", ->(cell, cells) { ratio((cell.times(cells["fairlead-public"]) if cell.server == "fairlead-busy")) }],
-      many_share: ["share of the one with many streams", ->(cell, _) { ratio(cell.median { |measurement| measurement.share_of_class(0) }) }],
-      single_share: ["share of each with one", ->(cell, _) { ratio(cell.median { |measurement| measurement.share_of_class(1) }) }],
+      many_share: ["share of the connection with many streams", ->(cell, _) { ratio(cell.median { |measurement| measurement.share_of_class(0) }) }],
+      single_share: ["share of each connection with one", ->(cell, _) { ratio(cell.median { |measurement| measurement.share_of_class(1) }) }],
       single_p50: ["its p50 ms", ->(cell, _) { milliseconds(cell.median { |measurement| measurement.percentile_of_class(1, 50) }) }],
       single_p99: ["its p99 ms", ->(cell, _) { milliseconds(cell.median { |measurement| measurement.percentile_of_class(1, 99) }) }],
       streams: ["Jain of the streams", ->(cell, _) { ratio(cell.median(&:stream_jain)) }],
@@ -44,7 +45,7 @@ module Bench
       beside_p50: ["its p50 ms", ->(cell, _) { milliseconds(cell.beside&.percentile(50)) }],
       beside_p99: ["its p99 ms", ->(cell, _) { milliseconds(cell.beside&.percentile(99)) }],
       beside_short: ["%{many}/s meanwhile", ->(cell, _) { number(cell.median(&:beside_short)) }],
-      start: ["ms to the first answer", ->(cell, _) { number(cell.median(&:start_ms)) }],
+      start: ["ms to the first response", ->(cell, _) { number(cell.median(&:start_ms)) }],
       starts: ["min–max", ->(cell, _) { cell.measurements.flat_map(&:starts_ms).minmax.map { |ms| number(ms) }.join("–") }],
       start_vs_puma: ["÷ Puma", ->(cell, cells) { ratio(cell.times(cells["puma"], :start_ms)) }],
       socket: ["KiB/socket", ->(cell, _) { number(cell.median(&:socket_kib)) }],
@@ -91,7 +92,7 @@ module Bench
         format(value < 10 ? "%.2f" : "%.0f", value)
       end
 
-      # The percentile that the simulation says, and how many times that was measured.
+      # The percentile that the simulation predicts, and the ratio of the measured one to it.
       def predicted(cell, wanted)
         said = cell.prediction&.percentile(wanted)
         measured = cell.percentile(wanted)
@@ -101,7 +102,7 @@ module Bench
 
     private
 
-    # The words of what the scenario counts put in.
+    # The text with the scenario's units filled in.
     def count(text)
       words = @result.scenario.drive.units.merge(corrected: @result.corrected? ? ", corrected for coordinated omission" : "")
       text.gsub(/%\{(\w+)\}/) { words.fetch(Regexp.last_match(1).to_sym) }

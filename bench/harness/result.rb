@@ -4,8 +4,8 @@ require "fileutils"
 require "json"
 
 module Bench
-  # One scenario measured: its cells and the facts of the machine. One JSON file keeps the results of all scenarios; a page with
-  # tables and plots can be made from it at any time.
+  # The results of one scenario: its cells and the facts about the machine. One JSON file keeps the results of all
+  # scenarios; a page with tables and plots can be made from it at any time.
   class Result
     attr_reader :scenario, :facts, :cells, :label
 
@@ -40,7 +40,7 @@ module Bench
       cells.group_by(&:shape).to_a
     end
 
-    # Whether latencies are corrected for coordinated omission; deliveries have nobody who waits politely.
+    # True if latencies are corrected for coordinated omission; deliveries have no client that waits before it sends.
     def corrected?
       cells.any? { |cell| cell.measurements.any?(&:corrected) }
     end
@@ -50,7 +50,7 @@ module Bench
       "summary" => "Summary"
     }.freeze
 
-    # Everything of this result that is worth drawing: file name suffix => SVG text.
+    # All plots of this result that are worth drawing: file name suffix => SVG text.
     def plots
       drawable = PLOTS.slice(*scenario.plots).transform_values { |name| Plot.const_get(name) }
       drawable.filter_map do |suffix, plot|
@@ -59,7 +59,7 @@ module Bench
       end.to_h
     end
 
-    # Puts the result into the file, in place of an older one. A line for each result keeps differences readable.
+    # Stores the result in the file, replacing an older one. One line for each result keeps diffs readable.
     def store(file)
       all = self.class.stored(file).merge(basename => as_json).sort
       FileUtils.mkdir_p(File.dirname(file))

@@ -3,11 +3,11 @@
 require "open3"
 
 module Bench
-  # The router in front of several servers (bench/router): started for a measurement, and ended by its process id.
+  # The router in front of several servers (bench/router): started for a measurement, and stopped by its process id.
   class Router
     STOP_DEADLINE = 5
 
-    # Yields one that passes requests on to the ports, over HTTP/2 or HTTP/1.1, with connections that are kept or not.
+    # Yields a router that forwards requests to the ports, over HTTP/2 or HTTP/1.1, with kept connections or new ones.
     def self.start(ports, http2:, keep_alive:)
       router = new(ports, http2, keep_alive)
       yield router
@@ -18,7 +18,7 @@ module Bench
     def initialize(ports, http2, keep_alive)
       origins = ports.map { |port| "http://127.0.0.1:#{port}" }
       @input, output, @process = Open3.popen2(Binaries.router, "-http2=#{http2}", "-keep-alive=#{keep_alive}", *origins)
-      # It says where it listens.
+      # The router prints its port.
       @address = output.gets&.strip or raise(Error, "the router did not start")
       output.close
     end
@@ -27,7 +27,7 @@ module Bench
       "http://#{@address}#{path}"
     end
 
-    # It ends with its standard input.
+    # The router ends with its standard input.
     def stop
       @input.close
       Process.kill(:KILL, @process.pid) unless @process.join(STOP_DEADLINE)

@@ -3,12 +3,12 @@
 require "socket"
 
 module Bench
-  # A server that was started for a measurement: waited for until it answers, ended by its process id and reaped.
+  # A server that was started for a measurement: waits for its first response, stops it by its process id and reaps it.
   class Running
     START_DEADLINE = 60
     STOP_DEADLINE = 10
 
-    # Nothing from the person's shell may change what a server does.
+    # Variables of the user's shell must not change a server's behaviour.
     CLEARED = %w[
       PORT PIDFILE WEB_CONCURRENCY RUBYOPT BUNDLE_GEMFILE FAIRLEAD_MIN_THREADS FAIRLEAD_MAX_THREADS
       RAILS_MIN_THREADS RAILS_MAX_THREADS MIN_THREADS MAX_THREADS PUMA_MIN_THREADS PUMA_MAX_THREADS
@@ -17,7 +17,7 @@ module Bench
 
     attr_reader :server, :pid, :port, :group, :site
 
-    # Starts `server` in `site`, yields the Running once every process is there and a request was answered.
+    # Starts `server` in `site`; yields the Running once every process is there and a request got a response.
     def self.start(server, site, shape, extra: [])
       running = new(server, site, shape, extra)
       running.wait_until_ready
@@ -26,7 +26,7 @@ module Bench
       running&.stop
     end
 
-    # Starts one more and ends it when it has answered: the seconds from before it was spawned to the answer of a request.
+    # Starts another server and stops it after its response: returns the seconds from before spawning to the response.
     def self.time(server, site, shape)
       started = Process.clock_gettime(Process::CLOCK_MONOTONIC)
       running = new(server, site, shape, [])
@@ -51,22 +51,22 @@ module Bench
       "#{tls ? "https" : "http"}://127.0.0.1:#{@port}#{path}"
     end
 
-    # The Tls that it speaks, or nil.
+    # Its Tls, or nil.
     def tls
       @site.tls
     end
 
-    # Whether it is asked over HTTP/2.
+    # True if requests use HTTP/2.
     def http2?
       @site.http2
     end
 
-    # Starts one more server, the same in the same site and shape, and yields it.
+    # Starts another server, the same in the same site and shape, and yields it.
     def with_another(&block)
       Running.start(@server, @site, @shape, &block)
     end
 
-    # The same server in the same site and shape once more (Running.time).
+    # Times another start of the same server in the same site and shape (Running.time).
     def time_another
       Running.time(@server, @site, @shape)
     end
@@ -85,7 +85,7 @@ module Bench
       nil
     end
 
-    # Waits for the server's own end; true when it came in time.
+    # Waits until the server ends by itself; true if it did in time.
     def wait_for_end(seconds)
       deadline = now + seconds
       sleep 0.02 until ended? || now > deadline
@@ -106,7 +106,7 @@ module Bench
       @ended ||= !Process.wait(@pid, Process::WNOHANG).nil?
     end
 
-    # Whether every process it should have is there.
+    # True if all expected processes are there.
     def whole?
       !ended? && (!ProcessGroup.readable? || @group.pids.size >= @server.processes(@shape))
     end
@@ -117,7 +117,7 @@ module Bench
       deadline = now + START_DEADLINE
       until yield
         failed("ended while starting") if ended?
-        failed("did not answer within #{START_DEADLINE} s") if now > deadline
+        failed("did not respond within #{START_DEADLINE} s") if now > deadline
         sleep interval
       end
     end

@@ -1,14 +1,14 @@
 # frozen_string_literal: true
 
 module Bench
-  # One question asked of every server: an app, what is done to it and the figures worth showing. The scenarios are in
-  # `bench/scenarios`, one to a file.
+  # One question for every server: an app, its load and the statistics worth showing. The scenarios are in
+  # `bench/scenarios`, one per file.
   class Scenario
     attr_reader :name, :about, :drive, :metrics, :files, :plots, :headline
 
     APP = { app: "/" }.freeze
 
-    # Title and text of the summary, and the percentiles in it.
+    # Title and text of the summary, and its percentiles.
     Headline = Struct.new(:title, :text, :percentiles, keyword_init: true)
 
     @all = {}
@@ -27,19 +27,25 @@ module Bench
       end
     end
 
-    # app: config.ru text; without it the one of the server's dialect (Dialect). contents: a whole application instead, by server:
-    # path => content. only: the names of the servers that it is asked of. drive: what puts the load on (Drive);
-    # without it requests do, whose answers have `answer_bytes`: each connection makes `requests_each` on average, or as many
-    # as it can in a time.
-    # shapes: "WORKERSxTHREADS" strings, "WORKERSxTHREADS:CONNECTIONS" where the number of connections is part of the
-    # question. files: name => bytes of files put beside config.ru. ways: what is asked for, by how the server comes by its
-    # answer (Server#way). hold: seconds the app holds a thread, for the best rate possible. fixed_answer: whether a server
-    # with a constant answer and no Ruby gives the same bytes. burns: whether the app can be told to hold a thread in a loop.
-    # slices: whether it is asked without time slices, too. tls: the Tls that is spoken, by the mix that a shape names (nil when there is
-    # only one). http2: `:only` asks over HTTP/2 the servers that speak it, with others beside them that are there for
-    # comparison; `:where_spoken` asks all servers, each over the newest version that it speaks. steps:
-    # what the app does, if that can be simulated (Simulation) and the drive does not know. gem: the gems that the app needs.
-    # plots: what is worth drawing. headline: what the summary says, if it is among them.
+    # app: config.ru text; without it, the app of the server's dialect (Dialect).
+    # contents: a whole application instead, by server: path => content.
+    # only: names of the servers to measure.
+    # drive: the load (Drive); the default is requests with responses of `answer_bytes`: each connection sends
+    #   `requests_each` on average, or as many as it can in a given time.
+    # shapes: "WORKERSxTHREADS" strings, "WORKERSxTHREADS:CONNECTIONS" if the number of connections is part of the
+    #   question.
+    # files: name => bytes of files beside config.ru.
+    # ways: the path to request, by the server's way of responding (Server#way).
+    # hold: seconds for which the app holds a thread, for the best possible rate.
+    # fixed_answer: true if a server with a constant response and no Ruby sends the same bytes.
+    # burns: true if the app can be told to hold a thread in a loop.
+    # slices: true to measure without time slices, too.
+    # tls: the Tls to use, by the mix in a shape's name (nil if there is only one).
+    # http2: `:only` measures the servers that speak it over HTTP/2, beside others for comparison; `:where_spoken`
+    #   measures all servers, each over the newest version that it speaks.
+    # steps: the app's steps, if they can be simulated (Simulation) and the drive does not know them.
+    # gem: the gems that the app needs.
+    # plots: the plots worth drawing. headline: the text of the summary, if the summary is one of the plots.
     def initialize(name, about:, shapes:, metrics:, app: nil, contents: nil, only: nil, drive: nil, answer_bytes: 0,
                    requests_each: nil, files: {}, ways: APP, hold: nil, fixed_answer: false, burns: false, slices: false,
                    tls: nil, http2: nil, steps: nil, gem: nil, plots: %w[rate fair latency], headline: nil)
@@ -65,17 +71,17 @@ module Bench
       @headline = headline && Headline.new(**headline)
     end
 
-    # `connections`: instead of those the shapes have.
+    # `connections`: replaces the shapes' numbers of connections.
     def shapes(connections = nil)
       @shapes.map { |text| Shape.parse(text, connections: connections) }
     end
 
-    # Path => content of what is in the folder of a server.
+    # Path => content of the files in a server's folder.
     def contents(server)
       @contents ? @contents.call(server) : { "config.ru" => @app || server.dialect.app }
     end
 
-    # Why it cannot be asked here, or nil.
+    # Why it cannot be measured here, or nil.
     def missing
       reason = @drive.missing if @drive.respond_to?(:missing)
       return reason if reason
@@ -84,13 +90,13 @@ module Bench
       "gem #{name} is not installed" if name
     end
 
-    # The path that a server is asked for.
+    # The path to request from a server.
     def path(server)
-      @ways.fetch(server.way) { raise Error, "#{name} is not asked of #{server.name}" }
+      @ways.fetch(server.way) { raise Error, "scenario #{name} does not support #{server.name}" }
     end
 
-    # Whether the scenario can be asked of a server in a shape: with requests of every one that has a way to answer them,
-    # over WebSockets and event streams of those that speak a dialect in which the drive can ask.
+    # True if the scenario suits a server and a shape: with requests, the server must have one of the scenario's ways;
+    # over WebSockets and event streams, the drive must support its dialect.
     def asks?(server, shape)
       return false unless @ways.key?(server.way) && server.runs?(shape, self)
       return false if @only && !@only.include?(server.name)
@@ -102,36 +108,36 @@ module Bench
       server.dialect && @drive.speaks?(server.dialect, shape)
     end
 
-    # The Tls that is spoken in a shape, or nil.
+    # The Tls of a shape, or nil.
     def tls(shape)
       @tls&.fetch(shape.mix)
     end
 
-    # Whether a server is asked over HTTP/2.
+    # True if requests to a server use HTTP/2.
     def http2?(server)
       !@http2.nil? && server.http2?
     end
 
-    # Those of the servers that would be asked if they spoke TLS here.
+    # The servers that would be measured if they supported TLS here.
     def without_tls(servers)
       return [] unless @tls
 
       servers.select { |server| !server.tls? && !server.plain? && server.way == :app && server.runs?(shapes.first, self) && server.takes_requests? }
     end
 
-    # The rate no server with a shape's threads can pass, or nil when the app does not wait.
+    # The highest rate that is possible with a shape's threads, or nil if the app does not wait.
     def best_rate(shape)
       [shape.concurrency, @drive.requests_at_once(shape)].min / @hold if @hold
     end
 
-    # Words for the clients of a shape.
+    # A description of a shape's clients.
     def clients(shape)
       words = [shape.clients, (@drive.clients(shape) if @drive.respond_to?(:clients))].compact.join(": ")
       [words, shape.mix].compact.join("; ")
     end
 
-    # What a server is predicted to do in a shape, measured for so many seconds: kind of clients => Simulation::Prediction, the
-    # kind that the figures are of first. Nil when there is nothing to go by.
+    # The predicted results of a server in a shape, measured for that many seconds: kind of clients =>
+    # Simulation::Prediction, with the measured kind first. Nil if there is no basis for a prediction.
     def prediction(server, shape, seconds)
       kinds = @drive.workload(shape) if @drive.respond_to?(:workload)
       kinds ||= [Simulation::Kind.new(@name, shape.connections, @steps)] if @steps

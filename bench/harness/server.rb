@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
 module Bench
-  # What the harness needs to know of a server program: is it here, which version, how is it started. One subclass in one
-  # file of `bench/servers` for each; defining it registers it.
+  # A server program: its availability, its version and its command line. Each has one subclass in one file of
+  # `bench/servers`; defining it registers it.
   class Server
     @all = []
 
@@ -29,12 +29,12 @@ module Bench
       self.class.name.split("::").last.downcase
     end
 
-    # The gem it comes from; nil when it is no gem.
+    # Name of its gem; nil if it is not a gem.
     def gem_name
       name
     end
 
-    # Place in tables: Fairlead first, then its peers, then the ceiling.
+    # Position in tables: Fairlead first, then its peers, then the ceiling.
     def rank
       1
     end
@@ -48,69 +48,69 @@ module Bench
       specification.version.to_s
     end
 
-    # Whether this server can take this shape and scenario at all.
+    # True if this server supports this shape and scenario at all.
     def runs?(_shape, _scenario)
       true
     end
 
-    # How applications on it speak over WebSockets and event streams (Dialect), or nil.
+    # Its interface for WebSockets and event streams (Dialect), or nil.
     def dialect
       nil
     end
 
-    # Whether it is measured with requests, and not only with what its dialect is about.
+    # True if it is measured with requests, and not only through its dialect.
     def takes_requests?
       true
     end
 
-    # How it comes by its answer: `:app`, from the app; `:public`, from the folder `public` of the site, with no app; or by
-    # another way that a scenario knows. A server that can do several is a Server for each.
+    # Source of its response: `:app`, from the app; `:public`, from the folder `public` of the site, with no app; or
+    # another way that a scenario knows. A server with several ways has a Server for each.
     def way
       :app
     end
 
-    # Whether it is measured with TLS where a scenario asks for that.
+    # True if it is measured with TLS in scenarios with TLS.
     def tls?
       false
     end
 
-    # Whether it is measured without TLS beside those with it, for comparison.
+    # True if it is measured without TLS beside servers with TLS, for comparison.
     def plain?
       false
     end
 
-    # Whether it is asked over HTTP/2 where a scenario wants that.
+    # True if it is measured over HTTP/2 in scenarios with HTTP/2.
     def http2?
       false
     end
 
-    # Whether it is measured over HTTP/1.1 beside those with HTTP/2, for comparison.
+    # True if it is measured over HTTP/1.1 beside servers with HTTP/2, for comparison.
     def http1?
       false
     end
 
-    # When a connection counts as idle: after a `:response`, or after the `:handshake` if the server cannot keep a thousand after a
-    # response, or takes its time for it.
+    # The moment from which a connection counts as idle: after a `:response`, or after the `:handshake` if the server
+    # cannot keep a thousand after a response, or is slow at it.
     def idle_after
       :response
     end
 
-    # Surrounds the load, for a server that is to be in some state meanwhile.
+    # Surrounds the load, for a server that needs a special state during the measurement.
     def under(_running, _shape)
       yield
     end
 
-    # What a reader must know about how the shape was met, or nil.
+    # A remark about the shape for the reader, or nil.
     def note(_shape)
       nil
     end
 
-    # The processes there are once it has started.
+    # Number of processes after the start.
     def processes(shape)
       shape.single? ? 1 : shape.workers + 1
     end
 
-    # The command line as an Array. `site` is where the app is (Site), `port` a free port on 127.0.0.1.
+    # The command line as an Array. `site` is the app's folder (Site), `port` a free port on 127.0.0.1.
     def command(site, port, shape)
       raise NotImplementedError
     end
@@ -123,7 +123,7 @@ module Bench
       nil
     end
 
-    # This Ruby running an executable of the server's gem; distributions keep it apart from the gem.
+    # This Ruby running an executable of the server's gem; distributions install it separately from the gem.
     def executable(name = self.name)
       directories = [specification.bin_dir, File.join(specification.full_gem_path, "exe"), Gem.bindir, *ENV["PATH"].split(":")]
       path = directories.map { |directory| File.join(directory, name) }.find { |file| File.exist?(file) }

@@ -1,19 +1,19 @@
 # frozen_string_literal: true
 
 module Bench
-  # How a server is set up and how many clients it meets: `workers` processes of `threads` threads, `connections`
-  # connections that are kept, and what they ask for if the scenario has several `mix`es. One worker means one process:
+  # The configuration of a server and the number of its clients: `workers` processes with `threads` threads each,
+  # `connections` kept connections, and the `mix` of requests if the scenario has several. One worker means one process:
   # servers that can serve without a supervisor do so.
   Shape = Struct.new(:workers, :threads, :connections, :mix, keyword_init: true) do
-    # "WORKERSxTHREADS", "WORKERSxTHREADS:CONNECTIONS" or "WORKERSxTHREADS:CONNECTIONS MIX"; `connections` replaces what the
-    # text says, or the usual 10.
+    # Parses "WORKERSxTHREADS", "WORKERSxTHREADS:CONNECTIONS" or "WORKERSxTHREADS:CONNECTIONS MIX"; `connections`
+    # replaces the number in the text, or the default 10.
     def self.parse(text, connections: nil)
       numbers, mix = text.split(" ", 2)
       workers, threads, own = numbers.split(/[x:]/).map { |number| Integer(number, 10) }
       new(workers: workers, threads: threads, connections: connections || own || 10, mix: mix)
     end
 
-    # Requests that can be inside the app at once.
+    # Number of requests that can be inside the app at once.
     def concurrency
       workers * threads
     end

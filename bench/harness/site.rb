@@ -4,12 +4,13 @@ require "fileutils"
 require "tmpdir"
 
 module Bench
-  # The directory a server is started in: config.ru (which may depend on the server), the files its scenario serves, the server's log.
+  # The folder in which a server is started: config.ru (which may depend on the server), the files of the scenario, the
+  # server's log.
   class Site
-    # A larger file is a hole: it reads like any other and takes no room on the disk.
+    # A larger file is sparse: it reads like any other and takes no room on the disk.
     WRITTEN = 64 << 20
 
-    # tls: what the server is to speak (Tls), or nil. http2: whether it is asked over HTTP/2.
+    # tls: the server's Tls, or nil. http2: true if requests use HTTP/2.
     attr_reader :directory, :tls, :http2
 
     def self.open(scenario, server = nil, shape = nil)
@@ -39,12 +40,12 @@ module Bench
       path("server.log")
     end
 
-    # Writes a file the server's command line refers to and returns its path.
+    # Writes a file for the server's command line and returns its path.
     def write(name, text)
       path(name).tap { |path| File.write(path, text) }
     end
 
-    # The last lines of the server's log, for the message that says it did not start.
+    # The last lines of the server's log, for the error that it did not start.
     def log_tail(lines = 12)
       return "" unless File.exist?(log)
 

@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
 module Bench
-  # Measures servers in turn: A B C, A B C, … so that whatever else the machine does meets all of them. A server is started
-  # afresh for every measurement, warmed up, measured and ended before the next one starts.
+  # Measures servers in turn, A B C, A B C, …, so that disturbances on the machine affect all of them. A server is
+  # started afresh for every measurement, warmed up, measured and stopped before the next one starts.
   class Turns
     def initialize(scenario, servers, options, load_tool, output: $stderr)
       @scenario = scenario
@@ -22,7 +22,7 @@ module Bench
       end
     end
 
-    # Share of CPU time the host took away in the worst measurement.
+    # Share of CPU time that the host took away in the worst measurement.
     def most_stolen
       @stolen.max || 0.0
     end
@@ -59,7 +59,7 @@ module Bench
       end
     end
 
-    # The measurement with the CPU time that it took.
+    # The measurement with its CPU time.
     def measured(target)
       group = target.running.group
       before = group.cpu_seconds

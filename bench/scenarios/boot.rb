@@ -1,9 +1,9 @@
 # frozen_string_literal: true
 
-# What a restart costs when there is next to no application.
+# The cost of a restart with a minimal application.
 Bench::Scenario.define(
   "boot",
-  about: "From the command to the first answered request, with an application of one line.",
+  about: "Time from the command to the first response, with an application of one line.",
   app: <<~RUBY,
     run ->(_env) { [200, { "content-type" => "text/plain" }, ["hello\\n"]] }
   RUBY

@@ -1,9 +1,9 @@
 # frozen_string_literal: true
 
-# What a restart costs when there is an application.
+# The cost of a restart with a Rails application.
 Bench::Scenario.define(
   "boot-rails",
-  about: "From the command to the first answered request, with a small Rails application, eager loading on.",
+  about: "Time from the command to the first response, with a small Rails application, eager loading on.",
   app: File.read(File.join(Bench::ROOT, "bench/apps/rails.ru")),
   drive: Bench::Drive::Starts.new,
   gem: "rails",

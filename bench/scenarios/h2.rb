@@ -1,9 +1,9 @@
 # frozen_string_literal: true
 
-# `short` over HTTP/2: what frames cost, with TLS and without.
+# `short` over HTTP/2: the cost of frames, with TLS and without.
 Bench::Scenario.define(
   "h2",
-  about: "A constant answer of 121 bytes over HTTP/2, 32 streams on one connection, in cleartext and with TLS 1.3; beside it 32 " \
+  about: "A constant response of 121 bytes over HTTP/2, 32 streams on one connection, in cleartext and with TLS 1.3; beside it 32 " \
          "connections with HTTP/1.1.",
   app: <<~RUBY,
     BODY = ("x" * 120 + "\\n").freeze

@@ -1,10 +1,10 @@
 # frozen_string_literal: true
 
-# One client with many streams among others that have one each: whether it gets more than they do.
+# One client with many streams among clients with one each: does it get more than they do?
 Bench::Scenario.define(
   "h2-fair",
-  about: "Every request sleeps 200 ms, over HTTP/2: one connection has 100 streams, ten others have one each. What each connection " \
-         "gets, in equal shares of all: 1 is fair by connection, 10 and 0.1 is fair by stream.",
+  about: "Every request sleeps 200 ms, over HTTP/2: one connection has 100 streams, ten others have one each. Responses of each " \
+         "connection, in equal shares of all: 1 is fair by connection, 10 and 0.1 is fair by stream.",
   app: <<~RUBY,
     run ->(_env) { sleep 0.2; [200, { "content-type" => "text/plain" }, ["waited\\n"]] }
   RUBY

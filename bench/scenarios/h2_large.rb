@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# Downloads of 9 MB over HTTP/2: what frames and flow control cost where the kernel cannot send a file by itself.
+# Downloads of 9 MB over HTTP/2: the cost of frames and flow control, when the kernel cannot send a file by itself.
 Bench::Scenario.define(
   "h2-large",
   about: "A file of 9 MB over HTTP/2, 4 connections with 2 streams each, in cleartext and with TLS 1.3: as a File body (`fairlead`, and " \

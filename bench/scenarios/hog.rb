@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
-# Requests that compute beside others that wait for something a few times, as for a database: how long those wait for Ruby's lock.
+# CPU-bound requests beside requests that wait a few times, as for a database: the second kind's waiting time for Ruby's
+# lock.
 kind = Bench::Drive::Kinds::Kind
 computing = ->(parts) { kind.new(name: "computing", path: "/computing", steps: [[:compute, 0.15]], parts: parts) }
 drive = Bench::Drive::Kinds.new(
@@ -17,8 +18,8 @@ drive = Bench::Drive::Kinds.new(
 
 Bench::Scenario.define(
   "hog",
-  about: "One of five clients asks again and again for what computes 150 ms, the others for what waits a few times and computes " \
-         "little: how long they wait for Ruby's lock.",
+  about: "One of five clients sends requests that compute 150 ms, the others send requests that wait a few times and compute " \
+         "little: the time that these wait for Ruby's lock.",
   app: drive.app,
   drive: drive,
   shapes: ["1x5:5 4 × (sleep 2 ms, compute 0.5 ms)", "1x5:10 3 × (compute 1 ms, sleep 3 ms)"],

@@ -1,9 +1,9 @@
 # frozen_string_literal: true
 
-# Long waits, as for another service: whether clients are served in the order they came, by any thread that is free.
+# Long waits, as for another service: are clients served in the order of arrival, by any free thread?
 Bench::Scenario.define(
   "lag",
-  about: "Every request sleeps 200 ms: whether a free thread, in whatever worker, takes the client that waits longest.",
+  about: "Every request sleeps 200 ms: does a free thread, in any worker, take the client that has waited longest?",
   app: <<~RUBY,
     run ->(_env) { sleep 0.2; [200, { "content-type" => "text/plain" }, ["waited\\n"]] }
   RUBY

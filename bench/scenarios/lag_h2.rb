@@ -1,10 +1,10 @@
 # frozen_string_literal: true
 
-# `lag` over HTTP/2: a stream cannot change its worker, so whether its request can.
+# `lag` over HTTP/2: a stream cannot change its worker; can its request?
 Bench::Scenario.define(
   "lag-h2",
-  about: "Every request sleeps 200 ms, over HTTP/2 with 4 streams on each connection: whether a free thread, in whatever worker, " \
-         "takes the request that waits longest.",
+  about: "Every request sleeps 200 ms, over HTTP/2 with 4 streams on each connection: does a free thread, in any worker, " \
+         "take the request that has waited longest?",
   app: <<~RUBY,
     run ->(_env) { sleep 0.2; [200, { "content-type" => "text/plain" }, ["waited\\n"]] }
   RUBY

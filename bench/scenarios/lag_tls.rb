@@ -1,10 +1,10 @@
 # frozen_string_literal: true
 
-# `lag` over TLS: a connection cannot change its worker there, so whether its requests can.
+# `lag` over TLS: a connection cannot change its worker there; can its requests?
 Bench::Scenario.define(
   "lag-tls",
-  about: "Every request sleeps 200 ms, over kept connections with TLS: whether a free thread, in whatever worker, takes the client that " \
-         "waits longest.",
+  about: "Every request sleeps 200 ms, over kept connections with TLS: does a free thread, in any worker, take the client that has " \
+         "waited longest?",
   app: <<~RUBY,
     run ->(_env) { sleep 0.2; [200, { "content-type" => "text/plain" }, ["waited\\n"]] }
   RUBY

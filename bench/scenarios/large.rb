@@ -1,11 +1,11 @@
 # frozen_string_literal: true
 
-# Downloads of 9 MB: what it costs to send a large answer, whether every client gets its share, and whether short requests
-# get through meanwhile.
+# Downloads of 9 MB: the cost of a large response, the shares of the clients, and the latency of short requests during
+# the downloads.
 Bench::Scenario.define(
   "large",
-  about: "A file of 9 MB, as a File body (`fairlead` and its peers), by `to_path`, by `x-sendfile`, or from a folder: what it costs to " \
-         "send, how it is shared out, and how many requests of 121 bytes are answered meanwhile.",
+  about: "A file of 9 MB, as a File body (`fairlead` and its peers), by `to_path`, by `x-sendfile`, or from a folder: the cost of " \
+         "sending it, the clients' shares, and the rate of requests of 121 bytes at the same time.",
   app: File.read(File.join(Bench::ROOT, "bench/apps/files.ru")),
   drive: Bench::Drive::Downloads.new(answer_bytes: 9_000_000, short: "/short"),
   files: { "public/large.bin" => 9_000_000 },

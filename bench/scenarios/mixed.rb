@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# Quick and slow requests at the same time: what the quick ones have to wait for.
+# Quick and slow requests at the same time: the waiting time of the quick ones.
 kind = Bench::Drive::Kinds::Kind
 drive = Bench::Drive::Kinds.new(
   answer_bytes: 5,
@@ -14,7 +14,7 @@ drive = Bench::Drive::Kinds.new(
 
 Bench::Scenario.define(
   "mixed",
-  about: "Three of four clients ask for what sleeps 5 ms, the others for what sleeps 300 ms: how long the short ones wait for a thread.",
+  about: "Three of four clients send requests that sleep 5 ms, the others requests that sleep 300 ms: the waiting time of the short ones.",
   app: drive.app,
   drive: drive,
   shapes: %w[1x5:12 4x2:16],

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# What a Rails application's users see, whatever the server: pages that query, render and create, with and without reports among
-# them that compute.
+# The view of a Rails application's users, on any server: pages that query, render and create, with and without
+# CPU-bound reports among them.
 page = ->(weight, path, **more) { Bench::Drive::Pages::Page.new(weight: weight, name: "page", verb: "GET", path: path, **more) }
 pages = [
   page.call(285, "/notes"),
@@ -16,7 +16,7 @@ Bench::Scenario.define(
   "rails",
   about: "An application from `rails new` with a scaffold and SQLite, in production: 30 % of the requests list 20 notes, 30 % show one, " \
          "15 % render a partial for each of 100, 20 % are JSON, 5 % create a note with a form; in a second mix 5 % of all requests are " \
-         "a report that computes 200 ms.",
+         "a report that computes for 200 ms.",
   contents: ->(server) { Bench::RailsSite.for(server) },
   only: %w[fairlead fairlead-no-slices puma],
   drive: Bench::Drive::Pages.new(mixes: { "pages" => pages, "pages and reports" => [*pages, report] }, form: "/notes/new"),

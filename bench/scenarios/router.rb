@@ -1,12 +1,12 @@
 # frozen_string_literal: true
 
-# Behind a router that chooses servers at random, as hosting platforms have one.
+# Servers behind a router that chooses one at random, as on hosting platforms.
 routed = Bench::Drive::Routed
 
 Bench::Scenario.define(
   "router",
-  about: "Every request sleeps 200 ms; 30 come each second, whatever the answers do, through a router that passes each on to one of two " \
-         "servers at random: how long clients wait. `fairlead` gets HTTP/2 from the router, the others HTTP/1.1.",
+  about: "Every request sleeps 200 ms; 30 come each second, even if responses are late, through a router that forwards each to one of two " \
+         "servers at random: the clients' waiting time. `fairlead` gets HTTP/2 from the router, the others HTTP/1.1.",
   app: <<~RUBY,
     run ->(_env) { sleep 0.2; [200, { "content-type" => "text/plain" }, ["waited\\n"]] }
   RUBY

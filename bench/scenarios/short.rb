@@ -1,9 +1,9 @@
 # frozen_string_literal: true
 
-# How much of the machine the server itself takes: an answer of 121 bytes that costs the app nothing.
+# The server's own share of the machine: a response of 121 bytes that costs the app nothing.
 Bench::Scenario.define(
   "short",
-  about: "A constant answer of 121 bytes, text/plain: what the server itself costs.",
+  about: "A constant response of 121 bytes, text/plain: the cost of the server itself.",
   app: <<~RUBY,
     BODY = ("x" * 120 + "\\n").freeze
     run ->(_env) { [200, { "content-type" => "text/plain" }, [BODY]] }

@@ -1,9 +1,9 @@
 # frozen_string_literal: true
 
-# Small files of a folder: what one costs when the server answers by itself, also while Ruby has no time at all.
+# Small files of a folder: their cost when the server responds by itself, also while Ruby is busy all the time.
 Bench::Scenario.define(
   "static-small",
-  about: "A file of 1 KiB from a folder that the server serves by itself; `fairlead-busy` while no Ruby thread is free.",
+  about: "A file of 1 KiB from a folder that the server serves by itself; `fairlead-busy` means that no Ruby thread is free.",
   app: <<~RUBY,
     BURNING = File.expand_path("burning", __dir__)
     run(lambda do |env|

@@ -1,10 +1,10 @@
 # frozen_string_literal: true
 
-# What TLS costs once it is agreed on: `short`, over TLS.
+# The cost of TLS after the handshake: `short`, over TLS.
 Bench::Scenario.define(
   "tls",
-  about: "A constant answer of 121 bytes over kept connections with TLS 1.3 (AES-256-GCM): what TLS costs a request, and the memory of " \
-         "a connection, for each of 1,000 that are idle.",
+  about: "A constant response of 121 bytes over kept connections with TLS 1.3 (AES-256-GCM): the cost of TLS for a request, and the " \
+         "memory of each of 1,000 idle connections.",
   app: <<~RUBY,
     BODY = ("x" * 120 + "\\n").freeze
     run ->(_env) { [200, { "content-type" => "text/plain" }, [BODY]] }

@@ -1,9 +1,9 @@
 # frozen_string_literal: true
 
-# What it costs to agree on TLS, from nothing and with a session of an earlier connection.
+# The cost of TLS handshakes, full and resumed.
 Bench::Scenario.define(
   "tls-handshake",
-  about: "A new connection with TLS 1.3 for every request of 121 bytes: handshakes per second and how long one takes, full ones with two " \
+  about: "A new connection with TLS 1.3 for every request of 121 bytes: handshakes per second and their duration, full ones with two " \
          "kinds of certificates, and resumed ones.",
   app: <<~RUBY,
     BODY = ("x" * 120 + "\\n").freeze

@@ -1,9 +1,9 @@
 # frozen_string_literal: true
 
-# Short waits, as for a cache or a quick query: how soon another thread takes over when one blocks.
+# Short waits, as for a cache or a quick query: the time until another thread takes over from a blocking one.
 Bench::Scenario.define(
   "wait",
-  about: "Every request sleeps 1 ms: how soon another thread takes over when one blocks.",
+  about: "Every request sleeps 1 ms: the time until another thread takes over from a blocking one.",
   app: <<~RUBY,
     run ->(_env) { sleep 0.001; [200, { "content-type" => "text/plain" }, ["waited\\n"]] }
   RUBY

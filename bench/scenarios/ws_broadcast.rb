@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# A chat room: how fast what one says reaches all, whether it reaches all, and in which order.
+# A chat room: speed, completeness and order of messages from one to all.
 Bench::Scenario.define(
   "ws-broadcast",
   about: "200 messages of 90 bytes from one WebSocket to 1,000 others, as fast as they can be published.",

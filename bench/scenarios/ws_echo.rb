@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# What a WebSocket message costs: in, through the app, out.
+# The cost of a WebSocket message: in, through the app, out.
 Bench::Scenario.define(
   "ws-echo",
   about: "Messages of 64 bytes that the application sends back, one at a time on each of 20 WebSockets.",

@@ -1,9 +1,9 @@
 # frozen_string_literal: true
 
-# What a client costs that is there and says nothing.
+# The cost of an idle client.
 Bench::Scenario.define(
   "ws-idle",
-  about: "WebSockets that are subscribed to a channel and idle: memory of all processes (PSS) with them less without them, for each.",
+  about: "WebSockets that are subscribed to a channel and idle: memory of all processes (PSS) for each, as the difference with and without.",
   drive: Bench::Drive::IdleSockets.new,
   shapes: %w[1x1:1000 1x1:10000],
   metrics: %i[socket memory opening errors],

@@ -13,10 +13,10 @@ module Bench
         Agoo::Server.init(0, ".", bind: ["http://127.0.0.1:" + port], worker_count: Integer(workers), thread_count: Integer(threads))
         Agoo::Server.handle(nil, "**", app)
         Agoo::Server.start
-        sleep # it has returned: the threads of Agoo serve
+        sleep # start has returned, and Agoo's threads serve
       RUBY
 
-      # The first one serves too.
+      # The first process serves too.
       def processes(shape)
         shape.workers
       end

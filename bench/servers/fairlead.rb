@@ -2,7 +2,7 @@
 
 module Bench
   module Servers
-    # Fairlead as it is in this checkout.
+    # Fairlead from this checkout.
     class Fairlead < Server
       def rank
         0
@@ -37,7 +37,7 @@ module Bench
         command_at(address(site, port), site, shape)
       end
 
-      # The command line with an address to listen at.
+      # The command line with a listening address.
       def command_at(address, site, shape)
         workers = shape.single? ? 0 : shape.workers
         [RbConfig.ruby, "-I", File.join(ROOT, "lib"), File.join(ROOT, "exe/fairlead"), "-C", "-", "-e", "production",
@@ -51,7 +51,7 @@ module Bench
         pair ? "ssl://127.0.0.1:#{port}?cert=#{pair.certificate}&key=#{pair.key}" : "tcp://127.0.0.1:#{port}"
       end
 
-      # What a variant of it is started with.
+      # Arguments of a variant.
       def options(_site)
         []
       end

@@ -6,10 +6,10 @@ require_relative "nginx"
 
 module Bench
   module Servers
-    # What a server without HTTP/2 needs: an nginx that speaks it, and passes requests on to Fairlead over HTTP/1.1, on kept
-    # connections to a Unix socket.
+    # The setup of a server without HTTP/2: an nginx that speaks it and forwards requests to Fairlead over HTTP/1.1, on
+    # kept connections to a Unix socket.
     class FairleadBehindNginx < Nginx
-      # Connections to Fairlead that are kept; more than there are streams in any scenario.
+      # Number of kept connections to Fairlead; above the number of streams of any scenario.
       KEPT = 256
 
       def name
@@ -24,7 +24,7 @@ module Bench
         :app
       end
 
-      # Beside servers with HTTP/2 only.
+      # Only beside servers with HTTP/2.
       def runs?(_shape, scenario)
         scenario.http2?(self)
       end

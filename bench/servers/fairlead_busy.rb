@@ -5,8 +5,8 @@ require_relative "fairlead_public"
 
 module Bench
   module Servers
-    # Fairlead that serves a folder while every one of its Ruby threads is in a loop that waits for nothing. The app of the
-    # scenario has a path for that: it adds a byte to the file `burning` and loops as long as the file is there.
+    # Fairlead that serves a folder while all its Ruby threads run in busy loops. The scenario's app has a path for
+    # that: it adds a byte to the file `burning` and loops as long as the file exists.
     class FairleadBusy < FairleadPublic
       PATH = "/burn"
       DEADLINE = 10
@@ -20,7 +20,7 @@ module Bench
       end
 
       def note(shape)
-        "`--public`, with all #{shape.concurrency} threads in a loop that waits for nothing, and so #{shape.workers} processors wanted by Ruby"
+        "`--public`, with all #{shape.concurrency} threads in busy loops, so that Ruby takes #{shape.workers} processors"
       end
 
       def under(running, shape)
@@ -28,7 +28,7 @@ module Bench
         clients = Array.new(shape.concurrency) { burn(running) }
         wait_until_all_burn(burning, shape)
         found = yield
-        raise Error, "a thread has stopped burning" if IO.select(clients, nil, nil, 0)
+        raise Error, "a thread has left its busy loop" if IO.select(clients, nil, nil, 0)
 
         found
       ensure

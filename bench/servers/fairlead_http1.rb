@@ -4,7 +4,7 @@ require_relative "fairlead"
 
 module Bench
   module Servers
-    # Fairlead asked over HTTP/1.1, beside servers with HTTP/2.
+    # Fairlead over HTTP/1.1, beside servers with HTTP/2.
     class FairleadHttp1 < Fairlead
       def name
         "fairlead-http1"

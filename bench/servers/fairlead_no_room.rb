@@ -4,7 +4,7 @@ require_relative "fairlead"
 
 module Bench
   module Servers
-    # Fairlead whose workers share no queue: what the waiting room gives, and what it costs.
+    # Fairlead without the common queue of the workers: shows the benefit and the cost of the waiting room.
     class FairleadNoRoom < Fairlead
       def name
         "fairlead-no-room"

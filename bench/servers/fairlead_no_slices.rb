@@ -4,7 +4,7 @@ require_relative "fairlead"
 
 module Bench
   module Servers
-    # Fairlead that leaves Ruby's lock to Ruby: what time slices give, and what they cost.
+    # Fairlead without time slices: shows their benefit and their cost.
     class FairleadNoSlices < Fairlead
       def name
         "fairlead-no-slices"
@@ -14,7 +14,7 @@ module Bench
         super || ("this checkout has no option time_slice" unless slices?)
       end
 
-      # It matters where something computes, and must not matter where nothing does.
+      # Slices matter with CPU-bound requests, and must not matter without.
       def dialect
         nil
       end

@@ -4,7 +4,7 @@ require_relative "fairlead"
 
 module Bench
   module Servers
-    # Fairlead without TLS, beside servers with it: what TLS costs.
+    # Fairlead without TLS, beside servers with it: shows the cost of TLS.
     class FairleadPlain < Fairlead
       def name
         "fairlead-plain"

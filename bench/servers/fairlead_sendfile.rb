@@ -4,7 +4,7 @@ require_relative "fairlead"
 
 module Bench
   module Servers
-    # Fairlead whose application names a file, in the field x-sendfile, and has no body.
+    # Fairlead with an application that names a file, in the field x-sendfile, and has no body.
     class FairleadSendfile < Fairlead
       def name
         "fairlead-sendfile"
@@ -15,7 +15,7 @@ module Bench
       end
 
       def note(_shape)
-        "`--sendfile-root`; the application says `x-sendfile`"
+        "`--sendfile-root`; the application sends `x-sendfile`"
       end
 
       private

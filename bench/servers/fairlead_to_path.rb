@@ -4,7 +4,7 @@ require_relative "fairlead"
 
 module Bench
   module Servers
-    # Fairlead whose application answers with a body that is no File and says only where one is.
+    # Fairlead with an application that responds with a body that is not a File and has only a path.
     class FairleadToPath < Fairlead
       def name
         "fairlead-to-path"

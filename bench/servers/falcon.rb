@@ -2,10 +2,10 @@
 
 module Bench
   module Servers
-    # Falcon: a fiber for each request, so a shape's threads mean nothing to it.
+    # Falcon: a fiber for each request, so it ignores a shape's threads.
     class Falcon < Server
       def note(_shape)
-        "a fiber for each request, whatever `-t` says"
+        "a fiber for each request, regardless of `-t`"
       end
 
       def processes(shape)

@@ -2,7 +2,7 @@
 
 module Bench
   module Servers
-    # The ceiling: Fairlead's engine with a constant answer and no Ruby at all. What is between it and Fairlead is Ruby.
+    # The ceiling: Fairlead's engine with a constant response and no Ruby at all. The difference to Fairlead is Ruby.
     class Native < Server
       def rank
         2
@@ -21,7 +21,7 @@ module Bench
       end
 
       def note(shape)
-        "no Ruby: the engine with a constant answer, #{shape.concurrency} native #{shape.concurrency == 1 ? "thread" : "threads"}"
+        "no Ruby: the engine with a constant response, #{shape.concurrency} native #{shape.concurrency == 1 ? "thread" : "threads"}"
       end
 
       def processes(_shape)

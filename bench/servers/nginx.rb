@@ -4,8 +4,8 @@ require "open3"
 
 module Bench
   module Servers
-    # nginx, for what it is known for: files, with as many workers as the others. It has no application; what is asked for
-    # beside the files, and to see whether it is there, is a constant of its configuration.
+    # nginx as a file server, with as many workers as the others. It has no application; requests other than for files,
+    # including the check that it has started, get a constant response from its configuration.
     class Nginx < Server
       PLACES = [*ENV.fetch("PATH", "").split(":"), "/usr/sbin", "/usr/local/sbin"].freeze
 
@@ -52,7 +52,7 @@ module Bench
         PLACES.map { |place| File.join(place, "nginx") }.find { |path| File.executable?(path) }
       end
 
-      # What it remembers of files, if anything.
+      # Directive for its cache of files, or nil.
       def file_cache; end
 
       # A worker started by root becomes another user, who may not look into the folder.
@@ -60,7 +60,7 @@ module Bench
         "user root root;" if Process.uid.zero?
       end
 
-      # Whom requests are passed on to, if anybody.
+      # The upstream servers for forwarded requests, or nil.
       def upstream(_site); end
 
       def locations
@@ -70,7 +70,7 @@ module Bench
         CONF
       end
 
-      # Sessions are kept in memory that all workers share, and in tickets.
+      # Sessions are in memory that all workers share, and in tickets.
       def tls(site)
         pair = site.tls&.pair or return
         "ssl_certificate #{pair.certificate}; ssl_certificate_key #{pair.key}; ssl_protocols TLSv1.2 TLSv1.3; " \

@@ -4,7 +4,7 @@ require_relative "nginx"
 
 module Bench
   module Servers
-    # nginx that keeps files open and for a minute does not look whether they have changed.
+    # nginx that keeps files open and for a minute does not check them for changes.
     class NginxCached < Nginx
       def name
         "nginx-cached"

@@ -4,7 +4,7 @@ require_relative "puma"
 
 module Bench
   module Servers
-    # Puma with Action Cable, which takes over the sockets and serves them on threads of its own.
+    # Puma with Action Cable, which takes over the sockets and serves them on its own threads.
     class PumaCable < Puma
       def name
         "puma-cable"
@@ -23,7 +23,7 @@ module Bench
       end
 
       def note(_shape)
-        "one process; the `async` adapter, four threads that run commands, and what the browser's client says and waits for"
+        "one process; the `async` adapter, four threads that run commands, and the messages of the browser's client"
       end
 
       def dialect

@@ -4,7 +4,7 @@ require_relative "puma"
 
 module Bench
   module Servers
-    # Puma with faye-websocket, which takes over the sockets and serves them on an event loop of its own.
+    # Puma with faye-websocket, which takes over the sockets and serves them on its own event loop.
     class PumaFaye < Puma
       def name
         "puma-faye"

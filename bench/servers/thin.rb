@@ -2,8 +2,8 @@
 
 module Bench
   module Servers
-    # Thin: one process, an event loop, and a thread pool where the shape asks for threads. It keeps a connection alive
-    # only when the app states the length of its answer.
+    # Thin: one process, an event loop, and a thread pool if the shape has several threads. It keeps a connection alive
+    # only if the app declares the length of its response.
     class Thin < Server
       def runs?(shape, _scenario)
         shape.single?

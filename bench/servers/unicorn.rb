@@ -2,12 +2,12 @@
 
 module Bench
   module Servers
-    # Unicorn: no threads, no keep-alive. As many processes as the others have threads, so that as many requests can be
-    # in the app at once.
+    # Unicorn: no threads, no keep-alive. It gets as many processes as the others have threads, so that the app can run
+    # as many requests at once.
     class Unicorn < Server
       def note(shape)
         processes = shape.concurrency
-        "#{processes} #{processes == 1 ? "process" : "processes"} of one thread; closes the connection after every answer"
+        "#{processes} #{processes == 1 ? "process" : "processes"} of one thread; closes the connection after every response"
       end
 
       def processes(shape)

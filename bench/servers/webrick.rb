@@ -2,7 +2,7 @@
 
 module Bench
   module Servers
-    # WEBrick with its logs off. It has no thread pool: each connection gets a thread.
+    # WEBrick without logs. It has no thread pool: each connection gets a thread.
     class Webrick < Server
       LAUNCHER = <<~RUBY
         require "webrick"
@@ -23,7 +23,7 @@ module Bench
       end
 
       def note(_shape)
-        "a thread for each connection, whatever `-t` says; Nagle's algorithm costs it 40 ms a request"
+        "a thread for each connection, regardless of `-t`; Nagle's algorithm costs it 40 ms a request"
       end
 
       def command(site, port, _shape)

@@ -2,8 +2,8 @@
 
 module Bench
   module Simulation
-    # Simulated time, in seconds, and what will happen at which moment: a binary heap. What is due at the same moment happens
-    # in the order in which it was planned.
+    # Simulated time, in seconds, and the planned events: a binary heap. Events at the same moment happen in the order
+    # in which they were planned.
     class Calendar
       attr_reader :now
 
@@ -19,7 +19,7 @@ module Bench
         rise(@heap.size - 1)
       end
 
-      # Lets everything happen that is due before `time`.
+      # Runs all events that are due before `time`.
       def run_until(time)
         while (first = @heap.first) && first[0] < time
           remove_first

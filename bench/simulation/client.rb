@@ -2,14 +2,14 @@
 
 module Bench
   module Simulation
-    # What clients of one kind ask for: how many there are, and the steps of the application for one of their requests, each
-    # `[:sleep, seconds]` or `[:compute, seconds]`.
+    # One kind of clients: their number, and the application's steps for one of their requests, each `[:sleep, seconds]`
+    # or `[:compute, seconds]`.
     Kind = Struct.new(:name, :clients, :steps)
 
-    # A client with a connection that is kept: it sends its next request when it has the response, as long as the load (Load) goes
-    # on.
+    # A client with a kept connection: it sends its next request when it has the response, as long as the load (Load)
+    # continues.
     class Client
-      # Seconds between a response and the next request at the server: the network and the load tool.
+      # Seconds between a response and the arrival of the next request: the network and the load tool.
       TURNAROUND = 0.000_06
 
       attr_reader :kind

@@ -2,11 +2,11 @@
 
 module Bench
   module Simulation
-    # How long a load lasts, as the load tool has it: after `lead` seconds that are not counted for a number of `seconds`, or for
-    # a number of `requests` of all clients.
+    # Duration of a load, with the load tool's meaning: after `lead` seconds that are not counted, a number of
+    # `seconds`, or a number of `requests` of all clients.
     Extent = Struct.new(:lead, :seconds, :requests, keyword_init: true)
 
-    # The load of one run: which requests are sent, and what is counted of them: those sent after the lead and answered before the
+    # The load of one run: permits requests, and counts requests sent after the lead that got their response before the
     # end.
     class Load
       # Simulated seconds after which a load that ends by number has failed.
@@ -23,7 +23,7 @@ module Bench
         @latencies = Hash.new { |all, name| all[name] = [] }
       end
 
-      # Whether a client may send one more request.
+      # True if a client may send another request.
       def take
         return true unless @left
         return false if @left.zero?
@@ -45,7 +45,7 @@ module Bench
         calendar.run_until(calendar.now + 1) until (@left + @under_way).zero? || calendar.now > LONGEST
       end
 
-      # Seconds that were counted.
+      # Counted seconds.
       def seconds
         @left ? @last : @extent.seconds
       end

@@ -2,11 +2,11 @@
 
 module Bench
   module Simulation
-    # The lock of one Ruby process: one thread computes at a time, the others wait in line. A thread keeps it until it is done,
-    # or until its turn is over (Turns) and somebody waits; then it goes to the end of the line. So those that compute share the
-    # processor, a slice at a time.
+    # The lock of one Ruby process: one thread computes at a time, the others wait in a queue. A thread keeps the lock
+    # until it is done, or until its turn is over (Turns) and another thread waits; then it goes to the end of the
+    # queue. So CPU-bound threads share the processor, a slice at a time.
     class Lock
-      # What a thread still has to compute, and what follows.
+      # Remaining computation of a thread, and its continuation.
       Work = Struct.new(:left, :done)
 
       def initialize(calendar, turns, random)
@@ -14,7 +14,7 @@ module Bench
         @turns = turns
         @random = random
         @line = []
-        @turn = 0 # which one it is: what was planned for an earlier one is void
+        @turn = 0 # number of the turn: events planned for an earlier turn are void
       end
 
       # Computes for `seconds`, in turns, then calls the block.
@@ -36,7 +36,7 @@ module Bench
         first_in_line unless @line.empty?
       end
 
-      # Somebody waits from now on, during this turn.
+      # A thread begins to wait, during this turn.
       def first_in_line
         turn = @turn
         @calendar.after(@turns.left(@calendar.now - @since, @calendar.now, @random)) { give_up if turn == @turn }

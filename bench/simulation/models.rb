@@ -2,11 +2,11 @@
 
 module Bench
   module Simulation
-    # How a server hands out requests (queues), when Ruby's lock changes hands (turns), and the seconds of computing that it adds
-    # to a request of its own (overhead).
+    # The model of a server: how it hands out requests (queues), when Ruby's lock changes hands (turns), and the
+    # computing time that it adds to each request (overhead).
     Model = Struct.new(:queues, :turns, :overhead, keyword_init: true)
 
-    # How often the monitor looks: it sleeps for a millisecond. And the first time that it looks after a slice of 5 ms.
+    # Interval of the monitor's checks: it sleeps for a millisecond. Then its first check after a slice of 5 ms.
     TICK = 0.001_06
     SLICE = 5 * TICK
 

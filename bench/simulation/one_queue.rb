@@ -2,12 +2,12 @@
 
 module Bench
   module Simulation
-    # How Fairlead hands out requests. Each worker has a queue; a request that finds no free thread in its worker for a while
-    # goes to the waiting room, the queue of all workers, from which every thread that becomes free takes first. A connection
-    # stays where its last request ran.
+    # Fairlead's distribution of requests. Each worker has a queue; a request that finds no free thread in its worker
+    # for a while goes to the waiting room, the queue of all workers, from which every thread that becomes free takes
+    # first. A connection stays in the worker of its last request.
     class OneQueue
-      # How often the monitor of a worker looks, and how long a request waits there before it goes to the waiting room: when no
-      # request has ended since the last look, and when one has.
+      # Interval of the monitor's checks in a worker, and the time after which a waiting request goes to the waiting
+      # room: if no request has ended since the last check, and if one has.
       TICK = 0.001
       PATIENCE = 0.001
       LONG_PATIENCE = 0.02
@@ -24,7 +24,7 @@ module Bench
         @watched = {}
       end
 
-      # Connections are accepted by the worker that has the fewest.
+      # A new connection goes to the worker with the fewest.
       def connect(clients)
         clients.each_with_index { |client, index| client.worker = @workers[index % @workers.size] }
       end
@@ -55,7 +55,7 @@ module Bench
         start(worker, waiting.client) if waiting
       end
 
-      # The monitor runs while something waits.
+      # The monitor runs while a request waits.
       def watch(worker)
         return if @watched[worker]
 

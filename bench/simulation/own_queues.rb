@@ -2,11 +2,11 @@
 
 module Bench
   module Simulation
-    # How Puma hands out requests: each worker has a queue of its own, and a connection stays in the worker that has accepted it. A
-    # thread that has answered waits for the next request of the same client, up to a number of requests in a row; only then it
-    # takes another client.
+    # Puma's distribution of requests: each worker has its own queue, and a connection stays in the worker that has
+    # accepted it. A thread that has responded waits for the next request of the same client, up to a number of requests
+    # in a row; only then it takes another client.
     class OwnQueues
-      # in_a_row: requests of one client that a thread runs before it takes another one.
+      # in_a_row: number of requests of one client that a thread runs before it takes another client.
       def initialize(calendar, workers, random, in_a_row:)
         @calendar = calendar
         @workers = workers
@@ -15,7 +15,7 @@ module Bench
         @stays = {}
       end
 
-      # Every worker accepts as many as it has threads; who accepts the others is chance.
+      # Every worker accepts as many as it has threads; the rest is distributed at random.
       def connect(clients)
         places = @workers.flat_map { |worker| [worker] * worker.free }.shuffle(random: @random)
         clients.shuffle(random: @random).each { |client| client.worker = places.shift || @workers.sample(random: @random) }

@@ -2,9 +2,10 @@
 
 module Bench
   module Simulation
-    # What the clients of one kind saw in several runs: as in a table of measurements, a figure is the median of the runs.
+    # Results of one kind of clients in several runs: as in a table of measurements, each value is the median of the
+    # runs.
     class Prediction
-      # runs: for each run its latencies and how long it lasted, all in seconds.
+      # runs: the latencies and the duration of each run, all in seconds.
       def initialize(runs)
         @runs = runs.map { |latencies, seconds| [latencies.sort, seconds] }
         @answered = @runs.map(&:first).reject(&:empty?)
@@ -15,12 +16,12 @@ module Bench
         median(@runs.map { |latencies, seconds| latencies.size / seconds })
       end
 
-      # Milliseconds, or nil when there was no response.
+      # Milliseconds, or nil without a response.
       def percentile(wanted)
         median(@answered.map { |latencies| latencies[[(latencies.size * wanted / 100.0).ceil - 1, 0].max] * 1000 })
       end
 
-      # Percentile => milliseconds, as far as there were requests beyond it.
+      # Percentile => milliseconds, up to the last percentile that has requests beyond it.
       def curve(points)
         fewest = @answered.map(&:size).min or return {}
         points.select { |point| (100 - point) * fewest >= 100 }.to_h { |point| [point, percentile(point)] }

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 module Bench
-  # A prediction is made of several runs, each with other random numbers.
+  # A prediction consists of several runs, each with other random numbers.
   module Simulation
     RUNS = 9
     # The first requests of all clients come within this time, in seconds.
@@ -9,8 +9,8 @@ module Bench
 
     module_function
 
-    # Name of a kind of clients => Prediction; nil when there is no model of the server. `shape` has workers and threads, `kinds`
-    # is a list of Kind, `extent` an Extent.
+    # Name of a kind of clients => Prediction; nil if there is no model of the server. `shape` has workers and threads,
+    # `kinds` is a list of Kind, `extent` an Extent.
     def predict(server, shape, kinds, extent)
       model = MODELS[server] or return
 

@@ -2,19 +2,20 @@
 
 module Bench
   module Simulation
-    # When a thread that computes loses the lock. `left` is asked when somebody begins to wait for it, and when it changes hands
-    # while others wait: how many seconds remain at `now` to a thread that has `held` it so long already.
+    # Rules for the end of a computing thread's turn. `left` is called when a thread begins to wait for the lock, and
+    # when the lock changes hands while others wait. It returns the seconds that remain at `now` for a thread that has
+    # `held` it that long.
     module Turns
-      # Ruby's own: whoever waits first starts a timer, and the lock is taken away when it ends.
+      # Ruby's own rule: the first waiting thread starts a timer, and the holder loses the lock when it ends.
       Ruby = Struct.new(:quantum) do
         def left(_held, _now, _random)
           quantum
         end
       end
 
-      # Time slices: the lock changes hands every `period`, whoever has it then.
+      # Time slices: the lock changes hands every `period`, regardless of the holder's start.
       Clock = Struct.new(:period) do
-        # A rest of the period that is only rounding is none.
+        # A remainder of the period that is only rounding counts as zero.
         def left(_held, now, _random)
           left = period - now % period
           left < 1e-9 ? left + period : left

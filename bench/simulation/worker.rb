@@ -2,10 +2,10 @@
 
 module Bench
   module Simulation
-    # A process with a number of threads and one lock. It runs requests: their steps, one after the other. Which request comes
-    # next is for the server to say.
+    # A process with a number of threads and one lock. It runs requests: their steps, one after the other. The server's
+    # model decides which request comes next.
     class Worker
-      # How much longer than asked for a thread sleeps: the kernel's timer slack, and the way back onto a processor.
+      # Additional sleep of a thread: the kernel's timer slack, and the wait for a processor.
       OVERSLEEPING = 0.000_08
 
       attr_reader :queue
@@ -21,14 +21,14 @@ module Bench
         @parts = {}
       end
 
-      # Runs the request of a client on a thread that the caller has taken, then calls the block.
+      # Runs the request of a client on a thread that the caller has reserved, then calls the block.
       def run(client, &done)
         parts = @parts[client.kind] ||= Worker.parts([[:compute, @overhead], *client.kind.steps])
         run_from(parts, 0, done)
       end
 
-      # Steps as [how long it sleeps, how long it then computes] in turn: a thread wants the lock once for all that it computes
-      # between two sleeps, and after the last one to answer.
+      # Steps as [sleep, compute] pairs of seconds: a thread needs the lock once for everything that it computes between
+      # two sleeps, and once after the last sleep to respond.
       def self.parts(steps)
         steps.each_with_object([[0.0, 0.0]]) do |(what, seconds), parts|
           what == :sleep ? parts << [seconds, 0.0] : parts.last[1] += seconds

@@ -4,8 +4,8 @@
 # Prints the files and folders of tests that `bin/test --ruby` runs beside the unit tests.
 
 module Fairlead
-  # The tests that another Ruby, another Rack or another Rails can change, and the reason for each. A folder of integration tests is
-  # in one of the two lists; of a folder that is left out, single files may be chosen.
+  # The tests whose result another Ruby, another Rack or another Rails can change, with the reason for each. Every
+  # folder of integration tests is in one of the two lists; single files of an omitted folder may be chosen.
   module OtherRuby
     CHOSEN = {
       "test/integration/applications" => "applications in Ruby, with handlers and timers",
@@ -44,7 +44,7 @@ module Fairlead
       "test/gem/gem_test.rb" => "RubyGems and Bundler put the files elsewhere"
     }.freeze
 
-    # Folders that are left out, but for the files above.
+    # Omitted folders, except for the files above.
     LEFT_OUT = {
       "test/integration/acme" => "a native program orders certificates; unit tests cover the rest",
       "test/integration/clients" => "the engine's limits",

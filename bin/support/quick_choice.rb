@@ -1,31 +1,31 @@
 #!/usr/bin/env ruby
 # frozen_string_literal: true
 
-# Reads paths of changed files, one a line, and prints the steps of `bin/test --quick`: a line for each, its name and what it
-# works on. "comments " before a Rust file says that nothing but its comments has changed. The last line, `out`, is for the
-# reader: what was left out. With the argument `smoke`, prints the smoke tests instead.
+# Reads paths of changed files, one per line, and prints the steps of `bin/test --quick`: one line per step, with its
+# name and its arguments. "comments " before a Rust file means that only its comments have changed. The last line,
+# `out`, names the omitted tests, for the reader. With the argument `smoke`, prints the smoke tests instead.
 
 module Fairlead
-  # What `bin/test --quick` runs after a change to some files. Knows paths, runs nothing. A Ruby file has its own unit tests, or those
-  # of its folder; a Rust file those of its crate's code, and of the folder in the crate's tests that has its name. TESTS
-  # names the integration tests, each quick. Test files that have changed run as well.
+  # The tests that `bin/test --quick` runs after a change to some files. Knows paths, runs nothing. A Ruby file has its
+  # own unit tests, or its folder's. A Rust file has the unit tests of its crate, and the tests of the crate's test
+  # folder with the same name. TESTS names the integration tests, each quick. Changed test files run as well.
   class QuickChoice
-    # The crates that have tests, each with how cargo tests the code in it.
+    # The crates with tests, and cargo's arguments for their unit tests.
     CRATES = { "wire" => "--lib", "engine" => "--lib", "supervisor" => "--lib", "load" => "--bins", "acme" => "--bins" }.freeze
 
-    # A crate, and another one without tests that it tests.
+    # A crate => another crate, which has no tests of its own and is covered by this one's.
     TESTED_BY = { "supervisor" => "shared-memory" }.freeze
 
     # Files that can change every crate.
     WORKSPACE = %w[Cargo.toml Cargo.lock].freeze
 
-    # Files that the tests of the tools are about.
+    # Files that the tests of the tools check.
     TOOLS = %w[.ci bench bin rakelib test/soak test/support test/test_helper.rb test/tools].freeze
 
-    # Unit tests that look at all of lib.
+    # Unit tests that check all of lib.
     UNIT = %w[test/unit/native_calls_test.rb test/unit/sig_test.rb].freeze
 
-    # A test file that is quick, and goes through much, of each folder of integration tests.
+    # One test file for each folder of integration tests: quick, and with wide coverage.
     SMOKE = %w[
       test/integration/acme/http_challenge_test.rb
       test/integration/applications/chat_test.rb
@@ -49,14 +49,14 @@ module Fairlead
       test/integration/tls/client_certificates_test.rb
     ].freeze
 
-    # Folders of integration tests that are too long for one smoke test, each with the one for its part.
+    # Folders of integration tests that are too long for one smoke test, each with the test for its part.
     PARTS = %w[
       test/integration/real_time/pub_sub/channels_test.rb
       test/integration/real_time/websocket/pings_test.rb
     ].freeze
 
-    # The integration tests of a file or a folder; `options` is `options.rb` too. A folder of tests stands for its smoke test.
-    # Where several entries hold a file, all of them count.
+    # The integration tests of a file or a folder; `options` also stands for `options.rb`. A folder of tests stands for
+    # its smoke test. If several entries contain a file, all of them count.
     TESTS = {
       "lib/fairlead/acme" => %w[test/integration/acme],
       "lib/fairlead/capybara.rb" => %w[test/integration/embedding/capybara_test.rb],
@@ -119,7 +119,7 @@ module Fairlead
     # Parts of `bin/test` that are never quick.
     SLOW = ["clippy", "rustdoc", "the model checker", "conformance", "browser", "gem"].freeze
 
-    # Changed test files in these folders run as well, each in the step of that name.
+    # Changed test files in these folders run as well, in the step of that name.
     TESTED = { "integration" => %w[test/integration test/conformance test/examples], "unit" => %w[test/unit] }.freeze
 
     COMMENTS = "comments "
@@ -132,7 +132,7 @@ module Fairlead
       @root = root
     end
 
-    # Name of a step => what it works on.
+    # Name of a step => its arguments.
     def steps
       {
         "format" => (["all"] if @all.any? { |path| path.end_with?(".rs") }),
@@ -147,7 +147,7 @@ module Fairlead
       }.select { |_, words| words&.any? }
     end
 
-    # Steps of the crates, each with the options of cargo.
+    # Steps of the crates, each with cargo's options.
     def rust
       crates = CRATES.keys
       unless @changed.intersect?(WORKSPACE)
@@ -162,14 +162,14 @@ module Fairlead
       (files + own("unit")).uniq.sort
     end
 
-    # Test files, each once.
+    # Test files, without duplicates.
     def integration
       chosen = TESTS.select { |path, _| changed_in?(path) }.values.flatten
       chosen << SMOKE.first if chosen.empty? && changed_in?("lib", "exe", "ext", "crates")
       (chosen.map { |path| smoke(path) } + own("integration")).uniq.sort
     end
 
-    # In words.
+    # A description of the omitted tests.
     def left_out
       %w[unit integration].map do |kind|
         all = Dir.glob("test/#{kind}/**/*_test.rb", base: @root)
@@ -183,10 +183,10 @@ module Fairlead
       @changed.any? { |changed| paths.any? { |path| changed == path || changed.start_with?("#{path}/", "#{path}.rb") } }
     end
 
-    # What has changed and still exists.
+    # Changed files that still exist.
     def present = @changed.select { |path| File.file?(File.join(@root, path)) }
 
-    # Test files of that step that have changed.
+    # Changed test files of that step.
     def own(step)
       present.select { |path| path.end_with?("_test.rb") && TESTED.fetch(step).any? { |folder| path.start_with?("#{folder}/") } }
     end
@@ -201,7 +201,7 @@ module Fairlead
 
     def first_line(path) = File.open(File.join(@root, path), &:gets)
 
-    # The tests of the folder, unless the file has some of its own.
+    # The tests of the folder, unless the file has its own.
     def unit_tests(name)
       own = "test/unit/#{name}_test.rb"
       return [own] if File.file?(File.join(@root, own))
@@ -210,7 +210,7 @@ module Fairlead
       folder == "." ? Dir.glob("test/unit/#{name}{,/*}_test.rb", base: @root) : Dir.glob("test/unit/#{folder}{_test.rb,/*_test.rb}", base: @root)
     end
 
-    # The tests in the code of a crate, and those beside it that are called as what has changed.
+    # The unit tests of a crate, and the tests in its folder with the name of a changed file.
     def tests_of(crate)
       steps = { "rust-#{crate}" => ["--package", "fairlead-#{crate}", CRATES.fetch(crate)] }
       targets = @changed.filter_map { |path| path[%r{\Acrates/#{crate}/(?:src|tests)/(\w+)}, 1] }.uniq

@@ -1,12 +1,12 @@
-# Installs packages without having their services started.
+# Installs packages without starting their services.
 # Sourced, never run, after shell.bash.
 
 # Debian asks this program before it starts a service.
 services_policy=/usr/sbin/policy-rc.d
 services_mark="# made by Fairlead's bin/setup while it installs packages"
 
-# Runs a command while no service may be started. The policy goes away however this ends. A policy that a killed run has left
-# behind has our mark, and goes away too.
+# Runs a command while no service may be started. Removes the policy on any kind of exit. A policy left behind by a
+# killed run has our mark, and is removed too.
 without_starting_services() (
   if [[ -e $services_policy ]] && ! grep -qsxF "$services_mark" "$services_policy"; then
     "$@"

@@ -1,10 +1,10 @@
-# What the scripts in bin/ share: where the checkout is, how to speak, where Debian's packages are, and where Cargo builds
-# for which Ruby.
+# Common parts of the scripts in bin/: the checkout's path, messages, Debian's packages, and Cargo's build folder for
+# each Ruby.
 # Sourced, never run.
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 
-# Rustup asks for a new shell before cargo is on the PATH; here it is enough that it is installed.
+# Rustup puts cargo on the PATH only in a new shell; here it is enough that it is installed.
 [[ $PATH == *"/.cargo/bin"* ]] || PATH=$PATH:${CARGO_HOME:-$HOME/.cargo}/bin
 
 say() { printf '%s\n' "$*" >&2; }
@@ -18,7 +18,7 @@ as_root() {
   if ((EUID == 0)); then "$@"; else sudo "$@"; fi
 }
 
-# The machine's own mirrors, as they have another release of Debian: "URI SUITE" of every package index.
+# The machine's mirrors with another release of Debian: "URI SUITE" of every package index.
 debian_mirrors() {
   # shellcheck disable=SC2016 # apt's own placeholders
   apt-get indextargets --format '$(REPO_URI) $(RELEASE)' 'Created-By: Packages' | sort -u |
@@ -28,7 +28,7 @@ debian_mirrors() {
 
 cargo_target() { printf '%s\n' "${CARGO_TARGET_DIR:-$root/target}"; }
 
-# Prints "ABI SOEXT DLEXT" of the Ruby on the PATH: its ABI, and how its system names libraries and extensions.
+# Prints "ABI SOEXT DLEXT" of the Ruby on the PATH: its ABI, and its system's suffixes of libraries and extensions.
 ruby_names() {
   ruby --disable-gems -r rbconfig -e '
     abort "Fairlead needs Ruby 3.1 or newer, this is #{RUBY_VERSION}" if RUBY_VERSION < "3.1"
@@ -36,7 +36,7 @@ ruby_names() {
     puts "#{names[0]}-#{names[1]} #{names[2]} #{names[3]}"'
 }
 
-# The extension is built in a folder per Ruby ABI, so that changing Rubies neither mixes nor repeats builds.
+# Each Ruby ABI has its own build folder, so that changing Rubies neither mixes nor repeats builds.
 extension_target() {
   local abi
   abi=$(ruby_names) || exit

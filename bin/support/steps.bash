@@ -1,11 +1,11 @@
-# Runs steps one after the other: a line for each, the end of its log when it fails, and the sum of all in the end. A line has the
+# Runs steps one after the other: one line each, the end of its log if it fails, and a sum at the end. A line has the
 # seconds that the step took, and the CPU seconds of its processes.
 # Sourced, never run, after shell.bash.
 #
-#   check NAME COMMAND…     one result: it passes when the command does
-#   tests NAME COMMAND…     as many results as cargo test or minitest report; none at all is a failure
-#   build NAME COMMAND…     no result: makes ready for the step of that name; the step's limit of time begins afterwards
-#   unlimited STEP…         such a step without the limit, for what mostly compiles: how long that takes, the machine decides
+#   check NAME COMMAND…     one result: it passes if the command does
+#   tests NAME COMMAND…     the results that cargo test or minitest report; none at all is a failure
+#   build NAME COMMAND…     no result: prepares the step of that name; the step's time limit begins afterwards
+#   unlimited STEP…         such a step without the limit, for commands that mostly compile, at the machine's speed
 #   finish                  names the tests that failed, prints "N passed, M failed" and exits accordingly
 
 step_seconds=${FAIRLEAD_STEP_SECONDS:-2100}
@@ -21,7 +21,7 @@ unlimited() {
   "$@"
 }
 
-# If it fails, the step does too, and says why.
+# If it fails, the step fails too and prints why.
 build() {
   mkdir -p "$logs"
   if [[ -t 1 ]]; then printf '  …       %s\r' "$1"; fi
@@ -44,7 +44,8 @@ step() {
   if [[ $results != *" 0 "* ]]; then show_failure "$log" "$status"; else show_unsteady "$log"; fi
 }
 
-# 0 seconds mean no limit. In a process group of its own, which ends as a whole: on time-out, and when the user interrupts.
+# 0 seconds mean no limit. The command has its own process group, which is killed as a whole: on a timeout, or if the
+# user interrupts.
 run_limited() {
   local child status=0
   set -m
@@ -57,10 +58,11 @@ run_limited() {
   return "$status"
 }
 
-# Of the processes that this shell has waited for, and theirs. `times` in a substitution would be about that.
+# CPU time of the processes that this shell has waited for, and of theirs. `times` in a substitution would count the
+# subshell's.
 cpu_seconds() { awk '{ print int(($16 + $17) / 100) }' "/proc/$$/stat"; }
 
-# Both print "passed failed skipped" for a command that ended with a status.
+# Both functions print "passed failed skipped" for a command that ended with a status.
 verdict() {
   if (($1)); then echo 0 1 0; else echo 1 0 0; fi
 }
@@ -103,8 +105,8 @@ show_failure() {
   printf -- '---\n'
 }
 
-# The tests that failed, each with where and the first line of what it says: minitest's, then cargo's. What passed at the
-# second attempt is indented in the log, and not named. A test that failed twice is named once.
+# The failed tests, each with its location and the first line of its message: minitest's, then cargo's. Tests that
+# passed at the second attempt are indented in the log, and not named. A test that failed twice is named once.
 name_failures() {
   awk '
     /^ +[0-9]+\) (Failure|Error):$/ { wanted = 2; next }
@@ -113,14 +115,14 @@ name_failures() {
   ' "$1" | awk '!seen[$0]++' | head -n 40
 }
 
-# Prints the kernel's report on the threads of each worker that showed no sign of life. The cause is rarely seen twice, and the end of a
-# log may leave it out.
+# Prints the kernel's report on the threads of each worker that showed no sign of life. The cause is rarely seen twice,
+# and the end of a log may omit it.
 name_hung() { sed -nE 's/^.*(worker [0-9]+ \(pid [0-9]+\) has shown no sign of life.*)$/hung: \1/p' "$1" | sort -u | head -n 20; }
 
-# Where the time of a long step went, see bin/support/ruby-tests.
+# The slowest parts of a long step, see bin/support/ruby-tests.
 show_slowest() { sed -nE 's/^(alone|slowest): +/                          \1 /p' "$1" | head -n 6; }
 
-# What passed at the second attempt only, see bin/support/ruby-tests.
+# Tests that passed only at the second attempt, see bin/support/ruby-tests.
 show_unsteady() { sed -n '/^unsteady: /,$p' "$1" | head -n 120; }
 
 finish() {

@@ -70,7 +70,7 @@ module Docs
         "### #{entry.name}\n\n#{wrap(entry.doc)}\n\n#{lines.join}"
       end
 
-      # All ways to set it, such as "`workers "auto"`, `-w N`, `--workers N`, `WEB_CONCURRENCY`".
+      # All ways to set an option, such as "`workers "auto"`, `-w N`, `--workers N`, `WEB_CONCURRENCY`".
       def given(entry)
         file = [entry.example, *entry.aliases] if entry.in_file?
         code([*file, *flags(entry), *entry.variables])

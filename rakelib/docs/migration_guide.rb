@@ -3,14 +3,14 @@
 require "fairlead"
 
 module Docs
-  # The table in docs/guides/migrating_from_puma.md of the methods of a configuration file for Puma, made from the options, the hooks
-  # and the methods without effect. `rake docs:configuration` writes it.
+  # The table in docs/guides/migrating_from_puma.md of the methods of a configuration file for Puma, generated from the
+  # options, the hooks and the methods without effect. `rake docs:configuration` writes it.
   module MigrationGuide
     BEGINNING = "<!-- Made by `rake docs:configuration`; changes here are lost. -->\n"
     HEAD = "| Puma | Fairlead | difference |\n|---|---|---|\n"
     ENDING = "<!-- end -->\n"
 
-    # Heading => Puma's methods, old names too.
+    # Heading => Puma's methods, including old names.
     METHODS = {
       "Listening" => %i[bind port ssl_bind set_default_host default_host clear_binds! bind_to_activated_sockets rack_url_scheme
                         set_remote_address],
@@ -35,30 +35,30 @@ module Docs
 
     # Differences from Puma, if any.
     DIFFERENCES = {
-      activate_control_app: "the token may also be in the field `authorization`; there are more commands: [control.md](control.md)",
-      app: "a rackup file is not needed then",
+      activate_control_app: "the token may also be in the field `authorization`; for more commands, see [control.md](control.md)",
+      app: "makes a rackup file unnecessary",
       bind_to_activated_sockets: "sockets for every interface are the same in IPv4 and IPv6",
       bind: "`low_latency` is always on; for `ssl://`, see `ssl_bind`",
-      custom_logger: "a Logger gets each message with its level, warnings and errors included; any object with `write` or `<<` will do",
-      debug: "tells other things",
-      directory: "has to exist when the file is read",
+      custom_logger: "a Logger gets each message with its level, warnings and errors included; any object with `write` or `<<` is accepted",
+      debug: "logs different messages",
+      directory: "must exist when the file is read",
       environment: "details of errors are shown to clients only in `development`",
-      get: "knows our names too",
+      get: "accepts our names too",
       http_content_length_limit: "the default is 1 GiB, not unlimited",
       idle_timeout: "the time without a request, not without a connection; open WebSockets count as use",
       log_formatter: "not for requests",
       log_requests: "the format is `combined`; `access_log_format` has others",
       max_fast_inline: "the default is no limit, not 999",
       max_keep_alive: "the default is no limit, not 999",
-      out_of_band: "requests that arrive meanwhile are run by other threads",
-      plugin: "`tmp_restart` and `systemd` are built in; how others are loaded: [plugins.md](plugins.md)",
+      out_of_band: "other threads run the requests that arrive in the meantime",
+      plugin: "`tmp_restart` and `systemd` are built in; for others, see [plugins.md](plugins.md)",
       quiet: "in a file for Puma it switches `log_requests` off; in our own file, and on the command line, it also leaves out all messages " \
              "but warnings and errors",
       raise_exception_on_sigterm: "the default is false: TERM ends with status 0, not 143",
       rackup: "the last call counts, not the first",
-      restart_command: "one that would start Puma has no effect and gives a warning",
+      restart_command: "a command that would start Puma has no effect and gives a warning",
       silence_single_worker_warning: "there is no such warning",
-      set_remote_address: "a field that has no address is ignored; with `proxy_protocol: :v1` a connection without its line gets a 400",
+      set_remote_address: "a field that has no address is ignored; with `proxy_protocol: :v1` a connection without a PROXY header gets a 400",
       shutdown_debug: "each thread is a message, with its request",
       stdout_redirect: "never empties a file that HUP reopens, or when the server restarts itself",
       ssl_bind: "TLS 1.2 and 1.3 only, without OpenSSL's names of ciphers and without keystores",
@@ -75,7 +75,7 @@ module Docs
         text.sub(/#{Regexp.escape(BEGINNING)}.*#{Regexp.escape(ENDING)}/m) { BEGINNING + table + ENDING }
       end
 
-      # Rows for each heading: theirs, ours, difference.
+      # Rows for each heading: Puma's method, ours, the difference.
       def table
         METHODS.map { |heading, names| "\n### #{heading}\n\n#{HEAD}#{names.map { |name| row(name) }.join}" }.join.concat("\n")
       end

@@ -2,7 +2,7 @@
 
 module Bench
   module Drive
-    # Messages of one publisher to all connections, over WebSockets or event streams. What is counted is deliveries.
+    # Messages of one publisher to all connections, over WebSockets or event streams. Counts deliveries.
     class Broadcast
       TROUBLES = %w[lost duplicated out_of_order truncated].freeze
 

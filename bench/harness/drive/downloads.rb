@@ -4,13 +4,13 @@ require_relative "requests"
 
 module Bench
   module Drive
-    # Requests for something large. When they have been measured alone they go on, and others that are short are made beside them.
+    # Large downloads. After they have been measured alone they continue, with short requests beside them.
     class Downloads < Requests
-      # Connections that make short requests, and how long the downloads go on before and after them, in seconds.
+      # Number of connections with short requests, and the seconds that the downloads continue before and after them.
       SHORT = 4
       MARGIN = 0.5
 
-      # short: the path of a short answer.
+      # short: path of a short response.
       def initialize(answer_bytes:, short:)
         super(answer_bytes: answer_bytes)
         @short = short

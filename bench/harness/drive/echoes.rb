@@ -2,7 +2,7 @@
 
 module Bench
   module Drive
-    # WebSocket messages that come back, one at a time on each connection.
+    # WebSocket echoes, one message at a time on each connection.
     class Echoes
       def initialize(size:)
         @size = size
@@ -32,7 +32,7 @@ module Bench
       end
 
       def problem(found)
-        "nothing came back: #{found.errors}" if found.requests.zero?
+        "no message was echoed: #{found.errors}" if found.requests.zero?
       end
 
       def summary(found)

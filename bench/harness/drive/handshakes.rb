@@ -4,9 +4,9 @@ require_relative "requests"
 
 module Bench
   module Drive
-    # A new connection with TLS for every request: what is counted is handshakes, and the latency is theirs.
+    # A new TLS connection for every request. Counts handshakes, and measures their latency.
     class Handshakes < Requests
-      # Share of the sessions that has to be resumed if any is to be; the first handshake of a client has nothing to resume.
+      # Required share of resumed sessions, if any are expected; a client's first handshake has nothing to resume.
       LEAST_RESUMED = 0.95
 
       def units

@@ -2,8 +2,8 @@
 
 module Bench
   module Drive
-    # WebSockets that are subscribed and say nothing: what one costs the server. Its memory is read with all of them
-    # open, and before the first.
+    # Subscribed WebSockets without messages: the memory that one costs the server. Memory is read before the first is
+    # opened and with all of them open.
     class IdleSockets
       HELD = 3
       SETTLING = 1
@@ -16,7 +16,7 @@ module Bench
         !dialect.chat.nil? && ProcessGroup.readable?
       end
 
-      # A few sockets, so that what the first one of all takes is not counted.
+      # A few sockets first, so that the one-time cost of the first socket is not counted.
       def warm_up(target, _seconds)
         shape = target.shape.dup.tap { |few| few.connections = 10 }
         load(Target.new(target.load_tool, target.running, shape, target.dialect), 0.2)
@@ -30,7 +30,7 @@ module Bench
           sleep SETTLING
           after = group.memory_kib
         end
-        raise Error, "the sockets were never all open" unless after
+        raise Error, "the load tool did not open all its sockets" unless after
 
         left = found["sockets"]["left"]
         Measurement.new(

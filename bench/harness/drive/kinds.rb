@@ -4,17 +4,17 @@ require_relative "requests"
 
 module Bench
   module Drive
-    # Clients of two kinds at the same time, each asking for a path of its own. The figures are those of the first kind; those of
-    # the other one are beside them (Measurement#beside).
+    # Clients of two kinds at the same time, each with its own path. The statistics are the first kind's; the statistics
+    # of the other kind are beside them (Measurement#beside).
     class Kinds < Requests
-      # Some of the clients: their name, the path that they ask for, what the app does for it, as steps of `[:sleep, seconds]` or
-      # `[:compute, seconds]`, and what share of all clients they are, as a number of parts.
+      # Some of the clients: their name, their path, the work of the app for them, as steps of `[:sleep, seconds]` or
+      # `[:compute, seconds]`, and their share of all clients, as a number of parts.
       Kind = Struct.new(:name, :path, :steps, :parts, keyword_init: true)
 
-      # Seconds that both kinds run before they are counted, so that none is counted alone.
+      # Seconds that both kinds run before counting begins, so that none is counted alone.
       LEAD = 0.5
 
-      # mixes: the two kinds, by the mix that a shape names (nil when there is only one).
+      # mixes: the two kinds, by the mix in a shape's name (nil if there is only one).
       def initialize(answer_bytes:, mixes:)
         super(answer_bytes: answer_bytes)
         @mixes = mixes
@@ -25,18 +25,18 @@ module Bench
         { many: "#{main} requests", one: "#{main} request", beside: beside }
       end
 
-      # What the clients of a shape are, for headings.
+      # A description of a shape's clients, for headings.
       def clients(shape)
         numbers(shape).map { |kind, number| "#{number} #{kind.name}" }.join(", ")
       end
 
-      # The app that does what the kinds say.
+      # The app that performs the steps of the kinds.
       def app
         steps = @mixes.values.flatten.to_h { |kind| [kind.path, kind.steps] }
         "#{File.read(File.join(ROOT, "bench/apps/steps.ru"))}\nSTEPS = #{steps.inspect}.freeze\n"
       end
 
-      # What a simulation has to know of the clients of a shape.
+      # The workload of a shape's clients, for a simulation.
       def workload(shape)
         numbers(shape).map { |kind, number| Simulation::Kind.new(kind.name, number, kind.steps) }
       end
@@ -57,7 +57,7 @@ module Bench
       end
 
       def problem(found)
-        return "no #{units[:beside]} request was answered" if found.beside.requests.zero?
+        return "no #{units[:beside]} request got a response" if found.beside.requests.zero?
 
         super || super(found.beside)
       end
@@ -73,7 +73,7 @@ module Bench
         @mixes.fetch(mix)
       end
 
-      # Every kind has a client at least.
+      # Every kind has at least one client.
       def numbers(shape)
         main, beside = kinds(shape.mix)
         others = (shape.connections * beside.parts / (main.parts + beside.parts).to_f).round.clamp(1, [shape.connections - 1, 1].max)

@@ -5,22 +5,22 @@ require_relative "session"
 
 module Bench
   module Drive
-    # Users of an application with pages and a form: every request of every client is one of several, drawn by weight. They share
-    # a Session. Requests of the same name have figures together: those of the first name are the figures of the measurement,
-    # those of another one are beside them.
+    # Users of an application with pages and a form: every request of every client is drawn by weight. They share a
+    # Session. Requests with the same name share statistics: the first name's are the statistics of the measurement, the
+    # other names' are beside them.
     class Pages < Requests
-      # A request: how often it is drawn, the name of its figures, its verb (GET, POST) and path, and the fields of a form.
+      # A request: its weight, the name of its statistics, its verb (GET, POST) and path, and the fields of a form.
       Page = Struct.new(:weight, :name, :verb, :path, :fields, keyword_init: true) do
-        # As the load tool reads it.
+        # A line for the load tool.
         def line(session)
           [weight, name, verb, path, *(session.form(fields) if fields)].join(" ")
         end
       end
 
-      # Seconds that are not counted, until all clients are on their way.
+      # Seconds that are not counted, until all clients have started.
       LEAD = 0.5
 
-      # mixes: lists of Page, by the mix that a shape names. form: the path of a page with the form.
+      # mixes: lists of Page, by the mix in a shape's name. form: the path of a page with the form.
       def initialize(mixes:, form:)
         super(answer_bytes: 1)
         @mixes = mixes
@@ -40,9 +40,9 @@ module Bench
         load(target, seconds, LEAD)
       end
 
-      # A form that is refused would be quick.
+      # Any error is a problem, because a rejected form would be quick.
       def problem(found)
-        super || ("not all were answered well: #{found.errors}" unless found.errors.empty?)
+        super || ("some requests failed: #{found.errors}" unless found.errors.empty?)
       end
 
       private

@@ -2,7 +2,7 @@
 
 module Bench
   module Drive
-    # HTTP requests, each connection making the next one when it has its answer.
+    # HTTP requests; each connection sends the next one when it has its response.
     class Requests
       def initialize(answer_bytes:, requests_each: nil)
         @answer_bytes = answer_bytes
@@ -13,27 +13,29 @@ module Bench
         { many: "requests", one: "request" }
       end
 
-      # A warm-up that time ends leaves requests behind it; where the app takes long for them, a number of requests ends it.
+      # A warm-up that ends by time leaves unfinished requests; if the app takes long for them, a number of requests
+      # ends it.
       def warm_up(target, seconds)
         load(target, seconds, @requests_each && 2)
       end
 
-      # Where the app holds its threads long, a number of requests is exact while a time would cut the last batch off.
+      # If the app holds its threads for long, a number of requests is exact, while a time limit would cut off the last
+      # batch.
       def measure(target, seconds)
         load(target, seconds, @requests_each)
       end
 
       def requests_at_once(shape) = shape.connections
 
-      # How long `measure` lasts, for a simulation.
+      # Duration or number of requests of `measure`, for a simulation.
       def extent(shape, seconds)
         Simulation::Extent.new(lead: 0, seconds: seconds, requests: @requests_each && @requests_each * shape.connections)
       end
 
       def problem(found)
-        return "no request was answered" if found.requests.zero?
+        return "no request got a response" if found.requests.zero?
 
-        "answers were cut short" if found.bytes < found.requests * @answer_bytes
+        "responses were truncated" if found.bytes < found.requests * @answer_bytes
       end
 
       def summary(found)

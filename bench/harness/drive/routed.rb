@@ -4,15 +4,15 @@ require_relative "requests"
 
 module Bench
   module Drive
-    # Requests at a fixed rate through a router (bench/router), which passes each on to one of two servers that are alike. The
-    # router's way to them is the shape's mix: connections that are kept, or a new one for each request.
+    # Requests at a fixed rate through a router (bench/router), which forwards each to one of two identical servers. The
+    # shape's mix chooses the router's connections to them: kept open, or a new one for each request.
     class Routed < Requests
       KEPT = "kept connections to the servers"
       NEW = "a new connection to a server for each request"
-      # Clients, enough that none of them has to wait for an answer before its next request is due.
+      # Number of clients: enough that no client has to wait for a response before its next request is due.
       CLIENTS = 100
 
-      # rate: requests a second; times: how many times as long as others it is measured.
+      # rate: requests per second; times: factor for the duration of the measurement.
       def initialize(answer_bytes:, rate:, times: 1)
         super(answer_bytes: answer_bytes)
         @rate = rate

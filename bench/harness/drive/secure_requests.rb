@@ -4,8 +4,8 @@ require_relative "requests"
 
 module Bench
   module Drive
-    # Requests over connections that are kept, with TLS. A server may be there without it, for comparison. With `idle`, what a
-    # connection costs that is idle is looked at, too.
+    # Requests over kept TLS connections. A server may be measured without TLS, for comparison. With `idle`, the memory
+    # of an idle connection is measured, too.
     class SecureRequests < Requests
       def initialize(answer_bytes:, requests_each: nil, idle: false)
         super(answer_bytes: answer_bytes, requests_each: requests_each)

@@ -5,7 +5,7 @@ require "uri"
 
 module Bench
   module Drive
-    # What a browser keeps of an application: its cookies, and the token that its forms must send.
+    # A browser's state for an application: its cookies, and the token that its forms must send.
     class Session
       def initialize(url)
         answer = Net::HTTP.get_response(URI(url))
@@ -15,7 +15,7 @@ module Bench
         @cookie = answer.get_fields("set-cookie").map { |cookie| cookie[/\A[^;]+/] }.join("; ")
       end
 
-      # Fields of every request's head.
+      # Header fields of every request.
       def fields
         { "cookie" => @cookie, "content-type" => "application/x-www-form-urlencoded" }
       end

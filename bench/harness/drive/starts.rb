@@ -2,8 +2,8 @@
 
 module Bench
   module Drive
-    # Starts the server again and again, with nothing to do but one request: how long it takes from the command to the answer.
-    # The one that runs already has brought the files into the page cache.
+    # Starts the server repeatedly, with a single request: measures the time from the command to the response. The
+    # server that runs already has brought the files into the page cache.
     class Starts
       EACH = 5
 
@@ -27,7 +27,7 @@ module Bench
       def problem(_found); end
 
       def summary(found)
-        format("%.0f ms to the first answer", found.start_ms)
+        format("%.0f ms to the first response", found.start_ms)
       end
     end
   end

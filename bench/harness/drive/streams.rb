@@ -4,15 +4,15 @@ require_relative "secure_requests"
 
 module Bench
   module Drive
-    # Requests over HTTP/2, several at a time on each connection, with TLS or without. A server that is there for comparison is
-    # asked over HTTP/1.1, with as many connections as there are streams.
+    # Requests over HTTP/2, several at a time on each connection, with TLS or without. A server that is measured for
+    # comparison gets requests over HTTP/1.1, with as many connections as there are streams.
     class Streams < SecureRequests
-      # How many times as long a slow app is measured.
+      # Factor for the duration of the measurement of a slow app.
       LONGER = 6
 
-      # streams: at a time on each connection; or a list for the load tool ("100,1x10"), which then says how many connections there
-      # are. slow: the app holds its threads for long, so there are few requests in a time, and those that a warm-up leaves behind
-      # would be in the way.
+      # streams: number at a time on each connection; or a list for the load tool ("100,1x10"), which then determines
+      # the number of connections. slow: the app holds its threads for long, so there are few requests in a given time,
+      # and requests left over from a warm-up would interfere.
       def initialize(answer_bytes:, streams:, slow: false)
         super(answer_bytes: answer_bytes)
         @streams = streams
@@ -26,7 +26,7 @@ module Bench
         end
       end
 
-      # A list has as many connections as the shape, of which each has one stream at least.
+      # A list has as many connections as the shape; each connection has at least one stream.
       def requests_at_once(shape) = shape.connections * (@streams.is_a?(Integer) ? @streams : 1)
 
       def warm_up(target, seconds)

@@ -7,7 +7,7 @@ module Bench
   module Load
     # The load tool of this checkout, `fairlead bench` (crates/load).
     class Fairlead
-      # Statuses 0 and 2 both come with a report: 2 says that not every answer was a good one, which the errors tell.
+      # Statuses 0 and 2 both come with a report: 2 means that some responses were not good, which the errors show.
       REPORTED = [0, 2].freeze
 
       def available?
@@ -18,10 +18,11 @@ module Bench
         "fairlead bench #{File.read(File.join(ROOT, "Cargo.toml"))[/^version = "([^"]+)"/, 1]}"
       end
 
-      # Ends after `requests` when they are given, else after `seconds`; what is sent in the `warm_up` seconds before is not
-      # counted. With `rate`, so many are sent each second, whether answers come or not. Without `keep_alive` each has a connection
-      # of its own. `tls` is a Tls, for https. With `streams` it speaks HTTP/2: so many at a time on each connection, or, for a list
-      # ("100,1x10"), on connections of the tool's own count. A request without answer is given up after `timeout` seconds, or the tool's own.
+      # Ends after `requests` if given, else after `seconds`; requests in the `warm_up` seconds before are not counted.
+      # With `rate`, that many are sent each second, even if responses are late. Without `keep_alive` each request has
+      # its own connection. `tls` is a Tls, for https. With `streams` the tool uses HTTP/2: that many at a time on each
+      # connection, or, for a list ("100,1x10"), on as many connections as the list says. A request without a response
+      # is given up after `timeout` seconds, or after the tool's default.
       def measure(url, connections:, seconds:, requests: nil, rate: nil, warm_up: 0, keep_alive: true, tls: nil, streams: nil,
                   timeout: nil)
         extent = requests ? ["-n", requests.to_s, "-d", "120"] : ["-d", seconds.to_s]
@@ -35,7 +36,7 @@ module Bench
         measurement(report(url, *extent))
       end
 
-      # Whether a server answers over HTTP/2; raises an Error when it speaks something else.
+      # True if a server speaks HTTP/2; raises an Error if it speaks something else.
       def answers_http2?(url)
         _, error, status = Open3.capture3(Binaries.load_tool, url, "--http2", "-n", "1", "-c", "1", "-q", "--timeout", "5",
                                           *("--insecure" if url.start_with?("https")))
@@ -44,15 +45,16 @@ module Bench
         status.success?
       end
 
-      # Requests of several names, drawn from the lines of a file, with fields in every head: a Measurement of all, and name =>
-      # Measurement of each, as far as the tool tells them apart.
+      # Requests with several names, drawn from the lines of a file, with common header fields. Returns a Measurement of
+      # all, and name => Measurement for each, as far as the tool separates them.
       def mix(url, file:, fields:, connections:, seconds:, warm_up: 0)
         heads = fields.flat_map { |name, value| ["-H", "#{name}: #{value}"] }
         found = report(url, "--mix", file, *heads, "-c", connections.to_s, "-d", seconds.to_s, "--warmup", warm_up.to_s)
         [measurement(found), found["mix"].to_h { |kind| [kind["name"], measurement_of_kind(kind, found["seconds"])] }]
       end
 
-      # Over WebSockets or event streams; returns the tool's document. The block is called once, when all idle sockets are open.
+      # Over WebSockets or event streams; returns the tool's document. The block is called once, when all idle sockets
+      # are open.
       def real_time(*arguments, &block)
         Open3.popen3(Binaries.load_tool, *arguments, "--json") do |input, output, error, process|
           input.close

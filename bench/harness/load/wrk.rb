@@ -37,8 +37,8 @@ module Bench
         nil
       end
 
-      # wrk knows no number of requests: where that should end the run it takes as long as needed for a guess. It has no warm-up
-      # either: what is sent then is counted. Of TLS it tells nothing.
+      # wrk has no limit for the number of requests: instead, the run lasts for an estimated time. It has no warm-up
+      # either, so all requests are counted. It reports nothing about TLS.
       def measure(url, connections:, seconds:, requests: nil, warm_up: 0, **others)
         raise Error, "wrk has no #{others.keys.join(" and no ")}" unless others.empty?
 

@@ -2,8 +2,8 @@
 
 module Bench
   module Plot
-    # Requests of each connection: a dot for every connection of every round, placed by its share of what an even split
-    # would have given it. All dots on the middle line: everybody was served alike. A dot at 0: somebody was not served.
+    # Requests of each connection: a dot for every connection of every round, at its share of an even split. All dots on
+    # the middle line: all were served alike. A dot at 0: that connection was not served.
     class Fairness < Panels
       private
 

@@ -2,7 +2,8 @@
 
 module Bench
   module Plot
-    # Latency by percentile, both axes logarithmic: from mark to mark (90, 99, 99.9) a tenth as many requests are beyond it.
+    # Latency by percentile, both axes logarithmic: from mark to mark (90, 99, 99.9) a tenth as many requests are beyond
+    # it.
     class Latencies < Panels
       HEIGHT = 240
       MARKS = [0, 50, 90, 99, 99.9, 99.99].freeze
@@ -35,7 +36,7 @@ module Bench
         draw_names(curves)
       end
 
-      # Lays the axes so that all curves fit.
+      # Scales the axes so that all curves fit.
       def scale(top, curves)
         values = curves.flat_map(&:values)
         @low = decade(values.min, :floor)
@@ -44,7 +45,7 @@ module Bench
         @rightmost = curves.flat_map(&:keys).max
       end
 
-      # A logarithm knows no 0 ms.
+      # A logarithm has no value for 0 ms.
       def drawable(curve)
         curve.select { |point, _| point <= MARKS.last }.transform_values { |value| [value, 0.001].max }
       end
@@ -78,7 +79,7 @@ module Bench
         @svg.curve(points, Palette.colour(server), width: server == "fairlead" ? 3 : 1.8, dashes: Palette.dashes(server))
       end
 
-      # Names stand beside the ends of their curves, moved apart where they would overlap.
+      # Names are beside the ends of their curves, moved apart if they would overlap.
       def draw_names(curves)
         ends = curves.map { |server, curve| [y_of(curve.values.last), server] }.sort
         floor = @top - LABEL_GAP

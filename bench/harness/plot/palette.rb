@@ -2,7 +2,7 @@
 
 module Bench
   module Plot
-    # A colour for each server, the same in every plot: mid tones that stand out from white and from near black.
+    # A colour for each server, the same in every plot: mid tones that contrast with white and with near black.
     module Palette
       COLOURS = {
         "fairlead" => "#2f81f7", "fairlead-no-room" => "#79b8ff", "fairlead-no-slices" => "#54aeff", "native" => "#8b949e", "puma" => "#e5534b",
@@ -12,7 +12,7 @@ module Bench
         "fairlead-to-path" => "#54aeff", "nginx" => "#3f9142", "nginx-cached" => "#7fb069", "iodine-public" => "#d29922"
       }.freeze
 
-      # Not a Ruby server, or not the default configuration: drawn so that nobody takes them for a competitor.
+      # Not a Ruby server, or not the default configuration: drawn differently from the competitors.
       REFERENCES = %w[native fairlead-no-room fairlead-no-slices fairlead-plain fairlead-busy].freeze
 
       module_function

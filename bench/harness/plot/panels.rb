@@ -2,8 +2,8 @@
 
 module Bench
   module Plot
-    # What all plots share: a title, and below it one panel for each shape that has something to show. A subclass says
-    # what it shows (`title`, `cells`, `panel_height`) and draws one panel (`draw_panel`).
+    # Common parts of all plots: a title, and below it one panel for each shape with data. A subclass defines its
+    # content (`title`, `cells`, `panel_height`) and draws one panel (`draw_panel`).
     class Panels
       WIDTH = 860
       LEFT = 140

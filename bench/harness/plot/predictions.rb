@@ -4,10 +4,10 @@ require_relative "latencies"
 
 module Bench
   module Plot
-    # Latency by percentile, as the simulation predicts it (lines) and as the clients saw it (dots), on the axes of Latencies.
-    # Servers of which there is no model are left out.
+    # Latency by percentile, as the simulation predicts it (lines) and as the clients saw it (dots), on the axes of
+    # Latencies. Servers without a model are left out.
     class Predictions < Latencies
-      # Percentiles of the lines; the fastest response stands for itself.
+      # Percentiles of the lines; the minimum counts as percentile 0.
       POINTS = [0, 10, 25, 50, 75, 90, 95, 98, 99, 99.5, 99.9].freeze
 
       private

@@ -2,7 +2,7 @@
 
 module Bench
   module Plot
-    # Requests per second: a bar to the median, a line from the least to the most of the rounds.
+    # Requests per second: a bar up to the median, a line from the minimum to the maximum of the rounds.
     class Rates < Panels
       private
 

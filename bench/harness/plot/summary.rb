@@ -2,8 +2,8 @@
 
 module Bench
   module Plot
-    # Two latencies of each server in the first shape, as bars in a narrow drawing that fits beside another one on a page
-    # and on a telephone. References are left out; the headline is the scenario's.
+    # Two latencies of each server in the first shape, as bars in a narrow drawing that fits beside another one on a
+    # page and on a phone. References are left out; the headline is the scenario's.
     class Summary
       WIDTH = 400
       MARGIN = 20
@@ -68,7 +68,7 @@ module Bench
 
       def share(percentile) = percentile == 50 ? "half" : "#{percentile} %"
 
-      # The figures for readers who do not see the bars.
+      # The numbers, for readers who do not see the bars.
       def spoken
         @cells.map do |cell|
           figures = @headline.percentiles.map { |percentile| "#{share(percentile)} within #{cell.percentile(percentile).round}" }

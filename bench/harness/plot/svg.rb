@@ -4,7 +4,7 @@ require "cgi"
 
 module Bench
   module Plot
-    # Writes SVG by hand. The drawing brings its own background, so that it can be read on any page; both follow the
+    # Writes SVG by hand. The drawing has its own background, so that it is readable on any page; both follow the
     # reader's light or dark scheme.
     class Svg
       STYLE = <<~CSS

@@ -1,9 +1,9 @@
-//! One publishes, all receive: what arrives where, how soon, and what does not.
+//! A broadcast: publishers send messages that all subscribers receive. Measures deliveries, latencies and losses.
 //!
-//! Subscribers only listen. Publishers are connections of their own: WebSockets like the subscribers', or HTTP connections
-//! that send a POST for every message, the next when the one before is answered; what comes back to them is not counted.
-//! Publishing begins when every subscriber is subscribed or lost. `marker` is what makes a message known again,
-//! `ledger` who has got what, `publishers` who sends what and when.
+//! Subscribers only listen. Publishers have their own connections: WebSockets like the subscribers', or HTTP
+//! connections that send one POST per message and wait for its response before the next; what they receive is not
+//! counted. Publishing begins when every subscriber is subscribed or lost. `marker` identifies messages, `ledger`
+//! records deliveries, and `publishers` decides when to send which message.
 
 pub(crate) mod ledger;
 mod publishers;
@@ -24,26 +24,26 @@ use ledger::{Arrival, Ledger};
 use publishers::Publishers;
 use std::sync::atomic::AtomicBool;
 
-/// When everything has arrived, this much silence shows that nothing arrives twice.
+/// After the last expected delivery, this much silence shows that nothing arrives twice.
 const SILENCE: Nanos = 50_000_000;
 
-/// What was delivered.
+/// Deliveries and failures of a run.
 #[derive(Debug)]
 pub(crate) struct Deliveries {
     pub(crate) ledger: Ledger,
     /// From sending (from being due, with `--rate`) to the first arrival.
     pub(crate) latencies: Histogram<u64>,
-    /// Messages that were none of ours.
+    /// Messages that were not published in this run.
     pub(crate) other: u64,
-    /// Messages of ours that were shorter than they were sent.
+    /// Messages of this run that arrived truncated.
     pub(crate) truncated: u64,
-    /// Messages that went out, that were answered with a status other than 2xx, that never went out.
+    /// Messages that were sent; that were rejected with a status other than 2xx; that were never sent.
     pub(crate) published: u64,
     pub(crate) rejected: u64,
     pub(crate) unsent: u64,
     /// From the first message sent to the last one delivered.
     pub(crate) elapsed: Nanos,
-    /// Ended because nothing came any more.
+    /// The run ended early because no more messages came.
     pub(crate) gave_up: bool,
     /// Subscribers that were there when publishing began.
     pub(crate) audience: u64,
@@ -61,12 +61,12 @@ impl Deliveries {
             .sum()
     }
 
-    /// Subscribers that have got everything.
+    /// Subscribers that received everything.
     pub(crate) fn complete(&self) -> usize {
         self.ledger.rows().filter(|row| row.received >= self.published).count()
     }
 
-    /// Whether all of it arrived where it should, once, whole and in order.
+    /// Returns `true` if every message arrived at every subscriber, once, complete and in order.
     pub(crate) fn is_complete(&self) -> bool {
         let total = self.ledger.total();
         self.published > 0
@@ -76,20 +76,20 @@ impl Deliveries {
     }
 }
 
-/// A broadcast under way.
+/// A broadcast in progress.
 struct Station {
     deliveries: Deliveries,
     publishers: Publishers,
     marks: Marks,
     subscribers: usize,
     size: usize,
-    /// Deliveries still to come, as far as anybody can tell.
+    /// Deliveries that are still expected.
     outstanding: u64,
-    /// Subscribers of the audience that are still there.
+    /// Subscribers of the audience that are still connected.
     listening: u64,
     begun: bool,
     last_delivery: Nanos,
-    /// When anything of ours last came or went.
+    /// Time at which a message of this run was last sent or received.
     last_sign: Nanos,
 }
 
@@ -161,7 +161,7 @@ impl Station {
         }
     }
 
-    /// Everybody is there who will be.
+    /// Begins to publish, once every subscriber is subscribed or lost.
     fn begin(&mut self, crowd: &Crowd<'_>) {
         for number in (0..self.subscribers).filter(|&number| crowd.is_live(number)) {
             self.deliveries.ledger.enrol(number);
@@ -180,7 +180,7 @@ impl Station {
         self.outstanding = self.listening * self.publishers.planned();
     }
 
-    /// Whether there is nothing more to come, or to be hoped for.
+    /// Returns `true` if no more deliveries are expected, or none came for too long.
     fn is_done(&mut self, now: Nanos, timeout: Nanos) -> bool {
         if self.publishers.are_done() && self.outstanding == 0 {
             return now >= self.last_sign + SILENCE;
@@ -190,7 +190,7 @@ impl Station {
         self.deliveries.gave_up
     }
 
-    /// Sends what is due and the sockets take; `true` when there is more to send at once.
+    /// Sends the due messages as far as the sockets take them; returns `true` if there is more to send at once.
     fn publish(&mut self, crowd: &mut Crowd<'_>) -> Result<bool, String> {
         let mut more = false;
         for number in 0..self.publishers.count() {
@@ -208,7 +208,7 @@ impl Station {
         Ok(more)
     }
 
-    /// A message that was counted on will not go out, or was rejected.
+    /// Some expected messages will not be sent, or were rejected.
     fn call_off(&mut self, messages: u64) {
         self.outstanding = self.outstanding.saturating_sub(messages * self.listening);
     }
@@ -254,7 +254,7 @@ impl Activity for Station {
     fn answered(&mut self, number: usize, status: u16, now: Nanos) -> Result<(), Ending> {
         self.last_sign = now;
         match self.publishers.answered(number - self.subscribers, status) {
-            None => return Err(Ending::Malformed("an answer to no request")),
+            None => return Err(Ending::Malformed("a response without a request")),
             Some(true) => {}
             Some(false) => self.call_off(1),
         }

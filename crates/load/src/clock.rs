@@ -23,10 +23,10 @@ impl Clock {
     }
 }
 
-/// A request that a connection has taken up.
+/// A request that a connection has started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Started {
-    /// When it should have been sent; in the closed loop that is when it was.
+    /// Time at which it should have been sent. In the closed loop this is when it was sent.
     pub(crate) due: Nanos,
     pub(crate) sent: Nanos,
     /// Not part of the warm-up.

@@ -1,4 +1,4 @@
-//! One client of the run: its socket, and what is exchanged over it.
+//! One client of the run: its socket and its exchange.
 //!
 //! ```text
 //!           begin              writable                            close
@@ -9,8 +9,8 @@
 //!         \__________________________________________/
 //!                 connected at once, without TLS
 //! ```
-//! The exchange outlives the socket: requests that still wait when it is closed are sent again on the next. Policy (when to
-//! open, when to give up) is in `worker`.
+//! The exchange outlives the socket: requests that still wait when the socket is closed are sent again on the next one.
+//! `worker` decides when to open a connection and when to give up.
 
 use crate::clock::Nanos;
 use crate::dial::dial;
@@ -26,15 +26,15 @@ use rustix::net::{self, SocketAddrAny};
 pub(crate) struct Connection<'a> {
     link: Link,
     pub(crate) exchange: Box<dyn Exchange + 'a>,
-    /// Of TLS, where that is wanted.
+    /// The client's TLS, if the URL asks for it.
     client: Option<Client>,
-    /// Which of the target's addresses to connect to.
+    /// Index of the address of the target to connect to.
     pub(crate) address: usize,
-    /// Not to be opened again before this time.
+    /// Earliest time at which the connection may be opened again.
     pub(crate) retry_at: Nanos,
-    /// The peer takes no more; what it sent before may still be read.
+    /// The peer accepts no more data; data that it sent before may still be read.
     broken: bool,
-    /// When something was received last.
+    /// Time at which data was last received.
     pub(crate) heard_at: Nanos,
     /// The next request in the schedule of an open loop.
     pub(crate) turn: u64,
@@ -44,7 +44,7 @@ pub(crate) struct Connection<'a> {
 enum Link {
     Closed,
     Connecting(Socket),
-    /// TLS is being agreed on since a time.
+    /// The TLS handshake has been in progress since this time.
     Securing {
         socket: Socket,
         interest: Interest,
@@ -56,13 +56,13 @@ enum Link {
     },
 }
 
-/// How far the opening of a connection is.
+/// Progress of opening a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Opening {
     Pending,
     /// Open, without TLS.
     Plain,
-    /// Open, with TLS, whose handshake began at a time.
+    /// Open with TLS; the time is the beginning of the handshake.
     Secure(Shaken, Nanos),
 }
 
@@ -88,12 +88,12 @@ impl<'a> Connection<'a> {
         matches!(self.link, Link::Open { .. })
     }
 
-    /// Whether TLS is being agreed on.
+    /// Returns `true` during the TLS handshake.
     pub(crate) fn is_securing(&self) -> bool {
         matches!(self.link, Link::Securing { .. })
     }
 
-    /// Whether the peer refused to take more.
+    /// Returns `true` if the peer refused to accept more data.
     pub(crate) fn is_broken(&self) -> bool {
         self.broken
     }
@@ -115,7 +115,8 @@ impl<'a> Connection<'a> {
         Ok(())
     }
 
-    /// The socket that is being opened became ready: how far that is now, or why it failed. `buffer` is room to read.
+    /// The socket that is being opened became ready. Returns the progress, or why opening failed. `buffer` is space for
+    /// reading.
     pub(crate) fn go_on_opening(
         &mut self,
         poller: &Poller,
@@ -164,7 +165,7 @@ impl<'a> Connection<'a> {
         }
     }
 
-    /// Closes the socket; requests still waiting will be sent anew.
+    /// Closes the socket; requests that still wait will be sent again.
     pub(crate) fn close(&mut self) {
         if let Link::Open { socket, .. } = std::mem::replace(&mut self.link, Link::Closed) {
             socket.leave();
@@ -173,7 +174,7 @@ impl<'a> Connection<'a> {
         self.exchange.closed();
     }
 
-    /// Writes what the socket takes, and watches for room for the rest.
+    /// Writes as much as the socket takes, and watches for writability if data is left.
     pub(crate) fn write(&mut self, poller: &Poller, token: usize) -> io::Result<()> {
         let Link::Open { socket, interest } = &mut self.link else {
             return Ok(());
@@ -213,7 +214,7 @@ impl<'a> Connection<'a> {
         }
     }
 
-    /// Whether the peer has said that nothing comes behind what was read, although its socket may be open.
+    /// Returns `true` if the peer has announced the end of its data. Its socket may still be open.
     pub(crate) fn has_ended(&self) -> bool {
         matches!(&self.link, Link::Open { socket, .. } if socket.has_ended())
     }

@@ -1,12 +1,12 @@
-//! Begins to connect a socket.
+//! Starts to connect a socket.
 
 use rustix::fd::OwnedFd;
 use rustix::io::{self, Errno};
 use rustix::net::{self, AddressFamily, SocketAddrAny, SocketFlags, SocketType};
 use std::net::{Ipv4Addr, SocketAddrV4};
 
-/// A socket on its way to `address`, and whether it has arrived already. `source` is the address it comes from, where
-/// that matters.
+/// Returns a socket that connects to `address`, and whether it is connected already. `source` is the local address to
+/// bind, if it matters.
 pub(crate) fn dial(address: &SocketAddrAny, source: Option<Ipv4Addr>) -> io::Result<(OwnedFd, bool)> {
     let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
     let socket = net::socket_with(address.address_family(), SocketType::STREAM, flags, None)?;

@@ -1,17 +1,17 @@
-//! Which kind of request of a mix comes next: drawn at random by weight, the same in every run.
+//! Picks the next kind of request of a mix: at random by weight, in the same order in every run.
 
 use crate::options::Share;
 
 /// Draws for one thread.
 #[derive(Clone, Debug)]
 pub(crate) struct Draw {
-    /// The sum of the weights up to and with each kind.
+    /// For each kind, the sum of the weights up to and including it.
     sums: Vec<u64>,
     state: u64,
 }
 
 impl Draw {
-    /// Threads with another `seed` draw otherwise.
+    /// Threads with different seeds draw different sequences.
     pub(crate) fn new(mix: &[Share], seed: u64) -> Draw {
         let sums = mix.iter().scan(0, |sum, share| {
             *sum += share.weight;

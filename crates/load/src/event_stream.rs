@@ -6,12 +6,12 @@ use crate::response::content::{Content, Framing};
 use crate::response::head::Head;
 use events::Events;
 
-/// What a server sent.
+/// An event, or the end of the stream.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Item<'a> {
     /// The data of an event.
     Event(&'a [u8]),
-    /// The stream has ended; the connection may stay open behind it.
+    /// The stream has ended; the connection may stay open.
     End,
 }
 
@@ -23,7 +23,7 @@ pub(crate) struct Reader {
 }
 
 impl Reader {
-    /// The stream that follows an answer with status 200. The error says why none does.
+    /// The stream after a response with status 200. The error says why there is none.
     pub(crate) fn new(head: &Head<'_>) -> Result<Reader, &'static str> {
         let mut types = head
             .values("content-type")
@@ -44,13 +44,13 @@ impl Reader {
         })
     }
 
-    /// Takes from `bytes` to the end of the next event, or all there is (`None`).
+    /// Consumes `bytes` up to the end of the next event, or all of it (`None`).
     pub(crate) fn next(&mut self, bytes: &mut &[u8]) -> Result<Option<Item<'_>>, &'static str> {
         loop {
             let length = self.content.stretch(bytes)?;
             if length == 0 {
                 return match self.content.has_ended() {
-                    true if !bytes.is_empty() => Err("bytes behind the end of the stream"),
+                    true if !bytes.is_empty() => Err("data after the end of the stream"),
                     ended => Ok(ended.then_some(Item::End)),
                 };
             }
@@ -65,7 +65,7 @@ impl Reader {
         }
     }
 
-    /// Whether the stream is whole as it is, if the connection ended now.
+    /// Returns `true` if the stream would be complete if the connection ended now.
     pub(crate) fn may_end(&self) -> bool {
         self.content.may_end()
     }
@@ -99,6 +99,6 @@ mod tests {
             reader.next(&mut &bytes[..]).map(|item| item == Some(Item::End))
         };
         assert_eq!(end(b"0\r\n\r\n"), Ok(true));
-        assert_eq!(end(b"0\r\n\r\nmore"), Err("bytes behind the end of the stream"));
+        assert_eq!(end(b"0\r\n\r\nmore"), Err("data after the end of the stream"));
     }
 }

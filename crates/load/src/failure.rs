@@ -1,6 +1,6 @@
-//! Why requests got no answer: the kinds, with their names in reports.
+//! The ways in which requests fail, with their names in reports.
 
-/// Why a request got no answer.
+/// Why a request got no response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Failure {
     Connect,
@@ -12,7 +12,7 @@ pub(crate) enum Failure {
     Malformed,
     /// The server reset the stream…
     Reset,
-    /// …without having looked at the request: RST_STREAM with REFUSED_STREAM.
+    /// …before it processed the request: RST_STREAM with REFUSED_STREAM.
     Refused,
     /// GOAWAY with an error code.
     GoAway,
@@ -32,7 +32,7 @@ impl Failure {
         Failure::GoAway,
     ];
 
-    /// The key in JSON.
+    /// The key in the JSON document.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Failure::Connect => "connect",
@@ -48,7 +48,7 @@ impl Failure {
         }
     }
 
-    /// What a person reads.
+    /// The words in the text report.
     pub(crate) fn words(self) -> &'static str {
         match self {
             Failure::Connect => "could not connect",
@@ -56,11 +56,11 @@ impl Failure {
             Failure::Read => "read failed",
             Failure::Write => "write failed",
             Failure::Timeout => "timed out",
-            Failure::Closed => "closed before the answer was complete",
-            Failure::Malformed => "not an HTTP answer",
+            Failure::Closed => "closed before the response was complete",
+            Failure::Malformed => "not an HTTP response",
             Failure::Reset => "stream reset",
             Failure::Refused => "stream refused",
-            Failure::GoAway => "sent away (GOAWAY)",
+            Failure::GoAway => "ended by GOAWAY",
         }
     }
 }

@@ -1,25 +1,25 @@
-//! How evenly a run served its connections.
+//! Fairness of a run between its connections.
 
 use serde::Serialize;
 
-/// What one connection got.
+/// Requests and responses of one connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Served {
-    /// Requests it wanted to send.
+    /// Requests that the connection wanted to send.
     pub(crate) asked: u64,
     pub(crate) answered: u64,
     pub(crate) failed: u64,
 }
 
-/// How evenly the answers were spread over the connections that asked for any.
+/// Distribution of the responses over the connections that sent requests.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct Fairness {
-    /// Jain's index: (Σx)² / (n Σx²); 1 when all got the same, 1/n when one got everything. `None` without answers.
+    /// Jain's index: (Σx)² / (n Σx²); 1 if all got the same, 1/n if one got everything. `None` without responses.
     pub(crate) jain: Option<f64>,
     pub(crate) least: u64,
     pub(crate) most: u64,
     pub(crate) least_to_most: Option<f64>,
-    /// Numbers (from 1) of the connections that asked and got nothing while others were answered.
+    /// Numbers (from 1) of the connections that sent requests but got no response while others did.
     pub(crate) never_served: Vec<usize>,
 }
 
@@ -51,12 +51,12 @@ impl Fairness {
     }
 }
 
-/// How evenly connections served their streams: the worst of all connections that have several.
+/// Fairness between the streams of a connection: the worst of all connections that have several.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub(crate) struct Within {
     pub(crate) jain: Option<f64>,
     pub(crate) least_to_most: Option<f64>,
-    /// Streams that asked and got nothing while others of their connection were answered.
+    /// Streams that sent requests but got no response while others of their connection did.
     pub(crate) never_served: usize,
 }
 
@@ -74,7 +74,7 @@ impl Within {
     }
 }
 
-/// What each of some connections got on average, in equal shares: 1 is fair. `None` without answers.
+/// Average responses of some connections, in equal shares: 1 is fair. `None` without responses.
 pub(crate) fn share(some: &[Served], all: &[Served]) -> Option<f64> {
     let mean = |connections: &[Served]| {
         let sum: u64 = connections.iter().map(|served| served.answered).sum();

@@ -1,7 +1,7 @@
-//! What TLS handshakes came to: how many, how long they took, what was agreed on.
+//! Results of the TLS handshakes: their number, their duration, and the agreed versions and ciphers.
 //!
-//! A handshake lasts from when its connection is open to when its last message is there to be sent, which goes out with
-//! the first request.
+//! A handshake lasts from the moment its connection is open until its last message is ready to send. That message is
+//! sent together with the first request.
 
 use crate::clock::Nanos;
 use crate::latencies::{add, histogram};
@@ -13,13 +13,13 @@ use std::collections::BTreeMap;
 /// The handshakes of one thread, or of all.
 #[derive(Debug)]
 pub(crate) struct Handshakes {
-    /// How long those took that began from nothing…
+    /// Durations of full handshakes…
     pub(crate) full: Histogram<u64>,
-    /// …and those that resumed a session.
+    /// …and of resumed ones.
     pub(crate) resumed: Histogram<u64>,
-    /// What was agreed on how often, in the warm-up too.
+    /// Number of handshakes for each agreement, including the warm-up.
     pub(crate) agreements: BTreeMap<Agreement, u64>,
-    /// Why TLS failed how often, in the warm-up too.
+    /// Number of failures for each reason, including the warm-up.
     pub(crate) reasons: BTreeMap<String, u64>,
 }
 
@@ -33,7 +33,7 @@ impl Handshakes {
         }
     }
 
-    /// One has succeeded; `taken` is how long it took, if it counts.
+    /// A handshake has succeeded; `taken` is its duration, if it counts.
     pub(crate) fn succeeded(&mut self, shaken: Shaken, taken: Option<Nanos>) {
         *self.agreements.entry(shaken.agreement).or_default() += 1;
         if let Some(taken) = taken {
@@ -46,17 +46,17 @@ impl Handshakes {
         }
     }
 
-    /// A handshake, or what is to be read after it, has failed.
+    /// A handshake, or a read after it, has failed.
     pub(crate) fn failed(&mut self, reason: String) {
         *self.reasons.entry(reason).or_default() += 1;
     }
 
-    /// How many have succeeded, without the warm-up.
+    /// Number of successful handshakes, without the warm-up.
     pub(crate) fn count(&self) -> u64 {
         self.full.len() + self.resumed.len()
     }
 
-    /// Adds what another thread measured.
+    /// Adds the measurements of another thread.
     pub(crate) fn merge(&mut self, other: &Handshakes) {
         add(&mut self.full, &other.full);
         add(&mut self.resumed, &other.resumed);

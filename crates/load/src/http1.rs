@@ -1,7 +1,7 @@
-//! HTTP/1.1 as clients speak it: requests written one after the other, answers that come in the same order.
+//! HTTP/1.1 from the client's side: requests written one after the other, responses that come in the same order.
 //!
-//! The requests outlive the connection: those behind a failed one, or behind an answer that closed the connection, are
-//! sent again on the next (RFC 9112 §9.3.2).
+//! The requests outlive the connection: requests behind a failed one, or behind a response that closed the connection,
+//! are sent again on the next (RFC 9112 §9.3.2).
 
 use crate::clock::{Nanos, Started};
 use crate::exchange::{Event, Exchange, Verdict};
@@ -10,31 +10,31 @@ use crate::request::Wire;
 use crate::response::ResponseReader;
 use std::collections::VecDeque;
 
-/// The only stream there is.
+/// The only stream of a connection.
 const STREAM: usize = 0;
 
-/// How requests are sent, the same for all connections of a run.
+/// Settings for sending requests, the same for all connections of a run.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Manner<'a> {
     pub(crate) method: &'a str,
-    /// Most requests under way.
+    /// Limit for requests in progress.
     pub(crate) pipeline: usize,
     pub(crate) keep_alive: bool,
-    /// What is sent for each kind of request.
+    /// The bytes of each kind of request.
     pub(crate) wires: &'a [Wire],
 }
 
 #[derive(Debug)]
 pub(crate) struct Pipeline<'a> {
     manner: Manner<'a>,
-    /// Requests taken up and not answered, oldest first.
+    /// Requests that have started and have no response, oldest first.
     waiting: VecDeque<Started>,
-    /// How many of them, at the back, are not written completely…
+    /// Number of requests, at the back, that are not completely written…
     unwritten: usize,
-    /// …and how many bytes of the first of these are.
+    /// …and the written bytes of the first of these.
     offset: usize,
     reader: ResponseReader,
-    /// Which request of a mix is under way. With a mix there is one at a time.
+    /// Kind of the request in progress. With a mix there is one at a time.
     kind: usize,
 }
 
@@ -50,7 +50,7 @@ impl<'a> Pipeline<'a> {
         }
     }
 
-    /// Takes the oldest request off; `true` when it was written completely.
+    /// Removes the oldest request; `true` if it was completely written.
     fn pop(&mut self) -> Option<(Started, bool)> {
         let written = self.waiting.len() > self.unwritten;
         let started = self.waiting.pop_front()?;
@@ -61,7 +61,7 @@ impl<'a> Pipeline<'a> {
         Some((started, written))
     }
 
-    /// The oldest request is answered; `true` when it was written completely before that.
+    /// The oldest request got its response; returns `true` if it was completely written before.
     fn answered(&mut self, status: u16, events: &mut Vec<Event>) -> bool {
         let kind = self.kind;
         let Some((started, written)) = self.pop() else {
@@ -159,7 +159,7 @@ impl Exchange for Pipeline<'_> {
         Verdict::Close
     }
 
-    /// It costs the oldest request, if there is one.
+    /// Fails the oldest request, if there is one.
     fn fail(&mut self, why: Failure, events: &mut Vec<Event>) {
         if let Some((started, _)) = self.pop() {
             events.push(Event::Failed {

@@ -1,13 +1,13 @@
-//! HTTP/2 as clients speak it (RFC 9113): several streams at the same time on one connection.
+//! HTTP/2 from the client's side (RFC 9113): several streams at the same time on one connection.
 //!
-//! Frames, header compression and flow control are those of the `h2` crate. It is written for a runtime that polls futures
-//! when a waker tells it to; here the event loop does that: `pipe` gives h2 the bytes that were received and takes those
-//! that are to be sent, `signal` is a waker that only raises a flag. So h2 needs no runtime, and sockets and TLS stay where
-//! those of HTTP/1.1 are.
+//! The `h2` crate does framing, header compression and flow control. It is written for a runtime that polls futures
+//! when a waker tells it to. Here the event loop does that: `pipe` gives received bytes to h2 and takes the bytes to
+//! send from it, and `signal` is a waker that only raises a flag. So h2 needs no runtime, and HTTP/2 shares sockets and
+//! TLS with HTTP/1.1.
 //!
-//! `session` is one HTTP/2 connection, from its preface to its end · `lane` is a place for one stream after the other ·
-//! `streams` are the lanes of one client, over the sessions that replace each other · `request` is what they send ·
-//! `trouble` says what an error of a stream means.
+//! `session` is one HTTP/2 connection, from its preface to its end · `lane` carries one stream after the other ·
+//! `streams` has the lanes of one client, over consecutive connections · `request` has the requests to send · `trouble`
+//! explains the error of a stream.
 
 mod lane;
 mod pipe;

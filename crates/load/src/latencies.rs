@@ -1,17 +1,17 @@
-//! How long answers took. Latencies are kept twice.
+//! Latencies of the responses, in two forms.
 //!
-//! **raw**: from sending a request (opening the connection included, where that was needed) to the last byte of its answer.
+//! **raw**: from sending a request (including opening the connection, if needed) to the last byte of its response.
 //!
-//! **corrected** for coordinated omission: what clients would have seen that do not wait politely.
+//! **corrected** for coordinated omission: the latencies of clients that do not wait for the previous response.
 //! - Open loop: from the moment the request was due.
-//! - Closed loop: HdrHistogram's correction. A connection that waited for `v` while answers were to be expected every
-//!   `e` would have sent further requests meanwhile; they are added at `v - e`, `v - 2e`, … The expected interval `e` is
-//!   the mean: connections × pipeline × time / answers, that is, the time per request if every connection
-//!   had been treated alike. The median would not do: where a server serves half of its clients first, the
-//!   median is what the favoured half sees; and where fast and slow answers are both normal, it would call every slow one a stall.
-//!   What is added lies below the stall that caused it, so the extreme percentiles may even come out a little lower.
-//! - Requests that never got an answer (timed out, or still waiting at the end for longer than `e`) count with the time
-//!   they had waited, which is the least they can have taken.
+//! - Closed loop: HdrHistogram's correction. A connection that waited for `v` while responses were expected every `e`
+//!   would have sent more requests in that time; they are added at `v - e`, `v - 2e`, … The expected interval `e` is
+//!   the mean: connections × pipeline × time / responses, that is, the time per request if every connection had been
+//!   treated alike. The median is unsuitable: if a server serves half of its clients first, the median shows only the
+//!   favoured half; and if fast and slow responses are both normal, every slow one would count as a stall. The added
+//!   values lie below the stall that caused them, so the extreme percentiles may even come out a little lower.
+//! - Requests without a response (timed out, or still waiting at the end for longer than `e`) count with the time that
+//!   they have waited, which is a lower bound.
 
 use crate::clock::{Nanos, Started};
 use crate::fairness::Served;
@@ -21,18 +21,18 @@ use hdrhistogram::Histogram;
 #[derive(Debug)]
 pub(crate) struct Latencies {
     raw: Histogram<u64>,
-    /// From the moment they were due, in the open loop only.
+    /// Measured from the due time, in the open loop only.
     from_due: Option<Histogram<u64>>,
-    /// How long requests had waited that never got an answer.
+    /// Waiting times of requests that never got a response.
     waited: Histogram<u64>,
 }
 
-/// Latencies up to an hour, to three digits.
+/// Latencies up to an hour, with three significant digits.
 pub(crate) fn histogram() -> Histogram<u64> {
     Histogram::new_with_bounds(1, 3_600_000_000_000, 3).expect("the bounds are constants that hdrhistogram accepts")
 }
 
-/// Adds what another thread measured.
+/// Adds the measurements of another thread.
 pub(crate) fn add(to: &mut Histogram<u64>, other: &Histogram<u64>) {
     to.add(other).expect("all histograms have the same bounds");
 }
@@ -54,7 +54,7 @@ impl Latencies {
         }
     }
 
-    /// Adds what another thread measured.
+    /// Adds the measurements of another thread.
     pub(crate) fn merge(&mut self, other: &Latencies) {
         add(&mut self.raw, &other.raw);
         if let (Some(ours), Some(theirs)) = (&mut self.from_due, &other.from_due) {
@@ -70,7 +70,7 @@ impl Latencies {
         }
     }
 
-    /// A request got no answer; returns how long it had waited for one.
+    /// A request got no response; returns how long it had waited.
     pub(crate) fn unanswered(&mut self, due: Nanos, now: Nanos) -> Nanos {
         let waited = now.saturating_sub(due);
         self.waited.saturating_record(waited);

@@ -1,18 +1,18 @@
-//! What the system allows, and how it says that it does not.
+//! Limits of the system, and the wording of its errors.
 
 use rustix::io;
 use rustix::process::{getrlimit, setrlimit, Resource};
 
-/// Files a run may need besides its connections.
+/// Files that a run may need besides its connections.
 const OTHER_FILES: u64 = 64;
 
-/// The system's words without their number.
+/// The system's error message without its number.
 pub(crate) fn describe(error: io::Errno) -> String {
     let text = std::io::Error::from(error).to_string();
     text.split(" (os error").next().unwrap_or_default().to_owned()
 }
 
-/// Raises the soft limit of open files as far as the connections need it.
+/// Raises the soft limit for open files as far as the connections need it.
 pub(crate) fn allow_open_files(connections: usize) -> Result<(), String> {
     let needed = connections as u64 + OTHER_FILES;
     let mut limit = getrlimit(Resource::Nofile);

@@ -1,6 +1,6 @@
-//! What makes a message known again wherever it arrives: which run, which publisher, which of its messages, when it was
-//! sent. Plain letters, digits and full stops, so that no server has a reason to write it differently when it
-//! puts it into JSON or whatever else; found anywhere in what arrives.
+//! A marker identifies a message wherever it arrives: its run, its publisher, its sequence number and the time of
+//! sending. It consists of plain letters, digits and full stops, so that no server has a reason to escape it, in JSON
+//! or elsewhere. It may be anywhere in the received data.
 
 use crate::clock::Nanos;
 use memchr::memmem::Finder;
@@ -9,10 +9,10 @@ use std::io::Write;
 
 /// `fairlead.RUN.PPPPPPPP.SSSSSSSS.TTTTTTTTTTTTTTTT.`, all hexadecimal.
 const PREFIX_BYTES: usize = 18;
-/// Length of a marker: no message is shorter.
+/// Length of a marker, and of the shortest message.
 pub(crate) const BYTES: usize = PREFIX_BYTES + 9 + 9 + 17;
 
-/// The markers of one run; others, late from a run before, are not recognized.
+/// The markers of one run; late messages of an earlier run are not recognized.
 #[derive(Debug)]
 pub(crate) struct Marks {
     prefix: String,
@@ -28,7 +28,7 @@ pub(crate) struct Mark {
 
 impl Marks {
     pub(crate) fn new() -> Marks {
-        // Any 32 bits that hardly come twice.
+        // Any 32 bits that are unlikely to occur twice.
         let run = RandomState::new().hash_one(0) as u32;
         let prefix = format!("fairlead.{run:08x}.");
         let finder = Finder::new(prefix.as_bytes()).into_owned();

@@ -17,7 +17,7 @@ pub(crate) use tls::{TlsOptions, Trust};
 use crate::url::Url;
 use flags::{explain, Flags};
 
-/// What a command line asks for.
+/// A parsed command line.
 #[derive(Debug)]
 pub(crate) enum Command {
     /// The text of `--help`.
@@ -39,7 +39,7 @@ pub(crate) fn parse(args: &[String]) -> Result<Command, String> {
     http::http(flags, url).map(|options| Command::Http(Box::new(options)))
 }
 
-/// The options of a command line that is known to be right.
+/// The options of a command line that is known to be valid.
 #[cfg(test)]
 pub(crate) fn options(args: &[&str]) -> Options {
     let args: Vec<String> = args.iter().map(|arg| arg.to_string()).collect();

@@ -1,21 +1,21 @@
-//! When a connection may send its next request: at once (closed loop) or when the schedule says (open loop).
+//! Decides when a connection may send its next request: at once (closed loop) or according to a schedule (open loop).
 //!
-//! In the open loop request `i` is due at `i / rate` and belongs to connection `i mod connections`, as in wrk2: every
-//! connection is a client with a pace of its own, so one that is not served falls behind visibly instead of handing
-//! its requests to a luckier neighbour.
+//! In the open loop request `i` is due at `i / rate` and belongs to connection `i mod connections`, as in wrk2. Every
+//! connection is a client with its own rate, so a connection that is not served falls behind visibly instead of passing
+//! its requests to another one.
 
 use crate::clock::{nanos, Nanos, Started};
 use crate::options::Options;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The pace of a run. `Budget` is shared by all threads.
+/// The pacing of a run. `Budget` is shared by all threads.
 #[derive(Debug)]
 pub(crate) enum Pacing {
     Closed(Budget),
     Rate(Schedule),
 }
 
-/// The closed loop: as fast as answers come, until the requests are used up.
+/// The closed loop: as fast as responses come, until all requests have been sent.
 #[derive(Debug)]
 pub(crate) struct Budget {
     /// `None`: no limit.
@@ -23,14 +23,14 @@ pub(crate) struct Budget {
     counted_from: Nanos,
 }
 
-/// The open loop: when each request is due.
+/// The open loop: the schedule of the requests.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Schedule {
     per_second: f64,
     connections: u64,
     /// Requests before this one belong to the warm-up.
     first_counted: u64,
-    /// Requests from this one on are not sent.
+    /// The first request that is not sent any more.
     end: u64,
 }
 
@@ -61,7 +61,8 @@ impl Pacing {
         }
     }
 
-    /// Takes up the next request of the connection whose turn in the schedule is `turn`, if it may be sent now.
+    /// Takes the next request of a connection, if it may be sent now. `turn` is the position of the connection in the
+    /// schedule.
     pub(crate) fn take(&self, turn: &mut u64, now: Nanos) -> Option<Started> {
         match self {
             Pacing::Closed(budget) => budget.take(now),
@@ -69,7 +70,7 @@ impl Pacing {
         }
     }
 
-    /// How many requests of a limited run were never taken up.
+    /// Number of requests of a limited run that never started.
     pub(crate) fn left(&self) -> u64 {
         match self {
             Pacing::Closed(budget) => budget.left(),
@@ -86,7 +87,7 @@ impl Budget {
         }
     }
 
-    /// How many requests of a limited run were never taken up.
+    /// Number of requests of a limited run that never started.
     pub(crate) fn left(&self) -> u64 {
         self.left.as_ref().map_or(0, |left| left.load(Ordering::Relaxed))
     }
@@ -114,9 +115,9 @@ impl Schedule {
         (index as f64 / self.per_second * 1e9) as Nanos
     }
 
-    /// The first request that is due at `time` or later.
+    /// The first request that is due at or after `time`.
     fn first_due_from(&self, time: Nanos) -> u64 {
-        // One less than the quotient, because floating point may have rounded it up.
+        // One less than the quotient, because floating-point arithmetic may have rounded it up.
         let mut index = ((time as f64 / 1e9 * self.per_second) as u64).saturating_sub(1);
         while self.due(index) < time {
             index += 1;
@@ -128,7 +129,7 @@ impl Schedule {
         index < self.end
     }
 
-    /// Whether a request counts for the measurement.
+    /// Returns `true` if a request counts for the measurement.
     pub(crate) fn counts(&self, index: u64) -> bool {
         index >= self.first_counted
     }
@@ -152,11 +153,11 @@ impl Schedule {
     }
 }
 
-/// Walks through the schedule in order of time, over the connections of one thread.
+/// Walks through the schedule in chronological order, over the connections of one thread.
 #[derive(Clone, Debug)]
 pub(crate) struct Cursor {
     connections: u64,
-    /// The thread's connections, as numbers in the whole run.
+    /// Numbers of the thread's connections in the whole run.
     own: std::ops::Range<u64>,
     index: u64,
 }
@@ -171,12 +172,12 @@ impl Cursor {
         }
     }
 
-    /// The next request that one of the thread's connections has to send.
+    /// The next request for one of the thread's connections.
     pub(crate) fn index(&self) -> u64 {
         self.index
     }
 
-    /// Which of the thread's connections (from 0) it belongs to.
+    /// Index of its connection among the thread's connections.
     pub(crate) fn connection(&self) -> usize {
         (self.index % self.connections - self.own.start) as usize
     }

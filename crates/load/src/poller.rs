@@ -1,6 +1,6 @@
-//! epoll, level-triggered: a socket is registered once and stays, whatever the number of requests.
+//! epoll, level-triggered: each socket is registered once, however many requests it carries.
 //!
-//! Waits to the microsecond come from a timer file descriptor, because `epoll_wait` rounds up to milliseconds.
+//! Timeouts in microseconds use a timer file descriptor, because `epoll_wait` rounds up to milliseconds.
 
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::event::Timespec;
@@ -9,7 +9,7 @@ use rustix::io::{self, Errno};
 use rustix::time::{timerfd_create, timerfd_settime, Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags};
 use std::time::Duration;
 
-/// Most events taken in one wait.
+/// Limit for the events of one wait.
 const BATCH: usize = 256;
 const TIMER: u64 = u64::MAX;
 
@@ -19,7 +19,7 @@ pub(crate) struct Poller {
     timer: Option<OwnedFd>,
 }
 
-/// A socket that can be read or written, or has failed (then it is both).
+/// A socket that is readable or writable, or has failed (then it is both).
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ready {
     pub(crate) token: usize,
@@ -27,7 +27,7 @@ pub(crate) struct Ready {
     pub(crate) writable: bool,
 }
 
-/// What a socket is watched for.
+/// Events to watch a socket for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Interest {
     Read,
@@ -35,7 +35,7 @@ pub(crate) enum Interest {
 }
 
 impl Interest {
-    /// Whether there is something to write, besides what may be to be read.
+    /// Watches for readability, and with `writing` also for writability.
     pub(crate) fn of(writing: bool) -> Interest {
         if writing {
             Interest::ReadAndWrite
@@ -71,8 +71,8 @@ impl Poller {
         epoll::modify(&self.epoll, socket, EventData::new_u64(token as u64), interest.flags())
     }
 
-    /// Makes waits end `delay` from now, to the microsecond; `None` takes that back. An alarm that went off keeps
-    /// ending waits until it is set anew.
+    /// Makes waits end after `delay`, to the microsecond; `None` cancels that. An alarm that has gone off keeps ending
+    /// waits until it is set again.
     pub(crate) fn set_alarm(&mut self, delay: Option<Duration>) -> io::Result<()> {
         let timer = match (&self.timer, delay) {
             (Some(timer), _) => timer,
@@ -86,7 +86,7 @@ impl Poller {
                 self.timer.insert(timer)
             }
         };
-        // To the kernel zero means never, not now.
+        // In timerfd, zero means never instead of now.
         let it_value = timespec(delay.map_or(Duration::ZERO, |delay| delay.max(Duration::from_nanos(1))));
         let once = Itimerspec {
             it_interval: timespec(Duration::ZERO),
@@ -95,7 +95,7 @@ impl Poller {
         timerfd_settime(timer, TimerfdTimerFlags::empty(), &once).map(drop)
     }
 
-    /// Waits for sockets, at the most for `timeout`; a signal ends the wait too. Returns how many are ready.
+    /// Waits for sockets, at most for `timeout`; a signal also ends the wait. Returns the number of ready sockets.
     pub(crate) fn wait(&mut self, timeout: Duration) -> io::Result<usize> {
         self.events.clear();
         match epoll::wait(
@@ -108,7 +108,7 @@ impl Poller {
         }
     }
 
-    /// One of the sockets found by the last wait; `None` for the alarm.
+    /// One of the sockets that the last wait found; `None` for the alarm.
     pub(crate) fn ready(&self, index: usize) -> Option<Ready> {
         let event = self.events[index];
         let (token, flags) = (event.data.u64(), event.flags);

@@ -1,4 +1,4 @@
-//! The line on a terminal that shows how far the run is, once a second.
+//! The line on a terminal that shows the progress of the run, once a second.
 
 use crate::clock::Nanos;
 use std::io::{IsTerminal, Write};
@@ -6,19 +6,19 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 const SECOND: Nanos = 1_000_000_000;
 
-/// What the threads of a run have in common to show.
+/// Progress shared by the threads of a run.
 #[derive(Debug)]
 pub(crate) struct Progress {
     on: bool,
     answered: AtomicU64,
     failed: AtomicU64,
-    /// Seconds shown so far, and the answers there were then.
+    /// Seconds shown so far, and the responses at that time.
     shown: AtomicU64,
     answered_then: AtomicU64,
 }
 
 impl Progress {
-    /// Shows something only where there is a person to see it.
+    /// Shows the line only on a terminal.
     pub(crate) fn new(quiet: bool) -> Progress {
         let zero = AtomicU64::default;
         let on = !quiet && std::io::stderr().is_terminal();
@@ -31,14 +31,14 @@ impl Progress {
         }
     }
 
-    /// Adds what a thread has counted beyond what it published `before`; returns what is published now.
+    /// Adds a thread's new counts since it published `before`; returns the published counts.
     pub(crate) fn publish(&self, before: (u64, u64), now: (u64, u64)) -> (u64, u64) {
         self.answered.fetch_add(now.0 - before.0, Ordering::Relaxed);
         self.failed.fetch_add(now.1 - before.1, Ordering::Relaxed);
         now
     }
 
-    /// Shows the line when a new second has begun; the first thread to notice does it.
+    /// Shows the line when a new second has begun; the first thread that notices does it.
     pub(crate) fn print(&self, now: Nanos) {
         let (second, shown) = (now / SECOND, self.shown.load(Ordering::Relaxed));
         if !self.on || second <= shown {
@@ -60,7 +60,7 @@ impl Progress {
         }
     }
 
-    /// Takes the line away.
+    /// Removes the line.
     pub(crate) fn clear(&self) {
         if self.on {
             show("");
@@ -69,10 +69,10 @@ impl Progress {
 }
 
 fn line(second: u64, answered: u64, per_second: u64, failed: u64) -> String {
-    format!("{second} s: {answered} answers ({per_second}/s now), {failed} errors")
+    format!("{second} s: {answered} responses ({per_second}/s now), {failed} errors")
 }
 
-/// Writes over the line; a terminal that went away is no reason to stop.
+/// Overwrites the line; a terminal that has gone away does not stop the run.
 fn show(line: &str) {
     let mut stderr = std::io::stderr();
     let _ = write!(stderr, "\r\x1b[K{line}").and_then(|()| stderr.flush());
@@ -92,6 +92,6 @@ mod tests {
 
     #[test]
     fn the_line_names_what_it_counts() {
-        assert_eq!(line(3, 3000, 990, 2), "3 s: 3000 answers (990/s now), 2 errors");
+        assert_eq!(line(3, 3000, 990, 2), "3 s: 3000 responses (990/s now), 2 errors");
     }
 }

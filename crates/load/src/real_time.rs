@@ -1,9 +1,9 @@
 //! WebSockets and event streams: many of them on one thread.
 //!
-//! `crowd` is the event loop; it opens the sockets and keeps them. `session` is one of them: its handshake, then its
-//! messages, out of the bytes where they were read. `outbox` is what it has to send. An `activity` is what is done with
-//! them: `echo`, `idle`, and `broadcast` beside this module. Every socket is opened once: one that is refused, breaks a
-//! rule or is closed by the server is counted by what happened (`ending`) and not replaced.
+//! `crowd` is the event loop, which opens the sockets and keeps them. `session` is one socket: its handshake, then its
+//! messages, parsed in place. `outbox` has the data to send. An `activity` uses the sessions: `echo`, `idle`, and
+//! `broadcast` beside this module. Every socket is opened once: if it is refused, breaks a rule or is closed by the
+//! server, it is counted by the kind of its end (`ending`) and not replaced.
 
 pub(crate) mod activity;
 pub(crate) mod crowd;
@@ -16,16 +16,16 @@ pub(crate) mod session;
 use ending::Endings;
 use serde::Serialize;
 
-/// What all runs have in common.
+/// Socket counts of any run.
 #[derive(Debug, Serialize)]
 pub(crate) struct Sockets {
-    /// Wanted.
+    /// Requested sockets.
     pub(crate) asked: usize,
     /// Handshakes that succeeded.
     pub(crate) opened: usize,
-    /// Of these, counted as subscribed (see `--ready`).
+    /// Sockets of `opened` that count as subscribed (see `--ready`).
     pub(crate) subscribed: usize,
-    /// Of these, still there at the end.
+    /// Sockets of `subscribed` that were still open at the end.
     pub(crate) left: usize,
     #[serde(skip)]
     pub(crate) endings: Endings,
@@ -36,7 +36,7 @@ pub(crate) struct Sockets {
     pub(crate) stopped: bool,
 }
 
-/// What a run found.
+/// Results of a run.
 #[derive(Debug)]
 pub(crate) struct Found<T> {
     pub(crate) sockets: Sockets,
@@ -44,7 +44,7 @@ pub(crate) struct Found<T> {
 }
 
 impl<T> Found<T> {
-    /// Whether every socket was opened and none was lost.
+    /// Returns `true` if every socket was opened and none was lost.
     pub(crate) fn kept_all(&self) -> bool {
         self.sockets.subscribed == self.sockets.asked && self.sockets.endings.count() == 0
     }

@@ -1,27 +1,27 @@
-//! What reading from a socket gives, with TLS or without.
+//! Result of reading from a socket, with TLS or without.
 
 use crate::limits::describe;
 use rustix::io::Errno;
 
-/// What receiving gave.
+/// Result of receiving.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Received {
-    /// So many bytes.
+    /// Number of bytes received.
     Bytes(usize),
     /// The peer sends no more.
     End,
-    /// The connection ended, and TLS has not said that it would: something may be missing (RFC 9112 §9.8).
+    /// The connection ended without close_notify: data may be missing (RFC 9112 §9.8).
     Cut,
     Nothing,
 }
 
-/// Why there is no more to be had of a connection.
+/// Why a connection ended or failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Trouble {
     System(Errno),
-    /// The peer closed it before TLS was agreed on.
+    /// The peer closed it during the TLS handshake.
     Closed,
-    /// Bytes that mean the end of TLS; why.
+    /// TLS ended because of invalid bytes; why.
     Tls(String),
 }
 
@@ -32,7 +32,7 @@ impl From<Errno> for Trouble {
 }
 
 impl Trouble {
-    /// For a person.
+    /// The reason in words.
     pub(crate) fn words(self) -> String {
         match self {
             Trouble::System(error) => format!("the handshake failed: {}", describe(error)),

@@ -1,4 +1,4 @@
-//! Reports: a value with all that a run found, printed as one JSON document or as text.
+//! Reports: the results of a run, printed as one JSON document or as text.
 //!
 //! The keys of the documents are part of the public interface: see the crate's documentation.
 
@@ -14,7 +14,7 @@ pub(crate) trait Report: Serialize {
     fn text(&self) -> String;
 }
 
-/// The report, as `--json` asks for it.
+/// Formats the report, as JSON if `--json` was given.
 pub(crate) fn print(report: &impl Report, json: bool) -> String {
     match json {
         true => serde_json::to_string(report).expect("a report has only keys that are text") + "\n",

@@ -1,12 +1,12 @@
-//! The bytes of the request, or of those of a mix, formatted once before the run.
+//! The bytes of the request, or of each request of a mix, formatted once before the run.
 
 use crate::options::{Options, Share};
 use crate::url::Url;
 
-/// As many copies as fit into this are kept side by side, so that pipelined requests go out in one write.
+/// Limit for the copies of a request in one buffer, from which one write sends several pipelined requests.
 const COPIES_BYTES: usize = 64 * 1024;
 
-/// What is sent for each kind of request; the one kind, when there is no mix.
+/// The bytes of each kind of request; without a mix, of the one kind.
 pub(crate) fn wires(options: &Options) -> Vec<Wire> {
     if options.mix.is_empty() {
         return vec![Wire::new(options)];
@@ -21,7 +21,7 @@ pub(crate) fn wires(options: &Options) -> Vec<Wire> {
     options.mix.iter().map(wire).collect()
 }
 
-/// One request, repeated: a write of `k` requests is one slice.
+/// Copies of one request: a write of `k` requests is one slice.
 #[derive(Debug)]
 pub(crate) struct Wire {
     bytes: Vec<u8>,
@@ -42,7 +42,7 @@ impl Wire {
         }
     }
 
-    /// The next bytes to send when `requests` have to go out and `offset` bytes of the first have gone already.
+    /// The next bytes to send when `requests` are left and `offset` bytes of the first are already sent.
     pub(crate) fn slice(&self, offset: usize, requests: usize) -> &[u8] {
         &self.bytes[offset..requests.min(self.copies) * self.len]
     }
@@ -62,18 +62,18 @@ fn format(options: &Options) -> Vec<u8> {
     request
 }
 
-/// RFC 9110 §8.6: a method that anticipates content says how long it is even when there is none.
+/// RFC 9110 §8.6: a method that anticipates content sends its length even if there is none.
 pub(crate) fn content_length(method: &str, body: &[u8]) -> Option<usize> {
     let anticipates = matches!(method, "POST" | "PUT" | "PATCH");
     (anticipates || !body.is_empty()).then_some(body.len())
 }
 
-/// Whether the user has set a field.
+/// Returns `true` if the user has set a field.
 pub(crate) fn given(headers: &[(String, String)], name: &str) -> bool {
     headers.iter().any(|(given, _)| given.eq_ignore_ascii_case(name))
 }
 
-/// A request up to its content. Fields in `headers` replace those of the same name.
+/// A request up to its content. Fields in `headers` replace default fields of the same name.
 pub(crate) fn head(method: &str, url: &Url, fields: Vec<(&str, String)>, headers: &[(String, String)]) -> Vec<u8> {
     let mut head = format!("{method} {} HTTP/1.1\r\n", url.path);
     let ours = [("Host", url.host())].into_iter().chain(fields);

@@ -1,8 +1,8 @@
-//! Finds the end of a response in a stream of bytes (RFC 9112) and little more: the status, and whether the connection can
-//! carry another request. Content is counted past, never stored.
+//! Finds the end of a response in a stream of bytes (RFC 9112) and little more: the status, and whether the connection
+//! can carry another request. Content is counted and not stored.
 //!
-//! `head` has its fields, `content` knows where its content ends. Here: responses one after the other, wherever the
-//! reads cut them.
+//! `head` parses its fields, `content` finds the end of its content. This file reads responses one after the other,
+//! however the reads split them.
 
 pub(crate) mod content;
 pub(crate) mod head;
@@ -12,27 +12,27 @@ pub(crate) use head::Malformed;
 use content::{Content, Framing};
 use head::{Head, HEAD_BYTES};
 
-/// A whole response.
+/// A complete response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Answer {
     pub(crate) status: u16,
-    /// Whether the server leaves the connection open for another request.
+    /// The server keeps the connection open for another request.
     pub(crate) keep_alive: bool,
 }
 
 /// Reads the responses of one connection, one after the other.
 #[derive(Debug)]
 pub(crate) struct ResponseReader {
-    /// Responses to HEAD end with their head, whatever it says.
+    /// Responses to HEAD end with their head, even if it announces content.
     to_head: bool,
-    /// The beginning of a head that has not ended yet.
+    /// The beginning of an incomplete head.
     begun: Vec<u8>,
-    /// The response whose content comes now.
+    /// The response with content that is still arriving.
     under_way: Option<(Answer, Content)>,
 }
 
 impl ResponseReader {
-    /// `method` is that of the requests to which the responses belong.
+    /// `method` is the method of the requests.
     pub(crate) fn new(method: &str) -> ResponseReader {
         ResponseReader {
             to_head: method == "HEAD",
@@ -41,13 +41,13 @@ impl ResponseReader {
         }
     }
 
-    /// Forgets an unfinished response: the connection is gone.
+    /// Drops an incomplete response: the connection is gone.
     pub(crate) fn reset(&mut self) {
         self.begun.clear();
         self.under_way = None;
     }
 
-    /// Takes from `input` until a response is complete (`Some`) or all is taken (`None`).
+    /// Consumes `input` until a response is complete (`Some`) or nothing is left (`None`).
     pub(crate) fn read(&mut self, input: &mut &[u8]) -> Result<Option<Answer>, Malformed> {
         loop {
             if let Some((answer, content)) = &mut self.under_way {
@@ -67,13 +67,13 @@ impl ResponseReader {
         }
     }
 
-    /// The server closed the connection: completes a response that ends there.
+    /// The server closed the connection: completes a response that ends with the connection.
     pub(crate) fn end(&mut self) -> Option<Answer> {
         let (answer, _) = self.under_way.take().filter(|(_, content)| content.may_end())?;
         Some(answer)
     }
 
-    /// Takes a head off `input`, or all of it when the head does not end there.
+    /// Takes a head from `input`, or all of `input` if the head is incomplete.
     fn head(&mut self, input: &mut &[u8]) -> Result<Option<Next>, Malformed> {
         let look = |head: &Head<'_>| Next::after(head, self.to_head);
         let found = if self.begun.is_empty() {
@@ -97,7 +97,7 @@ impl ResponseReader {
     }
 }
 
-/// What follows a head.
+/// Determines what follows a head.
 enum Next {
     Interim,
     Whole(Answer),
@@ -113,7 +113,7 @@ impl Next {
             keep_alive,
         };
         Ok(match (head.status, framing) {
-            // RFC 9112 §9.6 leaves HTTP behind: nothing more to measure on this connection.
+            // RFC 9112 §9.6 leaves HTTP: there is nothing more to measure on this connection.
             (101, _) => Next::Whole(answer(false)),
             (100..=199, _) => Next::Interim,
             (204 | 304, _) | (_, Framing::Sized(0)) => Next::Whole(answer(keeps_alive(head))),
@@ -124,7 +124,7 @@ impl Next {
     }
 }
 
-/// RFC 9112 §9.3; the last word counts where there are several.
+/// RFC 9112 §9.3; the last of several options counts.
 fn keeps_alive(head: &Head<'_>) -> bool {
     let said = head.members("connection").rev().find_map(|option| {
         let is = |name| option.eq_ignore_ascii_case(name);
@@ -133,7 +133,7 @@ fn keeps_alive(head: &Head<'_>) -> bool {
     said.unwrap_or(head.minor_version != 0)
 }
 
-/// Passes over content; whether it ends in `input`.
+/// Skips content; returns `true` if it ends in `input`.
 fn pass(content: &mut Content, input: &mut &[u8]) -> Result<bool, Malformed> {
     loop {
         let length = content.stretch(input).map_err(|_| Malformed)?;

@@ -1,4 +1,4 @@
-//! A whole run: resolves the target, starts the threads, puts together what they measured.
+//! A whole run: resolves the target, starts the threads, merges their measurements.
 
 use crate::clock::{nanos, Clock, Nanos};
 use crate::http2;
@@ -16,7 +16,7 @@ use rustix::net::SocketAddrAny;
 use std::ops::Range;
 use std::sync::atomic::AtomicBool;
 
-/// What a run gave.
+/// Measurements of a run.
 #[derive(Debug)]
 pub(crate) struct Measured {
     pub(crate) tally: Tally,
@@ -25,12 +25,12 @@ pub(crate) struct Measured {
     pub(crate) expected_interval: Option<Nanos>,
     /// `stop` was called before the end.
     pub(crate) stopped: bool,
-    /// Ended early because nothing was answered any more.
+    /// Ended early because no more responses came.
     pub(crate) gave_up: bool,
 }
 
 impl Measured {
-    /// Whether everything was answered with 2xx or 3xx.
+    /// Returns `true` if every response was 2xx or 3xx, and no request failed.
     pub(crate) fn is_good(&self) -> bool {
         self.tally.answered() > 0 && self.tally.failed() == 0 && self.tally.refusals() == 0 && !self.gave_up
     }
@@ -82,7 +82,7 @@ fn run_against(options: &Options, addresses: &[SocketAddrAny], stop: &AtomicBool
 
 type Thread = (Tally, Nanos, Ending);
 
-/// The calling thread does its share.
+/// The calling thread is one of the threads.
 fn run_threads(plan: &Plan<'_>) -> io::Result<Vec<Thread>> {
     let start = |own| Worker::new(plan, own)?.run();
     std::thread::scope(|scope| {
@@ -97,7 +97,7 @@ fn run_threads(plan: &Plan<'_>) -> io::Result<Vec<Thread>> {
     })
 }
 
-/// The connections of each thread; they differ by one at the most.
+/// The connections of each thread; the shares differ by at most one.
 fn shares(connections: usize, threads: usize) -> impl Iterator<Item = Range<usize>> {
     (0..threads).map(move |thread| thread * connections / threads..(thread + 1) * connections / threads)
 }

@@ -1,4 +1,4 @@
-//! A socket as a client uses it, with TLS or without.
+//! A client's socket, with TLS or without.
 
 use crate::poller::{Interest, Poller};
 use crate::received::{Received, Trouble};
@@ -13,12 +13,12 @@ pub(crate) struct Socket {
     tls: Option<Box<Stream>>,
 }
 
-/// What a handshake came to.
+/// Result of a handshake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Shaken {
     pub(crate) resumed: bool,
     pub(crate) agreement: Agreement,
-    /// So many bytes in the buffer came right behind it: a server of HTTP/2 may speak first (RFC 9113 §3.4).
+    /// Number of bytes in the buffer that came right after it: an HTTP/2 server may speak first (RFC 9113 §3.4).
     pub(crate) first: usize,
 }
 
@@ -27,7 +27,7 @@ impl Socket {
         Socket { socket, tls: None }
     }
 
-    /// Begins a handshake on a socket that is connected.
+    /// Begins a handshake on a connected socket.
     pub(crate) fn secure(&mut self, client: &Client) -> Result<(), Trouble> {
         let stream = client.stream().map_err(Trouble::Tls)?;
         let stream = self.tls.insert(Box::new(stream));
@@ -37,7 +37,7 @@ impl Socket {
         }
     }
 
-    /// Goes on with the handshake; `None` while it is not over. Its last message goes out with what is sent next.
+    /// Continues the handshake; `None` while it is not complete. Its last message is sent together with the first data.
     pub(crate) fn shake(&mut self, buffer: &mut [u8]) -> Result<Option<Shaken>, Trouble> {
         let Some(stream) = &mut self.tls else {
             return Ok(None);
@@ -45,8 +45,8 @@ impl Socket {
         let first = match stream.recv(self.socket.as_fd(), buffer)? {
             Received::End | Received::Cut => return Err(Trouble::Closed),
             Received::Bytes(bytes) if stream.may_be_spoken_to() => bytes,
-            // No server of HTTP/1.1 speaks before it is asked, and an answer to nothing would be malformed.
-            Received::Bytes(_) => return Err(Trouble::Tls("the server spoke before it was asked".into())),
+            // An HTTP/1.1 server never speaks first: a response without a request would be malformed.
+            Received::Bytes(_) => return Err(Trouble::Tls("the server sent data before the first request".into())),
             Received::Nothing => 0,
         };
         if stream.is_shaking() {
@@ -65,7 +65,7 @@ impl Socket {
         Ok(stream.agreement().map(shaken))
     }
 
-    /// Takes as many of the bytes as there is room for. `AGAIN` when there is none.
+    /// Accepts as many of the bytes as there is room for. Returns `AGAIN` if there is none.
     pub(crate) fn send(&mut self, bytes: &[u8]) -> Result<usize, Errno> {
         match &mut self.tls {
             None => net::send(&self.socket, bytes, SendFlags::NOSIGNAL),
@@ -73,7 +73,7 @@ impl Socket {
         }
     }
 
-    /// Sends what was taken and is not gone yet.
+    /// Sends accepted bytes that have not been sent yet.
     pub(crate) fn flush(&mut self) -> Result<(), Errno> {
         match &mut self.tls {
             None => Ok(()),
@@ -81,7 +81,7 @@ impl Socket {
         }
     }
 
-    /// Watches for what a handshake waits for; `interest` is what is watched for now.
+    /// Watches for the event that a handshake needs next; `interest` is the current one.
     pub(crate) fn watch(&self, poller: &Poller, token: usize, interest: Interest) -> Result<Interest, Errno> {
         let wanted = Interest::of(!self.is_flushed());
         if wanted != interest {
@@ -90,7 +90,7 @@ impl Socket {
         Ok(wanted)
     }
 
-    /// Whether all that was taken is gone.
+    /// Returns `true` if all accepted bytes have been sent.
     pub(crate) fn is_flushed(&self) -> bool {
         self.tls.as_ref().is_none_or(|stream| stream.is_flushed())
     }
@@ -108,12 +108,12 @@ impl Socket {
         }
     }
 
-    /// Whether the peer has said that nothing comes behind what was received, although its socket may still be open.
+    /// Returns `true` if the peer has announced the end of its data. Its socket may still be open.
     pub(crate) fn has_ended(&self) -> bool {
         self.tls.as_ref().is_some_and(|stream| stream.has_ended())
     }
 
-    /// Says goodbye as far as the socket takes it.
+    /// Closes the connection cleanly, as far as the socket takes the closing bytes.
     pub(crate) fn leave(mut self) {
         if let Some(stream) = &mut self.tls {
             stream.leave(self.socket.as_fd());

@@ -1,4 +1,4 @@
-//! What HTTP requests came to: counts by kind, by connection and stream, and latencies.
+//! Results of the HTTP requests: counts by kind, by connection and stream, and latencies.
 
 use crate::clock::{Nanos, Started};
 use crate::exchange::Event;
@@ -15,27 +15,27 @@ pub(crate) struct Tally {
     pub(crate) connections: Vec<Served>,
     /// The same for each stream of each connection; none in HTTP/1.1.
     pub(crate) streams: Vec<Vec<Served>>,
-    /// What each connection carries.
+    /// Class and number of streams of each connection.
     carried: Vec<Carried>,
     /// Latencies of each class of connections; none in HTTP/1.1.
     pub(crate) classes_of_streams: Vec<Latencies>,
-    /// Answers by first digit of their status, from 1 to 5.
+    /// Responses by the first digit of their status, from 1 to 5.
     pub(crate) classes: [u64; 5],
     pub(crate) failures: [u64; Failure::ALL.len()],
     pub(crate) bytes: u64,
-    /// Connections opened, over which the server spoke what we do.
+    /// Opened connections over which the server spoke the requested protocol.
     pub(crate) opened: u64,
-    /// The fewest streams that a server allowed on a connection at the same time; `None`: it set no limit.
+    /// The lowest limit of streams that a server set for a connection; `None`: it set no limit.
     pub(crate) most_streams: Option<usize>,
     /// Streams that the server reset, by error code.
     pub(crate) resets: BTreeMap<String, u64>,
-    /// Connections that the server ended with GOAWAY, by error code, in the warm-up too.
+    /// Connections that the server ended with GOAWAY, by error code, including the warm-up.
     pub(crate) goaways: BTreeMap<String, u64>,
-    /// Requests sent, or begun to be sent, that had no answer when the run ended.
+    /// Requests that were sent, at least in part, and had no response when the run ended.
     pub(crate) unanswered: u64,
-    /// Requests that were due, or left of the number asked for, and not sent when the run ended.
+    /// Requests that were due, or left of the requested number, and not sent when the run ended.
     pub(crate) unsent: u64,
-    /// How long the oldest of these two had been due when the run ended.
+    /// Time since the oldest request of these two groups became due, at the end of the run.
     pub(crate) longest_wait: Nanos,
     pub(crate) latencies: Latencies,
     /// The same for each kind of request of a mix; none without a mix.
@@ -44,7 +44,7 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
-    /// For connections that carry so much, which are of so many classes.
+    /// For connections that carry `carried`, in `classes` classes.
     pub(crate) fn new(carried: Vec<Carried>, classes: usize, open_loop: bool, kinds: usize) -> Tally {
         let latencies = |count| (0..count).map(|_| Latencies::new(open_loop)).collect();
         Tally {
@@ -71,7 +71,7 @@ impl Tally {
         }
     }
 
-    /// Adds what another thread measured; its connections follow ours.
+    /// Adds the measurements of another thread; its connections follow ours.
     pub(crate) fn merge(&mut self, other: &Tally) {
         self.connections.extend_from_slice(&other.connections);
         self.streams.extend_from_slice(&other.streams);
@@ -98,14 +98,14 @@ impl Tally {
         self.handshakes.merge(&other.handshakes);
     }
 
-    /// A connection has taken up a request for one of its streams.
+    /// A connection has started a request on one of its streams.
     pub(crate) fn asked(&mut self, connection: usize, stream: usize, started: Started) {
         if started.counted {
             self.served(connection, stream, |served| served.asked += 1);
         }
     }
 
-    /// Something has happened on a connection, to a request of the mix or of the only kind.
+    /// Counts an event of a connection, for a request of the mix or of the only kind.
     pub(crate) fn add(&mut self, connection: usize, event: Event, mix: &[Share], now: Nanos) {
         match event {
             Event::Established { most_streams } => {
@@ -136,7 +136,7 @@ impl Tally {
         }
     }
 
-    /// `place`: a connection and a stream of it.
+    /// `place`: a connection and one of its streams.
     pub(crate) fn answer(&mut self, place: (usize, usize), kind: usize, started: Started, status: u16, now: Nanos) {
         if !started.counted {
             return;
@@ -171,18 +171,18 @@ impl Tally {
         self.most_streams = [self.most_streams, most_streams].into_iter().flatten().min();
     }
 
-    /// An answer nobody asked for, on an idle connection.
+    /// A response without a request, on an idle connection.
     pub(crate) fn unasked(&mut self) {
         self.failures[Failure::Malformed as usize] += 1;
     }
 
-    /// The run ended before a request got its answer…
+    /// The run ended before a request got its response…
     pub(crate) fn unanswered(&mut self, due: Nanos, now: Nanos) {
         self.unanswered += 1;
         self.longest_wait = self.longest_wait.max(self.latencies.unanswered(due, now));
     }
 
-    /// …or before a request that was due could even be sent.
+    /// …or before a due request was sent.
     pub(crate) fn unsent(&mut self, due: Nanos, now: Nanos) {
         self.unsent += 1;
         self.longest_wait = self.longest_wait.max(self.latencies.unanswered(due, now));
@@ -192,7 +192,7 @@ impl Tally {
         self.classes.iter().sum()
     }
 
-    /// Answers other than 2xx and 3xx.
+    /// Responses other than 2xx and 3xx.
     pub(crate) fn refusals(&self) -> u64 {
         let [informational, _, _, client, server] = self.classes;
         informational + client + server

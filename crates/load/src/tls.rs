@@ -1,5 +1,5 @@
-//! TLS as clients speak it: `settings` makes of the command line what all of them have in common, `stream` is one
-//! connection, `trouble` says in words why there is none.
+//! TLS from the client's side: `settings` turns the command line into a shared configuration, `stream` is one
+//! connection, `trouble` explains why a connection failed.
 
 mod settings;
 mod stream;
@@ -15,10 +15,10 @@ use rustls::pki_types::ServerName;
 use rustls::ClientConfig;
 use std::sync::Arc;
 
-/// Sessions that a client remembers: what one server hands out at a time.
+/// Limit for the sessions that a client remembers: as many as one server sends at a time.
 const SESSIONS: usize = 8;
 
-/// What the clients of a run have in common.
+/// Configuration that the clients of a run share.
 #[derive(Clone, Debug)]
 pub(crate) struct Tls {
     config: Arc<ClientConfig>,
@@ -27,13 +27,13 @@ pub(crate) struct Tls {
 }
 
 impl Tls {
-    /// `None` where the URL does not ask for TLS.
+    /// `None` if the URL does not ask for TLS.
     pub(crate) fn new(options: Option<&TlsOptions>, url: &Url, alpn: Alpn) -> Result<Option<Tls>, String> {
         let (Some(options), Some(host)) = (options, url.secure_host()) else {
             return Ok(None);
         };
         let name = ServerName::try_from(host.to_owned())
-            .map_err(|_| format!("{host} is no name that a certificate can have"))?;
+            .map_err(|_| format!("{host} is not a valid name for a certificate"))?;
         Ok(Some(Tls {
             config: Arc::new(settings::config(options, alpn)?),
             name,
@@ -41,10 +41,10 @@ impl Tls {
         }))
     }
 
-    /// One more client.
+    /// Creates another client.
     pub(crate) fn client(&self) -> Client {
         let config = if self.resume {
-            // Sessions are a client's own: one that opens its first connection has none to resume.
+            // Sessions belong to one client: a client that opens its first connection has none to resume.
             let mut own = ClientConfig::clone(&self.config);
             own.resumption = Resumption::in_memory_sessions(SESSIONS);
             Arc::new(own)
@@ -58,7 +58,7 @@ impl Tls {
     }
 }
 
-/// Opens one connection after the other.
+/// A client, which opens one connection after the other.
 #[derive(Clone, Debug)]
 pub(crate) struct Client {
     config: Arc<ClientConfig>,
@@ -66,7 +66,7 @@ pub(crate) struct Client {
 }
 
 impl Client {
-    /// A connection whose handshake has not begun.
+    /// A new connection, before its handshake.
     pub(crate) fn stream(&self) -> Result<Stream, String> {
         Stream::new(Arc::clone(&self.config), self.name.clone())
     }

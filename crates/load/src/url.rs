@@ -1,5 +1,4 @@
-//! Where to connect to: `http://host[:port][/path]`, the same with `https://`, `ws://` or `wss://`, or
-//! `unix:///path/to.sock`.
+//! Target URLs: `http://host[:port][/path]`, the same with `https://`, `ws://` or `wss://`, or `unix:///path/to.sock`.
 //!
 //! Names are resolved here, once, before the run.
 
@@ -21,15 +20,15 @@ pub(crate) struct Url {
     pub(crate) endpoint: Endpoint,
     /// Path and query, as they go into the request line.
     pub(crate) path: String,
-    /// `ws://` or `wss://`: a WebSocket is wanted (RFC 6455 §3).
+    /// `ws://` or `wss://`: requests a WebSocket (RFC 6455 §3).
     #[serde(skip)]
     pub(crate) websocket: bool,
-    /// `https://` or `wss://`: TLS is wanted.
+    /// `https://` or `wss://`: requests TLS.
     #[serde(skip)]
     pub(crate) secure: bool,
 }
 
-/// What to connect to.
+/// Address to connect to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Endpoint {
     Tcp { host: String, port: u16 },
@@ -81,7 +80,7 @@ impl Url {
         })
     }
 
-    /// Whom a certificate has to be of, where TLS is wanted.
+    /// Name that a certificate has to match, with TLS.
     pub(crate) fn secure_host(&self) -> Option<&str> {
         match &self.endpoint {
             Endpoint::Tcp { host, .. } if self.secure => Some(host),
@@ -137,7 +136,7 @@ impl Endpoint {
         })
     }
 
-    /// Every address the endpoint has, in the order they should be tried; never empty.
+    /// Every address of the endpoint, in the order in which they are tried; never empty.
     pub(crate) fn resolve(&self) -> Result<Vec<SocketAddrAny>, String> {
         match self {
             Endpoint::Unix { path } => match SocketAddrUnix::new(path.as_str()) {
@@ -167,7 +166,7 @@ fn default_port(secure: bool) -> u16 {
     }
 }
 
-/// Checks a request target given by the user and drops its fragment, which never goes on the wire (RFC 9110 §4.2.5).
+/// Checks a request target from the user and drops its fragment, which is never sent (RFC 9110 §4.2.5).
 pub(crate) fn request_path(text: &str) -> Result<String, String> {
     let text = text.split('#').next().unwrap_or_default();
     if !is_graphic(text) {

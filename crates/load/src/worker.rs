@@ -1,7 +1,7 @@
 //! One thread of the run: an event loop over its share of the connections.
 //!
-//! A connection that fails is closed, and the next request that may be sent opens it again: at once, except where
-//! connecting itself failed. What that costs is up to its exchange: see `exchange`.
+//! A connection that fails is closed and opened again for its next request: at once, unless connecting itself failed.
+//! Its exchange decides what a failure costs: see `exchange`.
 
 mod driving;
 mod settling;
@@ -26,12 +26,12 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// Bytes read at once. Larger answers take several rounds, so that other connections get their turn.
+/// Limit for the bytes of one read. Larger responses take several rounds, so that other connections get their turn.
 const READ_BYTES: usize = 64 * 1024;
-/// How often time-outs, the progress line and requests to stop are looked at.
+/// Interval for checking timeouts, the progress line and requests to stop.
 const TICK: Nanos = 100_000_000;
 
-/// What every thread of a run works from.
+/// Data that every thread of a run uses.
 pub(crate) struct Plan<'a> {
     pub(crate) options: &'a Options,
     pub(crate) addresses: &'a [SocketAddrAny],
@@ -43,22 +43,22 @@ pub(crate) struct Plan<'a> {
     pub(crate) clock: Clock,
 }
 
-/// What is sent for each kind of request.
+/// The requests of each kind.
 pub(crate) enum Requests {
     Http1(Vec<Wire>),
     Http2(Vec<http2::Request>),
 }
 
-/// How a thread ended.
+/// The way in which a thread ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Ending {
-    /// The time was over or the requests were used up.
+    /// The time was over, or all requests were done.
     Complete,
     /// `stop` was called.
     Stopped,
-    /// A run without time limit in which nothing was answered any more.
+    /// No more responses came in a run without a time limit.
     GaveUp,
-    /// Nothing could be connected to; why.
+    /// No connection could be opened; why.
     Unreachable(String),
 }
 
@@ -69,9 +69,9 @@ pub(crate) struct Worker<'a> {
     buffer: Box<[u8]>,
     tally: Tally,
     draw: Draw,
-    /// The open loop's way through the schedule.
+    /// The open loop's position in the schedule.
     cursor: Cursor,
-    /// When the poller will wake us for the next request in the schedule.
+    /// Time at which the poller wakes this thread for the next request in the schedule.
     alarm: Option<Nanos>,
     /// The time of the last wait or read.
     now: Nanos,
@@ -80,19 +80,19 @@ pub(crate) struct Worker<'a> {
     timeout: Nanos,
     tick: Nanos,
     next_tick: Nanos,
-    /// When the first of the connections that are pausing may be opened again.
+    /// Earliest time at which one of the pausing connections may be opened again.
     next_retry: Nanos,
     in_flight: usize,
     last_answer: Nanos,
-    /// Answers and failures that the progress line knows of.
+    /// Responses and failures that the progress line has counted.
     published: (u64, u64),
-    /// What happened on a connection, until it is counted.
+    /// Events of a connection that have not been counted yet.
     events: Vec<Event>,
     ending: Option<Ending>,
 }
 
 impl<'a> Worker<'a> {
-    /// `own` are the connections of this thread, counted over the whole run.
+    /// `own` are the numbers of this thread's connections in the whole run.
     pub(crate) fn new(plan: &'a Plan<'a>, own: Range<usize>) -> io::Result<Worker<'a>> {
         let options = plan.options;
         let client = || plan.tls.map(Tls::client);
@@ -130,7 +130,7 @@ impl<'a> Worker<'a> {
         })
     }
 
-    /// Runs to the end; returns what was measured and the time it ended.
+    /// Runs to the end; returns the measurements and the time of the end.
     pub(crate) fn run(mut self) -> io::Result<(Tally, Nanos, Ending)> {
         (0..self.connections.len()).try_for_each(|index| self.proceed(index))?;
         let ending = loop {
@@ -161,7 +161,7 @@ impl<'a> Worker<'a> {
         (self.now >= self.end || self.is_done()).then_some(Ending::Complete)
     }
 
-    /// Whether a limited number of requests has been dealt with.
+    /// Returns `true` if all requests of a limited run are done.
     fn is_done(&self) -> bool {
         self.plan.options.requests.is_some()
             && self.in_flight == 0
@@ -211,7 +211,7 @@ impl<'a> Worker<'a> {
                 .progress
                 .publish(self.published, (self.tally.answered(), self.tally.failed()));
             self.plan.progress.print(self.now);
-            // Nothing can be expected any more of a server that has answered nobody for longer than a request may take.
+            // A server that has sent no response for longer than a request may take is not expected to send any more.
             if self.end == Nanos::MAX && self.now > self.last_answer.saturating_add(self.timeout + 1_000_000_000) {
                 self.ending = Some(Ending::GaveUp);
             }
@@ -236,7 +236,7 @@ impl<'a> Worker<'a> {
             let silent = connection.heard_at <= oldest.sent;
             let over = connection.exchange.expire(before, silent, why, &mut self.events);
             if why == Failure::Tls {
-                self.tally.handshakes.failed("no end of the handshake in time".into());
+                self.tally.handshakes.failed("the handshake timed out".into());
             }
             if over {
                 connection.close();
@@ -247,7 +247,7 @@ impl<'a> Worker<'a> {
         Ok(())
     }
 
-    /// Counts what was under way or due when the run ended.
+    /// Counts the requests that were in progress or due when the run ended.
     fn count_leftovers(&mut self) {
         for connection in &self.connections {
             for started in connection.exchange.unanswered() {
@@ -269,7 +269,7 @@ impl<'a> Worker<'a> {
     }
 }
 
-/// What the connection of a number is to carry.
+/// Creates the exchange of the connection with this number.
 fn exchange<'a>(plan: &Plan<'a>, number: usize) -> Box<dyn Exchange + 'a> {
     let options = plan.options;
     match plan.requests {

@@ -19,7 +19,7 @@ class BenchHttp2Test < Minitest::Test
       %w[--http2 --no-keep-alive] => "'--http2' cannot be used with '--no-keep-alive'",
       %w[--http2 --streams 9x2 -c 2] => "--connections does not go with it",
       %w[--http2 --streams 0] => "\"0\" is not a whole number from 1 to 10000",
-      ["--http2", "-H", "connection: close"] => "--header: connection has no place in HTTP/2"
+      ["--http2", "-H", "connection: close"] => "--header: connection is forbidden in HTTP/2"
     }.each do |options, words|
       _, errors, status = bench("http://127.0.0.1:1/", *options)
 
@@ -35,7 +35,7 @@ class BenchHttp2Test < Minitest::Test
       answering.join
 
       assert_equal 1, status.exitstatus
-      assert_match(%r{\Afairlead bench: cannot connect to \S+: the server answers in HTTP/1\.1}, errors)
+      assert_match(%r{\Afairlead bench: cannot connect to \S+: the server responds in HTTP/1\.1}, errors)
     end
   end
 

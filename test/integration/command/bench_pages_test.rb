@@ -50,7 +50,7 @@ class BenchPagesTest < Minitest::Test
   def test_a_refused_request_is_a_problem
     drive = Bench::Drive::Pages.new(mixes: { "some" => [page(1, "page", "/notes", verb: "POST", fields: {})] }, form: "/new")
 
-    assert_match(/not all were answered well.*status/, drive.problem(drive.measure(target("some"), 0.2)))
+    assert_match(/some requests failed.*status/, drive.problem(drive.measure(target("some"), 0.2)))
   end
 
   private

@@ -47,7 +47,7 @@ class KindsTest < Minitest::Test
     assert_equal [600, 4, { "status" => 2 }], [found.requests, found.beside.requests, found.errors]
     assert_nil @drive.problem(found)
     found.beside.requests = 0
-    assert_equal "no slow request was answered", @drive.problem(found)
+    assert_equal "no slow request got a response", @drive.problem(found)
   end
 
   def test_the_app_does_for_each_path_what_the_kinds_say

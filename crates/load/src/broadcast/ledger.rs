@@ -1,36 +1,36 @@
-//! Who has got what. For every subscriber and publisher the ledger keeps the next sequence number and those that were
-//! passed over; so it stays small however long a run is, as long as what arrives is mostly in order.
+//! The deliveries. For every subscriber and publisher the ledger keeps the next sequence number and the skipped ones,
+//! so it stays small however long a run is, as long as messages arrive mostly in order.
 
 use std::ops::Range;
 
 #[derive(Debug)]
 pub(crate) struct Ledger {
     publishers: usize,
-    /// Of each subscriber, for each publisher.
+    /// One track for each pair of subscriber and publisher.
     tracks: Vec<Track>,
     rows: Vec<Row>,
 }
 
-/// What one subscriber has got.
+/// Deliveries to one subscriber.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Row {
-    /// It was there when publishing began.
+    /// The subscriber was there when publishing began.
     enrolled: bool,
     /// Messages, each counted once.
     pub(crate) received: u64,
     pub(crate) duplicated: u64,
-    /// Messages that came behind a later one of the same publisher.
+    /// Messages that arrived after a later one of the same publisher.
     pub(crate) out_of_order: u64,
 }
 
 #[derive(Clone, Debug, Default)]
 struct Track {
     next: u32,
-    /// Below `next` and not there, in order.
+    /// Missing numbers below `next`, in ascending order.
     missing: Vec<Range<u32>>,
 }
 
-/// What a message is to the subscriber that got it.
+/// Result of recording a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Arrival {
     First,
@@ -54,7 +54,7 @@ impl Ledger {
         self.rows[subscriber].enrolled
     }
 
-    /// Enters the arrival of a message.
+    /// Records the arrival of a message.
     pub(crate) fn record(&mut self, subscriber: usize, publisher: u32, sequence: u32) -> Arrival {
         let track = &mut self.tracks[subscriber * self.publishers + publisher as usize];
         let row = &mut self.rows[subscriber];
@@ -77,12 +77,12 @@ impl Ledger {
         self.rows[subscriber]
     }
 
-    /// Those that were there when publishing began.
+    /// The subscribers that were there when publishing began.
     pub(crate) fn rows(&self) -> impl Iterator<Item = &Row> {
         self.rows.iter().filter(|row| row.enrolled)
     }
 
-    /// All subscribers, with their numbers from 0.
+    /// All subscribers with their numbers, from 0.
     pub(crate) fn numbered(&self) -> impl Iterator<Item = (usize, &Row)> {
         self.rows.iter().enumerate().filter(|(_, row)| row.enrolled)
     }
@@ -98,7 +98,7 @@ impl Ledger {
 }
 
 impl Track {
-    /// A message that was passed over has come; `false` when it was none of those.
+    /// A skipped message has arrived; returns `false` if `sequence` was not missing.
     fn fill(&mut self, sequence: u32) -> bool {
         let index = self.missing.partition_point(|range| range.end <= sequence);
         let Some(range) = self.missing.get_mut(index).filter(|range| range.contains(&sequence)) else {
@@ -127,7 +127,7 @@ mod tests {
         for &sequence in sequences {
             ledger.record(1, 1, sequence);
         }
-        assert_eq!(ledger.row(0), Row::default(), "nobody else is concerned");
+        assert_eq!(ledger.row(0), Row::default(), "other subscribers are unaffected");
         ledger.row(1)
     }
 

@@ -1,5 +1,5 @@
-//! Who sends what, and when. Message `i` of a run is the next one of publisher `i mod publishers`, and with `--rate`
-//! due at `i / rate`.
+//! The publishers and their schedule. Message `i` of a run is the next one of publisher `i mod publishers`; with
+//! `--rate`, it is due at `i / rate`.
 
 use crate::clock::Nanos;
 use crate::marker::{Mark, Marks};
@@ -7,7 +7,7 @@ use crate::options::{Broadcast, RealTime};
 use crate::real_time::outbox::Outbox;
 use crate::request;
 
-/// As many bytes as go out at once where messages are sent as fast as possible.
+/// Bytes sent at once when messages are sent as fast as possible.
 const BATCH_BYTES: usize = 16 * 1024;
 
 #[derive(Debug)]
@@ -18,29 +18,29 @@ pub(crate) struct Publishers {
     first_sent: Option<Nanos>,
     size: usize,
     binary: bool,
-    /// What is around every message: the template.
+    /// The template: the text before and after every message.
     around: (Vec<u8>, Vec<u8>),
-    /// The head of a POST; `None` where messages go through WebSockets.
+    /// The head of a POST; `None` if messages go through WebSockets.
     head: Option<Vec<u8>>,
     draft: Vec<u8>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Publisher {
-    /// Messages it has to send, has sent, had rejected.
+    /// Messages to send, sent and rejected.
     share: u32,
     sent: u32,
     rejected: u32,
-    /// A request is under way.
+    /// A request is in progress.
     waiting: bool,
-    /// The present connection has carried an answer.
+    /// The current connection has carried a response.
     answered: bool,
     lost: bool,
 }
 
 impl Publishers {
     pub(crate) fn new(options: &RealTime, task: &Broadcast) -> Publishers {
-        // Neither number comes near the end of a u32: see the options.
+        // Both numbers are far below `u32::MAX`: see the options.
         let (count, messages) = (task.publishers as u32, task.messages);
         let share = |number| messages / count + u32::from(number < messages % count);
         let each = (0..count).map(|number| Publisher {
@@ -74,7 +74,8 @@ impl Publishers {
         self.each.len()
     }
 
-    /// Puts the next messages of a publisher into its outbox: one, or as many as go out at once; `true` if there were any.
+    /// Puts the next messages of a publisher into its outbox: one, or as many as are sent at once. Returns `true` if
+    /// there were any.
     pub(crate) fn fill(&mut self, number: usize, marks: &Marks, outbox: &mut Outbox, now: Nanos) -> bool {
         let mut filled = false;
         while self.is_due(number, now) && outbox.pending().len() < BATCH_BYTES {
@@ -113,31 +114,32 @@ impl Publishers {
         self.draft.extend_from_slice(&self.around.1);
     }
 
-    /// Whether a publisher has a message to send now.
+    /// Returns `true` if a publisher has a message to send now.
     pub(crate) fn is_due(&self, number: usize, now: Nanos) -> bool {
         self.each[number].may_send() && self.due(number).is_none_or(|due| due <= now)
     }
 
-    /// When the next message of a publisher is due; `None` without a rate.
+    /// Time at which the next message of a publisher is due; `None` without a rate.
     fn due(&self, number: usize) -> Option<Nanos> {
         let index = u64::from(self.each[number].sent) * self.each.len() as u64 + number as u64;
         self.rate.map(|rate| self.begun + (index as f64 / rate * 1e9) as Nanos)
     }
 
-    /// When the next message of any publisher that could send it is due; `None` when there is none, or without a rate.
+    /// Time at which the next message of any publisher that can send is due; `None` if there is none, or without a
+    /// rate.
     pub(crate) fn next_due(&self) -> Option<Nanos> {
         let able = (0..self.each.len()).filter(|&number| self.each[number].may_send());
         able.filter_map(|number| self.due(number)).min()
     }
 
-    /// Whether nobody has anything to send or to wait for.
+    /// Returns `true` if no publisher has anything to send or waits for a response.
     pub(crate) fn are_done(&self) -> bool {
         self.each
             .iter()
             .all(|publisher| !publisher.waiting && !publisher.may_send())
     }
 
-    /// A request was answered: `Some(true)` when the message was taken, `None` when there was no request.
+    /// A request got its response: `Some(true)` if the message was accepted, `None` if there was no request.
     pub(crate) fn answered(&mut self, number: usize, status: u16) -> Option<bool> {
         let publisher = &mut self.each[number];
         if !publisher.waiting {
@@ -150,24 +152,25 @@ impl Publishers {
         Some(taken)
     }
 
-    /// Whether a publisher whose connection was closed goes on over another: not when the last one was of no use.
+    /// Returns `true` if a publisher continues on a new connection after its connection was closed. It does not if the
+    /// closed connection never carried a response.
     pub(crate) fn reopen(&mut self, number: usize) -> bool {
         let publisher = &mut self.each[number];
         std::mem::take(&mut publisher.answered) && publisher.may_send()
     }
 
-    /// Whether a request is under way.
+    /// Returns `true` if a request is in progress.
     pub(crate) fn is_waiting(&self, number: usize) -> bool {
         self.each[number].waiting
     }
 
-    /// Whether a publisher has sent all it had to send.
+    /// Returns `true` if a publisher has sent all its messages.
     pub(crate) fn has_finished(&self, number: usize) -> bool {
         let publisher = &self.each[number];
         publisher.sent == publisher.share
     }
 
-    /// A publisher is gone; returns how many messages it has not sent, as far as that is news.
+    /// A publisher is lost. Returns how many messages it has not sent; 0 if this was counted before.
     pub(crate) fn lose(&mut self, number: usize) -> u64 {
         let publisher = &mut self.each[number];
         if publisher.lost {
@@ -183,7 +186,7 @@ impl Publishers {
         publisher.is_some_and(|publisher| sequence < publisher.sent)
     }
 
-    /// Messages that were sent or still will be, as far as anybody can tell, and not rejected.
+    /// Messages that were sent or will be, without the rejected ones.
     pub(crate) fn planned(&self) -> u64 {
         let planned = |publisher: &Publisher| {
             if publisher.lost {

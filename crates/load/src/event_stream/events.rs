@@ -3,23 +3,23 @@
 
 use memchr::memchr2;
 
-/// Longest event taken.
+/// Longest accepted event.
 const EVENT_BYTES: usize = 64 * 1024 * 1024;
 
 #[derive(Debug, Default)]
 pub(crate) struct Events {
-    /// The beginning of a line that has not ended.
+    /// The beginning of an incomplete line.
     line: Vec<u8>,
-    /// The last line ended with CR: an LF that follows belongs to it.
+    /// The last line ended with CR; a following LF belongs to it.
     after_cr: bool,
-    /// The data so far, a line break behind each line.
+    /// The data so far, with a line break after each line.
     data: Vec<u8>,
-    /// `data` is that of an event found before.
+    /// `data` belongs to the previous event.
     found: bool,
 }
 
 impl Events {
-    /// Takes from `bytes` to the end of the next event; `false` when there is none, all being taken.
+    /// Consumes `bytes` up to the end of the next event; returns `false` if there is none, after consuming everything.
     pub(crate) fn find(&mut self, bytes: &mut &[u8]) -> Result<bool, &'static str> {
         if self.found {
             self.data.clear();
@@ -54,7 +54,7 @@ impl Events {
         }
     }
 
-    /// The data of the event found last.
+    /// The data of the last event.
     pub(crate) fn data(&self) -> &[u8] {
         self.data.strip_suffix(b"\n").unwrap_or(&self.data)
     }
@@ -68,7 +68,7 @@ impl Events {
     }
 }
 
-/// Takes in a line; `true` when it ends an event that has data.
+/// Adds a line; returns `true` if it ends an event that has data.
 fn add(data: &mut Vec<u8>, line: &[u8]) -> bool {
     if line.is_empty() {
         return !data.is_empty();

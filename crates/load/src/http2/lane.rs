@@ -1,8 +1,8 @@
-//! A place for one stream after the other: what a client does that sends its next request when it has its answer.
+//! A lane carries one stream after the other, like a client that sends its next request when it has its response.
 //!
 //! ```text
 //!   Free -> Waiting -> Sent -> Answering -> Free
-//!              ^--------'---------'   (the connection is gone, or the server has not looked at the request)
+//!              ^--------'---------'   (the connection is gone, or the server has not processed the request)
 //! ```
 
 use super::signal::Signal;
@@ -14,7 +14,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::task::Poll;
 
-/// A request that was taken up.
+/// A request that has started.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Taken {
     pub(super) started: Started,
@@ -30,15 +30,15 @@ pub(super) struct Lane {
 #[derive(Debug)]
 enum State {
     Free,
-    /// For a stream.
+    /// Waits for a stream.
     Waiting(Taken),
-    /// For the head of the answer.
+    /// Waits for the head of the response.
     Sent(Taken, ResponseFuture),
-    /// The content of the answer comes.
+    /// Receives the content of the response.
     Answering(Taken, u16, RecvStream),
 }
 
-/// What has happened in a lane.
+/// Progress of a lane.
 #[derive(Debug)]
 pub(super) enum Progress {
     Nothing,
@@ -58,12 +58,12 @@ impl Lane {
         matches!(self.state, State::Free)
     }
 
-    /// Whether it has a stream.
+    /// Returns `true` if the lane has a stream.
     pub(super) fn is_open(&self) -> bool {
         matches!(self.state, State::Sent(..) | State::Answering(..))
     }
 
-    /// The request that it is busy with.
+    /// The request of the lane.
     pub(super) fn taken(&self) -> Option<Taken> {
         match self.state {
             State::Free => None,
@@ -71,12 +71,12 @@ impl Lane {
         }
     }
 
-    /// A request waits for a stream, perhaps again.
+    /// Lets a request wait for a stream, perhaps for the second time.
     pub(super) fn wait(&mut self, taken: Taken) {
         self.state = State::Waiting(taken);
     }
 
-    /// The request that waits was sent.
+    /// The waiting request has been sent.
     pub(super) fn sent(&mut self, response: ResponseFuture) {
         if let State::Waiting(taken) = self.state {
             self.state = State::Sent(taken, response);
@@ -84,14 +84,14 @@ impl Lane {
         }
     }
 
-    /// Gives the request up. A stream that is open is reset (RFC 9113 §5.4.2).
+    /// Gives up the request. An open stream is reset (RFC 9113 §5.4.2).
     pub(super) fn clear(&mut self) -> Option<Taken> {
         let taken = self.taken();
         self.state = State::Free;
         taken
     }
 
-    /// Looks at the stream if something has happened on it.
+    /// Polls the stream if something has happened on it.
     pub(super) fn poll(&mut self) -> Progress {
         if !self.is_open() || !self.signal.take() {
             return Progress::Nothing;
@@ -122,7 +122,7 @@ impl Lane {
     }
 }
 
-/// Reads content to its end, and gives the server room for more of it at once.
+/// Reads and discards the content, and releases its flow-control window at once.
 fn read(content: &mut RecvStream, signal: &Signal) -> Poll<Result<(), h2::Error>> {
     loop {
         match content.poll_data(&mut signal.context()) {

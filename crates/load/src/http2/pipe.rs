@@ -1,4 +1,4 @@
-//! The bytes of a connection between the socket and h2, in memory.
+//! An in-memory pipe between the socket and h2.
 
 use bytes::BytesMut;
 use std::cell::RefCell;
@@ -8,11 +8,11 @@ use std::rc::Rc;
 use std::task::{Context, Poll};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-/// So many bytes wait for the socket at the most, give or take a frame; h2 keeps what is beyond.
+/// Limit for the bytes that wait for the socket, give or take a frame; h2 keeps the rest.
 const OUTPUT_BYTES: usize = 256 * 1024;
 
-/// One end is h2's, which reads and writes it like a socket; the other one is ours. Clones share the bytes. Nobody is woken:
-/// who puts bytes in, or takes some out, has to see to it that h2 is polled.
+/// h2 reads and writes one end like a socket; we have the other end. Clones share the bytes. The pipe wakes no task:
+/// after adding or removing bytes, the caller must poll h2.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Pipe(Rc<RefCell<Bytes>>);
 
@@ -25,7 +25,7 @@ struct Bytes {
 }
 
 impl Pipe {
-    /// Gives h2 what was received.
+    /// Gives received bytes to h2.
     pub(super) fn feed(&self, bytes: &[u8]) {
         self.0.borrow_mut().input.extend_from_slice(bytes);
     }
@@ -35,7 +35,7 @@ impl Pipe {
         self.0.borrow_mut().ended = true;
     }
 
-    /// Moves what h2 has written to the end of `output`. Returns whether h2 may have been waiting for room.
+    /// Appends the bytes that h2 has written to `output`. Returns `true` if h2 may have been waiting for room.
     pub(super) fn drain(&self, output: &mut BytesMut) -> bool {
         let mut bytes = self.0.borrow_mut();
         let was_full = bytes.output.len() >= OUTPUT_BYTES;
@@ -120,7 +120,7 @@ mod tests {
         assert!(write(&mut pipe, &[b'x'; OUTPUT_BYTES]));
         assert!(!write(&mut pipe, b"y"));
         let mut output = BytesMut::from(&b"before"[..]);
-        assert!(pipe.drain(&mut output), "h2 is to be polled");
+        assert!(pipe.drain(&mut output), "h2 needs a poll");
         assert_eq!(output.len(), OUTPUT_BYTES + 6);
         assert!(write(&mut pipe, b"y"));
         output.clear();

@@ -1,4 +1,4 @@
-//! The requests of a run, made once before it: what h2 takes for a request, and its body.
+//! The requests of a run, prepared once before it: the head and the body for h2.
 
 use crate::options::{Options, Share};
 use crate::request::{content_length, given};
@@ -7,14 +7,14 @@ use bytes::Bytes;
 use http::uri::{PathAndQuery, Uri};
 use http::HeaderName;
 
-/// One request, sent again and again.
+/// A request that is sent repeatedly.
 #[derive(Clone, Debug)]
 pub(crate) struct Request {
     pub(super) head: http::Request<()>,
     pub(super) body: Bytes,
 }
 
-/// Fields that belong to a connection of HTTP/1.1 and that HTTP/2 has no place for (RFC 9113 §8.2.2).
+/// Fields of an HTTP/1.1 connection that HTTP/2 forbids (RFC 9113 §8.2.2).
 const FOREIGN: [&str; 6] = [
     "connection",
     "keep-alive",
@@ -24,7 +24,7 @@ const FOREIGN: [&str; 6] = [
     "upgrade",
 ];
 
-/// What is sent for each kind of request; the one kind, when there is no mix. The error is one line for the user.
+/// The requests of a run, one for each kind; without a mix, one. The error is one line for the user.
 pub(crate) fn requests(options: &Options) -> Result<Vec<Request>, String> {
     let one = |method: &str, path: &str, body: &[u8]| Request::new(&options.url, method, path, &options.headers, body);
     if options.mix.is_empty() {
@@ -35,7 +35,7 @@ pub(crate) fn requests(options: &Options) -> Result<Vec<Request>, String> {
 }
 
 impl Request {
-    /// A `Host` among `headers` is the authority, as RFC 9113 §8.3.1 wants it.
+    /// A `Host` among `headers` becomes the authority, as RFC 9113 §8.3.1 requires.
     fn new(url: &Url, method: &str, path: &str, headers: &[(String, String)], body: &[u8]) -> Result<Request, String> {
         let is_host = |name: &str| name.eq_ignore_ascii_case("host");
         let host = headers.iter().find(|(name, _)| is_host(name));
@@ -47,7 +47,7 @@ impl Request {
         for (name, value) in headers.iter().filter(|(name, _)| !is_host(name)) {
             let name = HeaderName::from_bytes(name.as_bytes()).map_err(|why| format!("--header: {name}: {why}"))?;
             if FOREIGN.contains(&name.as_str()) {
-                return Err(format!("--header: {name} has no place in HTTP/2 (RFC 9113 §8.2.2)"));
+                return Err(format!("--header: {name} is forbidden in HTTP/2 (RFC 9113 §8.2.2)"));
             }
             head = head.header(name, value.as_bytes());
         }
@@ -59,7 +59,7 @@ impl Request {
 }
 
 fn uri(url: &Url, authority: &str, path: &str) -> Result<Uri, String> {
-    let wrong = |why: &dyn std::fmt::Display| format!("{path} at {authority} cannot be asked for: {why}");
+    let wrong = |why: &dyn std::fmt::Display| format!("{path} at {authority} cannot be requested: {why}");
     let path: PathAndQuery = path.parse().map_err(|why| wrong(&why))?;
     let scheme = if url.secure { "https" } else { "http" };
     let uri = Uri::builder().scheme(scheme).authority(authority).path_and_query(path);
@@ -108,7 +108,7 @@ mod tests {
     fn fields_of_connections_are_refused() {
         for field in ["Connection: close", "transfer-encoding: chunked", "TE: trailers"] {
             let refusal = request(&["http://h/", "--http2", "-H", field]).expect_err(field);
-            assert!(refusal.contains("has no place in HTTP/2"), "{refusal}");
+            assert!(refusal.contains("is forbidden in HTTP/2"), "{refusal}");
         }
     }
 }

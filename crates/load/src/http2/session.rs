@@ -4,8 +4,8 @@
 //!   Greeting -> Established -> Draining -> Over
 //!       \____________\__________________/
 //! ```
-//! Requests are sent when the server's SETTINGS are there, which say how many streams it allows (RFC 9113 §5.1.2). After its
-//! GOAWAY no more are sent, but those that it has accepted are answered.
+//! Requests are sent once the server's SETTINGS have arrived, which limit the number of streams (RFC 9113 §5.1.2).
+//! After the server's GOAWAY no new requests are sent, but the accepted ones still get their responses.
 
 use super::pipe::Pipe;
 use super::request::Request;
@@ -18,11 +18,11 @@ use std::pin::{pin, Pin};
 use std::task::Poll;
 use std::time::Duration;
 
-/// How much a server may send on a stream before we say that we have read it, and on all streams together. Large enough for a
-/// download over a network; browsers offer about as much.
+/// Flow-control windows for one stream and for the connection. Large enough for a download over a network; browsers
+/// offer about as much.
 const STREAM_WINDOW: u32 = 8 * 1024 * 1024;
 const CONNECTION_WINDOW: u32 = 16 * 1024 * 1024;
-/// How long, and how many, streams are remembered that we have given up: the server may not have noticed yet.
+/// Limits, in time and number, for remembering streams that we reset: the server may not know of the reset yet.
 const REMEMBERED: Duration = Duration::from_secs(60);
 const MOST_REMEMBERED: usize = 100_000;
 
@@ -41,7 +41,7 @@ pub(super) struct Session {
     pipe: Pipe,
     signal: Signal,
     state: State,
-    /// The connection has said why there will be no more streams.
+    /// The connection has reported why it allows no more streams.
     told: bool,
     /// The error code of the server's GOAWAY, until it is taken.
     pub(super) goaway: Option<String>,
@@ -54,7 +54,7 @@ impl Session {
         let mut builder = Builder::new();
         builder
             .enable_push(false)
-            // None until the server has said how many.
+            // No streams until the server has sent its limit.
             .initial_max_send_streams(0)
             .initial_window_size(STREAM_WINDOW)
             .initial_connection_window_size(CONNECTION_WINDOW)
@@ -80,17 +80,18 @@ impl Session {
         self.state
     }
 
-    /// How many streams the server allows at the same time.
+    /// Number of streams that the server allows at the same time.
     pub(super) fn most_streams(&self) -> usize {
         self.sender.current_max_send_streams()
     }
 
-    /// Sends a request on a new stream. `None` where that is not possible any more.
+    /// Sends a request on a new stream. Returns `None` if the connection allows no more streams.
     pub(super) fn send(&mut self, request: &Request) -> Option<ResponseFuture> {
         let without_body = request.body.is_empty();
         let (response, mut body) = self.sender.send_request(request.head.clone(), without_body).ok()?;
         if !without_body {
-            // h2 keeps what the server has no room for. Where the stream is gone already, the response says so.
+            // h2 keeps the data that exceeds the server's window. If the stream is already gone, the response reports
+            // it.
             let _ = body.send_data(request.body.clone(), true);
         }
         Some(response)
@@ -107,19 +108,19 @@ impl Session {
         self.signal.raise();
     }
 
-    /// Moves what is to be sent to the end of `output`.
+    /// Appends the bytes to send to `output`.
     pub(super) fn drain(&mut self, output: &mut BytesMut) {
         if self.pipe.drain(output) {
             self.signal.raise();
         }
     }
 
-    /// Whether there is something to do for `poll`.
+    /// Returns `true` if there is a reason to call `poll`.
     pub(super) fn is_pending(&self) -> bool {
         self.state != State::Over && self.signal.is_raised()
     }
 
-    /// Makes of what was fed and sent what can be made.
+    /// Processes the received bytes and prepares the bytes to send.
     pub(super) fn poll(&mut self) {
         if self.state == State::Over || !self.signal.take() {
             return;
@@ -137,7 +138,7 @@ impl Session {
         }
     }
 
-    /// Whether there can be more streams; if not, why.
+    /// Checks that more streams are possible; if not, records why.
     fn ask_for_streams(&mut self) {
         let Poll::Ready(Err(error)) = self.sender.poll_ready(&mut self.signal.context()) else {
             return;

@@ -1,10 +1,10 @@
-//! A waker that raises a flag, for an event loop that looks at the flags when it has done something.
+//! A waker that raises a flag, for an event loop that checks the flags after each step.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
 use std::task::{Context, Wake, Waker};
 
-/// A flag with the waker that raises it. It begins raised: what was never polled wants to be.
+/// A flag and the waker that raises it. It begins raised, because a new future needs its first poll.
 #[derive(Debug)]
 pub(super) struct Signal {
     flag: Arc<Flag>,
@@ -29,12 +29,12 @@ impl Signal {
         self.flag.0.load(Ordering::Relaxed)
     }
 
-    /// Lowers the flag; returns whether it was raised.
+    /// Lowers the flag; returns `true` if it was raised.
     pub(super) fn take(&self) -> bool {
         self.is_raised() && self.flag.0.swap(false, Ordering::Relaxed)
     }
 
-    /// What a future is polled with that is to raise the flag.
+    /// The context for polling a future, so that its waker raises the flag.
     pub(super) fn context(&self) -> Context<'_> {
         Context::from_waker(&self.waker)
     }

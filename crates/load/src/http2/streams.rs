@@ -1,8 +1,8 @@
-//! The streams of one client: lanes, over the sessions that replace each other.
+//! The streams of one client: lanes, over consecutive connections.
 //!
-//! Before the first session is established there is one request, which is why the connection is opened; the others follow
-//! when the server has said how many streams it allows. A lane that has its answer goes to the end of the queue of free
-//! ones, so that with a rate, too, each gets its turn.
+//! Until the first connection is established there is one request, the reason for opening the connection. The others
+//! follow when the server has sent its limit of streams. A lane that has its response goes to the end of the queue of
+//! free lanes, so each lane gets its turn even with a rate.
 
 use super::lane::{Lane, Progress, Taken};
 use super::request::Request;
@@ -18,21 +18,21 @@ use std::collections::VecDeque;
 pub(crate) struct Streams<'a> {
     requests: &'a [Request],
     lanes: Vec<Lane>,
-    /// Lanes that may take up a request, the one that is free for longest first.
+    /// Lanes that may start a request, the longest free one first.
     free: VecDeque<usize>,
-    /// Lanes whose requests have no stream yet.
+    /// Lanes with a request that waits for a stream.
     waiting: VecDeque<usize>,
-    /// How many streams the server allows, as far as there are lanes.
+    /// Number of streams that the server allows, at most the number of lanes.
     allowed: usize,
     session: Option<Session>,
-    /// Something was received in this session.
+    /// Something was received on this connection.
     heard: bool,
     established: bool,
     output: BytesMut,
 }
 
 impl<'a> Streams<'a> {
-    /// `requests`: of each kind; `lanes`: streams open at the same time.
+    /// `requests`: one for each kind; `lanes`: streams open at the same time.
     pub(crate) fn new(requests: &'a [Request], lanes: usize) -> Streams<'a> {
         Streams {
             requests,
@@ -51,7 +51,7 @@ impl<'a> Streams<'a> {
         self.session.as_ref().map(Session::state)
     }
 
-    /// Looks at what the session has become.
+    /// Handles a change of the connection's state.
     fn look(&mut self, events: &mut Vec<Event>) {
         let Some(session) = &mut self.session else { return };
         if let Some(code) = session.goaway.take() {
@@ -73,7 +73,7 @@ impl<'a> Streams<'a> {
         }
     }
 
-    /// Gives streams to requests that wait for one.
+    /// Opens streams for the waiting requests.
     fn send(&mut self) {
         let Some(session) = self
             .session
@@ -99,7 +99,7 @@ impl<'a> Streams<'a> {
         }
     }
 
-    /// Takes answers and failures out of the lanes.
+    /// Collects responses and failures from the lanes.
     fn collect(&mut self, events: &mut Vec<Event>) {
         for stream in 0..self.lanes.len() {
             match self.lanes[stream].poll() {
@@ -143,7 +143,7 @@ impl<'a> Streams<'a> {
         }
     }
 
-    /// Gives up those of the requests that `wanted` picks.
+    /// Gives up the requests of the lanes that `wanted` picks.
     fn give_up(&mut self, wanted: impl Fn(&Lane) -> bool, why: Failure, events: &mut Vec<Event>) -> usize {
         let mut count = 0;
         for stream in 0..self.lanes.len() {
@@ -159,11 +159,11 @@ impl<'a> Streams<'a> {
         count
     }
 
-    /// Why the server does not speak HTTP/2, if what comes first shows that.
+    /// Returns why the server does not speak HTTP/2, if its first bytes show that.
     fn foreign(&mut self, bytes: &[u8]) -> Option<Verdict> {
         let first = !std::mem::replace(&mut self.heard, true);
         (first && bytes.starts_with(b"HTTP/1"))
-            .then(|| Verdict::Foreign("the server answers in HTTP/1.1, it does not speak HTTP/2 here".into()))
+            .then(|| Verdict::Foreign("the server responds in HTTP/1.1, so it does not speak HTTP/2 here".into()))
     }
 }
 
@@ -244,7 +244,7 @@ impl Exchange for Streams<'_> {
     fn end(&mut self, why: Failure, events: &mut Vec<Event>) -> Verdict {
         if let (Some(session), Failure::Closed) = (&mut self.session, why) {
             session.end();
-            // What it says of the end is what we know already.
+            // The result is ignored: the connection has ended in any case.
             self.advance(events);
         }
         if self.session.is_some() && !self.established {
@@ -254,7 +254,8 @@ impl Exchange for Streams<'_> {
         Verdict::Close
     }
 
-    /// It costs the requests that have a stream; before there are streams, the one for which the connection was opened.
+    /// Fails the requests that have a stream; before there are streams, the request for which the connection was
+    /// opened.
     fn fail(&mut self, why: Failure, events: &mut Vec<Event>) {
         if self.give_up(Lane::is_open, why, events) == 0 && !self.established {
             let oldest = self.oldest();
@@ -263,7 +264,7 @@ impl Exchange for Streams<'_> {
         }
     }
 
-    /// Streams are given up one by one; the connection is, if it is silent.
+    /// Times out each stream on its own; closes the connection if it was silent.
     fn expire(&mut self, before: Nanos, silent: bool, why: Failure, events: &mut Vec<Event>) -> bool {
         let is_late = |lane: &Lane| lane.taken().is_some_and(|taken| taken.started.sent <= before);
         self.give_up(is_late, why, events);

@@ -1,14 +1,14 @@
-//! What the error of a stream means for its request.
+//! Maps the error of a stream to a result for its request.
 
 use crate::failure::Failure;
 use h2::{Error, Reason};
 
-/// What is to be done with the request.
+/// Result for the request.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Cost {
-    /// The server has not looked at it, and has said so without blaming us (RFC 9113 §6.8): it is sent again.
+    /// The server has not processed it, without blaming us (RFC 9113 §6.8): it is sent again.
     Nothing,
-    /// It has failed; with the error code that the server gave, if it reset the stream.
+    /// It has failed; with the server's error code, if the server reset the stream.
     Request(Failure, Option<String>),
 }
 
@@ -18,7 +18,7 @@ impl Cost {
         if error.is_io() {
             Cost::Request(Failure::Closed, None)
         } else if !error.is_remote() {
-            // h2 has found something in the answer that breaks the rules.
+            // h2 has found a violation of the protocol in the response.
             Cost::Request(Failure::Malformed, None)
         } else if error.is_go_away() {
             match reason {
@@ -35,7 +35,7 @@ impl Cost {
     }
 }
 
-/// The name of an error code in RFC 9113 §7; of another one its number.
+/// The name of an error code in RFC 9113 §7, or the number of an unknown one.
 pub(super) fn code(reason: Reason) -> String {
     let number = u32::from(reason);
     if number <= u32::from(Reason::HTTP_1_1_REQUIRED) {

@@ -20,12 +20,12 @@ const REAL_TIME: &str = "WebSockets and event streams";
 const OUTPUT: &str = "Output";
 
 const KINDS: &str = "\
-http://host[:port][/path], unix:///path/to.sock   requests over several connections: the requests of each of them
-ws://host[:port][/path]                           WebSockets: messages that come back, one at a time on each
-ws://… --broadcast                                one publishes, all receive: deliveries, losses, order
+http://host[:port][/path], unix:///path/to.sock   requests over several connections; shows each of them
+ws://host[:port][/path]                           WebSockets: echoes, one at a time on each connection
+ws://… --broadcast                                publishers send, all receive: deliveries, losses, order
 http://… --sse --publish http://…/publish         the same with server-sent events; publishes by POST
-ws://… --idle, http://… --sse --idle              opens connections and only holds them
-https://…, wss://…                                the same over TLS; handshakes are counted and timed, too
+ws://… --idle, http://… --sse --idle              opens connections and holds them
+https://…, wss://…                                the same over TLS; also counts and times handshakes
 http://… --http2, https://… --http2               requests over HTTP/2, several streams at a time on each connection";
 
 const STATUSES: &str = "\
@@ -48,7 +48,7 @@ pub(super) struct Flags {
     /// Connections: clients, sockets or subscribers (10)
     #[arg(short, long, value_name = "N", value_parser = count(MAX_CONNECTIONS), help_heading = HOW_MUCH)]
     pub(super) connections: Option<usize>,
-    /// How long to measure, or to hold (4)
+    /// Time to measure, or to hold connections (4)
     #[arg(short, long, value_name = "SEC", value_parser = some_seconds, help_heading = HOW_MUCH)]
     pub(super) duration: Option<Duration>,
     /// Stop after N requests or echoes in total, shared by all connections
@@ -57,19 +57,19 @@ pub(super) struct Flags {
     /// Run this long before measuring
     #[arg(long, value_name = "SEC", value_parser = seconds, default_value = "0", help_heading = HOW_MUCH)]
     pub(super) warmup: Duration,
-    /// Send R requests or publish R messages per second in total, whether responses come or not
-    /// (open loop); without it, as soon as the one before is done
+    /// Send R requests or publish R messages per second in total, even if responses are late (open
+    /// loop); without it, each follows when the previous one is done
     #[arg(verbatim_doc_comment, long, value_name = "R", value_parser = rate, help_heading = HOW_MUCH)]
     pub(super) rate: Option<f64>,
-    /// Give up on a request, a handshake, an echo, or when nothing is delivered
+    /// Give up on a request, a handshake or an echo, or when no message is delivered, after this time
     #[arg(long, value_name = "SEC", value_parser = some_seconds, default_value = "10", help_heading = HOW_MUCH)]
     pub(super) timeout: Duration,
 
-    /// h2 over TLS, which the server has to agree on (ALPN); over http and unix with prior knowledge (h2c)
+    /// h2 over TLS, which the server must agree to (ALPN); over http and unix with prior knowledge (h2c)
     #[arg(long, conflicts_with_all = ["pipeline", "no_keep_alive"], help_heading = HTTP2)]
     pub(super) http2: bool,
-    /// N: streams open at the same time on each connection (1), never more than the server allows.
-    /// LIST: connections that differ, instead of --connections: STREAMS or STREAMSxCONNECTIONS, with
+    /// N: streams open at the same time on each connection (1), limited by the server.
+    /// LIST: different connections, instead of --connections: STREAMS or STREAMSxCONNECTIONS, with
     /// commas. 100,1x10 is one connection with 100 streams and ten with one
     #[arg(verbatim_doc_comment, long, value_name = "N|LIST", help_heading = HTTP2)]
     pub(super) streams: Option<Streams>,
@@ -80,7 +80,7 @@ pub(super) struct Flags {
     /// A new connection for every request; HTTP/1.1 only
     #[arg(long, help_heading = REQUESTS)]
     pub(super) no_keep_alive: bool,
-    /// Threads that send
+    /// Number of sending threads
     #[arg(long, value_name = "N", value_parser = count(MAX_THREADS), default_value = "1", help_heading = REQUESTS)]
     pub(super) threads: usize,
     /// GET by default, or POST with a body
@@ -92,15 +92,20 @@ pub(super) struct Flags {
     /// Request target, for unix URLs (/)
     #[arg(long, value_name = "PATH", value_parser = request_path, help_heading = REQUESTS)]
     pub(super) path: Option<String>,
-    /// Each request is one of the lines of FILE, drawn at random by weight: WEIGHT NAME METHOD TARGET
-    /// \[BODY\]; those with the same name are reported together
-    #[arg(verbatim_doc_comment, long, value_name = "FILE", conflicts_with_all = ["pipeline", "method", "body", "path"], help_heading = REQUESTS)]
+    #[arg(
+        long,
+        value_name = "FILE",
+        conflicts_with_all = ["pipeline", "method", "body", "path"],
+        help_heading = REQUESTS,
+        help = "Each request is one of the lines of FILE, drawn at random by weight: WEIGHT NAME METHOD TARGET\n\
+                [BODY]; requests with the same name are reported together"
+    )]
     pub(super) mix: Option<String>,
-    /// Repeatable; replaces a field of the same name that would be sent otherwise; also for handshakes
+    /// Repeatable; replaces a default field of the same name; also for handshakes
     #[arg(short = 'H', long = "header", value_name = "N: v", value_parser = header, help_heading = REQUESTS)]
     pub(super) headers: Vec<(String, String)>,
 
-    /// Trust certificates that come from those in FILE (PEM), instead of those that the system trusts
+    /// Trust the certificate authorities in FILE (PEM) instead of the system's
     #[arg(long, value_name = "FILE", help_heading = TLS)]
     pub(super) cacert: Option<String>,
     /// Check neither the certificate nor its signature
@@ -112,7 +117,7 @@ pub(super) struct Flags {
     /// The key of --cert
     #[arg(long, value_name = "FILE", help_heading = TLS)]
     pub(super) key: Option<String>,
-    /// This version only
+    /// Use only this version
     #[arg(long, value_name = "V", help_heading = TLS)]
     pub(super) tls_version: Option<Version>,
     /// A connection that replaces another one resumes its session; without it each handshake is a
@@ -126,37 +131,37 @@ pub(super) struct Flags {
     /// Size of a message
     #[arg(long, value_name = "BYTES", value_parser = count(MAX_MESSAGE_BYTES), default_value = "64", help_heading = REAL_TIME)]
     pub(super) size: usize,
-    /// Text messages, which is the default
+    /// Text messages (the default)
     #[arg(long, overrides_with = "binary", help_heading = REAL_TIME)]
     pub(super) text: bool,
     /// Binary messages
     #[arg(long, help_heading = REAL_TIME)]
     pub(super) binary: bool,
-    /// Offer permessage-deflate, and use it where it was accepted
+    /// Offer permessage-deflate, and use it if the server accepts it
     #[arg(long, help_heading = REAL_TIME)]
     pub(super) deflate: bool,
     /// Offer a subprotocol
     #[arg(long, value_name = "NAME", value_parser = token, help_heading = REAL_TIME)]
     pub(super) protocol: Option<String>,
-    /// Message sent after the handshake, as to subscribe
+    /// Message to send after the handshake, for example to subscribe
     #[arg(long, value_name = "TEXT", help_heading = REAL_TIME)]
     pub(super) hello: Option<String>,
-    /// Send --hello only after a message containing TEXT has come
+    /// Send --hello only after a message that contains TEXT
     #[arg(long, value_name = "TEXT", help_heading = REAL_TIME)]
     pub(super) welcome: Option<String>,
-    /// A connection counts as subscribed when a message containing TEXT has come
+    /// A connection counts as subscribed after a message that contains TEXT
     #[arg(long, value_name = "TEXT", help_heading = REAL_TIME)]
     pub(super) ready: Option<String>,
-    /// One publishes, all receive
+    /// Broadcast: publishers send, all connections receive
     #[arg(long, help_heading = REAL_TIME)]
     pub(super) broadcast: bool,
     /// Messages to broadcast
     #[arg(long, value_name = "N", value_parser = count(MAX_MESSAGES), default_value = "200", help_heading = REAL_TIME)]
     pub(super) messages: usize,
-    /// Connections that publish them
+    /// Number of connections that publish the messages
     #[arg(long, value_name = "N", value_parser = count(MAX_CONNECTIONS), default_value = "1", help_heading = REAL_TIME)]
     pub(super) publishers: usize,
-    /// Text that publishers send, with %s in place of the message
+    /// Text that publishers send; %s stands for the message
     #[arg(long, value_name = "TEXT", help_heading = REAL_TIME)]
     pub(super) template: Option<String>,
     /// Server-sent events instead of WebSockets
@@ -172,7 +177,7 @@ pub(super) struct Flags {
     /// One JSON document instead of text
     #[arg(long, help_heading = OUTPUT)]
     pub(super) json: bool,
-    /// Neither progress nor the list of connections
+    /// Print neither progress nor the list of connections
     #[arg(short, long, help_heading = OUTPUT)]
     pub(super) quiet: bool,
 
@@ -182,9 +187,10 @@ pub(super) struct Flags {
 }
 
 impl Flags {
-    /// Reads the arguments that follow `fairlead bench`. The text of `--help` comes as an error, as clap has it.
+    /// Reads the arguments that follow `fairlead bench`. The text of `--help` is an error, as in clap.
     pub(super) fn read(args: &[String]) -> Result<Flags, clap::Error> {
-        // A value may begin with a hyphen: a negative number gets the message of its option, a body is taken as it is.
+        // A value may begin with a hyphen: a negative number gets its option's error message, a body is taken
+        // literally.
         let takes_value = |arg: &clap::Arg| matches!(arg.get_action(), ArgAction::Set | ArgAction::Append);
         let mut command = Flags::command().mut_args(|arg| {
             let is_value = takes_value(&arg) && !arg.is_positional();
@@ -199,7 +205,8 @@ impl Flags {
         Ok(flags)
     }
 
-    /// Refuses options that mean nothing in this kind of run. `lists` has the names of the others, with spaces between them.
+    /// Refuses options that do not go with this kind of run. `lists` has the names of the allowed options, separated by
+    /// spaces.
     pub(super) fn allow(&self, lists: &[&str], kind: &str) -> Result<(), String> {
         let is_allowed = |name: &str| lists.iter().any(|list| list.split(' ').any(|allowed| allowed == name));
         match self.given.iter().find(|name| !is_allowed(name)) {

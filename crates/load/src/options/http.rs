@@ -20,10 +20,10 @@ pub(crate) struct Options {
     pub(crate) threads: usize,
     pub(crate) pipeline: usize,
     pub(crate) keep_alive: bool,
-    /// HTTP/2: how many connections have how many streams, in order. `None`: HTTP/1.1.
+    /// HTTP/2: classes of connections with their numbers of streams, in order. `None`: HTTP/1.1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) http2: Option<Vec<Class>>,
-    /// `None`: until the requests are used up.
+    /// `None`: until all requests have been sent.
     #[serde(serialize_with = "maybe_seconds")]
     pub(crate) duration: Option<Duration>,
     pub(crate) requests: Option<u64>,
@@ -38,7 +38,7 @@ pub(crate) struct Options {
     pub(crate) headers: Vec<(String, String)>,
     #[serde(skip)]
     pub(crate) body: Vec<u8>,
-    /// Kinds of requests, in place of method, path and body; empty: all are the same.
+    /// Kinds of requests, instead of method, path and body; if empty, all requests are the same.
     #[serde(skip)]
     pub(crate) mix: Vec<Share>,
     #[serde(skip)]
@@ -47,7 +47,7 @@ pub(crate) struct Options {
     pub(crate) quiet: bool,
 }
 
-/// Options that go with requests, besides those of TLS.
+/// Options for requests, besides the TLS options.
 const HTTP: &str = "--connections --duration --requests --warmup --rate --pipeline --no-keep-alive --http2 --streams \
                     --threads --timeout --method --header --body --path --mix --json --quiet";
 
@@ -87,7 +87,7 @@ pub(super) fn http(flags: Flags, mut url: Url) -> Result<Options, String> {
 }
 
 impl Options {
-    /// What the connection of a number carries; the first one is number 0.
+    /// Class and number of streams of the connection with this number, counted from 0.
     pub(crate) fn carried(&self, connection: usize) -> Carried {
         Carried::of(self.http2.as_deref().unwrap_or_default(), connection)
     }

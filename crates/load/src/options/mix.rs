@@ -3,23 +3,23 @@
 use super::values::method;
 use crate::url::request_path;
 
-/// Weights are relative, so no more is needed.
+/// A higher limit would be of no use, because weights are relative.
 const MAX_WEIGHT: u64 = 1_000_000;
 
 /// One kind of request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Share {
-    /// How often it is drawn, relative to the others.
+    /// Weight of this kind, relative to the others.
     pub(crate) weight: u64,
     pub(crate) name: String,
-    /// The index of the name among those of the file: requests of the same name are reported together.
+    /// Index of the name among the names of the file. Requests with the same name are reported together.
     pub(crate) kind: usize,
     pub(crate) method: String,
     pub(crate) path: String,
     pub(crate) body: Vec<u8>,
 }
 
-/// Reads a file with a line for each kind: weight, name, method, target, and the body, which is the rest of the line.
+/// Reads a file with one line for each kind: weight, name, method, target, and the rest of the line as the body.
 pub(super) fn mix(file: &str) -> Result<Vec<Share>, String> {
     let text = std::fs::read_to_string(file).map_err(|error| format!("--mix: {file}: {error}"))?;
     let lines = text.lines().filter(|line| !line.trim().is_empty());
@@ -50,7 +50,7 @@ fn share(line: &str) -> Result<Share, String> {
     let mut word = || words.next().filter(|word| !word.is_empty());
     let (Some(weight), Some(name), Some(verb), Some(target)) = (word(), word(), word(), word()) else {
         return Err(format!(
-            "--mix: a line has a weight, a name, a method and a target: {line}"
+            "--mix: each line needs a weight, a name, a method and a target: {line}"
         ));
     };
     let method = method(verb).map_err(|why| format!("--mix: {verb}: {why}"))?;

@@ -24,13 +24,13 @@ pub(crate) struct RealTime {
     /// The subprotocol to offer.
     pub(crate) protocol: Option<String>,
     pub(crate) deflate: bool,
-    /// Found in the message that comes before `hello` may be sent.
+    /// Text in the message that permits sending `hello`.
     #[serde(skip)]
     pub(crate) welcome: Option<String>,
     /// Sent after the handshake.
     #[serde(skip)]
     pub(crate) hello: Option<String>,
-    /// Found in the message that makes a connection count as subscribed.
+    /// Text in the message that makes a connection count as subscribed.
     #[serde(skip)]
     pub(crate) ready: Option<String>,
     #[serde(serialize_with = "as_seconds")]
@@ -75,7 +75,7 @@ pub(crate) struct Echo {
     pub(crate) size: usize,
     #[serde(rename = "type", serialize_with = "payload_type")]
     pub(crate) binary: bool,
-    /// `None`: until the messages are used up.
+    /// `None`: until all messages have been sent.
     #[serde(serialize_with = "maybe_seconds")]
     pub(crate) duration: Option<Duration>,
     pub(crate) requests: Option<u64>,
@@ -93,10 +93,10 @@ pub(crate) struct Broadcast {
     pub(crate) messages: u32,
     /// Messages per second in total; `None`: as fast as they can be sent.
     pub(crate) rate: Option<f64>,
-    /// What is around a message when it is published: before and after.
+    /// Text before and after each published message.
     #[serde(skip)]
     pub(crate) template: Option<(String, String)>,
-    /// Where to POST messages to; `None`: they go through WebSockets like those of the subscribers.
+    /// URL to which messages are posted; `None`: they go through WebSockets like the subscribers'.
     #[serde(serialize_with = "maybe_text")]
     pub(crate) publish: Option<Url>,
 }
@@ -142,7 +142,7 @@ pub(super) fn real_time(flags: Flags, url: Url) -> Result<RealTime, String> {
     })
 }
 
-/// The task; refuses options that do not go with it.
+/// Determines the task, and refuses options that do not go with it.
 fn task(flags: &Flags, transport: Transport) -> Result<Task, String> {
     let (of_transport, types) = match transport {
         Transport::WebSocket => (WEBSOCKET, "--text --binary"),

@@ -1,4 +1,4 @@
-//! `--streams`: how many streams are open at the same time on which connections.
+//! `--streams`: the number of concurrent streams of each connection.
 
 use super::flags::Flags;
 use super::values::{Item, Streams, MAX_CONNECTIONS};
@@ -6,11 +6,11 @@ use serde::Serialize;
 
 const DEFAULT_CONNECTIONS: usize = 10;
 
-/// Connections that are alike.
+/// Number of connections in this class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct Class {
     pub(crate) connections: usize,
-    /// On each of them.
+    /// Number of streams on each of them.
     pub(crate) streams: usize,
 }
 
@@ -67,7 +67,7 @@ pub(crate) struct Carried {
 }
 
 impl Carried {
-    /// What the connection of a number carries; the first one is number 0.
+    /// Class and number of streams of the connection with this number, counted from 0.
     pub(super) fn of(classes: &[Class], connection: usize) -> Carried {
         let mut end = 0;
         for (class, each) in classes.iter().enumerate() {

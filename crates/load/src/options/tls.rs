@@ -10,20 +10,20 @@ use serde::{Serialize, Serializer};
 use std::fmt::Display;
 use std::sync::Arc;
 
-/// How the tool speaks TLS, if a URL asks for it.
+/// TLS settings; present only if a URL asks for TLS.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct TlsOptions {
     pub(crate) trust: Trust,
     /// The client's own certificate.
     #[serde(rename = "certificate", serialize_with = "is_some")]
     pub(crate) identity: Option<Arc<Identity>>,
-    /// `None`: the newest that both sides speak.
+    /// `None`: the newest version that both sides support.
     pub(crate) version: Option<Version>,
-    /// A connection resumes the session of the one that it replaces.
+    /// A connection resumes the TLS session of the one that it replaces.
     pub(crate) resume: bool,
 }
 
-/// Certificates that are trusted.
+/// Trusted certificates.
 #[derive(Clone, Debug)]
 pub(crate) enum Trust {
     System,
@@ -55,13 +55,13 @@ pub(crate) struct Identity {
     pub(crate) key: PrivateKeyDer<'static>,
 }
 
-/// Options that go with every URL that asks for TLS.
+/// Options for every URL that asks for TLS.
 pub(super) const TLS: &str = "--insecure --cacert --cert --key --tls-version";
-/// Options that need connections that replace others, too.
+/// Options that also need replaced connections.
 pub(super) const RESUMPTION: &str = "--resume --no-resume";
 
 impl TlsOptions {
-    /// Those that are offered.
+    /// The TLS versions that the client offers.
     pub(crate) fn versions(&self) -> &'static [&'static SupportedProtocolVersion] {
         static ONLY_12: [&SupportedProtocolVersion; 1] = [&TLS12];
         static ONLY_13: [&SupportedProtocolVersion; 1] = [&TLS13];
@@ -94,7 +94,7 @@ pub(super) fn tls(flags: &Flags, secure: bool) -> Result<Option<TlsOptions>, Str
     }))
 }
 
-/// The key may be in the file of the certificate.
+/// The key may be in the certificate's file.
 fn identity(flags: &Flags) -> Result<Option<Identity>, String> {
     let Some(cert) = &flags.cert else {
         return match flags.key {

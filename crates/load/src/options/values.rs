@@ -1,4 +1,4 @@
-//! The values of options, checked, and as the report shows them.
+//! The values of options: parsed, checked, and shown in the report.
 
 use clap::builder::RangedU64ValueParser;
 use clap::ValueEnum;
@@ -9,7 +9,7 @@ use std::time::Duration;
 
 pub(super) const MAX_CONNECTIONS: usize = 100_000;
 const MAX_STREAMS: usize = 10_000;
-/// Longest duration accepted: beyond a year it is a slip of the keyboard.
+/// Longest accepted duration: more than a year is a typing error.
 const MAX_SECONDS: f64 = 366.0 * 86_400.0;
 
 /// A number from 1 to `most`.
@@ -30,7 +30,7 @@ pub(super) fn seconds(text: &str) -> Result<Duration, &'static str> {
     }
 }
 
-/// Seconds, and not 0.
+/// Seconds, more than 0.
 pub(super) fn some_seconds(text: &str) -> Result<Duration, &'static str> {
     seconds(text).and_then(|duration| match duration.is_zero() {
         true => Err("must be more than 0"),
@@ -137,7 +137,7 @@ pub(super) fn payload_type<S: Serializer>(binary: &bool, serializer: S) -> Resul
     serializer.serialize_str(if *binary { "binary" } else { "text" })
 }
 
-/// The text itself, or the content that it names.
+/// The text itself, or the content of the file or input that it names.
 pub(super) fn body(text: &str) -> Result<Vec<u8>, String> {
     match text.strip_prefix('@') {
         None => Ok(text.into()),

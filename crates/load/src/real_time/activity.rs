@@ -1,15 +1,15 @@
-//! What is done with the sessions of a crowd.
+//! An activity uses the sessions of a crowd.
 
 use super::ending::Ending;
 use super::outbox::Outbox;
 use crate::clock::Nanos;
 
-/// What is done with the sessions of a crowd.
+/// Use of the sessions of a crowd.
 pub(crate) trait Activity {
     /// The session is open and subscribed.
     fn subscribed(&mut self, _number: usize, _now: Nanos) {}
 
-    /// A message came. The error ends the session.
+    /// A message has arrived. The error ends the session.
     fn message(
         &mut self,
         number: usize,
@@ -19,29 +19,29 @@ pub(crate) trait Activity {
         now: Nanos,
     ) -> Result<(), Ending>;
 
-    /// A request was answered.
+    /// A request got its response.
     fn answered(&mut self, _number: usize, _status: u16, _now: Nanos) -> Result<(), Ending> {
         Ok(())
     }
 
-    /// Whether the session has waited too long for something.
+    /// Returns `true` if the session has waited too long for something.
     fn is_overdue(&self, _number: usize, _now: Nanos) -> bool {
         false
     }
 
-    /// The session is over; what of it?
+    /// The session has ended; returns the consequence.
     fn ended(&mut self, _number: usize, _ending: Ending, _now: Nanos) -> Sequel {
         Sequel::Lost
     }
 }
 
-/// What the end of a session leads to.
+/// Consequence of the end of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Sequel {
     /// It is counted.
     Lost,
-    /// It had done its work.
+    /// The session had finished its work.
     Done,
-    /// It is opened again as if nothing had been.
+    /// The session is opened again as if it were new.
     Reopened,
 }

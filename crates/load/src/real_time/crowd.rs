@@ -1,4 +1,4 @@
-//! The event loop: opens sessions (`sessions`), a few at a time, and passes on what arrives.
+//! The event loop: opens sessions (`sessions`), a few at a time, and dispatches their input.
 
 mod sessions;
 
@@ -29,24 +29,24 @@ use std::time::Duration;
 
 /// Bytes read at once.
 const READ_BYTES: usize = 256 * 1024;
-/// How often time-outs and requests to stop are looked at.
+/// Interval for checking timeouts and requests to stop.
 const TICK: Nanos = 50_000_000;
-/// Sessions that are being opened at the same time: fewer than any server's queue of connections holds.
+/// Limit for sessions that are being opened at the same time: below any server's connection queue.
 const OPENING: usize = 100;
 
-/// Sessions that speak the same to the same.
+/// Sessions with the same protocol and the same target.
 pub(crate) struct Group<'a> {
     pub(crate) protocol: Protocol,
     pub(crate) url: &'a Url,
     pub(crate) count: usize,
 }
 
-/// Where a group connects to.
+/// Target of a group.
 struct Target {
     protocol: Protocol,
     url: Url,
     addresses: Vec<SocketAddrAny>,
-    /// Of TLS, where the URL asks for it; it remembers no sessions.
+    /// The client's TLS, if the URL asks for it; it remembers no sessions.
     client: Option<Client>,
 }
 
@@ -67,14 +67,14 @@ pub(crate) struct Crowd<'a> {
     /// Sessions that are being opened.
     opening: usize,
     live: usize,
-    /// Which local address to connect from: 127.0.0.1, then .2 and so on as each runs out of ports.
+    /// Index of the local address to connect from: 127.0.0.1, then .2 and so on as each runs out of ports.
     source: u8,
-    /// Some socket was connected.
+    /// At least one socket was connected.
     reached: bool,
     unreachable: Option<String>,
     terms: Terms,
     buffer: Vec<u8>,
-    /// Read since everybody is there.
+    /// Bytes read since all sessions are open.
     bytes: u64,
     endings: Endings,
 }
@@ -131,7 +131,7 @@ impl<'a> Crowd<'a> {
         })
     }
 
-    /// Opens all sessions and returns when each is live or over. The error is one line for the user.
+    /// Opens all sessions and returns when each is live or has ended. The error is one line for the user.
     pub(crate) fn gather(&mut self, activity: &mut impl Activity) -> Result<(), String> {
         while !self.is_stopped() && (self.opening > 0 || !self.waiting.is_empty()) {
             self.turn(Nanos::MAX, activity)?;
@@ -143,7 +143,7 @@ impl<'a> Crowd<'a> {
         Ok(())
     }
 
-    /// Waits for something to happen, until `until` at the most, and deals with it.
+    /// Waits for events, until `until` at most, and handles them.
     pub(crate) fn turn(&mut self, until: Nanos, activity: &mut impl Activity) -> Result<(), String> {
         self.try_turn(until, activity)
             .map_err(|error| format!("cannot run: {error}"))
@@ -182,7 +182,7 @@ impl<'a> Crowd<'a> {
         Ok(())
     }
 
-    /// The time, for something that is sent.
+    /// Reads the clock, for a message that is sent now.
     pub(crate) fn read_clock(&mut self) -> Nanos {
         self.now = self.clock.now();
         self.now
@@ -192,7 +192,7 @@ impl<'a> Crowd<'a> {
         self.stop.load(Ordering::Relaxed)
     }
 
-    /// How many sessions are live.
+    /// Number of live sessions.
     pub(crate) fn live(&self) -> usize {
         self.live
     }
@@ -215,7 +215,7 @@ impl<'a> Crowd<'a> {
             .map_err(|error| format!("cannot run: {error}"))
     }
 
-    /// Says goodbye to everybody and returns what became of the sessions in `range`.
+    /// Closes all sessions and returns the counts of the sessions in `range`.
     pub(crate) fn finish(mut self, range: Range<usize>) -> Sockets {
         let sessions = &self.sessions[range];
         let count = |wanted: fn(&&Session) -> bool| sessions.iter().filter(wanted).count();
@@ -267,7 +267,7 @@ impl<'a> Crowd<'a> {
         Ok(())
     }
 
-    /// The session has come as far as it could with its socket; if that is open now, its handshake goes out.
+    /// Handles progress in connecting; once the socket is open, sends the handshake.
     fn connected(&mut self, number: usize, activity: &mut impl Activity) -> io::Result<()> {
         let session = &mut self.sessions[number];
         if session.phase == Phase::Securing {
@@ -284,7 +284,7 @@ impl<'a> Crowd<'a> {
 
     fn write(&mut self, number: usize, activity: &mut impl Activity) -> io::Result<()> {
         if let Err(ending) = self.sessions[number].write(&self.poller, number)? {
-            // The reason may lie unread before it: a refusal, a close frame.
+            // The reason may be unread input: a refusal or a close frame.
             self.read(number, activity);
             self.end(number, ending, activity);
         }

@@ -1,5 +1,5 @@
-//! Messages that come back: each socket sends one, waits for its echo, sends the next. Every message is different, so
-//! that the echo of another is noticed.
+//! Echoes: each socket sends a message, waits for its echo, then sends the next. Every message is different, so that
+//! the echo of another message is noticed.
 
 use super::activity::{Activity, Sequel};
 use super::crowd::{Crowd, Group};
@@ -15,15 +15,15 @@ use crate::pacing::Budget;
 use std::io::Write;
 use std::sync::atomic::AtomicBool;
 
-/// What came back.
+/// Echoes and failures of a run.
 #[derive(Debug)]
 pub(crate) struct Echoes {
     pub(crate) connections: Vec<Served>,
     pub(crate) latencies: Latencies,
-    /// Messages on their way when the run ended, and the longest that one of them had been.
+    /// Messages without an echo when the run ended, and the longest time that one of them had waited.
     pub(crate) unanswered: u64,
     pub(crate) longest_wait: Nanos,
-    /// Left of the number asked for.
+    /// Messages of the requested number that were not sent.
     pub(crate) unsent: u64,
     /// Time measured, without the warm-up.
     pub(crate) elapsed: Nanos,
@@ -32,13 +32,13 @@ pub(crate) struct Echoes {
     timeout: Nanos,
     binary: bool,
     size: usize,
-    /// Where messages are made, to be sent and to be compared.
+    /// Buffer for building messages, to send and to compare.
     draft: Vec<u8>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Client {
-    /// Messages sent; also the mark of the last one.
+    /// Number of messages sent; also the number in the last one.
     sent: u64,
     waiting: Option<Started>,
 }
@@ -96,7 +96,7 @@ impl Echoes {
         self.connections.iter().map(|served| served.answered).sum()
     }
 
-    /// Whether a limited number of messages has been dealt with.
+    /// Returns `true` if all messages of a limited run are done.
     fn is_done(&self) -> bool {
         self.budget.is_spent() && self.clients.iter().all(|client| client.waiting.is_none())
     }
@@ -167,10 +167,10 @@ impl Activity for Echoes {
     }
 }
 
-/// A message of `size` bytes: which it is, at the end, as far as there is room.
+/// Builds a message of `size` bytes. Its number is at the end, as far as there is room.
 fn draft(out: &mut Vec<u8>, size: usize, binary: bool, connection: usize, sent: u64) {
     out.clear();
-    // Text is ASCII; binary messages are no UTF-8.
+    // Text is ASCII; binary messages are invalid UTF-8.
     out.resize(size, if binary { 0xff } else { b'.' });
     let _ = write!(out, " connection {connection} message {sent}");
     out.drain(..out.len() - size);

@@ -1,27 +1,27 @@
-//! Why sockets ended before the run did.
+//! Reasons why sockets ended before the run did.
 
 use std::collections::BTreeMap;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ending {
     Connect,
-    /// There was no TLS to be had, or no more of it.
+    /// The TLS handshake failed, or TLS failed later.
     Tls,
-    /// The handshake was answered with another status.
+    /// The response to the handshake had another status.
     Refused(u16),
-    /// The handshake was answered wrongly; how.
+    /// The response to the handshake was wrong; why.
     Handshake(&'static str),
     Read,
     Write,
-    /// The handshake, or an echo, did not come in time.
+    /// The handshake or an echo took too long.
     Timeout,
-    /// Bytes that are against the rules; which.
+    /// A violation of the protocol; which one.
     Malformed(&'static str),
-    /// Another message than the one that was sent.
+    /// A message that differs from the one sent.
     WrongEcho,
-    /// A WebSocket, with its code (RFC 6455 §7.4).
+    /// The WebSocket was closed, with this code (RFC 6455 §7.4).
     Closed(u16),
-    /// An event stream, at the end of its content.
+    /// The event stream reached the end of its content.
     Ended,
 }
 
@@ -30,7 +30,7 @@ const KINDS: [(&str, &str); 10] = [
     ("connect", "could not connect"),
     ("tls", "TLS failed"),
     ("refused", "handshake refused"),
-    ("handshake", "handshake answered wrongly"),
+    ("handshake", "wrong response to the handshake"),
     ("read", "read failed"),
     ("write", "write failed"),
     ("timeout", "timed out"),
@@ -56,15 +56,15 @@ impl Ending {
     }
 }
 
-/// How many sockets ended, by kind.
+/// Number of ended sockets, by kind.
 #[derive(Debug, Default)]
 pub(crate) struct Endings {
     kinds: [u64; KINDS.len()],
-    /// Statuses of refusals.
+    /// Statuses of refused handshakes.
     pub(crate) statuses: BTreeMap<u16, u64>,
     /// Codes of closed WebSockets; `None` for event streams.
     pub(crate) codes: BTreeMap<Option<u16>, u64>,
-    /// What was wrong with what.
+    /// Descriptions of errors.
     pub(crate) reasons: BTreeMap<String, u64>,
 }
 
@@ -80,7 +80,7 @@ impl Endings {
         }
     }
 
-    /// Why one of them did.
+    /// Counts the reason for one of them.
     pub(crate) fn because(&mut self, reason: String) {
         *self.reasons.entry(reason).or_default() += 1;
     }

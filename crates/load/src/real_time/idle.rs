@@ -1,4 +1,4 @@
-//! Sockets that are opened and held, to see what they cost the server; pings are answered.
+//! Idle sockets: opened and held, to measure their cost for the server. Pings get their pongs.
 
 use super::activity::Activity;
 use super::crowd::{Crowd, Group};
@@ -12,12 +12,12 @@ use std::io::Write;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-/// What came of holding them.
+/// Results of holding the sockets.
 #[derive(Debug, Default)]
 pub(crate) struct Held {
-    /// Messages that came meanwhile.
+    /// Messages that arrived in the meantime.
     pub(crate) messages: u64,
-    /// How long opening them all took, and how long they were held.
+    /// Time for opening all of them, and time of holding them.
     pub(crate) opening: Nanos,
     pub(crate) held: Nanos,
 }
@@ -35,7 +35,7 @@ pub(crate) fn run(options: &RealTime, duration: Duration, stop: &AtomicBool) -> 
     crowd.gather(&mut held)?;
     let opened = crowd.now;
     if !options.quiet {
-        // Whoever measures the server from outside waits for this line.
+        // Scripts that measure the server from outside wait for this line.
         let _ = writeln!(std::io::stderr(), "holding {} connections", crowd.live());
     }
     let end = opened.saturating_add(nanos(duration));
@@ -49,7 +49,7 @@ pub(crate) fn run(options: &RealTime, duration: Duration, stop: &AtomicBool) -> 
     })
 }
 
-/// What the subscribers speak.
+/// The subscribers' protocol.
 pub(crate) fn protocol(transport: Transport) -> Protocol {
     match transport {
         Transport::WebSocket => Protocol::WebSocket,

@@ -1,4 +1,4 @@
-//! What a session has to send and the socket has not taken yet.
+//! The data of a session that its socket has not taken yet.
 
 use crate::websocket::deflate::Deflater;
 use crate::websocket::frame;
@@ -10,9 +10,9 @@ use tungstenite::protocol::frame::coding::{Control, Data, OpCode};
 pub(crate) struct Outbox {
     bytes: Vec<u8>,
     written: usize,
-    /// RFC 6455 §5.3. Nobody is to be protected from us here: one key for each connection, though not zero.
+    /// RFC 6455 §5.3. Masking has no security purpose here: one key for each connection is enough, but not zero.
     mask: [u8; 4],
-    /// Where permessage-deflate was agreed upon.
+    /// Present if permessage-deflate was agreed on.
     pub(crate) deflater: Option<Rc<RefCell<Deflater>>>,
 }
 

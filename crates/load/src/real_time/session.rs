@@ -6,7 +6,8 @@
 //!      |                                                              |
 //!      +---- reopened (connections that publish by POST) -------------+
 //! ```
-//! Where the URL asks for TLS, that is agreed on first. A connection that publishes by POST has no handshake: it is live when it is connected.
+//! With TLS, its handshake comes first. A connection that publishes by POST has no WebSocket handshake: it is live when
+//! it is connected.
 
 use super::activity::Activity;
 use super::ending::Ending;
@@ -33,10 +34,10 @@ use std::rc::Rc;
 /// RFC 6455 §7.4.1.
 const NORMAL_CLOSURE: u16 = 1000;
 
-/// What all handshakes have in common.
+/// Handshake settings that all sessions share.
 pub(crate) struct Terms {
     pub(crate) offer: Offer,
-    /// Comes before `hello` may be said.
+    /// Text in the message that must arrive before `hello` is sent.
     pub(crate) welcome: Option<Finder<'static>>,
     pub(crate) hello: Option<String>,
     pub(crate) ready: Option<Finder<'static>>,
@@ -47,7 +48,7 @@ pub(crate) struct Terms {
 pub(crate) enum Phase {
     Waiting,
     Connecting,
-    /// TLS is being agreed on.
+    /// The TLS handshake is in progress.
     Securing,
     Shaking,
     Subscribing,
@@ -55,7 +56,7 @@ pub(crate) enum Phase {
     Over,
 }
 
-/// What is spoken over a socket.
+/// Protocol of a socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Protocol {
     WebSocket,
@@ -64,7 +65,7 @@ pub(crate) enum Protocol {
     Http,
 }
 
-/// How what arrives is to be read.
+/// Parser for the input of the current stage.
 #[derive(Debug)]
 enum Stage {
     Head(Protocol),
@@ -76,15 +77,15 @@ enum Stage {
 #[derive(Debug)]
 pub(crate) struct Session {
     pub(crate) phase: Phase,
-    /// Which group of its crowd it belongs to.
+    /// Index of its group in the crowd.
     pub(crate) group: usize,
-    /// Which of the group's addresses to connect to.
+    /// Index of the address of the group's target to connect to.
     pub(crate) address: usize,
-    /// When the present phase, as far as it may time out, began.
+    /// Beginning of the current phase, if the phase can time out.
     pub(crate) since: Nanos,
-    /// The handshake succeeded, whatever happened later.
+    /// The handshake succeeded, even if the session ended later.
     pub(crate) opened: bool,
-    /// The server has been told what `--hello` says, once it was there to hear it.
+    /// The `--hello` message was sent.
     greeted: bool,
     pub(crate) subscribed: bool,
     pub(crate) outbox: Outbox,
@@ -92,15 +93,15 @@ pub(crate) struct Session {
     interest: Interest,
     key: String,
     stage: Stage,
-    /// The beginning of a head or a frame, until the rest of it comes.
+    /// An incomplete head or frame.
     rest: Vec<u8>,
 }
 
-/// What reading gave.
+/// Result of a read.
 pub(crate) enum Input<'a> {
     Bytes(&'a [u8]),
     End,
-    /// An end that TLS has not announced.
+    /// The connection ended without close_notify.
     Cut,
     Nothing,
 }
@@ -129,7 +130,7 @@ impl Session {
         &self.key
     }
 
-    /// Takes over a socket that is on its way.
+    /// Takes a socket that is connecting or connected.
     pub(crate) fn dialled(&mut self, socket: OwnedFd, poller: &Poller, number: usize) -> io::Result<()> {
         poller.add(&socket, number, Interest::ReadAndWrite)?;
         self.interest = Interest::ReadAndWrite;
@@ -138,7 +139,7 @@ impl Session {
         Ok(())
     }
 
-    /// The connecting socket became ready: the next phase, or why there is none.
+    /// The connecting socket became ready: returns the next phase, or why connecting failed.
     pub(crate) fn finish_connecting(
         &mut self,
         client: Option<&Client>,
@@ -160,7 +161,7 @@ impl Session {
         Ok(())
     }
 
-    /// Goes on with the TLS handshake. `buffer` is room to read.
+    /// Continues the TLS handshake. `buffer` is space for reading.
     pub(crate) fn go_on_securing(&mut self, buffer: &mut [u8], poller: &Poller, number: usize) -> Result<(), Trouble> {
         let Some(socket) = &mut self.socket else {
             return Ok(());
@@ -177,7 +178,7 @@ impl Session {
         self.phase = if posts { Phase::Live } else { Phase::Shaking };
     }
 
-    /// Forgets the socket, as far as the session is not over for another.
+    /// Drops the socket and its data, and enters `phase`.
     pub(crate) fn close(&mut self, phase: Phase) {
         if let (Some(socket), true) = (self.socket.take(), self.phase > Phase::Securing) {
             socket.leave();
@@ -190,7 +191,8 @@ impl Session {
         }
     }
 
-    /// Writes what the socket takes, and watches for room for the rest. An error is one of the poller.
+    /// Writes as much as the socket takes, and watches for writability if data is left. The outer error is one of the
+    /// poller.
     pub(crate) fn write(&mut self, poller: &Poller, number: usize) -> io::Result<Result<(), Ending>> {
         let Some(socket) = &mut self.socket else {
             return Ok(Ok(()));
@@ -201,7 +203,7 @@ impl Session {
                 Ok(sent) => self.outbox.took(sent),
                 Err(Errno::AGAIN) => blocked = true,
                 Err(Errno::INTR) => {}
-                // What the server sent before may still be read; the end of that is the end of the session.
+                // Data that the server sent before may still be read; the session ends when that data ends.
                 Err(_) => {
                     self.outbox.clear();
                     return Ok(Err(Ending::Write));
@@ -222,12 +224,12 @@ impl Session {
         Ok(Ok(()))
     }
 
-    /// How many bytes wait for the rest of their head or frame.
+    /// Number of bytes of an incomplete head or frame.
     pub(crate) fn kept(&self) -> usize {
         self.rest.len()
     }
 
-    /// Reads once; what was kept of the last time comes first in `buffer`.
+    /// Reads once; the bytes kept from the last read come first in `buffer`.
     pub(crate) fn read<'a>(&mut self, buffer: &'a mut Vec<u8>, most: usize) -> Result<Input<'a>, Trouble> {
         let Some(socket) = &mut self.socket else {
             return Ok(Input::Nothing);
@@ -248,17 +250,17 @@ impl Session {
         }
     }
 
-    /// Whether the server has said that nothing comes behind what was read, although its socket may be open.
+    /// Returns `true` if the server has announced the end of its data. Its socket may still be open.
     pub(crate) fn has_ended(&self) -> bool {
         self.socket.as_ref().is_some_and(Socket::has_ended)
     }
 
-    /// Whether what was given to be sent is not gone yet.
+    /// Returns `true` if data remains to be sent.
     pub(crate) fn has_output(&self) -> bool {
         !self.outbox.is_empty() || self.socket.as_ref().is_some_and(|socket| !socket.is_flushed())
     }
 
-    /// Makes what can be made of `bytes` and keeps the rest.
+    /// Parses `bytes` as far as possible and keeps the rest.
     pub(crate) fn digest(
         &mut self,
         number: usize,
@@ -283,7 +285,7 @@ impl Session {
         Ok(())
     }
 
-    /// The answer to the handshake has come.
+    /// Checks the response to the handshake.
     fn shake(&mut self, head: &Head<'_>, protocol: Protocol, terms: &Terms) -> Result<(), Ending> {
         let wanted = if protocol == Protocol::WebSocket { 101 } else { 200 };
         if head.status != wanted {
@@ -306,7 +308,7 @@ impl Session {
         Ok(())
     }
 
-    /// Says what makes the server subscribe us.
+    /// Sends the message that subscribes this connection.
     fn greet(&mut self, terms: &Terms) {
         self.greeted = true;
         if let Some(hello) = &terms.hello {
@@ -329,7 +331,7 @@ impl Session {
         now: Nanos,
     ) -> Result<(), Ending> {
         loop {
-            // What decides that the connection is subscribed is no message of the run itself.
+            // The messages that make the connection subscribed do not count as messages of the run.
             let has = |wanted: &Option<Finder<'_>>, payload: &[u8]| {
                 wanted.as_ref().is_some_and(|wanted| wanted.find(payload).is_some())
             };
@@ -380,13 +382,13 @@ impl Session {
                             return Err(Ending::Ended);
                         }
                     }
-                    Err(Malformed) => return Err(Ending::Malformed("not an HTTP answer")),
+                    Err(Malformed) => return Err(Ending::Malformed("not an HTTP response")),
                 },
             }
         }
     }
 
-    /// The server has closed the connection: what that means.
+    /// The server has closed the connection: returns the kind of the end.
     pub(crate) fn end(&mut self, number: usize, activity: &mut impl Activity, now: Nanos) -> Ending {
         match &mut self.stage {
             Stage::Events(reader) if reader.may_end() => Ending::Ended,
@@ -401,7 +403,7 @@ impl Session {
         }
     }
 
-    /// The connection has ended without a word of TLS: what that means.
+    /// The connection has ended without close_notify: returns the kind of the end.
     pub(crate) fn cut(&self) -> Ending {
         match self.stage {
             Stage::Answers(_) => Ending::Ended,
@@ -409,7 +411,7 @@ impl Session {
         }
     }
 
-    /// Says goodbye as far as the socket takes it.
+    /// Closes the connection cleanly, as far as the socket takes the closing bytes.
     pub(crate) fn leave(&mut self, poller: &Poller, number: usize) {
         if let (Stage::Frames(_), Phase::Subscribing | Phase::Live) = (&self.stage, self.phase) {
             self.outbox.close(NORMAL_CLOSURE);
@@ -428,12 +430,12 @@ impl Stage {
     }
 }
 
-/// Takes the head of the answer off `bytes`, and those that only announce it (RFC 9110 §15.2); returns what `look` makes
-/// of it.
+/// Removes the head of the response from `bytes`, and any interim responses before it (RFC 9110 §15.2). Returns the
+/// result of `look`.
 fn final_head<T>(bytes: &mut &[u8], mut look: impl FnMut(&Head<'_>) -> T) -> Result<Option<T>, Ending> {
     loop {
         let look = |head: &Head<'_>| (head.status == 101 || head.status >= 200).then(|| look(head));
-        let found = Head::parse(bytes, look).map_err(|Malformed| Ending::Malformed("not an HTTP answer"))?;
+        let found = Head::parse(bytes, look).map_err(|Malformed| Ending::Malformed("not an HTTP response"))?;
         let Some((looked, length)) = found else {
             return Ok(None);
         };

@@ -72,7 +72,7 @@ struct ClassResults {
     #[serde(flatten)]
     class: Class,
     answered: u64,
-    /// Of each connection on average, in equal shares of all.
+    /// Average of each connection, in equal shares of all.
     share: Option<f64>,
     latency_ms: Distribution,
 }
@@ -93,7 +93,7 @@ impl<'a> Http<'a> {
             .zip(tally.classes)
             .map(|(class, count)| (format!("{class}xx"), count));
         let failures = Failure::ALL.map(|why| (why.name(), why.words(), tally.failures[why as usize]));
-        let refusals = ("status", "answers other than 2xx and 3xx", tally.refusals());
+        let refusals = ("status", "responses other than 2xx and 3xx", tally.refusals());
         let kinds = names(&options.mix).into_iter().zip(&tally.kinds);
         Http {
             version: env!("CARGO_PKG_VERSION"),
@@ -258,21 +258,21 @@ impl Http<'_> {
                 page.row("streams", text);
             }
         }
-        page.leftovers(&self.requests, self.latency_ms.raw.max, "answer");
+        page.leftovers(&self.requests, self.latency_ms.raw.max, "response");
         if self.interrupted {
             page.line("stopped before the end");
         }
         if self.gave_up {
-            page.line("gave up: nothing was answered any more");
+            page.line("gave up: no more responses came");
         }
     }
 
     fn answers(&self, page: &mut Page) {
         page.empty_line();
-        page.row("answers", list(self.statuses.words(), "none"));
+        page.row("responses", list(self.statuses.words(), "none"));
         page.row("errors", list(self.errors.words(), "none"));
         if let Some(http2) = &self.http2 {
-            for (what, codes) in [("reset with", &http2.resets), ("sent away with", &http2.goaways)] {
+            for (what, codes) in [("reset with", &http2.resets), ("GOAWAY with", &http2.goaways)] {
                 if !codes.is_empty() {
                     let codes = codes.iter().map(|(code, count)| (code, *count));
                     page.line(format_args!("{what} {}", list(codes, "")));
@@ -311,10 +311,10 @@ impl Http<'_> {
                 "{streams:>7} {connections:>13} {answered:>10} {share:>10.2} {latencies}"
             ));
         }
-        page.line("share: what each connection got, in equal shares of all");
+        page.line("share: responses of each connection, in equal shares of all");
     }
 
-    /// How evenly the streams of a connection were served.
+    /// Fairness between the streams of a connection.
     fn streams(&self, page: &mut Page) {
         let Some(http2) = &self.http2 else { return };
         let within = &http2.fairness;
@@ -337,7 +337,7 @@ fn ends(latencies: &Distribution) -> String {
     format!("{median:>9.3} ms {last:>9.3} ms")
 }
 
-/// Connections of HTTP/2, for the title.
+/// HTTP/2 connections, for the title.
 fn clients(classes: &[Class]) -> String {
     let class = |class: &Class| {
         let each = if class.connections == 1 { "" } else { " each" };
@@ -387,9 +387,9 @@ mod tests {
         measured.tally.failures[Failure::Timeout as usize] = 3;
         let options = options(&["http://h/"]);
         let report = Http::new(&options, &measured).text();
-        assert!(report.contains("answers    2xx: 1, 5xx: 2\n"), "{report}");
+        assert!(report.contains("responses  2xx: 1, 5xx: 2\n"), "{report}");
         assert!(
-            report.contains("errors     timed out: 3, answers other than 2xx and 3xx: 2\n"),
+            report.contains("errors     timed out: 3, responses other than 2xx and 3xx: 2\n"),
             "{report}"
         );
     }
@@ -399,7 +399,7 @@ mod tests {
         let options = options(&["http://h/"]);
         let report = Http::new(&options, &measured(&[0])).text();
         assert!(
-            report.contains("answers    none") && !report.contains("50 %"),
+            report.contains("responses  none") && !report.contains("50 %"),
             "{report}"
         );
     }

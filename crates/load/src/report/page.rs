@@ -9,7 +9,7 @@ use std::fmt::{Display, Write};
 pub(super) struct Page(pub(super) String);
 
 impl Page {
-    /// Begins with what was done, and an empty line.
+    /// Begins with the title and an empty line.
     pub(super) fn new(title: impl Display) -> Page {
         Page(format!("{title}\n\n"))
     }
@@ -27,7 +27,7 @@ impl Page {
         self.line(format_args!("{label:<10} {text}"));
     }
 
-    /// How many there were, and how many a second.
+    /// A count, and its rate per second.
     pub(super) fn rate(&mut self, label: &str, count: u64, seconds: f64) {
         let rate = per_second(count, seconds);
         self.row(label, format_args!("{count} in {seconds:.2} s, {rate:.0}/s"));
@@ -36,7 +36,7 @@ impl Page {
     /// Requests without a response at the end; `longest` is the longest latency in milliseconds.
     pub(super) fn leftovers(&mut self, requests: &Requests, longest: Option<f64>, answer: &str) {
         let (count, waited) = (requests.unanswered, requests.longest_wait.unwrap_or(0.0));
-        // Some are always in progress at the end; one that waits longer than any response took is news.
+        // Some requests are always in progress at the end. Only a longer wait than any latency is worth a line.
         if count > 0 && waited * 1e3 > longest.unwrap_or(0.0) {
             let text = format!("{count} at the end, after up to {waited:.2} s: longer than any {answer} took");
             self.row("unanswered", text);
@@ -80,7 +80,7 @@ impl Page {
         }
     }
 
-    /// The responses of each connection, unless `quiet`; `what` they are called.
+    /// The responses of each connection, unless `quiet`; `what` is their name.
     pub(super) fn connections(&mut self, connections: &[Connection], what: &str, quiet: bool) {
         self.empty_line();
         if quiet {
@@ -107,7 +107,7 @@ impl Page {
         self.line(format_args!("connection {number:>width$}: {text}"));
     }
 
-    /// How evenly the connections were served, and which were not.
+    /// Fairness between the connections, and the connections that were never served.
     pub(super) fn fairness(&mut self, fairness: &Fairness, all: usize) {
         if let (Some(jain), Some(ratio)) = (fairness.jain, fairness.least_to_most) {
             let (least, most) = (fairness.least, fairness.most);
@@ -124,7 +124,7 @@ impl Page {
     }
 }
 
-/// `name: count, name: count`, without zeros.
+/// `name: count, name: count`, without zero counts.
 pub(super) fn list<N: Display>(counts: impl IntoIterator<Item = (N, u64)>, nothing: &str) -> String {
     let counts = counts.into_iter().filter(|(_, count)| *count > 0);
     let items: Vec<String> = counts.map(|(name, count)| format!("{name}: {count}")).collect();
@@ -144,7 +144,7 @@ fn digits(number: u64) -> usize {
     number.checked_ilog10().unwrap_or(0) as usize + 1
 }
 
-/// With a decimal prefix and three digits.
+/// The number with a decimal prefix and three digits.
 pub(super) fn bytes(bytes: f64) -> String {
     let (value, unit) = match bytes {
         bytes if bytes < 1e3 => return format!("{bytes:.0} B"),
@@ -173,10 +173,10 @@ mod tests {
         page.row("unanswered", 1);
         page.rate("echoes", 5, 2.0);
         page.row("errors", list([("lost", 0), ("late", 2), ("odd", 1)], "none"));
-        page.row("answers", list([("2xx", 0)], "none"));
+        page.row("responses", list([("2xx", 0)], "none"));
         assert_eq!(
             page.0,
-            "title\n\nunanswered 1\nechoes     5 in 2.00 s, 2/s\nerrors     late: 2, odd: 1\nanswers    none\n"
+            "title\n\nunanswered 1\nechoes     5 in 2.00 s, 2/s\nerrors     late: 2, odd: 1\nresponses  none\n"
         );
     }
 

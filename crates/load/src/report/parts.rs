@@ -1,4 +1,4 @@
-//! The parts that several reports have.
+//! Parts that several reports share.
 
 use crate::clock::Nanos;
 use crate::fairness::Served;
@@ -43,7 +43,7 @@ impl Distribution {
         self.max.is_none()
     }
 
-    /// What a table shows.
+    /// Latencies for a table.
     pub(super) fn rows(&self) -> [(&'static str, f64); 7] {
         let rows = [
             ("50 %", self.p50),
@@ -60,7 +60,7 @@ impl Distribution {
 
 #[derive(Debug, Serialize)]
 pub(super) struct Latency {
-    /// Of the correction, in milliseconds.
+    /// Expected interval of the correction, in milliseconds.
     pub(super) expected_interval: Option<f64>,
     pub(super) raw: Distribution,
     pub(super) corrected: Distribution,
@@ -106,7 +106,7 @@ pub(super) struct Connection {
 /// HTTP/2: the responses of each stream of a connection.
 #[derive(Debug, Serialize)]
 pub(super) struct Streams {
-    /// In equal shares of all connections.
+    /// Average in equal shares of all connections.
     pub(super) share: Option<f64>,
     pub(super) streams: Vec<u64>,
 }

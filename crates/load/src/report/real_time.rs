@@ -192,7 +192,7 @@ impl<'a> Document<'a> {
         let subscribed = self.sockets.subscribed;
         page.row(
             "sockets",
-            format_args!("{opened} of {asked} opened, {left} there at the end"),
+            format_args!("{opened} of {asked} opened, {left} open at the end"),
         );
         if subscribed < opened {
             page.row("subscribed", format_args!("{subscribed} of these"));
@@ -217,7 +217,7 @@ impl<'a> Document<'a> {
 
     fn echoes(&self, echo: &Echo, results: &EchoResults) -> String {
         let (kind, size) = (if echo.binary { "binary" } else { "text" }, bytes(echo.size as f64));
-        let mut page = Page::new(self.title() + &format!(", {kind} messages of {size} that come back"));
+        let mut page = Page::new(self.title() + &format!(", {kind} messages of {size} with their echoes"));
         page.rate("echoes", results.requests.answered, self.seconds);
         page.leftovers(&results.requests, results.latency_ms.raw.max, "echo");
         self.sockets(&mut page);
@@ -291,15 +291,15 @@ impl BroadcastResults {
         ];
         page.row("messages", list(troubles, "none lost, none twice, all in order"));
         if counts.other > 0 {
-            let text = format!("{} messages that were not published here", counts.other);
+            let text = format!("{} messages that were not published in this run", counts.other);
             page.row("other", text);
         }
         if self.gave_up {
-            page.line("gave up: nothing came any more");
+            page.line("gave up: no more messages came");
         }
     }
 
-    /// Subscribers that did not get everything, once and in order.
+    /// Subscribers that did not receive everything once and in order.
     fn incomplete(&self, page: &mut Page) {
         for row in &self.connections {
             let troubles = [

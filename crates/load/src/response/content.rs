@@ -1,4 +1,4 @@
-//! Where content lies between the framing of HTTP/1.1 (RFC 9112 §6, §7): as it comes, in place.
+//! Finds the content between the framing of HTTP/1.1 (RFC 9112 §6, §7), in place and piece by piece.
 //!
 //! ```text
 //!          +-> Sized(n) ---------------------------+-> Over
@@ -11,15 +11,15 @@
 use super::head::{Head, Malformed};
 use memchr::memchr;
 
-/// Longest line kept.
+/// Longest accepted line.
 const LINE_BYTES: usize = 64 * 1024;
 
-/// What a head says about the length of its content (RFC 9112 §6.3).
+/// Length of the content, as the head declares it (RFC 9112 §6.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Framing {
     Sized(u64),
     Chunked,
-    /// A transfer coding that does not tell where it ends.
+    /// A transfer coding that does not mark its end.
     Coded,
     UntilClose,
 }
@@ -43,7 +43,7 @@ enum State {
 }
 
 impl Framing {
-    /// The error says what is wrong with it.
+    /// The error says what is wrong.
     pub(crate) fn of(head: &Head<'_>) -> Result<Framing, &'static str> {
         let mut lengths = head.values("content-length").map(decimal);
         let length = lengths.next().transpose()?;
@@ -70,8 +70,8 @@ impl Content {
         Content { state, line }
     }
 
-    /// Passes over framing at the start of `bytes`; returns how many bytes of content follow. When there are none, either the
-    /// content has ended, or more bytes are needed.
+    /// Skips framing at the start of `bytes`; returns how many bytes of content follow. With 0, either the content has
+    /// ended, or more bytes are needed.
     pub(crate) fn stretch(&mut self, bytes: &mut &[u8]) -> Result<usize, &'static str> {
         while !bytes.is_empty() {
             match self.state {
@@ -100,14 +100,14 @@ impl Content {
         Ok(0)
     }
 
-    /// `length` bytes of the stretch were used.
+    /// The caller has consumed `length` bytes of the content.
     pub(crate) fn took(&mut self, length: usize) {
         if let State::Sized(left) | State::Chunk(left) = &mut self.state {
             *left -= length as u64;
         }
     }
 
-    /// Whether the content is whole as it is, if the connection ended now.
+    /// Returns `true` if the content would be complete if the connection ended now.
     pub(crate) fn may_end(&self) -> bool {
         self.has_ended() || self.state == State::UntilClose
     }
@@ -123,10 +123,10 @@ fn decimal(text: &str) -> Result<u64, &'static str> {
     text.parse()
         .ok()
         .filter(|_| digits)
-        .ok_or("Content-Length is no number")
+        .ok_or("Content-Length is not a number")
 }
 
-/// RFC 9112 §7.1: hexadecimal, then perhaps extensions, which mean nothing to us.
+/// RFC 9112 §7.1: hexadecimal, then perhaps extensions, which are ignored.
 fn chunk_size(line: &[u8]) -> Result<u64, &'static str> {
     let digits = line.iter().take_while(|byte| byte.is_ascii_hexdigit()).count();
     let (digits, rest) = line.split_at(digits);
@@ -134,19 +134,19 @@ fn chunk_size(line: &[u8]) -> Result<u64, &'static str> {
         .ok()
         .and_then(|digits| u64::from_str_radix(digits, 16).ok());
     size.filter(|_| matches!(rest, [] | [b';' | b' ' | b'\t', ..]))
-        .ok_or("a chunk size that is none")
+        .ok_or("an invalid chunk size")
 }
 
-/// Cuts lines out of the stream; keeps the beginning of one that has not ended yet.
+/// Cuts lines out of the stream; keeps the beginning of an incomplete one.
 #[derive(Debug, Default)]
 struct Line {
     begun: Vec<u8>,
-    /// `begun` was handed out whole and is emptied before the next line.
+    /// `begun` was returned as a complete line and is emptied before the next one.
     spent: bool,
 }
 
 impl Line {
-    /// The next line without its end, or `None` when it has not ended in `input`, all of which is then taken.
+    /// The next line without its end, or `None` if it is incomplete; then all of `input` is consumed.
     fn take<'a, 'b: 'a>(&'a mut self, input: &mut &'b [u8]) -> Result<Option<&'a [u8]>, Malformed> {
         if std::mem::take(&mut self.spent) {
             self.begun.clear();
@@ -173,7 +173,7 @@ impl Line {
     }
 }
 
-/// RFC 9112 §2.2: a single LF may be taken as the end of a line.
+/// RFC 9112 §2.2: a single LF may end a line.
 fn without_cr(line: &[u8]) -> &[u8] {
     line.strip_suffix(b"\r").unwrap_or(line)
 }
@@ -254,15 +254,15 @@ mod tests {
     #[test]
     fn wrong_framing_is_named() {
         let refusal = |fields| content(fields).map(drop);
-        assert_eq!(refusal("content-length: two"), Err("Content-Length is no number"));
-        assert_eq!(refusal("content-length: +2"), Err("Content-Length is no number"));
+        assert_eq!(refusal("content-length: two"), Err("Content-Length is not a number"));
+        assert_eq!(refusal("content-length: +2"), Err("Content-Length is not a number"));
         assert_eq!(
             refusal("content-length: 2\r\ncontent-length: 3"),
             Err("Content-Length twice")
         );
         let chunked = |bytes: &[u8]| read(&mut content("transfer-encoding: chunked").expect("valid"), bytes, 99);
-        assert_eq!(chunked(b"x\r\n"), Err("a chunk size that is none"));
-        assert_eq!(chunked(b"-1\r\n"), Err("a chunk size that is none"));
+        assert_eq!(chunked(b"x\r\n"), Err("an invalid chunk size"));
+        assert_eq!(chunked(b"-1\r\n"), Err("an invalid chunk size"));
         assert_eq!(chunked(b"1\r\nxy\r\n"), Err("a chunk longer than its size"));
         let endless = vec![b'0'; LINE_BYTES + 1];
         assert_eq!(chunked(&endless), Err("a line too long"));

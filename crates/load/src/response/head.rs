@@ -1,13 +1,13 @@
-//! The head of an answer (RFC 9112 §4, §5), read with httparse: its status and its fields, where they were read.
+//! The head of a response (RFC 9112 §4, §5), parsed in place with httparse: its status and its fields.
 
 use httparse::{Header, ParserConfig, Response, Status};
 use std::mem::MaybeUninit;
 
-/// Longest head taken; a server that sends more is not speaking HTTP.
+/// Longest accepted head; a server that sends more is not speaking HTTP.
 pub(crate) const HEAD_BYTES: usize = 64 * 1024;
 const MOST_FIELDS: usize = 256;
 
-/// What arrived is not an HTTP/1 response.
+/// The received bytes are no HTTP/1 response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Malformed;
 
@@ -20,9 +20,10 @@ pub(crate) struct Head<'h> {
 }
 
 impl Head<'_> {
-    /// What `look` makes of the head that `bytes` begin with, and its length; `None` when it has not ended yet.
+    /// Parses the head at the start of `bytes`; returns the result of `look` and the length of the head, or `None` if
+    /// the head is incomplete.
     pub(crate) fn parse<T>(bytes: &[u8], look: impl FnOnce(&Head<'_>) -> T) -> Result<Option<(T, usize)>, Malformed> {
-        // RFC 9112 §2.2 has empty lines before a request only.
+        // RFC 9112 §2.2 allows empty lines only before a request.
         if matches!(bytes, [b'\r' | b'\n', ..]) {
             return Err(Malformed);
         }
@@ -45,7 +46,7 @@ impl Head<'_> {
         Ok(Some((look(&head), length)))
     }
 
-    /// The values of a field, one for each line it came in. One that is no text equals nothing.
+    /// The values of a field, one for each of its lines. A value that is not text equals nothing.
     pub(crate) fn values<'a>(&'a self, name: &'a str) -> impl DoubleEndedIterator<Item = &'a str> {
         let named = move |field: &&Header| field.name.eq_ignore_ascii_case(name);
         let text = |field: &'a Header| std::str::from_utf8(field.value).map_or("\u{fffd}", str::trim);
@@ -60,7 +61,7 @@ impl Head<'_> {
             .filter(|member| !member.is_empty())
     }
 
-    /// Whether a list has a member, in whatever case.
+    /// Returns `true` if a list has a member, ignoring case.
     pub(crate) fn has(&self, name: &str, wanted: &str) -> bool {
         self.members(name).any(|member| member.eq_ignore_ascii_case(wanted))
     }

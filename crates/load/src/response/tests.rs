@@ -1,8 +1,8 @@
-//! Responses, whole and cut at every byte, right and wrong.
+//! Responses, complete and split at every byte, valid and invalid.
 
 use super::*;
 
-/// Everything `stream` holds, read in the given pieces, and what the end of the stream adds.
+/// All responses of `stream`, read in the given pieces, and the result at the end of the stream.
 fn read_pieces<'a>(method: &str, pieces: impl Iterator<Item = &'a [u8]>) -> Result<Vec<(u16, bool)>, Malformed> {
     let mut reader = ResponseReader::new(method);
     let mut answers = Vec::new();
@@ -18,7 +18,7 @@ fn read_pieces<'a>(method: &str, pieces: impl Iterator<Item = &'a [u8]>) -> Resu
         .collect())
 }
 
-/// Reads `stream` at once, byte by byte, and cut in two at every place; all must agree.
+/// Reads `stream` at once, byte by byte, and split in two at every position; the results must be equal.
 fn read(method: &str, stream: &str) -> Result<Vec<(u16, bool)>, Malformed> {
     let stream = stream.as_bytes();
     let whole = read_pieces(method, std::iter::once(stream));

@@ -1,8 +1,8 @@
 //! Trusted authorities, the client's certificate, versions and ALPN.
 //!
-//! Without `--cacert` clients trust what the system trusts (rustls-native-certs): a certificate that works in a browser or
-//! in curl on this machine works here, one that an organisation has added too, and the list is as new as the system's.
-//! A list that is compiled in would know neither.
+//! Without `--cacert`, clients use the system's trusted certificates (rustls-native-certs): a certificate that works in
+//! a browser or in curl on this machine works here, including an organisation's own authority, and the list is as new
+//! as the system's. A compiled-in list would have neither property.
 
 use crate::options::{TlsOptions, Trust};
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
@@ -12,12 +12,12 @@ use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{ClientConfig, ConfigBuilder, DigitallySignedStruct, Error, RootCertStore, SignatureScheme};
 use std::sync::Arc;
 
-/// The one protocol that is offered by ALPN (RFC 7301).
+/// The one protocol to offer by ALPN (RFC 7301).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Alpn {
-    /// WebSockets, too. Servers need not agree on it.
+    /// Also for WebSockets. Servers need not agree to it.
     Http1,
-    /// Servers have to agree on it (RFC 9113 §3.2).
+    /// Servers have to agree to it (RFC 9113 §3.2).
     Http2,
 }
 
@@ -73,7 +73,7 @@ fn authorities(certificates: &[CertificateDer<'static>]) -> Result<RootCertStore
 fn system_authorities() -> Result<RootCertStore, String> {
     let found = rustls_native_certs::load_native_certs();
     let mut roots = RootCertStore::empty();
-    // Systems have old certificates that nobody can read any more; the others are good.
+    // Systems have old certificates that no parser accepts any more; the others are good.
     let (added, _) = roots.add_parsable_certificates(found.certs);
     if added == 0 {
         let why = found
@@ -81,13 +81,13 @@ fn system_authorities() -> Result<RootCertStore, String> {
             .first()
             .map_or(String::new(), |error| format!(" ({error})"));
         return Err(format!(
-            "this system names nobody to trust{why}: --cacert FILE does, --insecure trusts anybody"
+            "this system has no trusted certificates{why}; use --cacert FILE or --insecure"
         ));
     }
     Ok(roots)
 }
 
-/// Believes every server. As anybody could have made the certificate, its signature is not looked at either.
+/// Accepts every server. Anybody could have made the certificate, so its signature is not checked either.
 #[derive(Debug)]
 struct Credulous(Arc<CryptoProvider>);
 

@@ -1,4 +1,4 @@
-//! TLS on one socket: what goes in and out is plain on one side, records on the other.
+//! TLS on one socket: turns plain bytes into records, and records into plain bytes.
 
 use super::settings::Alpn;
 use super::trouble;
@@ -12,16 +12,16 @@ use std::cell::RefCell;
 use std::io::{self, IoSlice, Read, Write};
 use std::sync::Arc;
 
-/// Bytes taken from a socket at once. What they are plain, with the beginning of a record that came before, fits into
-/// any buffer that is read into.
+/// Limit for the bytes taken from a socket at once. Their plain text, with the beginning of an earlier record, fits
+/// into any read buffer.
 const RECORDS_BYTES: usize = 32 * 1024;
 
 thread_local! {
-    /// Where records are received; what is incomplete stays with its connection.
+    /// Buffer for received records; an incomplete record is kept by its connection.
     static RECORDS: RefCell<Box<[u8]>> = RefCell::new(vec![0; RECORDS_BYTES].into_boxed_slice());
 }
 
-/// What both sides have agreed on.
+/// Version and cipher suite that both sides agreed on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Agreement {
     version: u16,
@@ -29,7 +29,7 @@ pub(crate) struct Agreement {
 }
 
 impl Agreement {
-    /// The version as OpenSSL names it, the cipher suite as the IANA does.
+    /// The version by its OpenSSL name, the cipher suite by its IANA name.
     pub(crate) fn names(self) -> (String, String) {
         let version = match rustls::ProtocolVersion::from(self.version) {
             rustls::ProtocolVersion::TLSv1_2 => "TLSv1.2".into(),
@@ -44,7 +44,7 @@ impl Agreement {
 #[derive(Debug)]
 pub(crate) struct Stream {
     tls: ClientConnection,
-    /// Whether the server has to agree on HTTP/2.
+    /// The server has to agree to HTTP/2.
     http2: bool,
     ended: bool,
 }
@@ -69,12 +69,12 @@ impl Stream {
         self.tls.handshake_kind() == Some(HandshakeKind::Resumed)
     }
 
-    /// Whether the handshake is over, and the server may say something before it is asked.
+    /// Returns `true` if the handshake is complete and the server may speak first.
     pub(crate) fn may_be_spoken_to(&self) -> bool {
         self.http2 && !self.is_shaking()
     }
 
-    /// Whether the server speaks what has to be spoken; known when the handshake is over.
+    /// Checks that the server speaks the required protocol; known when the handshake is complete.
     pub(crate) fn check_protocol(&self) -> Result<(), Trouble> {
         let agreed = self.tls.alpn_protocol();
         if !self.http2 || agreed == Some(Alpn::Http2.id()) {
@@ -86,7 +86,7 @@ impl Stream {
         )))
     }
 
-    /// Known when the handshake is over.
+    /// `None` until the handshake is complete.
     pub(crate) fn agreement(&self) -> Option<Agreement> {
         let (version, suite) = (self.tls.protocol_version()?, self.tls.negotiated_cipher_suite()?);
         Some(Agreement {
@@ -95,8 +95,8 @@ impl Stream {
         })
     }
 
-    /// Takes as many of the bytes as there is room for, and sends what the socket takes. Those that were taken go out
-    /// sooner or later; see [`Stream::is_flushed`].
+    /// Accepts as many of the bytes as there is room for, and sends as much as the socket takes. The rest of the
+    /// accepted bytes is sent later; see [`Stream::is_flushed`].
     pub(crate) fn send(&mut self, socket: BorrowedFd<'_>, bytes: &[u8]) -> Result<usize, Errno> {
         let taken = self.tls.writer().write(bytes).unwrap_or(0);
         if taken == 0 {
@@ -109,7 +109,7 @@ impl Stream {
         }
     }
 
-    /// Sends what waits. `AGAIN` when the socket does not take all of it.
+    /// Sends pending records. Returns `AGAIN` if the socket does not take all of them.
     pub(crate) fn flush(&mut self, socket: BorrowedFd<'_>) -> Result<(), Errno> {
         while self.tls.wants_write() {
             if let Err(error) = self.tls.write_tls(&mut Outlet(socket)) {
@@ -123,14 +123,14 @@ impl Stream {
         !self.tls.wants_write()
     }
 
-    /// Receives once, and makes of it what can be made. `plain` is longer than twice [`RECORDS_BYTES`] by any measure.
+    /// Receives once and decrypts the received records. `plain` is always longer than twice [`RECORDS_BYTES`].
     pub(crate) fn recv(&mut self, socket: BorrowedFd<'_>, plain: &mut [u8]) -> Result<Received, Trouble> {
         RECORDS.with_borrow_mut(
             |records| match net::recv(socket, &mut records[..], RecvFlags::empty()) {
                 Ok((0, _)) if self.ended => Ok(Received::End),
                 Ok((0, _)) => Ok(Received::Cut),
                 Ok((length, _)) => self.digest(&records[..length], plain).inspect_err(|_| {
-                    // The peer is told what was wrong, if it still listens.
+                    // Tells the peer what was wrong, if it still reads.
                     let _ = self.flush(socket);
                 }),
                 Err(Errno::AGAIN | Errno::INTR) => Ok(Received::Nothing),
@@ -163,19 +163,19 @@ impl Stream {
         })
     }
 
-    /// Whether the peer has said that nothing more comes.
+    /// Returns `true` if the peer has announced the end of its data.
     pub(crate) fn has_ended(&self) -> bool {
         self.ended
     }
 
-    /// Says that nothing more comes (RFC 8446 §6.1), as far as the socket takes it.
+    /// Announces the end of our data (RFC 8446 §6.1), as far as the socket takes it.
     pub(crate) fn leave(&mut self, socket: BorrowedFd<'_>) {
         self.tls.send_close_notify();
         let _ = self.flush(socket);
     }
 }
 
-/// The socket as rustls writes to it.
+/// The socket, as a writer for rustls.
 struct Outlet<'a>(BorrowedFd<'a>);
 
 impl Write for Outlet<'_> {

@@ -1,4 +1,4 @@
-//! Why a connection failed, in words that say what can be done about it.
+//! Explains why a connection failed, and what can be done about it.
 
 use rustls::{AlertDescription, CertificateError, Error};
 
@@ -6,11 +6,14 @@ pub(super) fn words(error: &Error) -> String {
     match error {
         Error::InvalidCertificate(why) => certificate(why),
         Error::AlertReceived(AlertDescription::NoApplicationProtocol) => {
-            "the server speaks nothing here that we offer by ALPN (HTTP/2 with --http2, HTTP/1.1 without)".into()
+            "the server accepts no protocol that we offer by ALPN (HTTP/2 with --http2, HTTP/1.1 without)".into()
         }
         Error::AlertReceived(alert) => format!("the server sent the alert {alert:?}"),
         Error::InvalidMessage(_) => "the server does not speak TLS here".into(),
-        Error::PeerIncompatible(why) => format!("the server speaks no TLS that we do ({})", plain(&format!("{why:?}"))),
+        Error::PeerIncompatible(why) => format!(
+            "the server's TLS is not compatible with ours ({})",
+            plain(&format!("{why:?}"))
+        ),
         other => other.to_string(),
     }
 }
@@ -18,7 +21,7 @@ pub(super) fn words(error: &Error) -> String {
 fn certificate(why: &CertificateError) -> String {
     match why {
         CertificateError::UnknownIssuer => {
-            "the certificate comes from nobody we trust (--cacert FILE says whom to trust, --insecure trusts anybody)"
+            "the certificate is not from a trusted authority; name one with --cacert FILE, or use --insecure"
                 .into()
         }
         CertificateError::Expired | CertificateError::ExpiredContext { .. } => "the certificate has expired".into(),
@@ -38,7 +41,8 @@ fn certificate(why: &CertificateError) -> String {
     }
 }
 
-/// The words of a name such as `BadSignature`, which is all that rustls says of some errors. What follows the name is left out.
+/// Spells out a name such as `BadSignature`, the only description that rustls has for some errors. Omits the text after
+/// the name.
 fn plain(name: &str) -> String {
     let end = name
         .find(|letter: char| !letter.is_alphanumeric())

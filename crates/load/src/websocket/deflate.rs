@@ -1,9 +1,9 @@
-//! permessage-deflate (RFC 7692), both directions. Ours forgets between messages, which is always allowed and lets all
-//! connections of a run share one compressor; the server may do as it likes.
+//! permessage-deflate (RFC 7692), both directions. Our side keeps no context between messages, which is always allowed,
+//! so all connections of a run can share one compressor. The server may keep its context.
 
 use flate2::{Compress, Compression, Decompress, FlushCompress, FlushDecompress, Status};
 
-/// What a sync flush ends with, and a message leaves out (RFC 7692 §7.2.1).
+/// The end of a sync flush, which a message omits (RFC 7692 §7.2.1).
 const TAIL: [u8; 4] = [0, 0, 0xff, 0xff];
 const STEP_BYTES: usize = 16 * 1024;
 
@@ -11,7 +11,7 @@ const STEP_BYTES: usize = 16 * 1024;
 #[derive(Debug)]
 pub(crate) struct Inflater {
     stream: Decompress,
-    /// The server forgets between messages (`server_no_context_takeover`).
+    /// The server keeps no context between messages (`server_no_context_takeover`).
     forgets: bool,
 }
 
@@ -23,7 +23,7 @@ impl Inflater {
         }
     }
 
-    /// Inflates a message into `out`, which it replaces.
+    /// Inflates a message into `out`, replacing its content.
     pub(crate) fn message(&mut self, payload: &[u8], out: &mut Vec<u8>, most: usize) -> Result<(), &'static str> {
         out.clear();
         if self.forgets {
@@ -43,11 +43,11 @@ impl Inflater {
             let (taken, given) = (self.stream.total_in(), self.stream.total_out());
             let status = self.stream.decompress_vec(input, out, FlushDecompress::Sync);
             let status = status.map_err(|_| WRONG)?;
-            // A payload is no longer than memory, so neither is what was taken of it.
+            // A payload fits into memory, so `usize` holds the number of consumed bytes.
             input = &input[(self.stream.total_in() - taken) as usize..];
             let stuck = self.stream.total_in() == taken && self.stream.total_out() == given;
             match status {
-                // A final block is allowed (RFC 7692 §7.2.3.4); the stream then starts anew.
+                // A final block is allowed (RFC 7692 §7.2.3.4); the stream then begins again.
                 Status::StreamEnd => self.stream.reset(false),
                 _ if stuck && !input.is_empty() => return Err(WRONG),
                 _ => {}
@@ -59,7 +59,7 @@ impl Inflater {
     }
 }
 
-/// Deflates our messages, each for itself.
+/// Deflates our messages, each on its own.
 #[derive(Debug)]
 pub(crate) struct Deflater {
     stream: Compress,
@@ -79,7 +79,7 @@ impl Deflater {
         self.out.clear();
         loop {
             self.out.reserve(payload.len() / 2 + 64);
-            // The total counts from the reset on, which was for this payload.
+            // The total counts from the reset, which was for this payload.
             let rest = &payload[self.stream.total_in() as usize..];
             let flushed = self.stream.compress_vec(rest, &mut self.out, FlushCompress::Sync);
             debug_assert!(flushed.is_ok(), "compressing into memory has no way to fail");

@@ -1,22 +1,23 @@
-//! Frames (RFC 6455 §5.2), taken from a server and made for it. tungstenite reads and writes their headers. Its messages
-//! know no permessage-deflate, and it accepts some things that a server must not send; so both are ours.
+//! Frames (RFC 6455 §5.2), parsed from a server and built for it. tungstenite reads and writes their headers. Its
+//! message layer has no permessage-deflate, and accepts some frames that a server must not send, so messages are
+//! implemented here.
 
 use std::io::Cursor;
 use tungstenite::protocol::frame::coding::OpCode;
 use tungstenite::protocol::frame::FrameHeader;
 
-/// Longest payload taken: more than any measurement sends.
+/// Longest accepted payload: more than any measurement sends.
 const PAYLOAD_BYTES: u64 = 64 * 1024 * 1024;
 const CONTROL_BYTES: u64 = 125;
 
-/// A frame where it lies. RSV1 is set in the first frame of a compressed message (RFC 7692 §6).
+/// A frame in place. RSV1 is set in the first frame of a compressed message (RFC 7692 §6).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Frame<'a> {
     pub(crate) header: FrameHeader,
     pub(crate) payload: &'a [u8],
 }
 
-/// Takes the next frame off `bytes`; `None` when it is not there whole. The error says what the server did wrong.
+/// Takes the next frame from `bytes`; `None` if it is incomplete. The error says what the server did wrong.
 pub(crate) fn take<'a>(bytes: &mut &'a [u8]) -> Result<Option<Frame<'a>>, &'static str> {
     let mut cursor = Cursor::new(*bytes);
     let parsed = FrameHeader::parse(&mut cursor).map_err(|_| "an unknown opcode")?;
@@ -36,7 +37,7 @@ pub(crate) fn take<'a>(bytes: &mut &'a [u8]) -> Result<Option<Frame<'a>>, &'stat
         return Err("a frame too long");
     }
     if matches!(header.opcode, OpCode::Control(_)) && (!header.is_final || length > CONTROL_BYTES) {
-        return Err("a control frame in parts or too long");
+        return Err("a control frame that is fragmented or too long");
     }
     // The header has been read from `bytes`, and PAYLOAD_BYTES fits into any usize.
     let after = &bytes[cursor.position() as usize..];
@@ -93,8 +94,11 @@ mod tests {
         assert_eq!(error(&[0x81, 0x80, 0, 0, 0, 0]), "a masked frame");
         assert_eq!(error(&[0xa1, 0]), "a reserved bit is set");
         assert_eq!(error(&[0x83, 0]), "an unknown opcode");
-        assert_eq!(error(&[0x09, 0]), "a control frame in parts or too long");
-        assert_eq!(error(&[0x89, 126, 0, 126]), "a control frame in parts or too long");
+        assert_eq!(error(&[0x09, 0]), "a control frame that is fragmented or too long");
+        assert_eq!(
+            error(&[0x89, 126, 0, 126]),
+            "a control frame that is fragmented or too long"
+        );
         assert_eq!(error(&[0x82, 126, 0, 125]), "a length in more bytes than needed");
         assert_eq!(
             error(&[0x82, 127, 0, 0, 0, 0, 0, 0, 255, 255]),

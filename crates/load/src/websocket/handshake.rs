@@ -1,4 +1,4 @@
-//! The opening handshake (RFC 6455 §4.1): what is sent, and what the server has to answer.
+//! The opening handshake (RFC 6455 §4.1): the request, and the check of the response.
 
 use super::deflate::Inflater;
 use crate::response::head::Head;
@@ -8,21 +8,21 @@ use data_encoding::BASE64;
 const GUID: &str = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
 const DEFLATE: &str = "permessage-deflate";
 
-/// What is offered to the server.
+/// Extensions and subprotocol that the client offers.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Offer {
     pub(crate) deflate: bool,
     pub(crate) protocol: Option<String>,
 }
 
-/// What the server made of the offer.
+/// The server's choice.
 #[derive(Debug)]
 pub(crate) struct Agreement {
-    /// Present where permessage-deflate is to be used.
+    /// Present if permessage-deflate is used.
     pub(crate) inflater: Option<Inflater>,
 }
 
-/// The value of Sec-WebSocket-Key: 16 bytes that nobody else has used.
+/// The value of Sec-WebSocket-Key: 16 random bytes.
 pub(crate) fn key(nonce: [u64; 2]) -> String {
     let mut bytes = [0; 16];
     bytes[..8].copy_from_slice(&nonce[0].to_be_bytes());
@@ -47,7 +47,7 @@ pub(crate) fn fields(key: &str, offer: &Offer) -> Vec<(&'static str, String)> {
     fields
 }
 
-/// Checks an answer with status 101. The error says what is wrong with it.
+/// Checks a response with status 101. The error says what is wrong.
 pub(crate) fn check(head: &Head<'_>, key: &str, offer: &Offer) -> Result<Agreement, &'static str> {
     if !head.has("upgrade", "websocket") {
         return Err("no Upgrade: websocket");
@@ -77,7 +77,7 @@ pub(crate) fn check(head: &Head<'_>, key: &str, offer: &Offer) -> Result<Agreeme
     Ok(Agreement { inflater })
 }
 
-/// RFC 7692 §7.1: the parameters a server may answer our offer with.
+/// RFC 7692 §7.1: the parameters with which a server may accept our offer.
 fn deflate(extension: &str) -> Result<Inflater, &'static str> {
     let mut parts = extension.split(';').map(str::trim);
     if parts.next() != Some(DEFLATE) {
@@ -97,7 +97,7 @@ fn deflate(extension: &str) -> Result<Inflater, &'static str> {
     Ok(Inflater::new(forgets))
 }
 
-/// RFC 6455 §4.2.2: what proves that the server has read the key.
+/// RFC 6455 §4.2.2: the proof that the server has read the key.
 fn accept(key: &str) -> String {
     BASE64.encode(&sha1_smol::Sha1::from(format!("{key}{GUID}")).digest().bytes())
 }

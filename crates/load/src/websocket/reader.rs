@@ -1,17 +1,17 @@
-//! Messages out of frames: parts put together (RFC 6455 §5.4), control frames in between, compressed ones inflated.
-//! A message of one frame is handed out where it lies.
+//! Messages from frames: joins fragments (RFC 6455 §5.4), handles control frames between them, inflates compressed
+//! messages. A message of one frame is returned in place.
 
 use super::deflate::Inflater;
 use super::frame::{self, Frame};
 use tungstenite::protocol::frame::coding::{Control, Data, OpCode};
 
-/// Close codes that are never sent (RFC 6455 §7.4.1): the frame had none; there was no frame.
+/// Close codes that are never sent (RFC 6455 §7.4.1): the close frame had none; there was no close frame.
 pub(crate) const NO_CODE: u16 = 1005;
 pub(crate) const NO_FRAME: u16 = 1006;
-/// Longest message put together.
+/// Longest accepted fragmented message.
 const MESSAGE_BYTES: usize = 64 * 1024 * 1024;
 
-/// What a server sent.
+/// A message or control frame from the server.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Item<'a> {
     Message { binary: bool, payload: &'a [u8] },
@@ -23,10 +23,10 @@ pub(crate) enum Item<'a> {
 /// Reads the messages of one connection.
 #[derive(Debug, Default)]
 pub(crate) struct Reader {
-    /// The message whose parts are coming.
+    /// The incomplete message.
     begun: Option<Begun>,
     parts: Vec<u8>,
-    /// Where permessage-deflate was agreed upon.
+    /// Present if permessage-deflate was agreed on.
     inflater: Option<Inflater>,
     inflated: Vec<u8>,
 }
@@ -45,7 +45,7 @@ impl Reader {
         }
     }
 
-    /// Takes from `bytes` until there is something to tell, or `None` when no frame is left whole.
+    /// Consumes `bytes` until there is an item to return; `None` if no complete frame is left.
     pub(crate) fn next<'a, 'b: 'a>(&'a mut self, bytes: &mut &'b [u8]) -> Result<Option<Item<'a>>, &'static str> {
         loop {
             let Some(frame) = frame::take(bytes)? else {
@@ -54,14 +54,14 @@ impl Reader {
             let (compressed, is_final) = (frame.header.rsv1, frame.header.is_final);
             let begins = matches!(frame.header.opcode, OpCode::Data(Data::Text | Data::Binary));
             if compressed && (self.inflater.is_none() || !begins) {
-                return Err("a compressed frame where none may be");
+                return Err("an unexpected compressed frame");
             }
             match frame.header.opcode {
                 OpCode::Control(Control::Close) => return close(frame.payload).map(Some),
                 OpCode::Control(Control::Ping) => return Ok(Some(Item::Ping(frame.payload))),
                 OpCode::Control(_) => return Ok(Some(Item::Pong)),
                 OpCode::Data(Data::Continue) => {
-                    let begun = self.begun.ok_or("a part of no message")?;
+                    let begun = self.begun.ok_or("a continuation frame without a message")?;
                     self.add(frame.payload)?;
                     if is_final {
                         self.begun = None;
@@ -118,11 +118,11 @@ fn inflate<'a>(inflater: &mut Inflater, payload: &[u8], out: &'a mut Vec<u8>) ->
     Ok(out)
 }
 
-/// RFC 6455 §5.5.1, §7.4: nothing, or a code that may be sent.
+/// RFC 6455 §5.5.1, §7.4: empty, or a code that may be sent.
 fn close(payload: &[u8]) -> Result<Item<'static>, &'static str> {
     match payload {
         [] => Ok(Item::Close(NO_CODE)),
-        [_] => Err("half a close code"),
+        [_] => Err("an incomplete close code"),
         [high, low, ..] => match u16::from_be_bytes([*high, *low]) {
             code @ (1000..=1003 | 1007..=1014 | 3000..=4999) => Ok(Item::Close(code)),
             _ => Err("a close code that must not be sent"),
@@ -161,10 +161,10 @@ mod tests {
     #[test]
     fn what_makes_no_message_is_named() {
         let table: [(&[u8], &str); 6] = [
-            (b"\x80\x01x", "a part of no message"),
+            (b"\x80\x01x", "a continuation frame without a message"),
             (b"\x01\x01x\x81\x01y", "a new message inside another"),
-            (b"\xc1\x01x", "a compressed frame where none may be"),
-            (b"\x88\x01\x03", "half a close code"),
+            (b"\xc1\x01x", "an unexpected compressed frame"),
+            (b"\x88\x01\x03", "an incomplete close code"),
             (b"\x88\x02\x03\xed", "a close code that must not be sent"),
             (b"\x88\x02\x00\x00", "a close code that must not be sent"),
         ];

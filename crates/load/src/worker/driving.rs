@@ -1,4 +1,4 @@
-//! Connections are opened and driven: their requests are written, and what comes in is read.
+//! Opens connections, writes their requests and reads their input.
 
 use super::Worker;
 use crate::clock::Nanos;
@@ -10,11 +10,11 @@ use crate::received::{Received, Trouble};
 use crate::socket::Shaken;
 use rustix::io::{self, Errno};
 
-/// Pause when the queue of a unix socket is full, which the kernel reports at once instead of making us wait.
+/// Pause when the queue of a unix socket is full, which the kernel reports at once instead of blocking.
 const BACKLOG_PAUSE: Nanos = 1_000_000;
 
 impl Worker<'_> {
-    /// Takes up the requests that `index` may send now and writes them, opening the connection if need be.
+    /// Starts the requests that connection `index` may send now and writes them; opens the connection if necessary.
     pub(super) fn proceed(&mut self, index: usize) -> io::Result<()> {
         let connection = &mut self.connections[index];
         if connection.is_closed() && connection.retry_at > self.now {
@@ -72,7 +72,7 @@ impl Worker<'_> {
         }
     }
 
-    /// The socket became ready while it was being opened.
+    /// The socket became ready during opening.
     fn go_on_opening(&mut self, index: usize) -> io::Result<()> {
         let connection = &mut self.connections[index];
         let was_securing = connection.is_securing();
@@ -95,7 +95,7 @@ impl Worker<'_> {
         }
     }
 
-    /// Takes what the server has said before it was asked: so many bytes in the buffer.
+    /// Takes the `bytes` in the buffer that the server sent before the first request.
     fn take_first(&mut self, index: usize, bytes: usize) -> io::Result<()> {
         if bytes == 0 {
             return Ok(());
@@ -119,13 +119,13 @@ impl Worker<'_> {
         self.write(index)
     }
 
-    /// Sends what there is to be sent on an open connection.
+    /// Writes pending output to an open connection.
     fn write(&mut self, index: usize) -> io::Result<()> {
         let connection = &mut self.connections[index];
         let verdict = connection.exchange.advance(&mut self.events);
         connection.write(&self.poller, index)?;
         if verdict != Verdict::Open {
-            // What still waits is sent on another connection, in the next round.
+            // Waiting requests are sent on another connection, in the next round.
             self.pause(index, 0);
         }
         self.settle(index, verdict);
@@ -149,7 +149,7 @@ impl Worker<'_> {
             Ok(Received::End) => self.ended(index, Failure::Closed),
             Ok(Received::Cut) => self.fail(index, Failure::Closed),
             Ok(Received::Nothing) => {}
-            // In TLS 1.3 a server refuses a client's certificate behind the handshake.
+            // In TLS 1.3 a server refuses a client's certificate after the handshake.
             Err(trouble @ Trouble::Tls(_)) => self.insecure(index, trouble),
             Err(Trouble::System(_) | Trouble::Closed) => self.ended(index, Failure::Read),
         }

@@ -1,4 +1,4 @@
-//! The events of a connection are counted, and a connection that cannot go on is closed.
+//! Counts the events of a connection, and closes a connection that cannot continue.
 
 use super::{Ending, Worker};
 use crate::clock::Nanos;
@@ -12,7 +12,7 @@ use rustix::io::Errno;
 const REFUSED_PAUSE: Nanos = 100_000_000;
 
 impl Worker<'_> {
-    /// Reads answers out of `bytes`.
+    /// Reads responses from `bytes`.
     pub(super) fn digest(&mut self, index: usize, bytes: &[u8]) {
         let connection = &mut self.connections[index];
         connection.heard_at = self.now;
@@ -20,7 +20,7 @@ impl Worker<'_> {
         self.settle(index, verdict);
     }
 
-    /// Counts what has happened on a connection, and closes it if it cannot go on.
+    /// Counts the events of a connection, and closes it if it cannot continue.
     pub(super) fn settle(&mut self, index: usize, verdict: Verdict) {
         self.count(index);
         match verdict {
@@ -50,7 +50,7 @@ impl Worker<'_> {
         self.events = events;
     }
 
-    /// The peer closed or broke the connection, which may be the end of an answer.
+    /// The peer closed or broke the connection, which may end a response.
     pub(super) fn ended(&mut self, index: usize, why: Failure) {
         let connection = &mut self.connections[index];
         let why = if connection.is_broken() { Failure::Write } else { why };
@@ -58,7 +58,7 @@ impl Worker<'_> {
         self.settle(index, verdict);
     }
 
-    /// Closes the connection, at a cost.
+    /// Closes the connection and counts the failures.
     pub(super) fn fail(&mut self, index: usize, why: Failure) {
         let connection = &mut self.connections[index];
         connection.exchange.fail(why, &mut self.events);
@@ -66,10 +66,10 @@ impl Worker<'_> {
         self.count(index);
     }
 
-    /// TLS failed, which costs the request.
+    /// TLS failed, and so does the request.
     pub(super) fn insecure(&mut self, index: usize, trouble: Trouble) {
         self.fail(index, Failure::Tls);
-        // What servers say against a handshake they will say again. One that only closes the connection may be busy.
+        // A server that rejects a handshake will reject it again. A server that only closes the connection may be busy.
         let is_lasting = matches!(trouble, Trouble::Tls(_));
         let why = trouble.words();
         if is_lasting && self.tally.opened == 0 {
@@ -79,7 +79,7 @@ impl Worker<'_> {
         self.pause(index, REFUSED_PAUSE);
     }
 
-    /// The server speaks something else, which costs the request.
+    /// The server speaks another protocol, so the request fails.
     fn foreign(&mut self, index: usize, why: String) {
         self.fail(index, Failure::Malformed);
         if self.tally.opened == 0 {
@@ -88,7 +88,7 @@ impl Worker<'_> {
         self.pause(index, REFUSED_PAUSE);
     }
 
-    /// Connecting failed: tries the next address; after the last, the request has failed.
+    /// Connecting failed: tries the next address; after the last one, the request fails.
     pub(super) fn refused(&mut self, index: usize, error: Errno) {
         let connection = &mut self.connections[index];
         connection.address += 1;

@@ -1,4 +1,4 @@
-//! Every way an answer can be framed, and every way a request can be sent.
+//! Framings of responses, and ways to send requests.
 
 use crate::support::{bench, eventually, measure, Server, OK};
 use serde_json::json;
@@ -107,7 +107,7 @@ fn without_keep_alive_every_request_has_its_own_connection() {
 
 #[test]
 fn a_pipeline_has_several_requests_under_way() {
-    // Answers only when four requests are there: anything less would wait for ever.
+    // Responds only when four requests have arrived; fewer requests would wait for ever.
     let server = Server::start(|peer| loop {
         (0..4).try_for_each(|_| peer.request().map(drop))?;
         peer.send(&OK.repeat(4))?;
@@ -194,7 +194,7 @@ fn an_answer_before_the_body_is_sent_counts_and_ends_the_connection() {
     let server = Server::start(|peer| {
         peer.head()?;
         peer.send(b"HTTP/1.1 413 Content Too Large\r\nContent-Length: 0\r\n\r\n")?;
-        // Takes nothing more until the tool has come back on another connection.
+        // Reads nothing more until the tool has opened another connection.
         let last = peer.number == 2;
         assert!(
             last || eventually(|| peer.connections() > peer.number + 1),
@@ -231,7 +231,7 @@ fn unix_sockets_work_like_tcp() {
         assert_eq!(target.as_deref(), Some("/hello"));
         peer.send(OK)?;
     });
-    // More connections than the queue of the listener holds: those that find it full come again.
+    // More connections than the listener's queue holds: the tool tries the rejected ones again.
     let outcome = bench(&[&server.url, "--path", "/hello", "-c", "50", "-n", "500", "--json"]);
     std::fs::remove_file(&path).expect("still there");
     assert_eq!(

@@ -1,4 +1,4 @@
-//! What one publishes and all receive, and servers that do not deliver it as they should.
+//! Broadcasts, and servers that deliver messages wrongly.
 
 use crate::frames::{self, accept, close, field, frame, message, whole, Hub, BINARY, PING, PONG, TEXT};
 use crate::support::{bench, measure, Peer, Server, PATIENT};
@@ -8,7 +8,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// A server that sends every client what `made` makes of each message: member, how many messages came before, payload.
+/// A server that sends each client the bytes that `made` makes of a message. Its arguments: member, number of earlier
+/// messages, payload.
 fn relaying(made: impl Fn(usize, usize, &[u8]) -> Vec<u8> + Send + Sync + 'static) -> Server {
     let (hub, count) = (Hub::default(), AtomicUsize::new(0));
     websocket(move |peer| {
@@ -99,7 +100,7 @@ fn messages_behind_later_ones_are_out_of_order() {
         if member > 0 {
             return whole(TEXT, payload);
         }
-        // The first of every four comes after the third.
+        // The first message of every four comes after the third.
         let mut held = held.lock().expect("no panic");
         match before % 4 {
             0 => {
@@ -260,7 +261,7 @@ fn a_rate_spreads_the_messages_and_delays_show() {
 
 #[test]
 fn a_server_may_want_a_command_and_wrap_what_it_sends() {
-    // As Action Cable does it.
+    // Like Action Cable.
     let hub = Hub::default();
     let server = websocket(move |peer| {
         let request = accept(peer)?;
@@ -270,7 +271,7 @@ fn a_server_may_want_a_command_and_wrap_what_it_sends() {
         peer.send(&whole(TEXT, b"{\"type\":\"welcome\"}"))?;
         let hello = message(peer)?;
         assert_eq!(hello.payload, b"{\"command\":\"subscribe\"}");
-        // Subscribed, but not yet said so: what comes now comes before the measurement.
+        // Subscribed but not confirmed yet: a message that comes now precedes the measurement.
         hub.join(peer);
         peer.send(
             &[
@@ -363,7 +364,7 @@ fn the_report_for_people_names_all_of_it() {
         "\ndelivered  19 of 20 in ",
         "\ncomplete   1 of 2 connections\n",
         "\nmessages   lost: 1, duplicated: 1\n",
-        "\ngave up: nothing came any more\n",
+        "\ngave up: no more messages came\n",
         "\nerrors     none\n",
         "\nlatency, from when it was sent\n",
         "\n99.9 %",

@@ -1,4 +1,4 @@
-//! WebSockets whose messages come back, and servers that do it wrongly.
+//! WebSocket echoes, and servers that echo wrongly.
 
 use crate::frames::{self, accept, accept_with, close, field, frame, message, whole, BINARY, CLOSE, PING, TEXT};
 use crate::support::{bench, measure, Peer, Server, PATIENT};
@@ -7,7 +7,7 @@ use std::io;
 use std::net::TcpListener;
 use std::sync::{Arc, Mutex};
 
-/// A server of WebSockets that answers each message with what `answer` makes of it.
+/// A WebSocket server that responds to each message with the result of `answer`.
 fn answering(answer: impl Fn(&mut Peer, u8, &[u8]) -> io::Result<()> + Send + Sync + 'static) -> Server {
     websocket(move |peer| {
         accept(peer)?;
@@ -139,7 +139,7 @@ fn the_handshake_says_what_was_asked_for_and_every_connection_is_another() {
 
 #[test]
 fn compression_is_used_where_it_is_agreed_upon() {
-    // What was deflated on its own can be sent back as it is.
+    // A message that was deflated without context can be sent back unchanged.
     let server = websocket(|peer| {
         let request = accept_with(peer, "Sec-WebSocket-Extensions: permessage-deflate\r\n")?;
         let offered = field(&request.head, "sec-websocket-extensions");
@@ -260,8 +260,8 @@ fn the_echo_of_another_connection_is_wrong() {
 fn what_breaks_the_rules_is_malformed() {
     let table: [(&[u8], &str); 4] = [
         (b"\x81\x81\x00\x00\x00\x00x", "a masked frame"),
-        (b"\xc1\x01x", "a compressed frame where none may be"),
-        (b"\x80\x01x", "a part of no message"),
+        (b"\xc1\x01x", "an unexpected compressed frame"),
+        (b"\x80\x01x", "a continuation frame without a message"),
         (b"\x88\x02\x03\xee", "a close code that must not be sent"),
     ];
     for (bytes, reason) in table {
@@ -331,9 +331,9 @@ fn the_report_for_people_names_all_of_it() {
     let outcome = bench(&[&server.url, "-n", "20", "-c", "2"]);
     assert_eq!(outcome.status, 2, "{outcome:?}");
     for part in [
-        ": 2 WebSockets, text messages of 64 B that come back\n",
+        ": 2 WebSockets, text messages of 64 B with their echoes\n",
         "\nechoes     ",
-        "\nsockets    2 of 2 opened, 1 there at the end\n",
+        "\nsockets    2 of 2 opened, 1 open at the end\n",
         "\nerrors     closed by the server: 1\n",
         "\nclosed with 1011: 1\n",
         "\n99.9 %",

@@ -12,8 +12,8 @@ const TAKEN: &[u8] = b"HTTP/1.1 204 No Content\r\n\r\n";
 
 type Streams = Arc<Mutex<Vec<Output>>>;
 
-/// A server that streams what is posted: `head` answers who subscribes, `made` makes bytes of a message, `answer` is for
-/// the publisher.
+/// A server that streams the posted messages: `head` responds to a subscriber, `made` makes the bytes of an event,
+/// `answer` responds to the publisher.
 fn streaming(head: &'static str, made: fn(&str) -> String, answer: &'static [u8]) -> Server {
     let streams = Streams::default();
     Server::start(move |peer| loop {
@@ -25,7 +25,7 @@ fn streaming(head: &'static str, made: fn(&str) -> String, answer: &'static [u8]
                 request.head
             );
             let output = peer.output();
-            // Both at once: what is published from here on comes behind the head.
+            // Both under one lock: a message published from here on comes after the head.
             let mut streams = streams.lock().expect("no panic");
             peer.send(head.as_bytes())?;
             streams.push(output);
@@ -173,5 +173,5 @@ fn what_is_no_event_stream_is_refused() {
         b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\nx\r\n",
     );
     let report = measure(2, &[&broken.url, "--sse", "--idle", "-c", "2", "-d", "5"]);
-    assert_eq!(report["reasons"], json!({ "a chunk size that is none": 2 }));
+    assert_eq!(report["reasons"], json!({ "an invalid chunk size": 2 }));
 }

@@ -1,11 +1,11 @@
-//! Servers that refuse, hang up, stall or talk nonsense.
+//! Servers that refuse, hang up, stall or send garbage.
 
 use crate::support::{bench, measure, Server, OK, PATIENT};
 use serde_json::{json, Value};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
 
-/// The errors that were counted, without the zeros.
+/// The counted errors, without zeros.
 fn errors(report: &Value) -> Vec<(&str, u64)> {
     let kinds = report["errors"].as_object().into_iter().flatten();
     kinds

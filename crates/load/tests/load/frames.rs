@@ -1,4 +1,4 @@
-//! WebSockets as a server speaks them, made for these tests alone, and what several clients have in common.
+//! The server's side of WebSockets, for these tests only, and a group of clients.
 
 use crate::support::{Output, Peer, Request};
 use data_encoding::BASE64;
@@ -25,12 +25,12 @@ impl Frame {
     }
 }
 
-/// Answers the handshake as it should be.
+/// Sends the correct response to the handshake.
 pub(crate) fn accept(peer: &mut Peer) -> io::Result<Request> {
     accept_with(peer, "")
 }
 
-/// The same, with further fields in the answer; each ends with a line break.
+/// The same with additional fields in the response; each ends with a line break.
 pub(crate) fn accept_with(peer: &mut Peer, fields: &str) -> io::Result<Request> {
     let request = peer.request()?;
     let key = field(&request.head, "sec-websocket-key").expect("the tool sends a key");
@@ -52,7 +52,7 @@ pub(crate) fn field(head: &str, name: &str) -> Option<String> {
         .next()
 }
 
-/// The next frame, unmasked; it has to be masked.
+/// The next frame, unmasked; it must be masked.
 pub(crate) fn read(peer: &mut Peer) -> io::Result<Frame> {
     let mut start = [0; 2];
     peer.read_exact(&mut start)?;
@@ -82,7 +82,7 @@ fn number(peer: &mut Peer, bytes: usize) -> io::Result<u64> {
     Ok(u64::from_be_bytes(digits))
 }
 
-/// The next message, control frames passed over.
+/// The next message; skips control frames.
 pub(crate) fn message(peer: &mut Peer) -> io::Result<Frame> {
     loop {
         let frame = read(peer)?;
@@ -116,20 +116,21 @@ pub(crate) fn close(code: u16) -> Vec<u8> {
     whole(CLOSE, &code.to_be_bytes())
 }
 
-/// All clients of a server, so that each can be sent what one of them has said.
+/// All clients of a server, so that the server can send each of them a message from one of them.
 #[derive(Default)]
 pub(crate) struct Hub {
     members: Mutex<Vec<(usize, Output)>>,
 }
 
 impl Hub {
-    /// Adds a client: before its handshake is answered, so that it misses nothing.
+    /// Adds a client before it gets its handshake response, so that it misses nothing.
     pub(crate) fn join(&self, peer: &Peer) {
         let mut members = self.members.lock().expect("no panic");
         members.push((peer.number, peer.output()));
     }
 
-    /// Sends each member what `made` makes for it, by its number in the order of connecting. Members that are gone do not matter.
+    /// Sends each member the bytes that `made` makes for it, by its number in the order of connecting. Members that are
+    /// gone are ignored.
     pub(crate) fn publish(&self, made: impl Fn(usize) -> Vec<u8>) {
         let members = self.members.lock().expect("no panic");
         for (number, output) in &*members {

@@ -1,4 +1,4 @@
-//! HTTP/2: streams at the same time, limits, shares, and what is the same over TLS.
+//! HTTP/2: concurrent streams, limits, shares, and the same over TLS.
 
 use crate::http2_peer::{
     answer_all, answered, answering, errors, in_batches, limiting, serving, streams, Http2, DATA, END_STREAM,
@@ -28,7 +28,7 @@ fn as_many_requests_wait_at_the_same_time_as_there_are_streams() {
 fn the_limit_of_the_server_is_kept() {
     let server = limiting(&[(MAX_CONCURRENT_STREAMS, 3)], |http2| loop {
         let streams = http2.requests(3)?;
-        // What the tool has sent before it acknowledges a PING is here when the acknowledgement is.
+        // Everything that the tool sent before the acknowledgement of a PING has arrived with the acknowledgement.
         if http2.ping()? {
             return Ok(());
         }
@@ -52,7 +52,8 @@ fn the_limit_of_the_server_is_kept() {
 
 #[test]
 fn connections_may_differ_and_each_one_shows_its_share() {
-    // Whoever has a single request under way gets one answer, and no more.
+    // A connection on which no request follows the second one before the PING is acknowledged has a single stream, and
+    // gets one response only.
     let server = serving(|http2| {
         let first = http2.request()?;
         http2.answer(first)?;
@@ -127,7 +128,7 @@ fn a_large_answer_is_taken_whole_and_its_room_given_back() {
 fn over_tls_the_server_may_speak_first() {
     let authority = Authority::new("h2-first");
     let mut terms = authority.terms_with("localhost", &ONLY_13, &["h2"]);
-    // SETTINGS without a setting, which comes with the end of the handshake.
+    // SETTINGS without parameters, together with the end of the handshake.
     terms.first = b"\0\0\0\x04\0\0\0\0\0";
     let server = Server::start_secure(terms, |peer| answer_all(&mut Http2::greet(peer, &[])?));
     let cacert = authority.cacert();

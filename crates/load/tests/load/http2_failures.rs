@@ -1,4 +1,4 @@
-//! HTTP/2 that goes wrong: resets, GOAWAY, connections that end, and servers that speak something else.
+//! HTTP/2 failures: resets, GOAWAY, closed connections, and servers that speak another protocol.
 
 use crate::http2_peer::{
     answer_all, answered, errors, serving, streams, Http2, CANCEL, DATA, END_STREAM, ENHANCE_YOUR_CALM, NO_ERROR,
@@ -48,7 +48,8 @@ fn what_a_server_that_goes_away_has_not_looked_at_is_sent_again() {
     assert_eq!(errors(&report), []);
     let connections = server.connections() as u64;
     assert!(connections > 2, "a new one each time: {report}");
-    // Two on each connection, but for the last ones: a new one is opened before the old one has answered, and time is up anywhere.
+    // Two on each connection except the last ones: a new connection is opened before the old one has responded, and the
+    // time can end at any point.
     let two_each = 2 * (connections - 2)..=2 * connections;
     assert!(two_each.contains(&answered(&report)), "{report}");
     let goaways = report["http2"]["goaways"]["NO_ERROR"].as_u64().unwrap_or(0);
@@ -157,7 +158,7 @@ fn a_late_stream_is_given_up_and_its_connection_is_not() {
     let served = streams(&report, 0);
     assert!(
         served.iter().all(|&count| count > 0),
-        "its place is used again: {served:?}"
+        "its lane is used again: {served:?}"
     );
 }
 
@@ -169,11 +170,11 @@ fn a_silent_connection_is_replaced() {
         }
         answer_all(http2)
     });
-    // Two rounds must fit into the second beyond it after which the tool gives up.
+    // Two timeouts must fit into the time after which the tool gives up: the timeout plus one second.
     let args = ["--http2", "--streams", "2", "-c", "1", "-n", "10", "--timeout", "0.6"];
     let report = measure(2, &[&[server.url.as_str()][..], &args].concat());
     let failed = report["errors"]["timeout"].as_u64().unwrap_or(0);
-    // The settings come behind the first request, so the connection may be called silent only in the second round.
+    // The settings come after the first request, so the connection is silent only from the second round on.
     assert!((2..=4).contains(&failed), "{report}");
     assert_eq!((answered(&report), server.connections()), (10 - failed, 2));
 }
@@ -191,7 +192,10 @@ fn servers_that_speak_something_else_are_one_clear_line() {
         peer.hold()
     });
     for (server, why) in [
-        (http1, "the server answers in HTTP/1.1, it does not speak HTTP/2 here"),
+        (
+            http1,
+            "the server responds in HTTP/1.1, so it does not speak HTTP/2 here",
+        ),
         (closing, "the server closed the connection instead of speaking HTTP/2"),
         (nonsense, "the server does not speak HTTP/2 here"),
     ] {
@@ -230,7 +234,7 @@ fn over_tls_the_server_has_to_agree_on_it() {
             &[][..],
             "the server does not speak HTTP/2 here: ALPN agreed on nothing, not on h2",
         ),
-        (&["http/1.1"], "the server speaks nothing here that we offer by ALPN"),
+        (&["http/1.1"], "the server accepts no protocol that we offer by ALPN"),
     ] {
         let refused = run(protocols);
         assert_eq!((refused.status, refused.stderr.lines().count()), (1, 1), "{refused:?}");

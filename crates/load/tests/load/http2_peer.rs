@@ -1,5 +1,5 @@
-//! An HTTP/2 server that a test leads by the hand (RFC 9113 §4, §6): it knows frames, and of header compression only what it
-//! takes to say a status. So what the tool sends is not judged by the library that has written it.
+//! An HTTP/2 server that a test controls frame by frame (RFC 9113 §4, §6). Of header compression it knows only enough
+//! to send a status. So the library that the tool uses for sending does not check its own output.
 
 use crate::support::{Peer, Server};
 use serde_json::Value;
@@ -27,7 +27,7 @@ pub(crate) const REFUSED_STREAM: u32 = 7;
 pub(crate) const CANCEL: u32 = 8;
 pub(crate) const ENHANCE_YOUR_CALM: u32 = 11;
 
-/// What a client has room for that says nothing of it (RFC 9113 §6.9.2), and the setting by which it does.
+/// Default window of a client (RFC 9113 §6.9.2), and the setting that changes it.
 const INITIAL_WINDOW: u32 = 65_535;
 const INITIAL_WINDOW_SIZE: [u8; 2] = [0, 4];
 const MAX_FRAME_BYTES: u32 = 16_384;
@@ -44,14 +44,14 @@ pub(crate) struct Frame {
 /// The server's end of an HTTP/2 connection.
 pub(crate) struct Http2<'p> {
     peer: &'p mut Peer,
-    /// How many bytes of content the client has room for, by stream, and on the connection (stream 0).
+    /// Flow-control windows of the client in bytes, by stream, and of the connection (stream 0).
     room: HashMap<u32, u32>,
-    /// The same for a stream of which it has said nothing yet.
+    /// Initial window of a stream that is not in `room`.
     initial_room: u32,
 }
 
 impl<'p> Http2<'p> {
-    /// Sends settings at once, as servers may, and takes the client's preface.
+    /// Sends settings at once, as servers may, and reads the client's preface.
     pub(crate) fn greet(peer: &'p mut Peer, settings: &[(u16, u32)]) -> io::Result<Http2<'p>> {
         let mut http2 = Http2 {
             peer,
@@ -110,7 +110,7 @@ impl<'p> Http2<'p> {
         self.room.entry(stream).or_insert(self.initial_room)
     }
 
-    /// The next frame, but for those that are about the connection, which are answered.
+    /// The next frame. Handles frames that concern the connection and skips them.
     pub(crate) fn frame(&mut self) -> io::Result<Frame> {
         loop {
             let frame = self.read()?;
@@ -125,7 +125,7 @@ impl<'p> Http2<'p> {
         }
     }
 
-    /// Sends content and the end of a stream, as far as the client has room, and waits where it has none.
+    /// Sends content and the end of a stream, as far as the client has room, and waits if it has none.
     pub(crate) fn content(&mut self, stream: u32, bytes: u32) -> io::Result<()> {
         let mut left = bytes;
         while left > 0 {
@@ -143,7 +143,7 @@ impl<'p> Http2<'p> {
         Ok(())
     }
 
-    /// Waits until a request is complete; returns its stream. Streams that are reset meanwhile are passed over.
+    /// Waits until a request is complete; returns its stream. Skips streams that are reset in the meantime.
     pub(crate) fn request(&mut self) -> io::Result<u32> {
         loop {
             let frame = self.frame()?;
@@ -154,18 +154,18 @@ impl<'p> Http2<'p> {
         }
     }
 
-    /// Waits until so many requests are there, and returns their streams.
+    /// Waits for that many requests, and returns their streams.
     pub(crate) fn requests(&mut self, count: usize) -> io::Result<Vec<u32>> {
         (0..count).map(|_| self.request()).collect()
     }
 
-    /// Answers with 200 and two bytes.
+    /// Responds with 200 and two bytes.
     pub(crate) fn answer(&mut self, stream: u32) -> io::Result<()> {
         self.begin(stream)?;
         self.send(DATA, END_STREAM, stream, b"ok")
     }
 
-    /// The head of that answer: `:status: 200` is the eighth entry of HPACK's table (RFC 7541 §6.1, appendix A).
+    /// The head of that response: `:status: 200` is the eighth entry of HPACK's table (RFC 7541 §6.1, appendix A).
     pub(crate) fn begin(&mut self, stream: u32) -> io::Result<()> {
         self.send(HEADERS, END_HEADERS, stream, &[0x80 | 8])
     }
@@ -174,18 +174,18 @@ impl<'p> Http2<'p> {
         self.send(RST_STREAM, 0, stream, &code.to_be_bytes())
     }
 
-    /// Announces the end of the connection: streams up to `last` will be answered.
+    /// Announces the end of the connection: streams up to `last` still get their responses.
     pub(crate) fn go_away(&mut self, last: u32, code: u32) -> io::Result<()> {
         self.send(GOAWAY, 0, 0, &[last.to_be_bytes(), code.to_be_bytes()].concat())
     }
 
-    /// Allows so many more bytes, on a stream and on the connection.
+    /// Grants that many more bytes, on a stream and on the connection.
     pub(crate) fn allow(&mut self, stream: u32, bytes: u32) -> io::Result<()> {
         self.send(WINDOW_UPDATE, 0, 0, &bytes.to_be_bytes())?;
         self.send(WINDOW_UPDATE, 0, stream, &bytes.to_be_bytes())
     }
 
-    /// Waits for the answer to a PING; returns whether a request came before it.
+    /// Waits for the acknowledgement of a PING; returns `true` if a request came before it.
     pub(crate) fn ping(&mut self) -> io::Result<bool> {
         self.send(PING, 0, 0, &[0; 8])?;
         let mut any = false;
@@ -199,18 +199,18 @@ impl<'p> Http2<'p> {
         }
     }
 
-    /// Which of the server's connections this is, from 0.
+    /// Number of this connection, counted by the server from 0.
     pub(crate) fn number(&self) -> usize {
         self.peer.number
     }
 
-    /// Holds the connection, answering nothing, until the client closes it.
+    /// Holds the connection without a response until the client closes it.
     pub(crate) fn hold(&mut self) -> io::Result<()> {
         self.peer.hold()
     }
 }
 
-/// A server of HTTP/2 with prior knowledge.
+/// An HTTP/2 server with prior knowledge.
 pub(crate) fn serving(serve: impl Fn(&mut Http2<'_>) -> io::Result<()> + Send + Sync + 'static) -> Server {
     limiting(&[], serve)
 }
@@ -222,7 +222,7 @@ pub(crate) fn limiting(
     Server::start(move |peer| serve(&mut Http2::greet(peer, settings)?))
 }
 
-/// A server that answers every request at once.
+/// A server that responds to every request at once.
 pub(crate) fn answering() -> Server {
     serving(answer_all)
 }
@@ -234,7 +234,7 @@ pub(crate) fn answer_all(http2: &mut Http2<'_>) -> io::Result<()> {
     }
 }
 
-/// A server that answers when `count` requests wait, and then all of them.
+/// A server that waits for `count` requests, then responds to all of them.
 pub(crate) fn in_batches(settings: &'static [(u16, u32)], count: usize) -> Server {
     limiting(settings, move |http2| loop {
         for stream in http2.requests(count)? {
@@ -253,7 +253,7 @@ pub(crate) fn answered(report: &Value) -> u64 {
     report["requests"]["answered"].as_u64().unwrap_or(0)
 }
 
-/// What each stream of a connection got.
+/// Number of responses of each stream of a connection.
 pub(crate) fn streams(report: &Value, connection: usize) -> Vec<u64> {
     let counts = report["connections"][connection]["streams"].as_array();
     counts.into_iter().flatten().filter_map(Value::as_u64).collect()

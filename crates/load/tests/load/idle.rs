@@ -1,4 +1,4 @@
-//! Sockets that are held, and the documents of all kinds of runs.
+//! Idle sockets, and the JSON documents of all kinds of runs.
 
 use crate::frames::{self, accept, close, message, whole, Hub, PING, TEXT};
 use crate::support::{bench, eventually, finish, measure, spawn, Peer, Server};
@@ -183,7 +183,7 @@ fn the_report_for_people_says_how_many_were_held() {
     for part in [
         ": 2 WebSockets held\n",
         "\nheld for   0.1",
-        "\nsockets    2 of 2 opened, 2 there at the end\n",
+        "\nsockets    2 of 2 opened, 2 open at the end\n",
     ] {
         assert!(outcome.stdout.contains(part), "{part} is missing in {}", outcome.stdout);
     }

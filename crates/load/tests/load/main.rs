@@ -1,4 +1,4 @@
-//! The tool as a user sees it: the real program against small servers on port 0.
+//! The tool as its user sees it: the real program against small servers on port 0.
 
 mod answers;
 mod broadcast;

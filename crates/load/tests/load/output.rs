@@ -1,4 +1,4 @@
-//! What is printed, and when.
+//! The tool's output.
 
 use crate::support::{bench, eventually, finish, measure, spawn, Server, OK};
 use rustix::process::{kill_process, Pid, Signal};
@@ -31,7 +31,7 @@ fn the_report_lists_every_connection() {
         "requests   100 in ",
         "latency ",
         "99.9 %",
-        "answers    2xx: 100",
+        "responses  2xx: 100",
         "errors     none",
         "fairness   ",
     ] {
@@ -57,7 +57,7 @@ fn the_report_names_connections_that_were_never_served() {
         outcome.stdout
     );
     assert!(
-        outcome.stdout.contains("longer than any answer took"),
+        outcome.stdout.contains("longer than any response took"),
         "{}",
         outcome.stdout
     );

@@ -1,4 +1,4 @@
-//! Who is served, when requests go out, and what their latency says.
+//! Fairness, the schedule of requests, and latencies.
 
 use crate::support::{measure, Server, OK};
 use serde_json::{json, Value};
@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-/// Serves one request at a time and makes everybody wait once, for `stall`, at request number `at`.
+/// Serves one request at a time and lets all clients wait once, for `stall`, at request number `at`.
 fn stalling(at: usize, stall: Duration) -> Server {
     let (turn, count) = (Mutex::new(()), AtomicUsize::new(0));
     Server::start(move |peer| loop {
@@ -71,7 +71,7 @@ fn a_connection_that_is_never_served_is_named() {
         (&json!(0), &json!(0.0))
     );
     assert!(report["fairness"]["jain"].as_f64() < Some(0.76), "{report}");
-    // It waited from beginning to end, which only the corrected column can know.
+    // It waited from beginning to end, which only the corrected column can show.
     assert!(
         latency(&report, "corrected", "max") > 0.9 * 1000.0 * report["seconds"].as_f64().unwrap_or(0.0),
         "{report}"

@@ -1,4 +1,4 @@
-//! Small servers that do what a test tells them, and the tool run against them.
+//! Small servers that a test controls, and runs of the tool against them.
 
 use crate::terminator::{terminate, Terms};
 use rustix::net::{self, AddressFamily, SocketAddrUnix, SocketType};
@@ -12,33 +12,34 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-/// A `--timeout` for tests in which something does not come: long enough for all that does come, on a busy machine too.
+/// A `--timeout` for tests in which something never comes: long enough for everything that does come, even on a busy
+/// machine.
 pub(crate) const PATIENT: &str = "3";
 
-/// No test takes anywhere near this long unless something hangs.
+/// Limit for any test; only a test that hangs takes this long.
 const DEADLINE: Duration = Duration::from_secs(60);
 
 pub(crate) const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 
-/// What a server made of a test's function got to see so far.
+/// Connections and requests that a server has seen so far.
 #[derive(Debug, Default)]
 pub(crate) struct Seen {
     pub(crate) connections: AtomicUsize,
     pub(crate) requests: AtomicUsize,
 }
 
-/// A server; its threads end with their connections, and the one that accepts with the process.
+/// A server. Its threads end with their connections; the accepting thread ends with the process.
 pub(crate) struct Server {
     pub(crate) url: String,
     pub(crate) seen: Arc<Seen>,
 }
 
-/// What is sent to a client goes through this; other threads may send, too.
+/// Writer for sending to the client; other threads may send, too.
 pub(crate) type Output = Arc<Mutex<Box<dyn Write + Send>>>;
 
 /// The server's end of a connection.
 pub(crate) struct Peer {
-    /// From 0, in the order they were accepted.
+    /// Number in the order of acceptance, from 0.
     pub(crate) number: usize,
     reader: BufReader<Box<dyn Read + Send>>,
     writer: Output,
@@ -46,7 +47,7 @@ pub(crate) struct Peer {
     seen: Arc<Seen>,
 }
 
-/// The two directions of an accepted stream, and how to end the second.
+/// The two directions of an accepted stream, and the way to end the second.
 type Stream = (
     Box<dyn Read + Send>,
     Box<dyn Write + Send>,
@@ -69,7 +70,7 @@ pub(crate) struct Request {
 }
 
 impl Server {
-    /// Runs `serve` on a thread of its own for every connection; it closes when `serve` returns.
+    /// Runs `serve` on a thread of its own for every connection; the connection closes when `serve` returns.
     pub(crate) fn start(serve: impl Fn(&mut Peer) -> io::Result<()> + Send + Sync + 'static) -> Server {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
         let url = format!("http://{}/", listener.local_addr().expect("bound"));
@@ -89,7 +90,7 @@ impl Server {
         }
     }
 
-    /// The same on a unix socket, with the shortest queue of connections there is.
+    /// The same on a unix socket, with the shortest possible queue of connections.
     pub(crate) fn start_unix(
         path: &Path,
         serve: impl Fn(&mut Peer) -> io::Result<()> + Send + Sync + 'static,
@@ -105,7 +106,7 @@ impl Server {
         }
     }
 
-    /// The same behind TLS; its URL is that of `localhost`.
+    /// The same behind TLS; its URL names `localhost`.
     pub(crate) fn start_secure(
         terms: Terms,
         serve: impl Fn(&mut Peer) -> io::Result<()> + Send + Sync + 'static,
@@ -141,14 +142,14 @@ impl Server {
                     seen,
                 };
                 let serve = Arc::clone(&serve);
-                // A client that goes away is how every run ends.
+                // Every run ends with clients that go away.
                 std::thread::spawn(move || drop(serve(&mut peer)));
             }
         });
         seen
     }
 
-    /// A server that gives every request the same answer and keeps connections open.
+    /// A server that sends the same response to every request and keeps connections open.
     pub(crate) fn answering(answer: &'static [u8]) -> Server {
         Server::start(move |peer| loop {
             peer.request()?;
@@ -166,7 +167,7 @@ impl Server {
 }
 
 impl Peer {
-    /// The next request, head and content; an error when the client has closed.
+    /// The next request, head and content; an error if the client has closed.
     pub(crate) fn request(&mut self) -> io::Result<Request> {
         let mut head = String::new();
         while !head.ends_with("\r\n\r\n") {
@@ -185,7 +186,7 @@ impl Peer {
         Ok(Request { head, body })
     }
 
-    /// Only the head of the next request.
+    /// The head of the next request.
     pub(crate) fn head(&mut self) -> io::Result<()> {
         let mut line = String::new();
         while line != "\r\n" {
@@ -214,25 +215,25 @@ impl Peer {
         self.seen.requests.fetch_add(1, Ordering::SeqCst);
     }
 
-    /// How many connections the server has accepted so far.
+    /// Number of connections that the server has accepted so far.
     pub(crate) fn connections(&self) -> usize {
         self.seen.connections.load(Ordering::SeqCst)
     }
 
-    /// Holds the connection, answering nothing, until the client closes it.
+    /// Holds the connection without a response until the client closes it.
     pub(crate) fn hold(&mut self) -> io::Result<()> {
         io::copy(&mut self.reader, &mut io::sink()).map(drop)
     }
 }
 
 impl Drop for Peer {
-    /// Ends our direction, then reads what is left: closing with unread input would take back what was sent.
+    /// Ends our direction, then reads the remaining input: closing with unread input would discard sent data.
     fn drop(&mut self) {
         let _ = (self.shut_down)().and_then(|()| self.hold());
     }
 }
 
-/// What the tool printed and how it exited.
+/// Output and exit status of the tool.
 #[derive(Debug)]
 pub(crate) struct Outcome {
     pub(crate) status: i32,
@@ -250,7 +251,7 @@ pub(crate) fn spawn(args: &[&str]) -> Child {
     spawn_with(&[], args)
 }
 
-/// With variables of the environment.
+/// The same with environment variables.
 fn spawn_with(environment: &[(&str, &str)], args: &[&str]) -> Child {
     let mut command = Command::new(env!("CARGO_BIN_EXE_fairlead-load"));
     command
@@ -262,7 +263,7 @@ fn spawn_with(environment: &[(&str, &str)], args: &[&str]) -> Child {
     command.spawn().expect("the tool was built")
 }
 
-/// Waits for the tool to end by itself.
+/// Waits until the tool ends by itself.
 pub(crate) fn finish(mut child: Child) -> Outcome {
     let mut pipes = (child.stdout.take().expect("piped"), child.stderr.take().expect("piped"));
     let reader = std::thread::spawn(move || {
@@ -286,7 +287,7 @@ pub(crate) fn finish(mut child: Child) -> Outcome {
     Outcome { status, stdout, stderr }
 }
 
-/// Waits until `condition` holds; `false` when it does not within the deadline.
+/// Waits until `condition` holds; returns `false` if it does not before the deadline.
 pub(crate) fn eventually(mut condition: impl FnMut() -> bool) -> bool {
     let start = Instant::now();
     while !condition() {
@@ -303,12 +304,12 @@ pub(crate) fn bench(args: &[&str]) -> Outcome {
     finish(spawn(args))
 }
 
-/// The same with variables of the environment.
+/// The same with environment variables.
 pub(crate) fn bench_with(environment: &[(&str, &str)], args: &[&str]) -> Outcome {
     finish(spawn_with(environment, args))
 }
 
-/// Runs the tool with `--json` and returns the document; the exit status has to be `status`.
+/// Runs the tool with `--json` and returns the document; the exit status must be `status`.
 pub(crate) fn measure(status: i32, args: &[&str]) -> Value {
     let outcome = bench(&[args, &["--json"]].concat());
     assert_eq!(outcome.status, status, "{outcome:?}");

@@ -1,5 +1,5 @@
-//! TLS in front of the small servers: certificates that are made for a test, and a thread for each connection that
-//! passes on what is in the records.
+//! TLS in front of the small servers: certificates that are made for a test, and one thread per connection that
+//! forwards the decrypted data.
 
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use rustix::event::{poll, PollFd, PollFlags};
@@ -17,24 +17,24 @@ pub(crate) static BOTH: [&SupportedProtocolVersion; 2] = [&TLS12, &TLS13];
 pub(crate) static ONLY_12: [&SupportedProtocolVersion; 1] = [&TLS12];
 pub(crate) static ONLY_13: [&SupportedProtocolVersion; 1] = [&TLS13];
 
-/// Somebody who makes certificates, and the folder where they are.
+/// A certificate authority, and the folder with its certificates.
 pub(crate) struct Authority {
     issuer: CertifiedIssuer<'static, KeyPair>,
     folder: PathBuf,
 }
 
-/// What a server offers.
+/// TLS settings of a server.
 #[derive(Clone)]
 pub(crate) struct Terms {
     pub(crate) config: Arc<ServerConfig>,
-    /// Whether it says that it closes a connection.
+    /// `true` if it sends close_notify before it closes a connection.
     pub(crate) polite: bool,
-    /// What it says first, in the flight that ends its part of a handshake with TLS 1.3.
+    /// Data that it sends together with the last part of its TLS 1.3 handshake.
     pub(crate) first: &'static [u8],
 }
 
 impl Authority {
-    /// `name`: of its own folder, which it removes at the end.
+    /// `name`: name of its folder, which it removes at the end.
     pub(crate) fn new(name: &str) -> Authority {
         let mut params = CertificateParams::new(Vec::new()).expect("no names");
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -53,7 +53,7 @@ impl Authority {
         self.path("ca.pem")
     }
 
-    /// Writes a certificate and its key into files of their own and one for both: NAME.pem, NAME.key, NAME.both.
+    /// Writes a certificate and its key into separate files and into a common one: NAME.pem, NAME.key, NAME.both.
     pub(crate) fn certificate(&self, name: &str) -> (CertificateDer<'static>, PrivateKeyDer<'static>) {
         let key = KeyPair::generate().expect("a key");
         let params = CertificateParams::new(vec![name.to_owned()]).expect("a name");
@@ -74,7 +74,7 @@ impl Authority {
         self.folder.join(name).display().to_string()
     }
 
-    /// What a server with a certificate for `name` offers. `clients`: whether they have to have one, too.
+    /// Settings of a server with a certificate for `name`. `clients`: clients need a certificate, too.
     pub(crate) fn terms(&self, name: &str, versions: &[&'static SupportedProtocolVersion], clients: bool) -> Terms {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let builder = ServerConfig::builder_with_provider(Arc::clone(&provider))
@@ -99,7 +99,7 @@ impl Authority {
         }
     }
 
-    /// The same for a server that speaks these protocols, the first one by preference.
+    /// The same for a server that speaks these protocols, in order of preference.
     pub(crate) fn terms_with(
         &self,
         name: &str,
@@ -121,7 +121,7 @@ impl Drop for Authority {
     }
 }
 
-/// The plain side of an accepted connection; a thread does the rest until both sides are closed.
+/// The plain side of an accepted connection; a thread forwards data until both sides are closed.
 pub(crate) fn terminate(stream: TcpStream, terms: Terms) -> io::Result<UnixStream> {
     let (plain, inner) = UnixStream::pair()?;
     let mut tls = ServerConnection::new(Arc::clone(&terms.config)).map_err(io::Error::other)?;
@@ -135,7 +135,7 @@ pub(crate) fn terminate(stream: TcpStream, terms: Terms) -> io::Result<UnixStrea
         received: Vec::new(),
     };
     std::thread::spawn(move || {
-        // Whatever fails: the client gets to know why, as far as there is something to be said.
+        // After any failure, tells the client the reason if TLS has an alert for it.
         let _ = relay.run(terms.polite);
         let _ = relay.tls.write_tls(&mut relay.stream);
         let _ = relay.stream.shutdown(Shutdown::Write);
@@ -147,12 +147,12 @@ struct Relay {
     stream: TcpStream,
     inner: UnixStream,
     tls: ServerConnection,
-    /// Plain, and not passed on yet.
+    /// Plain bytes that have not been forwarded yet.
     received: Vec<u8>,
 }
 
 impl Relay {
-    /// Until the server has closed its side, or the client or TLS have ended it.
+    /// Forwards until the server has closed its side, or the client or TLS has ended the connection.
     fn run(&mut self, polite: bool) -> io::Result<()> {
         loop {
             self.wait()?;
@@ -214,7 +214,7 @@ impl Relay {
         }
     }
 
-    /// `true` when the server has closed its side.
+    /// Returns `true` if the server has closed its side.
     fn give_plain(&mut self) -> io::Result<bool> {
         let mut buffer = [0; 16 * 1024];
         match self.inner.read(&mut buffer) {

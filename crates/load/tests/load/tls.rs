@@ -1,4 +1,4 @@
-//! https and wss: handshakes, whom to trust, who one is, and what is the same over TLS.
+//! https and wss: handshakes, trust, client certificates, and the same behaviour over TLS.
 
 use crate::frames::{accept, message, whole, TEXT};
 use crate::output::count_leaves;
@@ -10,7 +10,7 @@ use std::io::{self, Write};
 use std::net::TcpListener;
 use std::sync::{Arc, Mutex};
 
-/// A server that gives every request the same answer, with a certificate that is good for it.
+/// A server that sends the same response to every request, with a valid certificate.
 fn answering(authority: &Authority, versions: &[&'static SupportedProtocolVersion], answer: &'static [u8]) -> Server {
     let terms = authority.terms("localhost", versions, false);
     Server::start_secure(terms, move |peer| loop {
@@ -19,7 +19,7 @@ fn answering(authority: &Authority, versions: &[&'static SupportedProtocolVersio
     })
 }
 
-/// A server that demands a certificate of its clients.
+/// A server that requires client certificates.
 fn demanding(authority: &Authority, versions: &[&'static SupportedProtocolVersion]) -> Server {
     let terms = authority.terms("localhost", versions, true);
     Server::start_secure(terms, move |peer| loop {
@@ -28,7 +28,7 @@ fn demanding(authority: &Authority, versions: &[&'static SupportedProtocolVersio
     })
 }
 
-/// The one line of a run that found nobody to talk to.
+/// The error line of a run that reached no server.
 fn refusal(outcome: &Outcome) -> &str {
     assert_eq!((outcome.status, outcome.stdout.as_str()), (1, ""), "{outcome:?}");
     &outcome.stderr
@@ -108,7 +108,7 @@ fn documents_have_the_documented_keys() {
         assert!(report.pointer(path).is_some(), "{path} is missing in {report}");
     }
     let found = count_leaves(&report["tls"]) + count_leaves(&report["settings"]["tls"]);
-    // No reasons are no leaf.
+    // An empty object has no leaves.
     assert_eq!(found, paths.len() - 1, "nothing is undocumented: {report}");
 }
 
@@ -158,17 +158,23 @@ fn a_certificate_has_to_come_from_somebody_we_trust() {
     let server = answering(&authority, &BOTH, OK);
     let (good, bad) = (authority.cacert(), other.cacert());
     let outcome = bench(&[&server.url, "-n", "4", "--cacert", &bad]);
-    assert!(refusal(&outcome).contains("from nobody we trust"), "{outcome:?}");
-    // Whom OpenSSL's variables name is what this system trusts.
+    assert!(
+        refusal(&outcome).contains("not from a trusted authority"),
+        "{outcome:?}"
+    );
+    // The certificates that OpenSSL's variables name are the system's trusted ones.
     let of_system = |file: &str| {
         let variables = [("SSL_CERT_FILE", file), ("SSL_CERT_DIR", "/nowhere/at/all")];
         bench_with(&variables, &[&server.url, "-n", "4"])
     };
     let outcome = of_system(&bad);
-    assert!(refusal(&outcome).contains("from nobody we trust"), "{outcome:?}");
+    assert!(
+        refusal(&outcome).contains("not from a trusted authority"),
+        "{outcome:?}"
+    );
     let outcome = of_system("/dev/null");
     assert!(
-        refusal(&outcome).contains("this system names nobody to trust"),
+        refusal(&outcome).contains("this system has no trusted certificates"),
         "{outcome:?}"
     );
     assert_eq!(server.requests(), 0, "nothing is asked of a server that is not trusted");
@@ -219,7 +225,7 @@ fn a_client_without_the_certificate_that_is_demanded_gets_to_know_why() {
     let old = demanding(&authority, &ONLY_12);
     let outcome = bench(&[&old.url, "-k", "-n", "3", "-c", "1"]);
     assert!(refusal(&outcome).contains("the alert "), "{outcome:?}");
-    // In TLS 1.3 the handshake is over for the client when the server looks at its certificate.
+    // In TLS 1.3 the client's handshake is complete before the server checks its certificate.
     let new = demanding(&authority, &ONLY_13);
     let report = measure(2, &[&new.url, "-k", "-n", "3", "-c", "1"]);
     assert_eq!(
@@ -257,10 +263,7 @@ fn a_handshake_that_does_not_end_is_given_up() {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let url = format!("https://{}/", listener.local_addr().expect("bound"));
     let outcome = bench(&[&url, "-n", "1", "-c", "1", "-k", "--timeout", "0.2"]);
-    assert!(
-        refusal(&outcome).contains("no end of the handshake in time"),
-        "{outcome:?}"
-    );
+    assert!(refusal(&outcome).contains("the handshake timed out"), "{outcome:?}");
 }
 
 #[test]
@@ -275,7 +278,7 @@ fn answers_larger_than_any_buffer_and_pipelines_go_through_records() {
     assert_eq!(report["requests"]["answered"], 8);
     assert!(report["bytes"]["read"].as_u64() > Some(24_000_000), "{report}");
 
-    // Answers only when all requests of a pipeline are there, of 40 kB each: more than TLS takes at once.
+    // Responds only when all requests of a pipeline have arrived, of 40 kB each: more than TLS accepts at once.
     let server = Server::start_secure(authority.terms("localhost", &BOTH, false), |peer| loop {
         (0..4).try_for_each(|_| peer.request().map(drop))?;
         peer.send(&OK.repeat(4))?;
@@ -359,7 +362,10 @@ fn websockets_speak_over_tls() {
         "-c",
         "3",
     ]);
-    assert!(refusal(&outcome).contains("from nobody we trust"), "{outcome:?}");
+    assert!(
+        refusal(&outcome).contains("not from a trusted authority"),
+        "{outcome:?}"
+    );
 }
 
 #[test]

@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
-# The pages of the benchmark that no generator makes.
+# Pages of the benchmark that no generator creates.
 class PagesController < ApplicationController
-  # 100 notes, each rendered by the partial that the scaffold has made for it.
+  # 100 notes, each rendered by the scaffold's partial.
   def list
     @notes = Note.order(:id).limit(100)
   end
@@ -11,7 +11,7 @@ class PagesController < ApplicationController
     render json: Note.order(:id).limit(20)
   end
 
-  # Computes 200 ms of processor time and keeps nothing of it.
+  # Computes for 200 ms of CPU time and discards the result.
   def report
     finished = Process.clock_gettime(Process::CLOCK_THREAD_CPUTIME_ID) + 0.2
     sum = 0

@@ -1,7 +1,8 @@
 # frozen_string_literal: true
 
-# A thread that finds the database locked by another one waits without Ruby's lock, so that the other one can go on. Rails does it
-# itself from 7.1 on. Before that the whole process stands still for up to five seconds, on any server.
+# A thread that finds the database locked by another thread waits without Ruby's lock, so that the other thread can
+# continue. Rails does this itself since 7.1. Before that, the whole process stands still for up to five seconds, on any
+# server.
 if Rails.gem_version < Gem::Version.new("7.1")
   ActiveSupport.on_load(:active_record_sqlite3adapter) do
     prepend(Module.new do

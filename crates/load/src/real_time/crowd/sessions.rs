@@ -1,4 +1,4 @@
-//! Sessions begin, with the handshake that is sent first, and end.
+//! Sessions begin, with the first handshake request, and end.
 
 use super::{Crowd, Target};
 use crate::dial::dial;
@@ -33,7 +33,7 @@ impl Crowd<'_> {
                 {
                     self.source += 1;
                 }
-                // The queue of a unix socket is full, or that of a busy machine.
+                // The queue of a unix socket is full, or the queue of a busy machine.
                 Err(Errno::AGAIN) => {
                     self.opening -= 1;
                     self.waiting.push_back(number);
@@ -54,7 +54,7 @@ impl Crowd<'_> {
             Phase::Live => self.live -= 1,
             _ => self.opening -= 1,
         }
-        // A close frame is answered with one.
+        // Sends the close frame that responds to the server's.
         let _ = session.write(&self.poller, number);
         match activity.ended(number, ending, self.now) {
             Sequel::Lost => self.endings.add(ending),
@@ -67,7 +67,7 @@ impl Crowd<'_> {
         session.close(Phase::Over);
     }
 
-    /// Connecting failed: tries the next address; after the last, the session is over.
+    /// Connecting failed: tries the next address; after the last one, the session ends.
     pub(super) fn refused(&mut self, number: usize, error: Errno, activity: &mut impl Activity) {
         let session = &mut self.sessions[number];
         session.address += 1;
@@ -83,7 +83,7 @@ impl Crowd<'_> {
         self.end(number, Ending::Connect, activity);
     }
 
-    /// There is no TLS to be had, or no more of it.
+    /// TLS failed, during the handshake or later.
     pub(super) fn insecure(&mut self, number: usize, trouble: Trouble, activity: &mut impl Activity) {
         let is_lasting = matches!(trouble, Trouble::Tls(_));
         let why = trouble.words();
@@ -95,14 +95,13 @@ impl Crowd<'_> {
     }
 }
 
-/// The local address to connect from, where there is a choice: on the loopback of IPv4, each of its addresses has
-/// ports of its own.
+/// The local address to connect from, if there is a choice: each loopback address of IPv4 has its own ports.
 fn source(number: u8, address: &SocketAddrAny) -> Option<Ipv4Addr> {
     let address = std::net::SocketAddr::try_from(address.clone()).ok()?;
     (number > 1 && address.is_ipv4() && address.ip().is_loopback()).then(|| Ipv4Addr::new(127, 0, 0, number))
 }
 
-/// What is sent first; nothing where no handshake is needed.
+/// The first bytes to send; empty if there is no handshake.
 fn handshake_request(options: &RealTime, target: &Target, key: &str) -> Vec<u8> {
     let offer = || Offer {
         deflate: options.deflate,
