@@ -1,6 +1,6 @@
 //! Responses to the challenges of certificate authorities (ACME: RFC 8555 §8.3, RFC 8737). The process that orders
 //! certificates puts each response into a folder before it asks the authority to validate, and removes it afterwards.
-//! So every worker can respond, whichever one the authority reaches, without a message between processes.
+//! So any worker can respond to the authority, without a message between processes.
 //!
 //! Input of a peer names a file only if it cannot mean anything except a file of that folder.
 

@@ -106,7 +106,7 @@ impl Worker {
         }
     }
 
-    /// True if this process serves, and is not one that the app has forked ([`note_fork`](crate::note_fork)).
+    /// True if this process serves; false in a process that the app has forked ([`note_fork`](crate::note_fork)).
     pub(crate) fn is_at_home(&self) -> bool {
         self.home.is_here()
     }

@@ -8,8 +8,8 @@
 //!                                            │ each queue   │
 //!                                            └▶ waiting room: up to two of each queue
 //! ```
-//! A second request may follow one that waits for other workers: workers notify each other by messages, and if they saw
-//! only the first request of a queue, they would wait for these messages.
+//! A second request may leave the queue while the first one waits for other workers: workers notify each other by
+//! messages, and if they saw only the first request of a queue, they would wait for these messages.
 
 use super::Connection;
 use crate::clock::Nanos;

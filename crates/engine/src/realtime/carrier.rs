@@ -16,7 +16,7 @@ pub(crate) enum Carrier {
 
 /// Gets a connection back.
 pub(crate) trait Owner: Send {
-    /// Called once the kernel has the response, by any thread, even one that holds the lock of the language.
+    /// Called once the kernel has the response, by any thread. The thread may hold the lock of the language.
     fn take_back(self: Box<Self>);
 }
 

@@ -125,8 +125,8 @@ impl<'a> Lines<'a> {
         }
     }
 
-    /// Scheme from three fields: the first one that is present counts, because many proxies are configured to set one
-    /// of the others to a constant.
+    /// Scheme from three fields. The first present field counts, because many proxies are configured to set another
+    /// field to a constant.
     fn scheme(&self, hops: usize) -> Option<Scheme> {
         let of = |lines: &[&[u8]]| member_of_hop(lines, hops).and_then(scheme);
         let switched = || match member_of_hop(&self.switches, hops)? {

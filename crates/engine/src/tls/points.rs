@@ -23,7 +23,7 @@ pub(super) fn own_name(point: &[u8]) -> Option<Element<'_>> {
     Elements::of_sequence(point)?.next_of(context_constructed(0))
 }
 
-/// The names of a point: full names, or one that is relative to the name of `issuer`.
+/// The names of a point: full names, or a name relative to the name of `issuer`.
 pub(super) fn names<'a>(name: Element<'a>, issuer: &[u8]) -> Vec<Name<'a>> {
     let mut parts = Elements::of(name.content);
     if let Some(relative) = parts.next_of(context_constructed(1)) {

@@ -129,8 +129,8 @@ impl Lists {
         numbers.map(|number| &self.all[*number])
     }
 
-    /// The newest of the currently valid lists counts. If several are equally new, one that has the certificate is
-    /// enough.
+    /// The newest of the currently valid lists counts. If several are equally new, the certificate is revoked if
+    /// any of them has it.
     fn check_one(
         &self,
         certificate: &X509<'_>,

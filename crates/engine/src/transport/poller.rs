@@ -16,7 +16,7 @@ thread_local! {
     static DISPATCHES: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Marks this thread as the one that handles the events of a poll. Afterwards it checks everything that it has queued,
+/// Marks this thread as the handler of a poll's events. Afterwards it checks everything that it has queued,
 /// so no other thread has to be woken for that.
 pub(crate) struct Dispatching;
 

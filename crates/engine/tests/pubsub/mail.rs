@@ -17,7 +17,7 @@ fn worker(bus: &Arc<Bus>, slot: usize) -> Arc<Hub> {
     hub
 }
 
-/// Marks a worker as one that reads its mailbox, although it does not: it was killed and this was not noticed yet.
+/// Marks a worker as a reader of its mailbox although it does not read: it was killed, and nobody has noticed yet.
 fn dead_worker(bus: &Arc<Bus>, slot: usize) -> &'static Scoreboard {
     worker(bus, slot).stop();
     bus.scoreboard().slot(slot).reads_mail.store(1, SeqCst);
