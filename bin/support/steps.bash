@@ -112,18 +112,21 @@ name_failures() {
     /^ +[0-9]+\) (Failure|Error):$/ { wanted = 2; next }
     wanted && wanted-- { text = text (text == "" ? "" : " ") $0; if (!wanted) { print "failed: " text; text = "" } }
     /^test .* \.\.\. FAILED$/ { print "failed: " $2 }
-  ' "$1" | awk '!seen[$0]++' | head -n 40
+  ' "$1" | awk '!seen[$0]++' | first 40
 }
 
 # Prints the kernel's report on the threads of each worker that showed no sign of life. The cause is rarely seen twice,
 # and the end of a log may omit it.
-name_hung() { sed -nE 's/^.*(worker [0-9]+ \(pid [0-9]+\) has shown no sign of life.*)$/hung: \1/p' "$1" | sort -u | head -n 20; }
+name_hung() { sed -nE 's/^.*(worker [0-9]+ \(pid [0-9]+\) has shown no sign of life.*)$/hung: \1/p' "$1" | sort -u | first 20; }
+
+# Reads all of its input, unlike head: a long log would end its writer with SIGPIPE, and that would end the script.
+first() { awk -v lines="$1" 'NR <= lines'; }
 
 # The slowest parts of a long step, see bin/support/ruby-tests.
-show_slowest() { sed -nE 's/^(alone|slowest): +/                          \1 /p' "$1" | head -n 6; }
+show_slowest() { sed -nE 's/^(alone|slowest): +/                          \1 /p' "$1" | first 6; }
 
 # Tests that passed only at the second attempt, see bin/support/ruby-tests.
-show_unsteady() { sed -n '/^unsteady: /,$p' "$1" | head -n 120; }
+show_unsteady() { sed -n '/^unsteady: /,$p' "$1" | first 120; }
 
 finish() {
   sort -u "$failures"

@@ -57,6 +57,16 @@ class StepsTest < Minitest::Test
     end
   end
 
+  def test_of_a_long_list_of_unsteady_tests_the_first_lines_are_shown
+    in_folder do
+      output, passed = steps("check a sh -c 'echo \"unsteady: a\"; seq 100000'\ncheck b true")
+
+      assert passed, output
+      assert_equal "119", output.lines[120].chomp
+      assert_match(/ok +b/, output.lines[121])
+    end
+  end
+
   # The last lines of the log do not mention the worker.
   def test_the_threads_of_a_worker_that_hung_are_named_at_the_end
     in_folder do

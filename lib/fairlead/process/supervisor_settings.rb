@@ -33,8 +33,9 @@ module Fairlead
 
     private
 
-    # Bytes as characters of the same numbers, because JSON has no bytes.
-    def bytes(text) = text&.b&.force_encoding(Encoding::ISO_8859_1)&.encode(Encoding::UTF_8)
+    # Bytes as characters of the same numbers, because JSON has no bytes. String#encode would load its encodings: a signal
+    # meanwhile is a TypeError.
+    def bytes(text) = text&.unpack("C*")&.pack("U*")
 
     def versions
       {
