@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# The gem: Ruby, and the Rust sources of its extension, which RubyGems' own Cargo builder compiles on installation, and of
-# the native programs, for which ext/load calls Cargo.
+# The gem: Ruby, and the Rust sources of its extension and its native programs, which ext/fairlead/extconf.rb builds on
+# installation.
 # Every crate of the workspace travels along, because Cargo reads the manifests of all members.
 
 require_relative "lib/fairlead/version"
@@ -28,7 +28,7 @@ Gem::Specification.new do |spec|
   spec.files = paths.select { |path| shipped.match?(path) && !ignored.match?(path) && File.file?(File.join(__dir__, path)) }
   spec.bindir = "exe"
   spec.executables = %w[fairlead fairlead-iodine]
-  spec.extensions = ["ext/fairlead/Cargo.toml", "ext/load/extconf.rb"]
+  spec.extensions = ["ext/fairlead/extconf.rb"]
 
   spec.add_dependency "rack", ">= 2.2", "< 4"
 end

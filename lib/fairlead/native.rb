@@ -3,13 +3,11 @@
 require "fairlead/error"
 require "fairlead/rack/input"
 
-# Loads the native extension, built from ext/fairlead, which defines Fairlead::Native. bin/setup and RubyGems 3.6 or newer put
-# it beside this file; RubyGems 3.3 puts it at the top of the load path.
-%w[fairlead/fairlead fairlead.so].any? do |place|
-  require place
-  true
+# Loads the native extension, built from ext/fairlead, which defines Fairlead::Native. bin/setup and RubyGems put it beside this file.
+begin
+  require "fairlead/fairlead"
 rescue LoadError => e
-  raise unless e.path == place
+  raise unless e.path == "fairlead/fairlead"
 end
 
 unless defined?(Fairlead::Native)

@@ -46,12 +46,9 @@ module Fairlead
 
         private
 
-        # Some versions of RubyGems put the extension at the top, and others beside the native programs.
         def built
-          extension = "fairlead.#{RbConfig::CONFIG["DLEXT"]}"
-          ["{fairlead/,}#{extension}", "fairlead/fairlead-{acme,load,supervisor}"].flat_map do |names|
-            found = Dir.glob("#{FOLDER}/gems/fairlead-*/lib/#{names}")
-            found.empty? ? raise(Failed, "the installed gem has no #{names}") : found
+          ["fairlead.#{RbConfig::CONFIG["DLEXT"]}", *%w[acme load supervisor].map { |name| "fairlead-#{name}" }].map do |name|
+            Dir.glob("#{FOLDER}/gems/fairlead-*/lib/fairlead/#{name}").first or raise(Failed, "the installed gem has no #{name}")
           end
         end
       end
