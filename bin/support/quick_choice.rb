@@ -55,8 +55,8 @@ module Fairlead
       test/integration/real_time/websocket/pings_test.rb
     ].freeze
 
-    # The integration tests of a file or a folder; `options` also stands for `options.rb`. A folder of tests stands for
-    # its smoke test. If several entries contain a file, all of them count.
+    # The integration tests of a file or a folder; `options` also stands for `options.rb` and `options.rs`. A folder of tests stands for
+    # its smoke test. If several entries contain a file, all of them count. A file in none is one that every part uses.
     TESTS = {
       "lib/fairlead/acme" => %w[test/integration/acme],
       "lib/fairlead/capybara.rb" => %w[test/integration/embedding/capybara_test.rb],
@@ -66,7 +66,13 @@ module Fairlead
       "lib/fairlead/compat" => %w[test/integration/compat test/integration/applications],
       "lib/fairlead/configuration" => %w[test/integration/command],
       "lib/fairlead/control" => %w[test/integration/control],
-      "lib/fairlead/engine.rb" => %w[test/integration/embedding test/integration/scheduling],
+      "lib/fairlead/engine" => %w[test/integration/embedding test/integration/scheduling],
+      "lib/fairlead/group.rb" => %w[test/integration/embedding/group_test.rb],
+      "lib/fairlead/migrate.rb" => %w[test/integration/command/sources_test.rb],
+      "lib/fairlead/native" => %w[test/integration/processes],
+      "lib/fairlead/state_folder.rb" => %w[test/integration/processes],
+      "lib/fairlead/system_text.rb" => %w[test/integration/command/bytes_test.rb],
+      "lib/fairlead/whole_file.rb" => %w[test/integration/processes],
       "lib/fairlead/listening" => %w[test/integration/http/listeners_test.rb test/integration/http/peer_address_test.rb],
       "lib/fairlead/integrations" => %w[test/integration/embedding test/integration/rails],
       "lib/fairlead/load_tool.rb" => %w[test/integration/command/bench_test.rb],
@@ -76,45 +82,76 @@ module Fairlead
       "lib/fairlead/rack" => %w[test/integration/rack],
       "lib/fairlead/realtime/pub_sub" => %w[test/integration/pub_sub test/integration/real_time/pub_sub],
       "lib/fairlead/realtime" => %w[test/integration/real_time],
-      "lib/fairlead/server.rb" => %w[test/integration/embedding],
+      "lib/fairlead/server" => %w[test/integration/embedding],
       "lib/fairlead/tls" => %w[test/integration/tls],
       "lib/fairlead/service.rb" => %w[test/integration/embedding test/integration/command],
+      "lib/rack" => %w[test/integration/embedding],
+      "lib/rackup" => %w[test/integration/embedding],
       "crates/acme" => %w[test/integration/acme],
       "crates/shared-memory" => %w[test/integration/processes],
       "crates/supervisor" => %w[test/integration/supervision test/integration/processes],
       "crates/engine/src/acme.rs" => %w[test/integration/acme],
       "crates/engine/src/cluster" => %w[test/integration/processes],
+      "crates/engine/src/config/fair_by.rs" => %w[test/integration/scheduling],
+      "crates/engine/src/config/https.rs" => %w[test/integration/proxies/https_test.rb],
+      "crates/engine/src/config/log_format.rs" => %w[test/integration/clients/access_log_test.rb],
+      "crates/engine/src/config/peers.rs" => %w[test/integration/proxies],
       "crates/engine/src/connection" => %w[test/integration/http],
       "crates/engine/src/exchange" => %w[test/integration/rack],
       "crates/engine/src/exchange/relay.rs" => %w[test/integration/hijack],
       "crates/engine/src/files" => %w[test/integration/files],
       "crates/engine/src/http" => %w[test/integration/http],
       "crates/engine/src/http2" => %w[test/integration/http2],
+      "crates/engine/src/engine" => %w[test/integration/http],
       "crates/engine/src/engine/clients.rs" => %w[test/integration/real_time],
+      "crates/engine/src/engine/drain.rs" => %w[test/integration/processes/drain_test.rb],
+      "crates/engine/src/engine/life.rs" => %w[test/integration/embedding test/integration/processes/drain_test.rb],
       "crates/engine/src/engine/giving_way" => %w[test/integration/clients],
       "crates/engine/src/engine/native/file_sender.rs" => %w[test/integration/files],
       "crates/engine/src/engine/native/handshakes.rs" => %w[test/integration/tls],
       "crates/engine/src/engine/native/look_ups.rs" => %w[test/integration/files],
       "crates/engine/src/engine/http2.rs" => %w[test/integration/http2],
       "crates/engine/src/engine/migration" => %w[test/integration/processes],
+      "crates/engine/src/engine/moves" => %w[test/integration/processes/handoff_test.rb],
+      "crates/engine/src/engine/native/send_queue.rs" => %w[test/integration/clients/slow_reader_test.rb],
       "crates/engine/src/engine/uploads.rs" => %w[test/integration/clients],
       "crates/engine/src/engine/without_app" => %w[test/integration/files test/integration/http],
       "crates/engine/src/limits" => %w[test/integration/clients],
       "crates/engine/src/observe" => %w[test/integration/clients/access_log_test.rb],
+      "crates/engine/src/home.rs" => %w[test/integration/processes/forked_by_the_app_test.rb],
       "crates/engine/src/pubsub" => %w[test/integration/real_time/pub_sub],
+      "crates/engine/src/reactor" => %w[test/integration/http test/integration/processes],
       "crates/engine/src/realtime" => %w[test/integration/real_time],
       "crates/engine/src/scheduler" => %w[test/integration/scheduling],
       "crates/engine/src/spool" => %w[test/integration/clients],
       "crates/engine/src/tls" => %w[test/integration/tls],
       "crates/engine/src/stream" => %w[test/integration/proxies test/integration/http],
+      "crates/engine/src/transport" => %w[test/integration/http test/integration/tls],
+      "crates/engine/src/worker" => %w[test/integration/http test/integration/processes],
       "crates/load" => %w[test/integration/command/bench_test.rb test/integration/command/bench_tls_test.rb],
+      "crates/wire/src/conditions" => %w[test/integration/files/conditions_test.rb],
+      "crates/wire/src/content_encoding" => %w[test/integration/files/compression_test.rb],
+      "crates/wire/src/event_stream.rs" => %w[test/integration/real_time],
+      "crates/wire/src/forwarded.rs" => %w[test/integration/proxies],
       "crates/wire/src/http1" => %w[test/integration/http],
       "crates/wire/src/http2" => %w[test/integration/http2],
+      "crates/wire/src/path" => %w[test/integration/files],
+      "crates/wire/src/pattern.rs" => %w[test/integration/real_time/pub_sub],
+      "crates/wire/src/proxy" => %w[test/integration/proxies/proxy_protocol_test.rb],
+      "crates/wire/src/ranges" => %w[test/integration/files/ranges_test.rb],
       "crates/wire/src/websocket" => %w[test/integration/real_time/websocket],
+      "exe" => %w[test/integration/command],
+      "ext/fairlead/src/fork.rs" => %w[test/integration/processes],
+      "ext/fairlead/src/gvl" => %w[test/integration/scheduling],
+      "ext/fairlead/src/native" => %w[test/integration/processes],
+      "ext/fairlead/src/process_end.rs" => %w[test/integration/processes],
       "ext/fairlead/src/rack" => %w[test/integration/rack],
       "ext/fairlead/src/rack/hijack.rs" => %w[test/integration/hijack],
       "ext/fairlead/src/realtime" => %w[test/integration/real_time/push]
     }.freeze
+
+    # The integration tests of a file that every part uses.
+    GENERAL = %w[test/integration/http test/integration/rack].freeze
 
     # Parts of `bin/test` that are never quick.
     SLOW = ["clippy", "rustdoc", "the model checker", "conformance", "browser", "gem"].freeze
@@ -165,7 +202,7 @@ module Fairlead
     # Test files, without duplicates.
     def integration
       chosen = TESTS.select { |path, _| changed_in?(path) }.values.flatten
-      chosen << SMOKE.first if chosen.empty? && changed_in?("lib", "exe", "ext", "crates")
+      chosen.push(*GENERAL) if chosen.empty? && changed_in?("lib", "exe", "ext", "crates")
       (chosen.map { |path| smoke(path) } + own("integration")).uniq.sort
     end
 
@@ -180,7 +217,7 @@ module Fairlead
     private
 
     def changed_in?(*paths)
-      @changed.any? { |changed| paths.any? { |path| changed == path || changed.start_with?("#{path}/", "#{path}.rb") } }
+      @changed.any? { |changed| paths.any? { |path| changed == path || changed.start_with?("#{path}/", "#{path}.rb", "#{path}.rs") } }
     end
 
     # Changed files that still exist.
@@ -199,7 +236,8 @@ module Fairlead
 
     def shell = present.select { |path| path.end_with?(".bash") || first_line(path)&.match?(/\A#!.*bash/n) }
 
-    def first_line(path) = File.open(File.join(@root, path), &:gets)
+    # Its bytes: the file may hold no text.
+    def first_line(path) = File.open(File.join(@root, path), "rb", &:gets)
 
     # The tests of the folder, unless the file has its own.
     def unit_tests(name)

@@ -72,6 +72,7 @@ reported() {
     /^test result: / { passed += $4; failed += $6; skipped += $8 }
     /^[0-9]+ runs, [0-9]+ assertions, / { failed += $5 + $7; skipped += $9; passed += $1 - $5 - $7 - $9 }
     /^[0-9]+ passed, [0-9]+ failed/ { passed += $1; failed += $3; skipped += $5 }
+    /^failed: / { failed++ }
     END {
       if (!failed && (status != 0 || passed + skipped == 0)) failed = 1
       print passed + 0, failed + 0, skipped + 0
@@ -106,12 +107,15 @@ show_failure() {
 }
 
 # The failed tests, each with its location and the first line of its message: minitest's, then cargo's. Tests that
-# passed at the second attempt are indented in the log, and not named. A test that failed twice is named once.
+# passed at the second attempt are indented in the log, and not named. A test that failed twice is named once. A file that
+# has run no test is named by bin/support/ruby-tests.
 name_failures() {
   awk '
     /^ +[0-9]+\) (Failure|Error):$/ { wanted = 2; next }
     wanted && wanted-- { text = text (text == "" ? "" : " ") $0; if (!wanted) { print "failed: " text; text = "" } }
     /^test .* \.\.\. FAILED$/ { print "failed: " $2 }
+    /^[^ ]+ --- FAILED$/ { print "failed: " $1 }
+    /^failed: /
   ' "$1" | awk '!seen[$0]++' | first 40
 }
 

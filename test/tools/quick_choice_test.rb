@@ -5,15 +5,18 @@ require_relative "../../bin/support/quick_choice"
 
 # Tests the choice of `bin/test --quick`, and that every path that it names exists.
 class QuickChoiceTest < Minitest::Test
+  include Fairlead::Test::Folders
+
   Choice = Fairlead::QuickChoice
 
   def choice(*changed) = Choice.new(changed, root: ROOT)
 
   def test_everything_that_the_choice_names_exists
     paths = Choice::SMOKE + Choice::PARTS + Choice::WORKSPACE + Choice::TOOLS + Choice::UNIT + Choice::TESTED.values.flatten +
-            Choice::TESTS.to_a.flatten + Choice::CRATES.keys.map { |name| "crates/#{name}" }
+            Choice::TESTS.values.flatten + Choice::GENERAL + Choice::CRATES.keys.map { |name| "crates/#{name}" }
 
     assert_empty(paths.reject { |path| File.exist?(File.join(ROOT, path)) })
+    assert_empty(Choice::TESTS.keys.select { |path| Dir.glob("#{path}{,.rb,.rs}", base: ROOT).empty? })
   end
 
   def test_each_folder_of_integration_tests_has_one_smoke_test
@@ -41,6 +44,21 @@ class QuickChoiceTest < Minitest::Test
 
     assert_operator files.size, :>, 300
     assert_empty(files.select { |path| choice(path).integration.empty? })
+  end
+
+  def test_only_files_outside_of_folders_have_the_general_tests
+    general = choice("lib/fairlead/version.rb").integration
+    files = Dir.glob("{lib,ext}/**/*.{rb,rs}", base: ROOT) + Dir.glob("crates/*/src/**/*.rs", base: ROOT)
+
+    assert_equal %w[test/integration/http/pipelining_test.rb test/integration/rack/streaming_body_test.rb], general
+    assert_equal %w[crates/engine/src crates/wire/src ext/fairlead ext/fairlead/src lib lib/fairlead],
+                 files.select { |path| choice(path).integration == general }.map { |path| File.dirname(path) }.uniq.sort
+  end
+
+  def test_a_file_may_hold_no_text
+    in_folder("seed" => "\xFF\xFE\n") do |folder|
+      assert_equal %w[docs], Choice.new(["seed"], root: folder).steps.keys
+    end
   end
 
   def test_a_crate_is_tested_by_its_code_and_by_the_tests_that_are_called_the_same

@@ -70,6 +70,24 @@ class RubyTestsTest < Minitest::Test
     assert_match(/^== .*broken_test\.rb$(?!.*^==)/m, output)
   end
 
+  def test_a_file_that_ends_before_its_sum_or_runs_nothing_fails_and_is_named
+    output, passes = run_files(steady: PASSES, early: "def test_it = exit!(0)", empty: "")
+
+    refute passes, output
+    assert_equal %w[early empty], output.scan(%r{^failed: .*/(\w+)_test\.rb has run no test to its end$}).flatten.sort
+  end
+
+  def test_another_build_comes_before_the_checkouts
+    Dir.mktmpdir do |folder|
+      Dir.mkdir("#{folder}/fairlead")
+      File.write("#{folder}/fairlead/clock.rb", "OTHER = true")
+      text = "require 'minitest/autorun'\nrequire 'fairlead/clock'\nclass T < Minitest::Test\ndef test_it = assert(OTHER)\nend\n"
+      output, passes = run_text(text, environment: { "RUBYLIB" => folder })
+
+      assert passes, output
+    end
+  end
+
   def test_a_file_that_hangs_shows_where_and_ends_with_all_that_it_has_started
     output, passes = run_text("puts \"began \#{spawn('sleep', '600')}\"\n$stdout.flush\nsleep", environment: { "FAIRLEAD_FILE_SECONDS" => "5" })
 

@@ -69,6 +69,15 @@ class RustTestsTest < Minitest::Test
     refute_match(/once more/, output)
   end
 
+  # Of a target that a signal ends, no test is named.
+  def test_a_target_that_crashes_fails_beside_an_unsteady_one
+    crash = "puts 'error: test failed, to rerun pass `--test a`', 'error: test failed, to rerun pass `--test b`' unless ARGV.include?('--exact')"
+    output, passes = run_tests(first: "late::two", program: "#{crash}\n#{CARGO}")
+
+    refute passes, output
+    assert_equal 1, sums(output).last
+  end
+
   def test_a_crate_that_does_not_compile_is_not_tried_again
     output, passes = run_tests(program: "puts 'error: could not compile'; exit 101")
 

@@ -321,7 +321,11 @@ mod tests {
     }
 
     /// The kernel may forget a name at any time, or answer EAGAIN while another process renames a file.
-    fn assert_same_in_memory<T: PartialEq + Debug>(path: &str, symlinks: Symlinks, find: impl Fn(Reach) -> Result<T, Errno>) {
+    fn assert_same_in_memory<T: PartialEq + Debug>(
+        path: &str,
+        symlinks: Symlinks,
+        find: impl Fn(Reach) -> Result<T, Errno>,
+    ) {
         let attempts = 100;
         let found = (0..attempts)
             .map(|_| (find(DISK), find(Reach::Memory)))

@@ -229,6 +229,9 @@ pub(super) fn explain(error: &clap::Error) -> Result<String, String> {
         return Ok(text);
     }
     let lines = text.trim_start_matches("error: ").lines();
-    let lines: Vec<&str> = lines.map(str::trim).take_while(|line| !line.is_empty()).collect();
+    // A given value may itself have lines, even empty ones.
+    let before_usage =
+        lines.take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more information"));
+    let lines: Vec<&str> = before_usage.map(str::trim).filter(|line| !line.is_empty()).collect();
     Err(lines.join(" "))
 }

@@ -9,6 +9,8 @@ use tungstenite::protocol::frame::FrameHeader;
 /// Longest accepted payload: more than any measurement sends.
 const PAYLOAD_BYTES: u64 = 64 * 1024 * 1024;
 const CONTROL_BYTES: u64 = 125;
+/// The bit of a frame's second byte that announces a mask.
+const MASKED: u8 = 0x80;
 
 /// A frame in place. RSV1 is set in the first frame of a compressed message (RFC 7692 §6).
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,14 +21,15 @@ pub(crate) struct Frame<'a> {
 
 /// Takes the next frame from `bytes`; `None` if it is incomplete. The error says what the server did wrong.
 pub(crate) fn take<'a>(bytes: &mut &'a [u8]) -> Result<Option<Frame<'a>>, &'static str> {
+    // tungstenite would wait for the mask.
+    if bytes.get(1).is_some_and(|byte| byte & MASKED != 0) {
+        return Err("a masked frame");
+    }
     let mut cursor = Cursor::new(*bytes);
     let parsed = FrameHeader::parse(&mut cursor).map_err(|_| "an unknown opcode")?;
     let Some((header, length)) = parsed else {
         return Ok(None);
     };
-    if header.mask.is_some() {
-        return Err("a masked frame");
-    }
     if header.rsv2 || header.rsv3 {
         return Err("a reserved bit is set");
     }
@@ -92,6 +95,7 @@ mod tests {
     #[test]
     fn what_a_server_must_not_send_is_named() {
         assert_eq!(error(&[0x81, 0x80, 0, 0, 0, 0]), "a masked frame");
+        assert_eq!(error(&[0x81, 0x80]), "a masked frame");
         assert_eq!(error(&[0xa1, 0]), "a reserved bit is set");
         assert_eq!(error(&[0x83, 0]), "an unknown opcode");
         assert_eq!(error(&[0x09, 0]), "a control frame that is fragmented or too long");

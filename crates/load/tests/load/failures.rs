@@ -234,3 +234,10 @@ fn wrong_usage_is_one_line_that_names_the_help() {
         assert_eq!(outcome.stderr.lines().count(), 1, "{outcome:?}");
     }
 }
+
+#[test]
+fn a_refused_value_with_an_empty_line_does_not_hide_the_reason() {
+    let outcome = bench(&["http://x/", "-H", "a: b\n\nc: d"]);
+    assert!(outcome.stderr.contains("there is a line break or a NUL"), "{outcome:?}");
+    assert_eq!(outcome.stderr.lines().count(), 1, "{outcome:?}");
+}
