@@ -235,6 +235,9 @@ pub struct News {
     /// The processes that still run; nothing if all do.
     #[serde(default)]
     pub present: Option<Vec<ProcessId>>,
+    /// True if certificates must be reloaded as soon as there is a spawner.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub reload_waits: bool,
 }
 
 impl Arrival {

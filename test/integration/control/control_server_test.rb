@@ -2,6 +2,7 @@
 
 require "test_helper"
 require "support/control"
+require "support/processes"
 
 # The control server of a real server, with and without workers.
 class ControlServerProcessTest < Minitest::Test
@@ -116,6 +117,27 @@ class ControlServerProcessTest < Minitest::Test
     command(server, "worker-count-down")
 
     wait_for_status(server, "two workers") { |now| now["worker_status"].size == 2 }
+  end
+
+  # The removed worker is the last one to be replaced: its removal ends the restart, within a turn of the control server.
+  def test_a_command_that_ends_a_hot_restart_does_not_lose_the_new_address
+    settings = ->(host) { "workers 2\nworker_settle_time 3\ncontrol_url 'tcp://#{host}:0'\ncontrol_token '#{TOKEN}'\nstate_path '#{STATE}'\n" }
+    server = serve(APP, "-C", "fairlead.rb", files: { "fairlead.rb" => settings.call("127.0.0.1") })
+    former = state(server).fetch("control_url")
+    server.write("fairlead.rb", settings.call("localhost"))
+    server.signal(:USR2)
+    old = wait_until("two new workers") do
+      workers = JSON.parse(control(server, "/status?token=#{TOKEN}", url: former).body).fetch("worker_status")
+      workers.find { |worker| worker["generation"] == 1 } if workers.count { |worker| worker["generation"] == 2 && worker["booted"] } == 2
+    end
+    Process.kill(:KILL, old.fetch("pid"))
+    wait_until("its end") { !Fairlead::Test::Processes.alive?(old.fetch("pid")) }
+    control(server, "/worker-count-down?token=#{TOKEN}", url: former)
+    server.wait_for_output(/hot restart: done/)
+
+    refute_equal former, state(server).fetch("control_url")
+    assert_equal "done", wait_for_status(server, "one worker") { |now| now["worker_status"].size == 1 }.dig("restart", "state")
+    refute_match(/cannot accept/, server.stderr)
   end
 
   def test_an_address_that_is_in_use_prevents_the_start

@@ -104,10 +104,10 @@ class InterruptedCallsTest < Minitest::Test
 
   private
 
-  def assert_nothing_lost(*arguments, kinds: KINDS, &)
+  def assert_nothing_lost(*arguments, kinds: KINDS, &block)
     @server = serve(unlinted(APP, setup: SETUP), "-t", "2:2", "--early-hints", "--compress", *arguments, files: { "file" => "one" })
     before = open_sockets
-    kinds.each(&)
+    kinds.each(&block)
 
     wait_until("the sockets to be closed") { open_sockets&.<=(before) }
     refute_match(/\[BUG\]|panicked|already borrowed/, @server.stderr)

@@ -2,6 +2,7 @@
 
 require "test_helper"
 require "support/another_version"
+require "support/certificates"
 require "support/control"
 require "support/launched_by"
 require "support/notify_socket"
@@ -10,6 +11,7 @@ require "support/notify_socket"
 # processes, and returns to its own program after any failure.
 class NewVersionTest < Minitest::Test
   include Fairlead::Test::AnotherVersion
+  include Fairlead::Test::Secured
   include Fairlead::Test::Controlled
 
   CONTROL = %(control_url "auto"; state_path "state"\n)
@@ -180,6 +182,31 @@ class NewVersionTest < Minitest::Test
     end
   end
 
+  # The other program starts no spawner of the first version, which would have to read the certificates.
+  def test_a_reload_of_certificates_that_waits_does_not_keep_the_other_version
+    config = <<~RUBY
+      bind "ssl://127.0.0.1:0?cert=cert.pem&key=key.pem"
+      before_worker_boot { (sleep 2; exit!(3)) if File.read("version").strip == "crashing" }
+    RUBY
+    server = versioned_server(1, config: config, bind: nil, files: certificate_files)
+    program = supervised_by(server)
+    spawner = server.spawner_pid
+    deploy_other_version(server, "crashing")
+    server.signal(:USR2)
+    wait_for_line(server, /supervisor takes over/, seconds: PATIENCE)
+    wait_until("the other program") { supervised_by(server) != program }
+    Process.kill(:KILL, spawner)
+    wait_for_line(server, /spawner of generation 1 is lost, another one starts if the restart fails/)
+    server.signal(:HUP)
+    wait_for_line(server, /restart: failed/, seconds: PATIENCE)
+    File.unlink(server.path("other"))
+    server.write("version", "1")
+    wait_for_line(server, /certificates reloaded/, seconds: PATIENCE)
+
+    assert_equal program, supervised_by(server)
+    assert_ends(server)
+  end
+
   def test_ctl_waits_for_a_restart_to_another_version
     server = versioned_server(2, config: CONTROL)
     deploy_other_version(server)
@@ -191,7 +218,7 @@ class NewVersionTest < Minitest::Test
   private
 
   # Starts a server. Its code of the version "crashing" ends before worker_settle_time has passed.
-  def crashing(workers, files: {}, &)
+  def crashing(workers, files: {}, &block)
     config = <<~RUBY
       worker_settle_time 3
       crashing = File.read("version").strip == "crashing"
@@ -202,7 +229,7 @@ class NewVersionTest < Minitest::Test
         Thread.new { sleep 1.5; exit!(3) }
       end
     RUBY
-    versioned_server(workers, config: config, app: app, files: files, &)
+    versioned_server(workers, config: config, app: app, files: files, &block)
   end
 
   # Asserts that the server of the first version works: it can replace a process and restart.

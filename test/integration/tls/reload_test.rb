@@ -50,6 +50,21 @@ class CertificateReloadTest < Minitest::Test
     assert_equal 1, server.stderr.scan("not reloaded").size
   end
 
+  # The files in memory that hold them also hold their keys.
+  def test_the_supervisor_forgets_the_certificates_of_a_former_configuration
+    settings = ->(name) { "workers 1\nbind 'ssl://127.0.0.1:0?cert=#{name}.pem&key=key.pem'\n" }
+    files = { "fairlead.rb" => settings.call("cert"), "other.pem" => pair(0).pem, **certificate_files(pair(0)) }
+    server = launch(APP, "-C", "fairlead.rb", bind: nil, files: files, &:start)
+    assert_certificates_kept(1, server)
+
+    { settings.call("other") => 1, "workers 1\nbind 'tcp://127.0.0.1:0'\n" => 0 }.each.with_index(1) do |(text, count), restarts|
+      server.write("fairlead.rb", text)
+      server.signal(:USR2)
+      wait_until("the restart") { server.stdout.scan("hot restart: done").size == restarts }
+      assert_certificates_kept(count, server)
+    end
+  end
+
   def test_a_signal_while_the_process_that_reads_them_is_lost_waits_for_its_successor
     [0, 2].each do |workers|
       server = serve_tls("sleep 0.5 if File.exist?('slow')\n#{APP}", "-w", workers, "--watch-certificates", 0)
@@ -98,6 +113,16 @@ class CertificateReloadTest < Minitest::Test
   def pair(number) = Authority.usual.server("localhost", number: number)
 
   def serial(number) = pair(number).certificate.serial
+
+  # Asserts that the supervisor keeps that many files in memory.
+  def assert_certificates_kept(count, server)
+    folder = "/proc/#{server.pid}/fd"
+    wait_until("#{count} files") do
+      Dir.children(folder).count { |fd| File.readlink("#{folder}/#{fd}").include?("fairlead certificates") } == count
+    rescue Errno::ENOENT
+      false
+    end
+  end
 
   # Renames the files into place, like common tools.
   def replace(server, number)

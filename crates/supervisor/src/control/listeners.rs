@@ -61,6 +61,11 @@ impl Listeners {
                 self.failing = false;
                 Ok(None)
             }
+            // It has been shut down, since another configuration is in force.
+            Err(Errno::INVAL) => {
+                self.forget(key, poller);
+                Ok(None)
+            }
             Err(error) => Err(self.fail(error, now, poller)),
         }
     }
@@ -82,6 +87,13 @@ impl Listeners {
     pub(super) fn close(&mut self, poller: &Poller) {
         self.paused_until = None;
         for (_, listener) in self.all.drain(..) {
+            poller.remove(&listener);
+        }
+    }
+
+    fn forget(&mut self, key: Key, poller: &Poller) {
+        if let Some(index) = self.all.iter().position(|(one, _)| *one == key) {
+            let (_, listener) = self.all.swap_remove(index);
             poller.remove(&listener);
         }
     }

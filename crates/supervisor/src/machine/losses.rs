@@ -28,9 +28,14 @@ impl Machine {
         }
         let generation = workforce.current.generation;
         let sole_serves = self.restarts.wanted_before(workforce.wanted) == 0;
+        let is_borrowed = workforce.borrowed.is_some();
         workforce.step.log(match sole_serves {
             true => Notice::SoleLost { process: id, reason },
-            false => Notice::SpawnerLost { generation, reason },
+            false => Notice::SpawnerLost {
+                generation,
+                reason,
+                is_borrowed,
+            },
         });
         workforce.leave_seat();
     }

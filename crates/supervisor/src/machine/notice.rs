@@ -78,6 +78,8 @@ pub enum Notice {
     SpawnerLost {
         generation: Generation,
         reason: String,
+        /// True if it belongs to the previous program, to which this one may return.
+        is_borrowed: bool,
     },
     SpawnerHung {
         generation: Generation,
@@ -303,8 +305,9 @@ impl Notice {
                 .map_or_else(String::new, |pid| format!(" (pid {pid})"))
         };
         match self {
-            Notice::SpawnerLost { generation, reason } => {
-                format!("the spawner of generation {generation} is lost, starting another one: {reason}")
+            Notice::SpawnerLost { generation, reason, is_borrowed } => {
+                let next = if *is_borrowed { "another one starts if the restart fails" } else { "starting another one" };
+                format!("the spawner of generation {generation} is lost, {next}: {reason}")
             }
             Notice::SpawnerHung { generation, spawner, after } => format!(
                 "the spawner of generation {generation}{} has shown no sign of life for {} s; killing it",

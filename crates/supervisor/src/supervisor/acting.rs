@@ -32,6 +32,8 @@ pub(super) struct Acting {
     pub(super) reload_waits: bool,
     pub(super) streams: StandardStreams,
     pub(super) services: Services,
+    /// True until the services use the configuration that has come into force.
+    services_are_old: bool,
     pub(super) watch: Watch,
     pub(super) log: Log,
     pub(super) ruby_log: RubyLog,
@@ -65,6 +67,7 @@ impl Acting {
             reload_waits: false,
             streams: StandardStreams::default(),
             services: parts.services,
+            services_are_old: false,
             watch: parts.watch,
             log: parts.log,
             ruby_log: parts.ruby_log,
@@ -95,9 +98,11 @@ impl Acting {
         fleet.chain(self.services.descriptors())
     }
 
-    /// Returns true if no work is pending that another program could not continue.
+    /// Returns true if no work is pending that another program could not continue. The previous program gets a reload of certificates
+    /// that waits: this one starts no spawner for it.
     pub(super) fn is_idle(&self) -> bool {
-        self.adoption.is_idle() && self.fleet.is_idle() && self.watch.is_idle() && !self.reload_waits
+        let reload_waits = self.reload_waits && !self.machine.is_guest();
+        self.adoption.is_idle() && self.fleet.is_idle() && self.watch.is_idle() && !reload_waits
     }
 
     /// Plans the change to a separate program, once reloaded code serves.
@@ -240,9 +245,18 @@ impl Acting {
         }
         let configuration = self.adoption.current();
         self.log.adopt(&configuration.settings.log);
-        self.services.adopt(configuration, &self.log);
         self.watch.adopt(configuration, self.now);
-        self.services.store(self.adoption.current_mut());
+        self.services_are_old = true;
+        self.certificates.clear(); // the new spawner sends its own once it is the current one
+    }
+
+    /// Has the services use the configuration that has come into force. Not part of the commit: a request to the control server can
+    /// cause the commit, and the control server is then within its turn.
+    pub(super) fn adopt_services(&mut self) {
+        if std::mem::take(&mut self.services_are_old) {
+            self.services.adopt(self.adoption.current(), &self.log);
+            self.services.store(self.adoption.current_mut());
+        }
     }
 
     fn make_current(&mut self, spawner: ProcessId) {

@@ -119,9 +119,12 @@ impl Departure {
         self.leaving = Some(Leaving::to(Destination::Other(spawner)));
     }
 
-    /// Plans the return to the previous program.
+    /// Plans the return to the previous program. A second attempt does not begin the courtesy anew.
     pub(super) fn plan_return(&mut self) {
-        self.leaving = Some(Leaving::to(Destination::Former));
+        let is_planned = |leaving: &Leaving| matches!(leaving.to, Destination::Former);
+        if !self.leaving.as_ref().is_some_and(is_planned) {
+            self.leaving = Some(Leaving::to(Destination::Former));
+        }
     }
 
     /// Stores the state for a return.
@@ -162,5 +165,19 @@ impl Departure {
             is_idle && polite
         });
         leaving.map(|leaving| leaving.to)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_second_attempt_to_return_does_not_begin_the_courtesy_anew() {
+        let mut departure = Departure::default();
+        departure.plan_return();
+        departure.leaving.as_mut().expect("it is planned").since -= 2 * COURTESY;
+        departure.plan_return();
+        assert!(matches!(departure.due(true, true, false), Some(Destination::Former)));
     }
 }

@@ -75,6 +75,7 @@ impl Host for Supervisor {
 impl Supervisor {
     /// Runs the control server and reports to systemd.
     pub(super) fn serve(&mut self) {
+        self.acting.adopt_services();
         let mut services = std::mem::take(&mut self.acting.services);
         services.turn(self);
         if services.want_report(self.acting.now, self.acting.machine.state()) {

@@ -172,6 +172,7 @@ impl Supervisor {
         self.serve();
         self.tend();
         self.acting.happen(Event::Tick);
+        self.acting.adopt_services();
         self.acting.leave_host();
         self.leave_if_idle();
         self.finish()

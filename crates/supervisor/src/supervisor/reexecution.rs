@@ -253,6 +253,7 @@ impl Supervisor {
         let news = News {
             returned,
             present: Some(present),
+            reload_waits: self.acting.reload_waits,
         };
         let Err(error) = arrival.give_back(&reason, &news);
         self.acting.log.error(
@@ -288,6 +289,7 @@ impl Supervisor {
         let mut supervisor =
             Supervisor::restore(package, hot_restart_state, own.machine, memory, (clock, now), signals)?;
         supervisor.acting.machine.resume(now, &comeback.news.returned);
+        supervisor.acting.reload_waits = comeback.news.reload_waits;
         let newcomer = supervisor.acting.machine.newcomer();
         supervisor
             .acting
