@@ -69,8 +69,8 @@ class StepsTest < Minitest::Test
 
   def test_a_failed_test_of_a_crate_and_a_file_that_ran_nothing_are_counted_and_named
     in_folder do
-      File.write("log", "one::fails --- FAILED\ntest result: FAILED. 1 passed; 1 failed;\nfailed: b_test.rb has run no test to its end\n")
-      output, passed = steps("tests a sh -c 'cat log; exit 1'")
+      File.write("results", "one::fails --- FAILED\ntest result: FAILED. 1 passed; 1 failed;\nfailed: b_test.rb has run no test to its end\n")
+      output, passed = steps("tests a sh -c 'cat results; exit 1'")
 
       refute passed
       assert_equal ["failed: b_test.rb has run no test to its end\n", "failed: one::fails\n", "1 passed, 2 failed\n"], output.lines.last(3)
