@@ -1,7 +1,7 @@
 //! The rules of a restart to another version. Its program replaces this one, and is a guest until the restart is done:
 //! it borrows the serving generation.
 
-use super::restart::RestartState;
+use super::restart_state::RestartState;
 use super::restarts::Restarts;
 use super::spawner::Spawner;
 use super::state::Lifecycle;

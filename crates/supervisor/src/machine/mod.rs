@@ -61,7 +61,7 @@ mod overdue;
 mod processes;
 mod rebase;
 mod replacement;
-mod restart;
+mod restart_state;
 mod restarts;
 mod rollback;
 pub mod saved;

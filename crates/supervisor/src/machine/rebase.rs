@@ -2,7 +2,7 @@
 
 use super::back_off::{Attempts, HoldState};
 use super::processes::Processes;
-use super::restart::RestartState;
+use super::restart_state::RestartState;
 use super::restarts::Restarts;
 use super::spawner::SpawnerState;
 use super::worker::WorkerState;

@@ -1,6 +1,6 @@
 //! The steps of a restart, once its code is loaded, up to its success.
 
-use super::restart::{Replacing, RestartState};
+use super::restart_state::{Replacing, RestartState};
 use super::restarts::Restarts;
 use super::state::Lifecycle;
 use super::worker::Worker;

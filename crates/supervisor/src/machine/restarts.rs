@@ -1,7 +1,7 @@
 //! Restarts: their requests and beginnings. [`replacement`](super::replacement) has their steps.
 
 use super::action::SpawnKind;
-use super::restart::{Replacing, Restart, RestartState};
+use super::restart_state::{Replacing, Restart, RestartState};
 use super::state::Lifecycle;
 use super::worker::{Worker, WorkerState};
 use super::workforce::Workforce;

@@ -1,6 +1,6 @@
 //! The failure of a restart.
 
-use super::restart::{Replacing, RestartState};
+use super::restart_state::{Replacing, RestartState};
 use super::restarts::Restarts;
 use super::state::Lifecycle;
 use super::worker::Worker;

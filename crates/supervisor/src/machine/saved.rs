@@ -6,7 +6,7 @@
 use super::back_off::{Attempts, Hold};
 use super::end::Outcome;
 use super::processes::Processes;
-use super::restart::{Restart, RestartState};
+use super::restart_state::{Restart, RestartState};
 use super::restarts::Restarts;
 use super::spawner::{Origin, Part, Spawner, SpawnerState};
 use super::state::Lifecycle;

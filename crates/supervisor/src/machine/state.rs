@@ -34,7 +34,7 @@ pub(super) use names;
 
 #[cfg(test)]
 mod tests {
-    use super::super::restart::RestartState;
+    use super::super::restart_state::RestartState;
     use super::super::server::Server;
     use super::super::spawner::SpawnerState;
     use super::super::worker::WorkerState;

@@ -1,6 +1,6 @@
 //! Views of the machine, for users, programs and systemd.
 
-use super::restart::RestartState;
+use super::restart_state::RestartState;
 use super::worker::Worker;
 use super::{Generation, Machine, ProcessId, RestartKind, Server, StopReason};
 use crate::settings::Limits;

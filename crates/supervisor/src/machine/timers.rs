@@ -2,7 +2,7 @@
 
 use super::back_off::HoldState;
 use super::processes::Processes;
-use super::restart::RestartState;
+use super::restart_state::RestartState;
 use super::spawner::{Part, Spawner, SpawnerState};
 use super::worker::{Worker, WorkerState};
 use super::{Machine, Moment, ProcessId, Seat};

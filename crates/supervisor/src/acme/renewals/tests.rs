@@ -1,7 +1,8 @@
 //! Tests of the schedule with made-up results.
 
-use super::message::{Certificate, Facts, OrderSettings};
 use super::*;
+use crate::acme::message::{Certificate, Facts};
+use crate::acme::{Failure, Wall, HOUR};
 
 const START: Wall = 1_800_000_000_000;
 const SECOND: Wall = 1000;
