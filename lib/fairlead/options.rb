@@ -384,6 +384,13 @@ module Fairlead
            doc: "The fields of `trusted_proxies` that count: `x-forwarded-…`, `forwarded`, or `all` of them. Set the kind that " \
                 "your proxies write: with `all`, a request with fields that contradict each other gets a 400."
 
+    option :request_start, Types::Flag.new,
+           scope: :engine, default: true, valid: [false], invalid: ["maybe"],
+           doc: "Sets `HTTP_X_REQUEST_START` to the time at which the request was complete (with `puma_env`, its head), as `t=SECONDS`. From it " \
+                "monitoring tools for applications (APM) tell how long a request has waited; see [deployment.md](deployment.md#monitoring-tools). " \
+                "A time in `x-request-start`, `x-queue-start` or `x-middleware-start` from `trusted_proxies` stays. From others these fields " \
+                "are left out."
+
     option :rack_url_scheme, Types::Choice.new(:http, :https),
            scope: :engine, default: nil, bare: true, none: "that of the connection", valid: ["https"], invalid: ["ftp"],
            doc: "The `rack.url_scheme` of every request, and with it the usual `SERVER_PORT`, for a server behind a proxy " \
@@ -667,7 +674,7 @@ module Fairlead
            scope: :engine, default: :combined, valid: ['%h "%r" %s %{lock_wait}W'], invalid: ["pretty"],
            doc: "The format of the access log: `common`, `combined`, `json`, or a line with " \
                 "[directives](deployment.md#the-access-log) as in Apache's `LogFormat`. `%{queue_time}W`, `%{waiting_room_time}W` and " \
-                "`%{lock_wait}W` say what a request has waited for."
+                "`%{lock_wait}W` say what a request has waited for, and `%{trace_id}x` is its trace."
 
     option :quiet, Types::Flag.new,
            scope: :process, embedded: true, default: false, short: %w[-q -s], long_flags: %w[quiet silent],

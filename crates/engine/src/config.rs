@@ -111,6 +111,8 @@ settings! {
         pub trusted_proxies: TrustedProxies,
         /// Header fields in which they name them.
         pub forwarded_fields: ForwardedFields,
+        /// True if the app is told the time at which a request was complete.
+        pub request_start: bool,
         /// Scheme of every request, whatever its connection uses.
         pub rack_url_scheme: Option<Scheme>,
         /// Redirection of requests without TLS to the same target with TLS.

@@ -14,7 +14,8 @@
 //! - [`ProxyHeader`]: the client of a proxy, at the start of a connection;
 //! - [`forwarded`]: the route of a request as proxies report it;
 //! - [`path`]: paths that may name a file;
-//! - [`pattern`]: globs and subjects.
+//! - [`pattern`]: globs and subjects;
+//! - [`trace_id`]: the trace of a request.
 
 #![forbid(unsafe_code)]
 
@@ -32,6 +33,7 @@ pub mod pattern;
 mod proxy;
 pub mod ranges;
 mod span;
+mod trace_context;
 pub mod websocket;
 
 pub use error::Error;
@@ -42,3 +44,4 @@ pub use http1::{
 pub use path::{check_path, relative_path, PathFault, PathKind, PathRules};
 pub use proxy::{ProxyHeader, ProxyTls, ProxyVersions, PROXY_HEADER_BYTES, PROXY_LINE_BYTES};
 pub use span::Span;
+pub use trace_context::trace_id;

@@ -100,7 +100,7 @@ module Fairlead
 
         DIRECTIVE = /
           % (?: [%hatlurmUqHbBDTP] | >?s | \{c\}[ah] | \{(?:s|ms|us|seconds)\}T | \{(?:queue_time|waiting_room_time|lock_wait)\}W
-              | \{[!\#$%&'*+\-.^`|~\w]+\}i )
+              | \{trace_id\}x | \{[!\#$%&'*+\-.^`|~\w]+\}i )
         /x
 
         def expectation = "common, combined, json, or a line with directives such as %h and %{lock_wait}W"

@@ -65,12 +65,15 @@ class AccessLogTest < Minitest::Test
     "%{ms}T" => /\d{1,3}/, "%{us}T" => /\d{1,6}/, "%D" => /\d{1,6}/, "%{seconds}T" => /0\.\d{4}/, "%P" => /\d+/,
     "%{X-A}i %{x-b}i" => /\\x22é?\\x5c -/, "100%%" => /100%/, "é" => /é/,
     "%{queue_time}W" => /0\.\d{6}/, "%{waiting_room_time}W" => /0\.000000/,
-    "%{lock_wait}W" => RUBY_VERSION >= "3.2" ? /\d\.\d{6}/ : /-/
+    "%{lock_wait}W" => RUBY_VERSION >= "3.2" ? /\d\.\d{6}/ : /-/, "%{trace_id}x" => /4bf92f3577b34da6a3ce929d0e0e4736/
   }.freeze
+
+  # Of this trace.
+  TRACED = { "traceparent" => "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01" }.freeze
 
   def test_a_format_of_ones_own_has_any_directive_at_any_place
     server = serve_with_log(DIRECTIVES.keys.join("|"))
-    get(server, "/missing?a=b", "x-a" => "\"\\")
+    get(server, "/missing?a=b", { "x-a" => "\"\\", **TRACED })
     parts = lines(server, 1).first.chomp.split("|")
 
     assert_equal DIRECTIVES.size, parts.size
@@ -78,7 +81,7 @@ class AccessLogTest < Minitest::Test
   end
 
   def test_a_format_of_ones_own_says_dashes_of_what_was_refused_and_of_what_is_empty
-    server = serve_with_log("%r|%m|%U|%q|%H|%s|%{host}i|%T|%{queue_time}W|%{lock_wait}W|%b")
+    server = serve_with_log("%r|%m|%U|%q|%H|%s|%{host}i|%T|%{queue_time}W|%{lock_wait}W|%{trace_id}x|%b")
     ask(server, "HEAD", "/")
     TCPSocket.open("127.0.0.1", server.port) do |socket|
       socket.write("GET /forged?a HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n")
@@ -86,8 +89,8 @@ class AccessLogTest < Minitest::Test
     end
     head, refused = lines(server, 2)
 
-    assert_match(/\|-\n\z/, head)
-    assert_equal "- - -|-|-||-|400|-|0|0.000000|-|12\n", refused
+    assert_match(/\|-\|-\n\z/, head)
+    assert_equal "- - -|-|-||-|400|-|0|0.000000|-|-|12\n", refused
   end
 
   def test_there_is_a_line_for_each_answer_of_each_kind

@@ -9,7 +9,7 @@ class RequestFieldsTest < Minitest::Test
   include Fairlead::Test::HttpServing
 
   TELL = <<~'RUBY'
-    found = env.select { |key, _| key.start_with?("HTTP_", "CONTENT_") && key != "HTTP_VERSION" }
+    found = env.select { |key, _| key.start_with?("HTTP_", "CONTENT_") && !%w[HTTP_VERSION HTTP_X_REQUEST_START].include?(key) }
     [200, { "content-type" => "text/plain" }, [found.map { |key, value| "#{key}=#{value}\n" }.sort.join]]
   RUBY
 

@@ -11,7 +11,7 @@ class LogFormatTest < Minitest::Test
 
   GOOD = [
     '%h - - %t "%r" %s %B', "%a%l%u%m%U%q%H%b%D%T%P", "100%% of %>s", "%{s}T %{ms}T %{us}T %{seconds}T", "%{X-Request-ID}i é %%h",
-    "%{queue_time}W %{waiting_room_time}W %{lock_wait}W", "%{c}a %{c}h"
+    "%{queue_time}W %{waiting_room_time}W %{lock_wait}W %{trace_id}x", "%{c}a %{c}h"
   ].freeze
 
   BAD = [

@@ -1,5 +1,5 @@
 //! Format of access lines, parsed: text and directives. The directives are from Apache's `LogFormat`, as far as they
-//! apply, and `%{…}W` for the waiting times of a request.
+//! apply, `%{…}W` for the waiting times of a request, and `%{trace_id}x`.
 
 use std::str::FromStr;
 
@@ -48,6 +48,8 @@ pub enum Piece {
     Field(Vec<u8>),
     /// `%{name}W`: a waiting time, in seconds.
     Wait(Wait),
+    /// `%{trace_id}x`: the trace of the request, `-` if there is none.
+    TraceId,
 }
 
 /// Unit and form of a time.
@@ -147,6 +149,7 @@ fn directive(name: Option<&str>, letter: char) -> Result<Piece, ()> {
         (Some("queue_time"), 'W') => Piece::Wait(Wait::Queue),
         (Some("waiting_room_time"), 'W') => Piece::Wait(Wait::WaitingRoom),
         (Some("lock_wait"), 'W') => Piece::Wait(Wait::Lock),
+        (Some("trace_id"), 'x') => Piece::TraceId,
         _ => return Err(()),
     })
 }
@@ -171,10 +174,11 @@ mod tests {
             Piece::Host,
             Piece::Peer,
             Piece::Wait(Wait::Lock),
+            Piece::TraceId,
             literal("é"),
         ];
         assert_eq!(
-            "a %s 100%% %>s%{X-A}i}%a%{c}a%{lock_wait}Wé".parse(),
+            "a %s 100%% %>s%{X-A}i}%a%{c}a%{lock_wait}W%{trace_id}xé".parse(),
             Ok(Format::Text(expected))
         );
         assert_eq!("".parse(), Ok(Format::Text(Vec::new())));
@@ -200,6 +204,8 @@ mod tests {
             "%>b",
             "%>>s",
             "%{s}D",
+            "%{trace}x",
+            "%x",
         ] {
             assert_eq!(text.parse::<Format>(), Err(()), "{text}");
         }

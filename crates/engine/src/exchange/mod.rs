@@ -77,6 +77,20 @@ pub struct Exchange<'a> {
     own_chunks: Option<Box<OwnChunks>>,
 }
 
+/// The source of the time at which a request came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StartTime {
+    /// The fields of the request, if it has some.
+    AsSent,
+    /// The server. Fields of the request do not count.
+    OfServer,
+}
+
+impl StartTime {
+    /// Fields in which proxies send the time: readers take the first one, or the earliest time.
+    pub const FIELDS: [&'static [u8]; 3] = [b"x-request-start", b"x-queue-start", b"x-middleware-start"];
+}
+
 impl<'a> Exchange<'a> {
     pub(crate) fn new(
         stream: &'a mut Stream,
@@ -126,6 +140,23 @@ impl<'a> Exchange<'a> {
     /// Returns true if the scheme of the request is `https`.
     pub fn is_secure(&self) -> bool {
         self.stream.is_secure(self.services.config())
+    }
+
+    /// The source of the time at which the request came, for the app.
+    pub fn start_time(&self) -> StartTime {
+        if !self.services.config().request_start {
+            return StartTime::AsSent;
+        }
+        let is_sent = || {
+            StartTime::FIELDS
+                .iter()
+                .any(|name| self.request().field(name).is_some())
+        };
+        if self.stream.peers.is_trusted() && is_sent() {
+            StartTime::AsSent
+        } else {
+            StartTime::OfServer
+        }
     }
 
     /// The host that the client has requested, possibly with a port, if a trusted proxy reports it. It is a valid one.

@@ -7,8 +7,8 @@ use fairlead_wire::content_encoding::Accepted;
 use fairlead_wire::event_stream::wants_event_stream;
 use fairlead_wire::ranges::Ranges;
 use fairlead_wire::websocket::{handshake, negotiate, Context, Deflate, Handshake};
-use fairlead_wire::{fields, Framing, Head, Span, TargetForm, Version};
-use std::time::Duration;
+use fairlead_wire::{fields, trace_id, Framing, Head, Span, TargetForm, Version};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// See the head of this file. Methods and field names are as they were sent.
 #[derive(Debug, Default)]
@@ -130,6 +130,18 @@ impl Request {
         fields.find_map(|(own, value)| own.eq_ignore_ascii_case(name).then_some(value))
     }
 
+    /// The trace that the request belongs to, by a valid `traceparent`; 32 hexadecimal digits (W3C Trace Context §3.2).
+    pub fn trace_id(&self) -> Option<&[u8]> {
+        let mut fields = self
+            .fields()
+            .filter(|(name, _)| name.eq_ignore_ascii_case(b"traceparent"));
+        let (_, value) = fields.next()?;
+        if fields.next().is_some() {
+            return None;
+        }
+        trace_id(value)
+    }
+
     /// Returns true if the body was chunked, or ended with its stream, so that no field announces its length.
     pub fn is_chunked(&self) -> bool {
         matches!(self.head.framing, Framing::Chunked | Framing::Stream)
@@ -138,6 +150,12 @@ impl Request {
     /// The time between the end of the head and the end of the body.
     pub fn body_wait(&self) -> Duration {
         self.body_wait
+    }
+
+    /// The time at which the request was complete, since the Unix epoch.
+    pub fn completed_at(&self) -> Duration {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        now.saturating_sub(Nanos::now() - self.arrived)
     }
 
     /// Notes that a thread begins to run the request.

@@ -57,6 +57,7 @@ impl LogLine<'_> {
             Piece::Took(Unit::Microseconds) => write!(out, "{}", self.took.as_micros()),
             Piece::Process => write!(out, "{}", std::process::id()),
             Piece::Field(name) => write!(out, "{}", dash(self.field(name))),
+            Piece::TraceId => write!(out, "{}", dash(self.trace_id().unwrap_or_default())),
             Piece::Wait(wait) => match self.waited(*wait) {
                 Some(time) => write!(out, "{:.6}", time.as_secs_f64()),
                 None => write!(out, "-"),
@@ -92,7 +93,10 @@ impl LogLine<'_> {
                 None => write!(out, ",\"{name}\":null")?,
             }
         }
-        write!(out, "}}")
+        match self.trace_id() {
+            Some(id) => write!(out, ",\"trace_id\":\"{}\"}}", json(id)),
+            None => write!(out, "}}"),
+        }
     }
 
     fn method(&self) -> &[u8] {
@@ -121,6 +125,10 @@ impl LogLine<'_> {
 
     fn field(&self, name: &[u8]) -> &[u8] {
         self.request.and_then(|request| request.field(name)).unwrap_or_default()
+    }
+
+    fn trace_id(&self) -> Option<&[u8]> {
+        self.request.and_then(Request::trace_id)
     }
 
     fn waited(&self, wait: Wait) -> Option<Duration> {

@@ -93,6 +93,11 @@ impl Peers {
         &self.proxy_header
     }
 
+    /// True if the fields count that the sender of the requests adds.
+    pub(crate) fn is_trusted(&self) -> bool {
+        self.is_trusted
+    }
+
     /// True if the client is known to be behind a proxy, or may be.
     pub(crate) fn is_proxied(&self) -> bool {
         self.is_trusted || !self.proxy_header.is_empty()

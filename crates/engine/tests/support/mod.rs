@@ -94,6 +94,7 @@ pub fn config() -> Config {
         forwarded_fields: ForwardedFields::All,
         rack_url_scheme: None,
         redirect_to_https: HttpsRedirect::Never,
+        request_start: true,
         hsts: None,
         enable_keep_alives: true,
         max_keep_alive: 0,

@@ -186,7 +186,7 @@ fn run(ruby: &Ruby, this: Obj<NativeEngine>) -> bool {
         ruby,
         app: &this.app,
         engine: &engine,
-        template: ThreadTemplate::new(&this.app.template),
+        template: ThreadTemplate::new(&this.app.template, this.app.puma_env),
         leave: Cell::new(None),
         has_served: Cell::new(false),
         running: Running::new(ruby),

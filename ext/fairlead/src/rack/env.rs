@@ -6,13 +6,14 @@
 use super::input;
 use super::session;
 use super::shape::{Kind, Slots};
-use super::template::{text, ThreadTemplate};
+use super::template::{text, Short, ThreadTemplate};
 use crate::objects::{get, new_array, new_hash, set};
 use crate::strings::{field_keys, interned, new, new_text, strings, Strings};
-use fairlead_engine::{Body, Exchange, Request, TargetForm, Version};
+use fairlead_engine::{Body, Exchange, Request, StartTime, TargetForm, Version};
 use fairlead_wire::fields;
 use magnus::Ruby;
 use rb_sys::{rb_ary_push, rb_str_buf_append, rb_str_dup, Qfalse, Qnil, Qtrue, VALUE};
+use std::time::Duration;
 
 /// Fields that a client must not set: an application or a middleware reads from them which paths to trust.
 const UNTRUSTED: [&[u8]; 2] = [b"x-sendfile-type", b"x-accel-mapping"];
@@ -50,6 +51,9 @@ impl ThreadTemplate<'_> {
             // A tunnel over HTTP/2 has a socket of its own.
             set(ruby, env, strings().rack_hijack_p, Qtrue as VALUE);
         }
+        if let Some(id) = exchange.request().trace_id() {
+            set(ruby, env, strings().fairlead_trace_id, new(ruby, id));
+        }
         if exchange.request().is_chunked() {
             let length = text(ruby, format_args!("{}", exchange.body().len()));
             set(ruby, env, strings().content_length, length);
@@ -76,13 +80,17 @@ impl ThreadTemplate<'_> {
         let request = exchange.request();
         let mut values = Slots::new();
         let has_host = self.push_shared(ruby, exchange, references, &mut values);
+        let start_time = exchange.start_time();
+        if start_time == StartTime::OfServer {
+            values.push(self.start_time(ruby, request));
+        }
         let of_session = match exchange.session() {
             Some(session) => self
                 .session
                 .push(ruby, session, exchange.claimed_session(), &mut values),
             None => 0,
         };
-        let kind = Kind::of(request, has_host, exchange.is_secure(), of_session);
+        let kind = Kind::of(exchange, has_host, start_time, of_session);
         let may_have_shape = !may_last && !request.is_chunked();
         let shape = may_have_shape.then(|| self.shapes.find(kind, request)).flatten();
         if let Some(shape) = shape {
@@ -99,12 +107,12 @@ impl ThreadTemplate<'_> {
         }
         // In the order of a shape: the slots come first.
         let env = new_hash(ruby);
-        let mut keys = slot_keys(has_host);
+        let mut keys = slot_keys(has_host, start_time);
         session::push_keys(ruby, of_session, &mut keys);
         for (key, value) in keys.iter().zip(values.iter()) {
             set(ruby, env, key, value);
         }
-        let withheld = self.set_fields(ruby, env, request, &mut keys);
+        let withheld = self.set_fields(ruby, env, request, start_time, &mut keys);
         self.complete(ruby, env);
         self.set_kind(ruby, env, request, kind);
         if let Some(withheld) = withheld.filter(|_| may_have_shape) {
@@ -137,6 +145,18 @@ impl ThreadTemplate<'_> {
         has_host
     }
 
+    /// `HTTP_X_REQUEST_START`. Readers subtract the wait for the body from it if the env has that. Inside `protect`.
+    fn start_time(&self, ruby: &Ruby, request: &Request) -> VALUE {
+        let body_wait = if self.has_body_wait {
+            request.body_wait()
+        } else {
+            Duration::ZERO
+        };
+        let start = request.completed_at().saturating_sub(body_wait);
+        let text = Short::of(format_args!("t={}.{:06}", start.as_secs(), start.subsec_micros()));
+        new(ruby, text.bytes())
+    }
+
     /// Sets the entries that all requests of a kind share. Inside `protect`.
     fn set_kind(&self, ruby: &Ruby, env: VALUE, request: &Request, kind: Kind) {
         let (keys, name) = (strings(), request.method());
@@ -161,11 +181,18 @@ impl ThreadTemplate<'_> {
 
     /// Sets the entries of the header fields, and adds their keys. Returns a bit for each field that the env does not
     /// have; `None` if fields were joined in one value, or if there are more fields than bits. Inside `protect`.
-    fn set_fields(&self, ruby: &Ruby, env: VALUE, request: &Request, slots: &mut Slots) -> Option<u64> {
+    fn set_fields(
+        &self,
+        ruby: &Ruby,
+        env: VALUE,
+        request: &Request,
+        start_time: StartTime,
+        slots: &mut Slots,
+    ) -> Option<u64> {
         let (keys, mut seen) = (strings(), 0u64);
         let mut withheld = Some(0u64);
         for (index, (name, value)) in request.fields().enumerate() {
-            if fields::has_underscore(name) || self.is_withheld(name, request) {
+            if fields::has_underscore(name) || is_withheld(name, request, start_time) {
                 withheld = withheld.and_then(|bits| Some(bits | 1u64.checked_shl(index as u32)?));
                 continue;
             }
@@ -189,18 +216,20 @@ impl ThreadTemplate<'_> {
         }
         withheld
     }
+}
 
-    fn is_withheld(&self, name: &[u8], request: &Request) -> bool {
-        match name.len() {
-            // The template has it, from the target if the target has an authority (RFC 9112 §3.2.2).
-            4 => name.eq_ignore_ascii_case(b"host"),
-            // HTTP_VERSION is the version of the request.
-            7 => name.eq_ignore_ascii_case(b"version"),
-            15 => UNTRUSTED.iter().any(|untrusted| name.eq_ignore_ascii_case(untrusted)),
-            // The body is decoded, so the transfer coding is removed.
-            17 => request.is_chunked() && name.eq_ignore_ascii_case(b"transfer-encoding"),
-            _ => false,
-        }
+fn is_withheld(name: &[u8], request: &Request, start_time: StartTime) -> bool {
+    let is_one_of = |names: &[&[u8]]| names.iter().any(|one| name.eq_ignore_ascii_case(one));
+    match name.len() {
+        // The template has it, from the target if the target has an authority (RFC 9112 §3.2.2).
+        4 => name.eq_ignore_ascii_case(b"host"),
+        // HTTP_VERSION is the version of the request.
+        7 => name.eq_ignore_ascii_case(b"version"),
+        13 | 18 => start_time == StartTime::OfServer && is_one_of(&StartTime::FIELDS),
+        15 => is_one_of(&UNTRUSTED) || start_time == StartTime::OfServer && is_one_of(&StartTime::FIELDS),
+        // The body is decoded, so the transfer coding is removed.
+        17 => request.is_chunked() && name.eq_ignore_ascii_case(b"transfer-encoding"),
+        _ => false,
     }
 }
 
@@ -214,8 +243,8 @@ fn protocols(ruby: &Ruby, request: &Request) -> VALUE {
     list
 }
 
-/// The keys of the values that [`ThreadTemplate::push_shared`] adds, in this order.
-fn slot_keys(has_host: bool) -> Slots {
+/// The keys of the values that [`ThreadTemplate::push_shared`] adds, in this order, and of the start time.
+fn slot_keys(has_host: bool, start_time: StartTime) -> Slots {
     let keys = strings();
     let mut slots = Slots::new();
     for key in [
@@ -234,6 +263,9 @@ fn slot_keys(has_host: bool) -> Slots {
     }
     if has_host {
         slots.push(keys.http_host);
+    }
+    if start_time == StartTime::OfServer {
+        slots.push(keys.http_x_request_start);
     }
     slots
 }

@@ -12,7 +12,7 @@
 
 use crate::objects::{self, set};
 use crate::strings::strings;
-use fairlead_engine::{Request, Version};
+use fairlead_engine::{Exchange, Request, StartTime, Version};
 use magnus::Ruby;
 use rb_sys::{
     rb_hash_foreach, rb_hash_tbl, rb_obj_frozen_p, rb_st_foreach_with_replace, rb_str_hash_cmp, st_data_t, st_retval,
@@ -82,13 +82,16 @@ pub(super) struct Kind {
     /// True if the server's part has an `HTTP_HOST`.
     has_host: bool,
     pub(super) is_secure: bool,
+    /// The server's part has an `HTTP_X_REQUEST_START` if the server is its source.
+    pub(super) start_time: StartTime,
     /// Number of values of the TLS session; 0 without TLS.
     of_session: u8,
     pub(super) version: Version,
 }
 
 impl Kind {
-    pub(super) fn of(request: &Request, has_host: bool, is_secure: bool, of_session: u8) -> Kind {
+    pub(super) fn of(exchange: &Exchange<'_>, has_host: bool, start_time: StartTime, of_session: u8) -> Kind {
+        let request = exchange.request();
         let mix = |hash: u64, name: &[u8]| {
             let ends = [name.first(), name.get(name.len() / 2), name.last()];
             let ends = ends.map(|byte| u64::from(byte.copied().unwrap_or_default()));
@@ -101,7 +104,8 @@ impl Kind {
         Kind {
             names,
             has_host,
-            is_secure,
+            is_secure: exchange.is_secure(),
+            start_time,
             of_session,
             version: request.version(),
         }

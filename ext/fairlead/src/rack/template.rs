@@ -27,6 +27,8 @@ pub(crate) struct Template {
 /// them.
 pub(crate) struct ThreadTemplate<'a> {
     template: &'a Template,
+    /// True if envs have `puma.request_body_wait`.
+    pub(super) has_body_wait: bool,
     pub(super) shapes: Shapes,
     pub(super) session: LastSession,
     /// Key of the cached `server` values; nil at first.
@@ -118,10 +120,12 @@ impl Template {
 }
 
 impl<'a> ThreadTemplate<'a> {
-    pub(crate) fn new(template: &'a Template) -> ThreadTemplate<'a> {
+    /// `has_body_wait`: true if envs have `puma.request_body_wait`.
+    pub(crate) fn new(template: &'a Template, has_body_wait: bool) -> ThreadTemplate<'a> {
         let nil = Qnil as VALUE;
         ThreadTemplate {
             template,
+            has_body_wait,
             shapes: Shapes::new(),
             session: LastSession::new(),
             site: RefCell::default(),
@@ -219,17 +223,28 @@ fn server(ruby: &Ruby, exchange: &Exchange<'_>) -> Server {
 
 /// A frozen String of a number or an address. Inside `protect`, so it is built on the stack.
 pub(super) fn text(ruby: &Ruby, arguments: std::fmt::Arguments<'_>) -> VALUE {
-    let mut short = Short {
-        bytes: [0; 48],
-        length: 0,
-    };
-    let _ = short.write_fmt(arguments);
-    frozen(ruby, &short.bytes[..short.length])
+    frozen(ruby, Short::of(arguments).bytes())
 }
 
-struct Short {
+/// A short text on the stack.
+pub(super) struct Short {
     bytes: [u8; 48],
     length: usize,
+}
+
+impl Short {
+    pub(super) fn of(arguments: std::fmt::Arguments<'_>) -> Short {
+        let mut short = Short {
+            bytes: [0; 48],
+            length: 0,
+        };
+        let _ = short.write_fmt(arguments);
+        short
+    }
+
+    pub(super) fn bytes(&self) -> &[u8] {
+        &self.bytes[..self.length]
+    }
 }
 
 impl Write for Short {
