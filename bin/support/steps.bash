@@ -129,8 +129,18 @@ first() { awk -v lines="$1" 'NR <= lines'; }
 # The slowest parts of a long step, see bin/support/ruby-tests.
 show_slowest() { sed -nE 's/^(alone|slowest): +/                          \1 /p' "$1" | first 6; }
 
-# Tests that passed only at the second attempt, see bin/support/ruby-tests.
-show_unsteady() { sed -n '/^unsteady: /,$p' "$1" | first 120; }
+# Tests that passed only at the second attempt, see bin/support/ruby-tests; of each, the end of its first output, where the
+# failure is.
+show_unsteady() {
+  awk -v most=40 '
+    function show(from) {
+      for (from = count > most ? count - most : 0; from < count; from++) print lines[from]
+      count = 0
+    }
+    /^unsteady: / { show(); print; inside = 1; next }
+    inside { lines[count++] = $0 }
+    END { show() }' "$1"
+}
 
 finish() {
   sort -u "$failures"

@@ -25,6 +25,7 @@ class HealthProcessTest < Minitest::Test
       assert_equal [[503, "starting"], [200, "live"]], [probe(server, "/ready"), probe(server, "/live")]
       server.write("go", "")
       wait_until("readiness") { probe(server, "/ready") == [200, "ready"] }
+      server.wait_for_output(/listening on/)
       client = connect(server).request("GET", "/2")
       server.signal(:TERM)
       wait_until("the drain") { probe(server, "/ready") == [503, "draining"] }
