@@ -17,6 +17,8 @@ class RailsRestartsTest < Minitest::Test
       rails(server, "restart")
       wait_for_version(server, number)
     end
+    # The old process still serves connections that have come to it.
+    wait_until("the new code alone") { Array.new(5) { version(server).first }.uniq == [3] }
 
     assert_equal [3, server.pid], [version(server).first, written_pid(server)]
     refute_equal server.pid, version(server).last
