@@ -5,6 +5,7 @@ use super::counts::Counts;
 use super::health;
 use super::host::{Asked, Host, Question};
 use super::inspect::inspect;
+use super::metrics;
 use super::peaks::Peaks;
 use super::puma_stats::PumaStats;
 use super::report::Report;
@@ -13,7 +14,7 @@ use super::response::Response;
 use super::token::Token;
 
 /// The commands that change nothing.
-const READING: [&[u8]; 3] = [b"stats", b"gc-stats", b"status"];
+const READING: [&[u8]; 4] = [b"stats", b"gc-stats", b"status", b"metrics"];
 
 /// The right to send commands.
 #[derive(Clone, Debug)]
@@ -83,6 +84,7 @@ impl Commands {
         match request.command() {
             b"stats" => Outcome::Answer(self.stats(host)),
             b"status" => Outcome::Answer(Response::json(&Report::new(&host.status(), host.scoreboard()))),
+            b"metrics" => Outcome::Answer(metrics::answer(request, &host.status(), host.scoreboard())),
             b"gc" => Outcome::Ask(ToRuby::First(Question::Gc)),
             b"gc-stats" => Outcome::Ask(ToRuby::First(Question::GcStats)),
             b"thread-backtraces" => Outcome::Ask(ToRuby::First(Question::ThreadBacktraces)),

@@ -15,6 +15,7 @@ mod host;
 mod inspect;
 mod json;
 mod listeners;
+mod metrics;
 mod peaks;
 mod poller;
 mod puma_stats;

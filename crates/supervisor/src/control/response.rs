@@ -42,6 +42,12 @@ impl Response {
         Response { status, kind, body }
     }
 
+    /// Status 200 with a text of this type.
+    pub(super) fn typed(kind: &'static str, body: impl Into<Vec<u8>>) -> Response {
+        let (status, body) = (200, body.into());
+        Response { status, kind, body }
+    }
+
     /// The bytes to send.
     pub(super) fn to_bytes(&self) -> Vec<u8> {
         let (status, reason, kind, length) = (self.status, reason(self.status), self.kind, self.body.len());

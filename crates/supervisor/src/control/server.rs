@@ -5,6 +5,7 @@ use super::connections::Connections;
 use super::health;
 use super::host::Host;
 use super::listeners::{Failure, Listeners};
+use super::metrics;
 use super::poller::{Key, Poller};
 use super::questions::Questions;
 use super::request::Request;
@@ -221,6 +222,10 @@ fn commands(kind: &Kind) -> Option<Commands> {
     }
 }
 
+/// The health endpoints, and the metrics.
 fn probe(request: &Request, host: &dyn Host) -> Response {
+    if request.path() == b"/metrics" {
+        return metrics::answer(request, &host.status(), host.scoreboard());
+    }
     health::answer(request, host).unwrap_or_else(|| Response::text(404, "Unsupported action"))
 }

@@ -5,6 +5,7 @@ mod commands;
 mod ending;
 mod health;
 mod limits;
+mod metrics;
 mod questions;
 mod requests;
 mod statistics;
