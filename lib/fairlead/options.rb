@@ -676,6 +676,16 @@ module Fairlead
                 "[directives](deployment.md#the-access-log) as in Apache's `LogFormat`. `%{queue_time}W`, `%{waiting_room_time}W` and " \
                 "`%{lock_wait}W` say what a request has waited for, and `%{trace_id}x` is its trace."
 
+    option :access_log_skip, Types::Paths.new("LIST"),
+           scope: :engine, default: [], valid: ["/up"], invalid: ["up", "/up?full"],
+           doc: "Paths of requests, such as health checks, that are left out of the access log if their status is below 400. A path that ends " \
+                "with `*` stands for all paths that begin with the rest: `/assets/*`. A list (`%w[/up /ping]` too)."
+
+    option :slow_request, Types::Seconds.new(zero: true),
+           scope: :engine, default: 0, valid: [2], invalid: [-1],
+           doc: "Logs a request that has taken longer, from the complete request to the end of its response, with the time that it spent " \
+                "[waiting](deployment.md#what-requests-wait-for) and in the application. 0 means none."
+
     option :quiet, Types::Flag.new,
            scope: :process, embedded: true, default: false, short: %w[-q -s], long_flags: %w[quiet silent],
            valid: [true], invalid: ["maybe"],

@@ -149,6 +149,10 @@ settings! {
         pub fair_by: FairBy,
         /// Paths of requests that go ahead of the others.
         pub priority_paths: Vec<String>,
+        /// Paths of requests that the access log leaves out if they succeed; `*` at the end stands for any rest.
+        pub access_log_skip: Vec<String>,
+        /// Time after which a request is logged as slow; 0 for none.
+        pub slow_request: Duration,
         /// True if waiting requests may migrate to another worker.
         pub waiting_room: bool,
         /// Folder with the responses to challenges of certificate authorities; see `acme.rs`.

@@ -93,6 +93,24 @@ class AccessLogTest < Minitest::Test
     assert_equal "- - -|-|-||-|400|-|0|0.000000|-|-|12\n", refused
   end
 
+  def test_paths_can_be_left_out_unless_they_fail
+    server = serve_with_log("common", "--access-log-skip", "/up,/assets/*,/missing")
+    %w[/up /up?x /assets/ /assets/a.js /missing /upper /asset].each { |target| get(server, target) }
+
+    assert_equal(%w[/missing /upper /asset], lines(server, 3).map { |line| line[/"GET (\S+)/, 1] })
+  end
+
+  def test_a_slow_request_is_logged_with_its_waits
+    server = serve_with_log("common", "--slow-request", "0.15")
+    get(server, "/")
+    get(server, "/slow?secret=1")
+    times = /\(queue \d\.\d{3}, waiting room 0\.000#{", lock \\d\\.\\d{3}" if RUBY_VERSION >= "3.2"}, application \d\.\d{3}\)/
+    assert_logged(/slow request: .*\n/, server)
+
+    assert_equal 1, server.stderr.scan("slow request").size
+    assert_match(%r{slow request: GET /slow 200 took 0\.\d{3} s #{times}$}, server.stderr)
+  end
+
   def test_there_is_a_line_for_each_answer_of_each_kind
     server = serve_with_log("common", "-t", 5)
     client = connect(server)

@@ -1,4 +1,4 @@
-//! Logs requests and slow clients that are closed.
+//! Logs requests, slow ones once more, and slow clients that are closed.
 
 use crate::clock::Nanos;
 use crate::connection::Connection;
@@ -6,6 +6,7 @@ use crate::exchange::Ended;
 use crate::observe::access_log::{escaped, LogLine};
 use crate::observe::excess::About;
 use crate::stream::peers::Peers;
+use crate::stream::Stream;
 use crate::worker::Worker;
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -17,15 +18,50 @@ pub(super) fn response(worker: &Worker, connection: &Connection, ended: &Ended, 
         let target = escaped(stream.request.target());
         worker.log.error(format_args!("{fault} ({target})"));
     }
+    let took = Nanos::now() - stream.request.arrived;
+    if is_slow(worker, took) {
+        slow_request(worker, stream, ended.status, took, lock_wait);
+    }
+    if ended.status < 400 && is_left_out(worker, stream.request.path()) {
+        return;
+    }
     access(worker, &stream.peers, |[host, peer]| LogLine {
         host,
         peer,
         request: Some(&stream.request),
         status: ended.status,
         bytes: ended.body_bytes,
-        took: Nanos::now() - stream.request.arrived,
+        took,
         lock_wait,
     });
+}
+
+fn is_slow(worker: &Worker, took: Duration) -> bool {
+    let limit = worker.config.slow_request;
+    !limit.is_zero() && took > limit
+}
+
+/// Logs the waits of a request, and the rest of its time.
+fn slow_request(worker: &Worker, stream: &Stream, status: u16, took: Duration, lock_wait: Option<Duration>) {
+    let (request, waits) = (&stream.request, stream.request.waits());
+    let rest = took
+        .saturating_sub(waits.queue + waits.waiting_room)
+        .saturating_sub(lock_wait.unwrap_or_default());
+    let [took, queue, room, rest] = [took, waits.queue, waits.waiting_room, rest].map(|time| time.as_secs_f64());
+    let lock = lock_wait.map_or(String::new(), |lock| format!(", lock {:.3}", lock.as_secs_f64()));
+    let (method, path) = (escaped(request.method()), escaped(request.path()));
+    worker.log.error(format_args!(
+        "slow request: {method} {path} {status} took {took:.3} s (queue {queue:.3}, waiting room {room:.3}{lock}, application {rest:.3})"
+    ));
+}
+
+/// True if the settings leave requests for a path out of the access log.
+fn is_left_out(worker: &Worker, path: &[u8]) -> bool {
+    let mut paths = worker.config.access_log_skip.iter().map(String::as_bytes);
+    paths.any(|left_out| match left_out.strip_suffix(b"*") {
+        Some(beginning) => path.starts_with(beginning),
+        None => path == left_out,
+    })
 }
 
 /// Logs a request that the server refused. Its target and fields are left out, because it may be incomplete.

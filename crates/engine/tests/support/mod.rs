@@ -95,6 +95,8 @@ pub fn config() -> Config {
         rack_url_scheme: None,
         redirect_to_https: HttpsRedirect::Never,
         request_start: true,
+        access_log_skip: Vec::new(),
+        slow_request: Duration::ZERO,
         hsts: None,
         enable_keep_alives: true,
         max_keep_alive: 0,
