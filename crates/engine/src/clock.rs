@@ -2,13 +2,22 @@
 //! a second.
 
 use rustix::time::{clock_gettime, ClockId};
+use std::cell::Cell;
 use std::ops::{Add, Sub};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// Time for which the end of an engine waits for the last work of a native thread: messages in the dispatcher, or log
 /// lines that the reader of the log may never take.
 pub(crate) const FAREWELL: Duration = Duration::from_secs(1);
+
+/// Time between two comparisons of the monotonic clock with the wall clock.
+const COMPARISON: Duration = Duration::from_secs(1);
+
+thread_local! {
+    /// The moment of the last comparison, and the start of the monotonic clock since the Unix epoch.
+    static EPOCH: Cell<(Nanos, Duration)> = const { Cell::new((Nanos(0), Duration::ZERO)) };
+}
 
 /// A moment on the monotonic clock, in whole milliseconds since an arbitrary start: the unit of every deadline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -61,6 +70,18 @@ impl Nanos {
 
     fn millis(self) -> Millis {
         Millis(self.0 / 1_000_000)
+    }
+
+    /// Time since the Unix epoch, by the wall clock, which can be set. Each thread compares the clocks once a second.
+    pub(crate) fn since_epoch(self) -> Duration {
+        let (mut compared, mut epoch) = EPOCH.get();
+        if epoch == Duration::ZERO || self - compared >= COMPARISON {
+            compared = Nanos::now();
+            let wall = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+            epoch = wall.saturating_sub(Duration::from_nanos(compared.0));
+            EPOCH.set((compared, epoch));
+        }
+        epoch + Duration::from_nanos(self.0)
     }
 
     /// First whole millisecond that is not before this moment.
@@ -196,5 +217,27 @@ impl DateCache {
             self.text = http_date();
         }
         self.text.as_bytes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The two clocks are never read at the same time.
+    const TOLERANCE: Duration = Duration::from_secs(1);
+
+    #[test]
+    fn a_moment_has_the_time_of_the_wall_clock() {
+        let wall = || SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let (before, moment, after) = (wall(), Nanos::now(), wall());
+        for time in [moment.since_epoch(), moment.since_epoch()] {
+            assert!(
+                before <= time + TOLERANCE && time <= after + TOLERANCE,
+                "{before:?} {time:?} {after:?}"
+            );
+        }
+        let later = moment + Duration::from_secs(3600);
+        assert!(later.since_epoch() > moment.since_epoch() + Duration::from_secs(3599));
     }
 }

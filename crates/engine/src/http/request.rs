@@ -8,7 +8,7 @@ use fairlead_wire::event_stream::wants_event_stream;
 use fairlead_wire::ranges::Ranges;
 use fairlead_wire::websocket::{handshake, negotiate, Context, Deflate, Handshake};
 use fairlead_wire::{fields, trace_id, Framing, Head, Span, TargetForm, Version};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 /// See the head of this file. Methods and field names are as they were sent.
 #[derive(Debug, Default)]
@@ -154,8 +154,7 @@ impl Request {
 
     /// The time at which the request was complete, since the Unix epoch.
     pub fn completed_at(&self) -> Duration {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        now.saturating_sub(Nanos::now() - self.arrived)
+        self.arrived.since_epoch()
     }
 
     /// Notes that a thread begins to run the request.

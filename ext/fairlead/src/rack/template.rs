@@ -223,28 +223,17 @@ fn server(ruby: &Ruby, exchange: &Exchange<'_>) -> Server {
 
 /// A frozen String of a number or an address. Inside `protect`, so it is built on the stack.
 pub(super) fn text(ruby: &Ruby, arguments: std::fmt::Arguments<'_>) -> VALUE {
-    frozen(ruby, Short::of(arguments).bytes())
+    let mut short = Short {
+        bytes: [0; 48],
+        length: 0,
+    };
+    let _ = short.write_fmt(arguments);
+    frozen(ruby, &short.bytes[..short.length])
 }
 
-/// A short text on the stack.
-pub(super) struct Short {
+struct Short {
     bytes: [u8; 48],
     length: usize,
-}
-
-impl Short {
-    pub(super) fn of(arguments: std::fmt::Arguments<'_>) -> Short {
-        let mut short = Short {
-            bytes: [0; 48],
-            length: 0,
-        };
-        let _ = short.write_fmt(arguments);
-        short
-    }
-
-    pub(super) fn bytes(&self) -> &[u8] {
-        &self.bytes[..self.length]
-    }
 }
 
 impl Write for Short {
