@@ -153,7 +153,7 @@ impl ThreadTemplate<'_> {
             Duration::ZERO
         };
         let start = request.completed_at().saturating_sub(body_wait);
-        new(ruby, &start_text(start))
+        self.start_text(ruby, start)
     }
 
     /// Sets the entries that all requests of a kind share. Inside `protect`.
@@ -240,18 +240,6 @@ fn protocols(ruby: &Ruby, request: &Request) -> VALUE {
         unsafe { rb_ary_push(list, new(ruby, protocol)) };
     }
     list
-}
-
-/// Seconds since the Unix epoch with six digits after the point, as `t=1764151200.123456`. Each request has one: `format_args!` takes
-/// ten times as long.
-fn start_text(start: Duration) -> [u8; 19] {
-    let mut text = *b"t=0000000000.000000";
-    let mut rest = start.as_micros();
-    for digit in text[2..].iter_mut().rev().filter(|digit| **digit != b'.') {
-        *digit += (rest % 10) as u8;
-        rest /= 10;
-    }
-    text
 }
 
 /// The keys of the values that [`ThreadTemplate::push_shared`] adds, in this order, and of the start time.

@@ -16,6 +16,7 @@ use rb_sys::{rb_ary_new_capa, rb_ary_push, rb_hash_new, rb_str_freeze, Qfalse, Q
 use std::cell::{Cell, RefCell};
 use std::fmt::Write;
 use std::net::IpAddr;
+use std::time::Duration;
 
 /// The Hash for every request of an engine. Its owner marks [`Template::value`].
 #[derive(Debug)]
@@ -37,6 +38,9 @@ pub(crate) struct ThreadTemplate<'a> {
     /// Key of the cached peer address.
     peer: Cell<Option<IpAddr>>,
     address: Cell<VALUE>,
+    /// Key of the cached start time: tenths of a millisecond since the Unix epoch.
+    tenth: Cell<u128>,
+    start: Cell<VALUE>,
 }
 
 /// Inputs for the server's part of an env.
@@ -136,6 +140,8 @@ impl<'a> ThreadTemplate<'a> {
             }),
             peer: Cell::new(None),
             address: Cell::new(nil),
+            tenth: Cell::new(0),
+            start: Cell::new(nil),
         }
     }
 
@@ -167,6 +173,20 @@ impl<'a> ThreadTemplate<'a> {
             self.peer.set(Some(peer));
         }
         self.address.get()
+    }
+}
+
+impl ThreadTemplate<'_> {
+    /// A time since the Unix epoch, as `t=1764151200.1234`, rounded down: a reader must not find it in the future. On a busy server
+    /// several requests share a String. Inside `protect`.
+    pub(super) fn start_text(&self, ruby: &Ruby, start: Duration) -> VALUE {
+        let tenth = start.as_micros() / 100;
+        if self.tenth.get() != tenth {
+            let (seconds, rest) = (tenth / 10_000, tenth % 10_000);
+            self.start.set(text(ruby, format_args!("t={seconds}.{rest:04}")));
+            self.tenth.set(tenth);
+        }
+        self.start.get()
     }
 }
 
