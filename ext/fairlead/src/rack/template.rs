@@ -39,7 +39,7 @@ pub(crate) struct ThreadTemplate<'a> {
     peer: Cell<Option<IpAddr>>,
     address: Cell<VALUE>,
     /// Key of the cached start time: tenths of a millisecond since the Unix epoch.
-    tenth: Cell<u128>,
+    tenth: Cell<u64>,
     start: Cell<VALUE>,
 }
 
@@ -180,7 +180,7 @@ impl ThreadTemplate<'_> {
     /// A time since the Unix epoch, as `t=1764151200.1234`, rounded down: a reader must not find it in the future. On a busy server
     /// several requests share a String. Inside `protect`.
     pub(super) fn start_text(&self, ruby: &Ruby, start: Duration) -> VALUE {
-        let tenth = start.as_micros() / 100;
+        let tenth = start.as_secs() * 10_000 + u64::from(start.subsec_micros() / 100);
         if self.tenth.get() != tenth {
             let (seconds, rest) = (tenth / 10_000, tenth % 10_000);
             self.start.set(text(ruby, format_args!("t={seconds}.{rest:04}")));
