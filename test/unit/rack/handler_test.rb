@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "minitest/mock"
 require "rack"
 
 # The options of rackup and Rails, and the configuration that they result in. Integration tests cover the serving.

@@ -44,7 +44,7 @@ module Iodine
     end
 
     # Does nothing for http/1.1, which every client gets. The handler of the block would be a handler for TCP.
-    def on_protocol(name)
+    def on_protocol(name, &)
       raise ArgumentError, "Iodine::TLS#on_protocol needs a block" unless block_given?
       return self if name == PROTOCOL
 
