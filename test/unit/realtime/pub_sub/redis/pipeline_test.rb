@@ -14,13 +14,21 @@ class PipelineTest < Minitest::Test
   def setup
     @server = TCPServer.new("127.0.0.1", 0)
     accepted = Thread.new { @server.accept }
+    greeter = Thread.new { greet(accepted.value) }
     @wire = Redis::Wire.open(host: "127.0.0.1", port: @server.local_address.ip_port, timeout: 1)
     @peer = accepted.value
+  ensure
+    greeter&.kill&.join
   end
 
   def teardown
     [@peer, @server].compact.each(&:close)
     @wire&.close
+  end
+
+  # Newer versions of redis-client tell their name first.
+  def greet(peer)
+    loop { peer.readpartial(4096).scan("SETINFO").each { peer.write("+OK\r\n") } }
   end
 
   # Starts a thread that sends a command; its value is the reply or the error.
