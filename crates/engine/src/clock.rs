@@ -11,12 +11,9 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 /// lines that the reader of the log may never take.
 pub(crate) const FAREWELL: Duration = Duration::from_secs(1);
 
-/// Time between two comparisons of the monotonic clock with the wall clock.
-const COMPARISON: Duration = Duration::from_secs(1);
-
 thread_local! {
-    /// The moment of the last comparison, and the start of the monotonic clock since the Unix epoch.
-    static EPOCH: Cell<(Nanos, Duration)> = const { Cell::new((Nanos(0), Duration::ZERO)) };
+    /// The second of the last comparison, and the start of the monotonic clock since the Unix epoch.
+    static EPOCH: Cell<(u64, Duration)> = const { Cell::new((0, Duration::ZERO)) };
 }
 
 /// A moment on the monotonic clock, in whole milliseconds since an arbitrary start: the unit of every deadline.
@@ -72,14 +69,15 @@ impl Nanos {
         Millis(self.0 / 1_000_000)
     }
 
-    /// Time since the Unix epoch, by the wall clock, which can be set. Each thread compares the clocks once a second.
+    /// Time since the Unix epoch, by the wall clock. Each thread compares the clocks once a second of the wall clock: so it notices at
+    /// once if that was set, or if the machine was suspended.
     pub(crate) fn since_epoch(self) -> Duration {
-        let (mut compared, mut epoch) = EPOCH.get();
-        if epoch == Duration::ZERO || self - compared >= COMPARISON {
-            compared = Nanos::now();
+        let second = unix_seconds();
+        let (compared, mut epoch) = EPOCH.get();
+        if compared != second {
             let wall = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-            epoch = wall.saturating_sub(Duration::from_nanos(compared.0));
-            EPOCH.set((compared, epoch));
+            epoch = wall.saturating_sub(Duration::from_nanos(Nanos::now().0));
+            EPOCH.set((second, epoch));
         }
         epoch + Duration::from_nanos(self.0)
     }
