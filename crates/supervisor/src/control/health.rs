@@ -27,6 +27,6 @@ pub(super) fn answer(request: &Request, host: &dyn Host) -> Option<Response> {
 }
 
 /// The old workers serve while new workers replace them.
-fn is_ready(status: &Status) -> bool {
+pub(super) fn is_ready(status: &Status) -> bool {
     matches!(status.state, ServerState::Ready | ServerState::Restarting) && status.children.iter().any(Child::serves)
 }

@@ -2,57 +2,54 @@
 //! OpenMetrics if the client accepts that. No Ruby process is asked, so it also works while all of them hang.
 
 use super::counts::Counts;
+use super::exposition::Page;
+use super::health;
+use super::peaks::Peak;
+use super::puma_stats::{phase, Pool};
 use super::request::Request;
 use super::response::Response;
-use super::status::{Child, RestartState, ServerState, Status};
-use crate::machine::RestartKind;
-use fairlead_engine::{Figure, Histogram, Kind, Scoreboard, Shown, Statistic};
-use std::fmt::{self, Display, Write};
-
-const PROMETHEUS: &str = "text/plain; version=0.0.4; charset=utf-8";
-const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+use super::status::{Child, RestartState, Status};
+use fairlead_engine::{Figure, Kind, Scoreboard, Shown, Statistic, Stats};
 
 /// Its name, its help text, and its value.
-type PumaMetric = (&'static str, &'static str, fn(&Puma) -> i64);
+type PumaMetric = (&'static str, &'static str, fn(&Pool) -> i64);
 
 /// Puma's names, as the gem yabeda-puma-plugin exports them: for each worker.
 const PUMA_OF_WORKER: [PumaMetric; 6] = [
-    ("puma_backlog", "Requests that wait for a thread.", |puma| puma.backlog),
-    ("puma_running", "Threads that have started.", |puma| puma.running),
+    ("puma_backlog", "Requests that wait for a thread.", |pool| pool.backlog),
+    ("puma_running", "Threads that have started.", |pool| pool.running),
     (
         "puma_pool_capacity",
         "Threads that could take another request.",
-        |puma| puma.capacity,
+        |pool| pool.pool_capacity,
     ),
-    ("puma_busy_threads", "Threads that run the application.", |puma| {
-        puma.busy
+    ("puma_busy_threads", "Threads that run the application.", |pool| {
+        pool.busy_threads
     }),
-    ("puma_max_threads", "Most threads of a worker.", |puma| puma.most),
-    ("puma_requests_count", "Requests served.", |puma| puma.requests),
+    ("puma_max_threads", "Most threads of a worker.", |pool| pool.max_threads),
+    ("puma_requests_count", "Requests served.", |pool| {
+        i64::try_from(pool.requests_count).unwrap_or(i64::MAX)
+    }),
 ];
 
 /// Further names, as the gem prometheus_exporter exports them: for all workers of the same code.
 const PUMA_OF_PHASE: [PumaMetric; 3] = [
-    ("puma_request_backlog", "Requests that wait for a thread.", |puma| {
-        puma.backlog
+    ("puma_request_backlog", "Requests that wait for a thread.", |pool| {
+        pool.backlog
     }),
-    ("puma_running_threads", "Threads that have started.", |puma| {
-        puma.running
+    ("puma_running_threads", "Threads that have started.", |pool| {
+        pool.running
     }),
     (
         "puma_thread_pool_capacity",
         "Threads that could take another request.",
-        |puma| puma.capacity,
+        |pool| pool.pool_capacity,
     ),
 ];
 
 /// The response to a request.
 pub(super) fn answer(request: &Request, status: &Status, scoreboard: Option<&Scoreboard>) -> Response {
-    let accepted = request.field("accept").unwrap_or_default();
-    let is_open = accepted
-        .windows(OPEN_METRICS_TYPE.len())
-        .any(|part| part == OPEN_METRICS_TYPE);
-    let mut page = Page::new(is_open);
+    let mut page = Page::accepted_by(request);
     server(&mut page, status);
     if let Some(scoreboard) = scoreboard {
         workers(&mut page, status, scoreboard);
@@ -60,10 +57,8 @@ pub(super) fn answer(request: &Request, status: &Status, scoreboard: Option<&Sco
         times(&mut page, scoreboard);
         puma(&mut page, status, &Counts::dealt(Some(scoreboard)));
     }
-    Response::typed(if is_open { OPEN_METRICS } else { PROMETHEUS }, page.end())
+    page.response()
 }
-
-const OPEN_METRICS_TYPE: &[u8] = b"application/openmetrics-text";
 
 /// The server as a whole, and its last restart.
 fn server(page: &mut Page, status: &Status) {
@@ -73,9 +68,8 @@ fn server(page: &mut Page, status: &Status) {
     ];
     page.gauge("fairlead_info", "The versions of the server and of Ruby.")
         .value(&info, 1);
-    let is_ready = matches!(status.state, ServerState::Ready | ServerState::Restarting);
-    page.gauge("fairlead_ready", "1 if the server serves requests.")
-        .value(&[], u8::from(is_ready));
+    page.gauge("fairlead_ready", "1 if /ready responds with 200.")
+        .value(&[], u8::from(health::is_ready(status)));
     page.gauge("fairlead_generation", "The number of times that the code was loaded.")
         .value(&[], status.generation);
     page.gauge(
@@ -92,18 +86,13 @@ fn server(page: &mut Page, status: &Status) {
     processes.value(&[("state", "serving")], children(Child::serves));
     processes.value(&[("state", "ending")], children(|child| child.ending));
     if let Some(restart) = &status.restart {
-        let kind = match restart.kind {
-            RestartKind::Refork => "refork",
-            RestartKind::Phased => "phased",
-            RestartKind::Hot => "hot",
-        };
         let state = match restart.state {
             RestartState::Running => "running",
             RestartState::Done => "done",
             RestartState::Failed => "failed",
         };
         page.gauge("fairlead_restart_info", "The running restart, or the last one.")
-            .value(&[("kind", kind), ("state", state)], 1);
+            .value(&[("kind", restart.kind_name()), ("state", state)], 1);
     }
 }
 
@@ -113,12 +102,10 @@ fn workers(page: &mut Page, status: &Status, scoreboard: &Scoreboard) {
         .children
         .iter()
         .filter(|child| scoreboard.slot(child.slot).age().is_some());
-    let all: Vec<_> = started
+    let all: Vec<(OfChild, Stats)> = started
         .map(|child| {
-            (
-                OfChild::new(child),
-                scoreboard.slot(child.slot).stats(scoreboard.slot(child.slot)),
-            )
+            let slot = scoreboard.slot(child.slot);
+            (OfChild::new(child), slot.stats(slot))
         })
         .collect();
     for (number, statistic) in Statistic::all().iter().enumerate() {
@@ -127,8 +114,8 @@ fn workers(page: &mut Page, status: &Status, scoreboard: &Scoreboard) {
         }
         let mut family = page.statistic(statistic, "fairlead_");
         for (child, stats) in &all {
-            if let Some((_, Figure::Number(number))) = stats.iter().nth(number) {
-                family.value(&child.labels(), number);
+            if let Some((_, Figure::Number(value))) = stats.iter().nth(number) {
+                family.value(&child.labels(), value);
             }
         }
     }
@@ -168,17 +155,7 @@ fn times(page: &mut Page, scoreboard: &Scoreboard) {
     }
 }
 
-/// The figures of a worker under Puma's names.
-#[derive(Clone, Copy, Default)]
-struct Puma {
-    backlog: i64,
-    running: i64,
-    capacity: i64,
-    busy: i64,
-    most: i64,
-    requests: i64,
-}
-
+/// The figures under the names of exporters for Puma.
 fn puma(page: &mut Page, status: &Status, counts: &Counts) {
     let is_old = |child: &&Child| child.generation != status.generation;
     let booted = status.children.iter().filter(|child| child.booted);
@@ -193,32 +170,23 @@ fn puma(page: &mut Page, status: &Status, counts: &Counts) {
     ] {
         page.gauge(name, help).value(&[], count);
     }
-    let most = i64::try_from(status.max_threads).unwrap_or(i64::MAX);
     // The label of a worker is its index, which a worker and its replacement share for a moment.
     let serving = booted.filter(|child| !child.ending).filter_map(|child| {
-        let counters = counts.of_child(child)?;
-        let puma = Puma {
-            backlog: counters.queued,
-            running: counters.threads,
-            capacity: (most - counters.busy_threads).max(0),
-            busy: counters.busy_threads,
-            most,
-            requests: i64::try_from(counters.requests).unwrap_or(i64::MAX),
-        };
-        Some((child.index, puma))
+        let pool = Pool::new(counts.of_child(child)?, Peak::default(), status.max_threads);
+        Some((child.index, pool))
     });
-    let mut by_index: Vec<(usize, Puma)> = serving.collect();
+    let mut by_index: Vec<(usize, Pool)> = serving.collect();
     by_index.sort_by_key(|(index, _)| *index);
     by_index.dedup_by_key(|(index, _)| *index);
     for (name, help, read) in PUMA_OF_WORKER {
         let mut family = page.gauge(name, help);
-        for (index, puma) in &by_index {
-            family.value(&[("index", &index.to_string())], read(puma));
+        for (index, pool) in &by_index {
+            family.value(&[("index", &index.to_string())], read(pool));
         }
     }
-    let phase = (i64::from(status.generation) - 1).to_string();
+    let phase = phase(status.generation).to_string();
     for (name, help, read) in PUMA_OF_PHASE {
-        let sum: i64 = by_index.iter().map(|(_, puma)| read(puma)).sum();
+        let sum: i64 = by_index.iter().map(|(_, pool)| read(pool)).sum();
         page.gauge(name, help).value(&[("phase", &phase)], sum);
     }
 }
@@ -237,97 +205,5 @@ impl OfChild {
 
     fn labels(&self) -> [(&'static str, &str); 2] {
         [("worker", &self.index), ("slot", &self.slot)]
-    }
-}
-
-/// The text so far.
-struct Page {
-    text: String,
-    is_open: bool,
-}
-
-/// The values of one metric.
-struct Family<'a> {
-    page: &'a mut Page,
-    /// The name of each value.
-    name: String,
-}
-
-impl Page {
-    fn new(is_open: bool) -> Page {
-        let text = String::with_capacity(32 * 1024);
-        Page { text, is_open }
-    }
-
-    fn gauge(&mut self, name: &str, help: &str) -> Family<'_> {
-        self.head(name, "gauge", help);
-        self.family(name)
-    }
-
-    /// OpenMetrics names the family of a counter without the suffix of its values.
-    fn counter(&mut self, name: &str, help: &str) -> Family<'_> {
-        let total = format!("{name}_total");
-        self.head(if self.is_open { name } else { &total }, "counter", help);
-        self.family(&total)
-    }
-
-    fn statistic(&mut self, statistic: &Statistic, prefix: &str) -> Family<'_> {
-        let name = format!("{prefix}{}", statistic.name);
-        match statistic.kind {
-            Kind::Counter => self.counter(&name, statistic.help),
-            Kind::Gauge | Kind::Histogram => self.gauge(&name, statistic.help),
-        }
-    }
-
-    fn histogram(&mut self, name: &str, help: &str, histogram: &Histogram) {
-        self.head(name, "histogram", help);
-        let mut buckets = self.family(&format!("{name}_bucket"));
-        for (bound, count) in histogram.buckets() {
-            buckets.value(&[("le", &format!("{bound:?}"))], count);
-        }
-        buckets.value(&[("le", "+Inf")], histogram.count());
-        self.family(&format!("{name}_sum")).value(&[], histogram.seconds());
-        self.family(&format!("{name}_count")).value(&[], histogram.count());
-    }
-
-    fn head(&mut self, name: &str, kind: &str, help: &str) {
-        // Writing to a String cannot fail. No help text has a backslash, a quote or a line end.
-        let _ = writeln!(self.text, "# HELP {name} {help}\n# TYPE {name} {kind}");
-    }
-
-    fn family(&mut self, name: &str) -> Family<'_> {
-        let name = name.to_string();
-        Family { page: self, name }
-    }
-
-    fn end(mut self) -> String {
-        if self.is_open {
-            self.text.push_str("# EOF\n");
-        }
-        self.text
-    }
-}
-
-impl Family<'_> {
-    fn value(&mut self, labels: &[(&str, &str)], value: impl Display) {
-        let _ = writeln!(self.page.text, "{}{} {value}", self.name, Labels(labels));
-    }
-}
-
-/// `{name="value",…}`; empty without labels.
-struct Labels<'a>(&'a [(&'a str, &'a str)]);
-
-impl Display for Labels<'_> {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (number, (name, value)) in self.0.iter().enumerate() {
-            out.write_str(if number == 0 { "{" } else { "," })?;
-            let escaped = value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
-            write!(out, "{name}=\"{escaped}\"")?;
-        }
-        if self.0.is_empty() {
-            Ok(())
-        } else {
-            out.write_str("}")
-        }
     }
 }

@@ -10,6 +10,7 @@ mod connection;
 mod connections;
 mod counts;
 pub(crate) mod date;
+mod exposition;
 mod health;
 mod host;
 mod inspect;

@@ -58,16 +58,17 @@ enum LastStatus {
     Unknown {},
 }
 
+/// The statistics of a worker.
 #[derive(Debug, Serialize)]
-struct Pool {
-    backlog: i64,
-    running: i64,
-    pool_capacity: i64,
-    busy_threads: i64,
+pub(super) struct Pool {
+    pub(super) backlog: i64,
+    pub(super) running: i64,
+    pub(super) pool_capacity: i64,
+    pub(super) busy_threads: i64,
     io_threads: i64,
     backlog_max: i64,
-    max_threads: i64,
-    requests_count: u64,
+    pub(super) max_threads: i64,
+    pub(super) requests_count: u64,
     reactor_max: i64,
 }
 
@@ -131,7 +132,7 @@ impl Worker {
 }
 
 impl Pool {
-    fn new(counters: &Counters, peak: Peak, max_threads: usize) -> Pool {
+    pub(super) fn new(counters: &Counters, peak: Peak, max_threads: usize) -> Pool {
         let max_threads = i64::try_from(max_threads).unwrap_or(i64::MAX);
         Pool {
             backlog: counters.queued,
@@ -156,7 +157,7 @@ fn last_sign_of_life(child: &Child) -> SystemTime {
 }
 
 /// Puma counts the phased restarts, Fairlead counts the loadings of the code.
-fn phase(generation: u32) -> i64 {
+pub(super) fn phase(generation: u32) -> i64 {
     i64::from(generation) - 1
 }
 

@@ -4,7 +4,6 @@
 use super::counts::{Counters, Counts, Room, Times};
 use super::date;
 use super::status::{Child, Restart, RestartState, ServerState, Status};
-use crate::machine::RestartKind;
 use fairlead_engine::Scoreboard;
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -120,11 +119,7 @@ impl Worker {
 impl<'a> From<&'a Restart> for ShownRestart<'a> {
     fn from(restart: &'a Restart) -> ShownRestart<'a> {
         ShownRestart {
-            kind: match restart.kind {
-                RestartKind::Refork => "refork",
-                RestartKind::Phased => "phased",
-                RestartKind::Hot => "hot",
-            },
+            kind: restart.kind_name(),
             state: restart.state,
             error: restart.error.as_deref(),
             at: date::milliseconds(restart.at),

@@ -95,6 +95,17 @@ pub struct Child {
     pub heartbeat_age: Option<f64>,
 }
 
+impl Restart {
+    /// The name of its kind, for programs.
+    pub(super) fn kind_name(&self) -> &'static str {
+        match self.kind {
+            RestartKind::Refork => "refork",
+            RestartKind::Phased => "phased",
+            RestartKind::Hot => "hot",
+        }
+    }
+}
+
 impl Child {
     /// Returns true if it takes requests.
     pub fn serves(&self) -> bool {
