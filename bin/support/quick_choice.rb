@@ -56,7 +56,7 @@ module Fairlead
     ].freeze
 
     # The integration tests of a file or a folder; `options` also stands for `options.rb` and `options.rs`. A folder of tests stands for
-    # its smoke test. If several entries contain a file, all of them count. A file in none is one that every part uses.
+    # its smoke test. If several entries contain a file, all of them count. A file without an entry has GENERAL.
     TESTS = {
       "lib/fairlead/acme" => %w[test/integration/acme],
       "lib/fairlead/capybara.rb" => %w[test/integration/embedding/capybara_test.rb],
@@ -150,7 +150,7 @@ module Fairlead
       "ext/fairlead/src/realtime" => %w[test/integration/real_time/push]
     }.freeze
 
-    # The integration tests of a file that every part uses.
+    # The integration tests of a file without an entry.
     GENERAL = %w[test/integration/http test/integration/rack].freeze
 
     # Parts of `bin/test` that are never quick.
