@@ -1,7 +1,8 @@
-//! Ready queue: jobs that a thread of the app can run, and their order. Order of arrival, or turns by flow (`fair.rs`);
-//! urgent jobs go ahead of both (`urgent.rs`).
+//! Ready queue: jobs that a thread of the app can run, and their order. Order of arrival (`arrival.rs`), or turns by flow
+//! (`fair.rs`); urgent jobs go ahead of both (`urgent.rs`).
 
 mod absent;
+mod arrival;
 mod fair;
 mod urgent;
 mod usage;
@@ -10,8 +11,8 @@ use crate::clock::Nanos;
 use crate::cluster::ledger::Ledger;
 use crate::config::fair_by::Flow;
 use crate::sync::{Mutex, MutexGuard};
+use arrival::ArrivalQueue;
 use fair::{Charge, FairQueue};
-use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use urgent::Urgent;
 
@@ -40,9 +41,6 @@ pub(crate) enum Order {
     Flow(Option<&'static Ledger>),
 }
 
-/// Capacity that is kept after a burst.
-const USUAL_PLACES: usize = 64;
-
 pub(crate) struct ReadyQueue<J> {
     queues: Mutex<Queues<J>>,
     /// Length, readable without the lock; written only while the lock is held.
@@ -61,14 +59,8 @@ struct Queues<J> {
 }
 
 enum Rest<J> {
-    Arrival(VecDeque<Waiting<J>>),
+    Arrival(ArrivalQueue<J>),
     Flow(Box<FairQueue<J>>),
-}
-
-/// A job in the order of arrival.
-struct Waiting<J> {
-    job: J,
-    since: Nanos,
 }
 
 /// A job that was taken out of the queue to be run. [`ReadyQueue::end`] must be called at its end.
@@ -97,7 +89,7 @@ impl<J: Queued> ReadyQueue<J> {
     /// `threads`: most jobs that run at a time.
     pub(crate) fn new(order: &Order, threads: usize) -> ReadyQueue<J> {
         let rest = match order {
-            Order::Arrival => Rest::Arrival(VecDeque::new()),
+            Order::Arrival => Rest::Arrival(ArrivalQueue::default()),
             Order::Flow(ledger) => Rest::Flow(Box::new(FairQueue::new(threads, *ledger))),
         };
         ReadyQueue {
@@ -117,8 +109,7 @@ impl<J: Queued> ReadyQueue<J> {
         let is_urgent = job.is_urgent();
         match &mut queues.rest {
             Rest::Arrival(queue) if !is_urgent => {
-                let since = job.waits_since().unwrap_or_else(Nanos::now);
-                queue.push_back(Waiting { job, since });
+                queue.push(job);
                 self.length.store(queue.len() + self.urgent.load(SeqCst), SeqCst);
                 return;
             }
@@ -136,11 +127,7 @@ impl<J: Queued> ReadyQueue<J> {
             queues.urgent.put_back(job);
         } else {
             match &mut queues.rest {
-                Rest::Arrival(queue) => {
-                    let since = job.waits_since().unwrap_or_else(Nanos::now);
-                    let index = queue.iter().position(|other| other.since > since);
-                    queue.insert(index.unwrap_or(queue.len()), Waiting { job, since });
-                }
+                Rest::Arrival(queue) => queue.put_back(job),
                 Rest::Flow(queue) => queue.put_back(job, Nanos::now()),
             }
         }
@@ -154,10 +141,10 @@ impl<J: Queued> ReadyQueue<J> {
         }
         let mut queues = self.queues.lock();
         if let (Rest::Arrival(queue), false) = (&mut queues.rest, self.has_urgent()) {
-            let job = queue.pop_front();
+            let job = queue.pop();
             self.length.store(queue.len(), SeqCst);
             queues.urgent.give_way();
-            return job.map(|waiting| Taken::from(waiting.job));
+            return job.map(Taken::from);
         }
         self.pop_in_turn(&mut queues)
     }
@@ -198,7 +185,7 @@ impl<J: Queued> ReadyQueue<J> {
             return None;
         }
         match &self.queues.lock().rest {
-            Rest::Arrival(queue) => queue.front().map(|waiting| waiting.since),
+            Rest::Arrival(queue) => queue.first_waits_since(),
             Rest::Flow(_) => None,
         }
     }
@@ -208,7 +195,7 @@ impl<J: Queued> ReadyQueue<J> {
         let mut queues = self.queues.lock();
         let mut jobs = queues.urgent.take_all();
         match &mut queues.rest {
-            Rest::Arrival(queue) => jobs.extend(queue.drain(..).map(|waiting| waiting.job)),
+            Rest::Arrival(queue) => jobs.extend(queue.take_all()),
             Rest::Flow(queue) => jobs.extend(queue.take_all()),
         }
         self.count(&queues);
@@ -249,7 +236,7 @@ impl<J: Queued> ReadyQueue<J> {
         }
         let mut queues = self.queues.lock();
         let job = match &mut queues.rest {
-            Rest::Arrival(queue) => pop_older_than(queue, time, skipped),
+            Rest::Arrival(queue) => queue.pop_older_than(time, skipped),
             Rest::Flow(queue) => queue.pop_waiting_since(time, skipped),
         };
         self.count(&queues);
@@ -272,7 +259,7 @@ impl<J: Queued> ReadyQueue<J> {
         let mut queues = self.queues.lock();
         queues.urgent.shrink();
         match &mut queues.rest {
-            Rest::Arrival(queue) => queue.shrink_to(USUAL_PLACES),
+            Rest::Arrival(queue) => queue.shrink(),
             Rest::Flow(queue) => queue.shrink(),
         }
     }
@@ -324,7 +311,7 @@ impl<J: Queued> ReadyQueue<J> {
 impl<J: Queued> Queues<J> {
     fn pop(&mut self) -> Option<Taken<J>> {
         let has_others = match &self.rest {
-            Rest::Arrival(queue) => !queue.is_empty(),
+            Rest::Arrival(queue) => queue.len() > 0,
             Rest::Flow(queue) => queue.len() > 0,
         };
         if has_others {
@@ -353,7 +340,7 @@ impl<J: Queued> Queues<J> {
 
     fn pop_rest(&mut self) -> Option<Taken<J>> {
         let turn = match &mut self.rest {
-            Rest::Arrival(queue) => queue.pop_front().map(|waiting| Taken::from(waiting.job)),
+            Rest::Arrival(queue) => queue.pop().map(Taken::from),
             Rest::Flow(queue) => queue.pop(Nanos::now()).map(|(job, charge)| {
                 let due = Due {
                     has_overtaken: false,
@@ -366,17 +353,6 @@ impl<J: Queued> Queues<J> {
         self.urgent.give_way();
         Some(turn)
     }
-}
-
-fn pop_older_than<J: Queued>(queue: &mut VecDeque<Waiting<J>>, time: Nanos, skipped: usize) -> Option<J> {
-    let arrivals = queue.iter().map(|waiting| waiting.job.arrived()).enumerate();
-    let (index, arrived) = arrivals
-        .filter_map(|(index, arrived)| Some((index, arrived?)))
-        .nth(skipped)?;
-    if arrived > time {
-        return None;
-    }
-    queue.remove(index).map(|waiting| waiting.job)
 }
 
 #[cfg(test)]
