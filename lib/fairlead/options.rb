@@ -209,6 +209,26 @@ module Fairlead
            doc: "Requests for exactly these paths go ahead of all that wait, such as the health checks of a load balancer: one of them " \
                 "at a time, and every second turn at most. A list (`%w[/up /ping]` too). See docs/guides/fair_by.md."
 
+    option :queue_timeout, Types::Seconds.new(zero: true),
+           scope: :engine, default: 30, valid: [5], invalid: [-1],
+           doc: "The longest time that a request waits for a thread. After that it gets a 503 with `retry-after`, and the application is " \
+                "not called. Not for `priority_paths`. 0 means no limit. See docs/guides/overload.md."
+
+    option :queue_target, Types::Seconds.new(zero: true),
+           scope: :engine, default: 0, valid: [0.5], invalid: [-1],
+           doc: "The time that requests may wait for a thread while the server keeps up. If every request of a `queue_interval` waits longer, " \
+                "in all workers, requests that have waited for twice this time get a 503, so that the others are served in time. 0 turns this off. " \
+                "See docs/guides/overload.md."
+
+    option :queue_interval, Types::Seconds.new,
+           scope: :engine, needs: :queue_target, default: 0.1, valid: [0.5], invalid: [0],
+           doc: "The interval of `queue_target`: a burst that is served within it is no overload."
+
+    option :queue_limit, Types::Limit.new(0..1_000_000_000),
+           scope: :engine, default: 0, valid: [200], invalid: [-1],
+           doc: "The most requests and WebSocket messages that wait for a thread of a worker, or in the waiting room. One more request gets a 503 at " \
+                "once; with `fair_by`, the client with most waiting requests gets it for its last one. 0 means no limit. See docs/guides/overload.md."
+
     option :waiting_room, Types::Flag.new,
            scope: :engine, embedded: false, default: true, valid: [false], invalid: ["maybe"],
            doc: "Moves a request that waits in a busy worker to one with a free thread. Has no effect without workers."

@@ -149,6 +149,14 @@ settings! {
         pub fair_by: FairBy,
         /// Paths of requests that go ahead of the others.
         pub priority_paths: Vec<String>,
+        /// Longest wait of a request for a thread (503); 0 for no limit.
+        pub queue_timeout: Duration,
+        /// Most requests and messages that wait for a thread (503); 0 for no limit.
+        pub queue_limit: usize,
+        /// Wait that every request of a [`Config::queue_interval`] exceeds if the server is overloaded (503); 0 for none.
+        pub queue_target: Duration,
+        /// Interval in which a burst must have found a free thread.
+        pub queue_interval: Duration,
         /// Paths of requests that the access log leaves out if they succeed; `*` at the end stands for any rest.
         pub access_log_skip: Vec<String>,
         /// Time after which a request is logged as slow; 0 for none.

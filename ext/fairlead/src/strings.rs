@@ -116,6 +116,7 @@ table! {
         fairlead_queue_time: "fairlead.queue_time",
         fairlead_waiting_room_time: "fairlead.waiting_room_time",
         fairlead_lock_wait: "fairlead.lock_wait",
+        fairlead_client_gone: "fairlead.client_gone?",
         fairlead_trace_id: "fairlead.trace_id",
         get: "GET",
         post: "POST",

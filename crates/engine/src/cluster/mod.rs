@@ -5,6 +5,7 @@ pub(crate) mod datagrams;
 pub(crate) mod histogram;
 pub(crate) mod ledger;
 pub(crate) mod membership;
+pub(crate) mod queue_delay;
 pub(crate) mod queues;
 pub(crate) mod scoreboard;
 pub(crate) mod statistics;

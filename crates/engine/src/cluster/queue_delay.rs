@@ -76,7 +76,10 @@ mod tests {
     #[test]
     fn a_burst_is_no_standing_queue() {
         let delay = QueueDelay::default();
-        note(&delay, &[(0, 900), (50, 800), (99, 10), (101, 900), (150, 20), (201, 900)]);
+        note(
+            &delay,
+            &[(0, 900), (50, 800), (99, 10), (101, 900), (150, 20), (201, 900)],
+        );
         assert!(!delay.is_standing());
     }
 

@@ -5,6 +5,7 @@
 use crate::clock::Millis;
 use crate::cluster::histogram::{AtomicHistogram, Histogram};
 use crate::cluster::ledger::Ledger;
+use crate::cluster::queue_delay::QueueDelay;
 use crate::cluster::queues::Attendance;
 use crate::cluster::statistics::{statistics, Kind, Shown, Statistic, Stats};
 use crate::tls::TicketKeys;
@@ -34,6 +35,8 @@ pub struct Scoreboard {
     pub ticket_keys: TicketKeys,
     /// Running time of the requests of each flow.
     pub(crate) ledger: Ledger,
+    /// Wait of the requests in all queues.
+    pub(crate) queue_delay: QueueDelay,
     /// Slot for processes without an index: the supervisor, and processes that an app forks.
     others: Slot,
     slots: [Slot; SLOTS],
@@ -183,6 +186,7 @@ impl Default for Scoreboard {
             past: Slot::default(),
             ticket_keys: TicketKeys::new(),
             ledger: Ledger::default(),
+            queue_delay: QueueDelay::default(),
             others: Slot::default(),
             slots: std::array::from_fn(|_| Slot::default()),
         }

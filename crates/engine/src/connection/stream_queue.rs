@@ -16,7 +16,6 @@ use crate::clock::Nanos;
 use crate::limits::budget::Budget;
 use crate::sync::Mutex;
 use fairlead_wire::http2::Priority;
-use rustix::io::Errno;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Weak};
@@ -115,7 +114,8 @@ impl StreamQueue {
     pub(crate) fn drop_abandoned(&self) {
         let mut inner = self.inner.lock();
         let waiting = std::mem::take(&mut inner.waiting).into_iter();
-        let (abandoned, waiting): (VecDeque<_>, _) = waiting.partition(|(_, connection)| connection.is_abandoned());
+        let (abandoned, waiting): (VecDeque<_>, _) =
+            waiting.partition(|(_, connection)| connection.stream.is_abandoned());
         inner.waiting = waiting;
         drop(inner);
         self.count.fetch_sub(abandoned.len(), Relaxed);
@@ -128,7 +128,7 @@ impl StreamQueue {
         loop {
             let Some(mut connection) = self.next() else { return };
             self.count.fetch_sub(1, Relaxed);
-            if connection.is_abandoned() {
+            if connection.stream.is_abandoned() {
                 self.inner.lock().has_turn = false;
                 continue;
             }
@@ -185,13 +185,6 @@ impl std::fmt::Debug for StreamTurn {
 }
 
 impl Connection {
-    /// True if it is a stream that its client has reset, or if the client is gone.
-    pub(crate) fn is_abandoned(&self) -> bool {
-        let transport = self.stream.transport();
-        let is_stream = transport.own_events().is_some();
-        is_stream && transport.has_received().is_err_and(|error| error != Errno::AGAIN)
-    }
-
     /// Makes the request share its connection with others.
     pub(crate) fn share_turns(&mut self, turn: StreamTurn) {
         self.turn = Some(turn);

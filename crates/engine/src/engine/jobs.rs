@@ -53,11 +53,14 @@ impl Jobs {
     }
 
     fn run_request(&self, mut connection: Box<Connection>, app: &impl App, workspace: &mut Workspace) {
-        connection.stream.request.begin(Nanos::now());
+        let now = Nanos::now();
+        connection.stream.request.begin(now);
         self.moves.end_turn(&mut connection);
-        if connection.is_abandoned() {
-            return self.moves.close(connection);
-        }
+        self.moves
+            .at_turn(connection, now, |connection| self.respond(connection, app, workspace));
+    }
+
+    fn respond(&self, mut connection: Box<Connection>, app: &impl App, workspace: &mut Workspace) {
         let (ended, outcome) = self.call(&mut connection, app, workspace);
         let lock_wait = app.lock_wait();
         let worker = &self.parts.worker;
@@ -210,6 +213,7 @@ impl Workplace for Jobs {
         self.parts.http2.send_delayed();
         self.parts.request_migration.check_promise();
         self.moves.check_if_given_up();
+        self.moves.drop_overdue();
     }
 }
 

@@ -20,6 +20,7 @@
 //! * `without_app/`: requests that never reach the app. `clients.rs`: connections that become clients.
 //! * `http2.rs`: HTTP/2 connections. Each of their streams is a connection for one request.
 //! * `giving_way/`: the client that gives way when a total is used up.
+//! * `overload.rs`: requests that wait and are not run.
 //! * `flows.rs`: flow and priority of a request. `ends.rs`: the ends of connections. `memory.rs`: returns memory.
 //!   `record.rs`: logs requests. `statistics.rs`: statistics.
 //!
@@ -41,6 +42,7 @@ mod memory;
 mod migration;
 mod moves;
 mod native;
+mod overload;
 mod parts;
 mod record;
 mod sink;

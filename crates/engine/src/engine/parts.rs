@@ -9,6 +9,7 @@ use super::job::Job;
 use super::memory::Memory;
 use super::migration::{Admission, ConnectionMigration, IncomingConnections, Relays, RequestMigration};
 use super::native::{FileSender, Handshakes, LookUpThreads};
+use super::overload::Overload;
 use super::sink::Sink;
 use super::statistics::Statistics;
 use super::uploads::Uploads;
@@ -49,6 +50,7 @@ pub(super) struct Parts {
     pub(super) handshakes: Arc<Handshakes>,
     pub(super) admission: Arc<Admission>,
     pub(super) relays: Arc<Relays>,
+    pub(super) overload: Overload,
     pub(super) request_migration: RequestMigration,
     pub(super) connection_migration: ConnectionMigration,
     pub(super) giving_way: Arc<GivingWay>,
@@ -121,6 +123,7 @@ impl Parts {
             clients: NewClients::new(&services, &connections, sink()),
             file_sender: FileSender::new(&worker, sink()),
             look_ups: LookUpThreads::new(&services, &connections, &without_app, sink()),
+            overload: Overload::new(&scheduler, &admission, &without_app),
             request_migration: RequestMigration::new(&scheduler, &admission, &arrivals, &relays),
             connection_migration: ConnectionMigration::new(&worker, &connections, &admission, &arrivals, &handshakes),
             http2: Http2Driver {

@@ -77,6 +77,25 @@ pub(super) fn refusal(worker: &Worker, connection: &Connection, status: u16, byt
     });
 }
 
+/// Logs a request that was dropped because its client had left, with the status that nginx uses for it.
+pub(super) fn abandoned(worker: &Worker, connection: &Connection) {
+    unserved(worker, connection, 499);
+}
+
+/// Logs a complete request that was not run, and that has no response with this status.
+pub(super) fn unserved(worker: &Worker, connection: &Connection, status: u16) {
+    let request = &connection.stream.request;
+    access(worker, &connection.stream.peers, |[host, peer]| LogLine {
+        host,
+        peer,
+        request: Some(request),
+        status,
+        bytes: 0,
+        took: Nanos::now() - request.arrived,
+        lock_wait: None,
+    });
+}
+
 /// Logs that a client has not taken its response in time.
 pub(super) fn slow_client(worker: &Worker) {
     let seconds = worker.write_timeout().as_secs();

@@ -200,6 +200,17 @@ impl<'a> Exchange<'a> {
         !matches!(self.phase, ResponsePhase::NotStarted | ResponsePhase::EarlyHints)
     }
 
+    /// Returns true if the client has left, as far as is known. A client that has closed its half of the connection is
+    /// asked, once; a later call has the answer.
+    pub fn is_client_gone(&mut self) -> bool {
+        let may_ask = self.phase == ResponsePhase::NotStarted && self.output == OutputState::Held;
+        self.is_gone()
+            || match may_ask {
+                true => self.stream.has_left_or_ask(),
+                false => self.stream.has_left(),
+            }
+    }
+
     /// Returns true if the client will get a body; if not, the app need not make one.
     pub fn wants_body(&self) -> bool {
         !matches!(

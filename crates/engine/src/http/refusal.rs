@@ -21,6 +21,12 @@ pub(crate) enum Refusal {
     BodyNotStored(StoreFault),
     /// The temporary file of the body cannot be read.
     BodyNotReadable,
+    /// The request has waited for a thread for `queue_timeout`.
+    QueueTimeout,
+    /// The request has waited for long while every other request did, too (`queue_target`).
+    Overload,
+    /// `queue_limit` is reached.
+    QueueFull,
     /// The request ran in another worker, which has ended without a response.
     WorkerLost,
 }
@@ -56,7 +62,12 @@ impl Refusal {
             Refusal::BodyNotReadable => 500,
             Refusal::MethodNotSupported => 501,
             Refusal::WorkerLost => 502,
-            Refusal::NoMemoryForHead | Refusal::NoDescriptorForBody | Refusal::NoDiskForBody => 503,
+            Refusal::NoMemoryForHead
+            | Refusal::NoDescriptorForBody
+            | Refusal::NoDiskForBody
+            | Refusal::QueueTimeout
+            | Refusal::Overload
+            | Refusal::QueueFull => 503,
             Refusal::BodyNotStored(_) => 507,
         }
     }
@@ -84,6 +95,9 @@ impl Refusal {
                 "the body could not be written to the temporary folder: a disk error, or too few descriptors"
             }
             Refusal::BodyNotReadable => "the body's temporary file cannot be read",
+            Refusal::QueueTimeout => "no thread was free within queue_timeout",
+            Refusal::Overload => "overloaded: all requests wait longer than queue_target",
+            Refusal::QueueFull => "queue_limit is reached",
             Refusal::WorkerLost => "the response of another worker ended before it began",
         }
     }

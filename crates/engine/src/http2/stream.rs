@@ -325,6 +325,12 @@ impl ConnectionOwner for StreamSocket {
         }
     }
 
+    /// RFC 9113 §8.7.
+    fn decline(&self) -> bool {
+        self.reset_with(Reason::REFUSED_STREAM);
+        true
+    }
+
     fn hijacked(&self) {
         if !self.is_hijacked.swap(true, SeqCst) {
             self.connection.hijacked();

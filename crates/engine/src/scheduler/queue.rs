@@ -254,6 +254,34 @@ impl<J: Queued> ReadyQueue<J> {
         job
     }
 
+    /// Takes the last request, because the queue is too long since a job of `flow` has joined it: with turns by flow, the
+    /// last one of the flow with most of them. Urgent jobs stay.
+    pub(crate) fn pop_last(&self, flow: Option<Flow>) -> Option<J> {
+        let mut queues = self.queues.lock();
+        let job = match &mut queues.rest {
+            Rest::Arrival(queue) => queue.pop_last(),
+            Rest::Flow(queue) => queue.pop_last(flow),
+        };
+        self.count(&queues);
+        job
+    }
+
+    /// Takes the jobs that `leaves` selects among some of the next jobs, at most `most` of each order. The next call
+    /// continues after these, so many calls reach every job.
+    pub(crate) fn sweep(&self, most: usize, mut leaves: impl FnMut(&mut J) -> bool) -> Vec<J> {
+        if self.is_empty() {
+            return Vec::new();
+        }
+        let mut queues = self.queues.lock();
+        let mut taken = queues.urgent.sweep(most, &mut leaves);
+        taken.extend(match &mut queues.rest {
+            Rest::Arrival(queue) => queue.sweep(most, &mut leaves),
+            Rest::Flow(queue) => queue.sweep(most, &mut leaves),
+        });
+        self.count(&queues);
+        taken
+    }
+
     /// Releases the capacity that a burst has left.
     pub(crate) fn shrink(&self) {
         let mut queues = self.queues.lock();
@@ -416,5 +444,38 @@ mod tests {
         assert_eq!(queue.pop_older_than(at(1), 2), None);
         assert_eq!(queue.pop_older_than(at(9), 3), None);
         assert_eq!(queue.pop_older_than(at(1), 1), Some(TestJob::Request(1)));
+    }
+
+    #[test]
+    fn several_sweeps_reach_every_job_and_leave_the_order_of_the_others() {
+        let queue = queue(20);
+        let mut taken = Vec::new();
+        // The first job is not selected, so the start of the queue does not help.
+        let mut odd = |job: &mut TestJob| matches!(job, TestJob::Request(number) if *number % 2 == 1);
+        for _ in 0..10 {
+            taken.extend(queue.sweep(8, &mut odd));
+        }
+        let requests = |from| (from..20).step_by(2).map(TestJob::Request).collect::<Vec<_>>();
+        assert_eq!(taken, requests(1));
+        let left: Vec<TestJob> = std::iter::from_fn(|| Some(queue.pop()?.job))
+            .filter(|job| *job != TestJob::Own)
+            .collect();
+        assert_eq!(left, requests(0));
+        assert_eq!(queue.len(), 0);
+    }
+
+    #[test]
+    fn jobs_at_the_start_of_the_queue_leave_in_the_first_sweep() {
+        let queue = queue(20);
+        let _ = queue.sweep(8, |_| false);
+        assert_eq!(queue.sweep(8, |job| *job == TestJob::Request(0)), [TestJob::Request(0)]);
+    }
+
+    #[test]
+    fn the_last_request_leaves_and_other_jobs_stay() {
+        let queue = queue(3);
+        assert_eq!(queue.pop_last(None), Some(TestJob::Request(2)));
+        assert_eq!(queue.pop_last(None), Some(TestJob::Request(1)));
+        assert_eq!(queue.len(), 4);
     }
 }

@@ -4,6 +4,7 @@
 mod forwarded;
 pub(crate) mod output;
 pub(crate) mod peers;
+mod presence;
 
 use crate::config::fair_by::Flow;
 use crate::config::{Config, HttpsRedirect, Scheme};
@@ -37,6 +38,8 @@ pub(crate) struct Stream {
     pub(crate) input: Vec<u8>,
     pub(crate) request: Request,
     pub(crate) output: Output,
+    /// True if the client of the request was asked if it is still there.
+    was_asked: bool,
 }
 
 impl Stream {
@@ -51,6 +54,7 @@ impl Stream {
             input: Vec::new(),
             request: Request::default(),
             output: Output::default(),
+            was_asked: false,
         }
     }
 
@@ -125,6 +129,7 @@ impl Stream {
     /// Ends the request. Its buffer is kept for the next one.
     pub(crate) fn forget_request(&mut self) {
         self.peers.forget_request();
+        self.was_asked = false;
         let buffer = self.request.forget();
         if self.input.capacity() == 0 {
             self.input = buffer;

@@ -60,6 +60,17 @@ pub(crate) trait Transport: ByteStream {
     }
 }
 
+/// The peer, while it waits for a response.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Presence {
+    There,
+    /// It sends nothing more: it waits for the response, or has closed the connection. The next bytes to it will show
+    /// which.
+    HalfClosed,
+    /// It has reset or closed the connection, or reset the stream: no response reaches it.
+    Left,
+}
+
 /// A transport that shares its descriptor with others reports its own events, with its key. Level-triggered, as the
 /// poller: as long as a watched operation is possible, there is an event.
 pub(crate) trait OwnEvents {
@@ -148,6 +159,32 @@ impl dyn Transport + '_ {
         let (descriptor, event) = self.signal(PollFlags::OUT);
         let now = Timespec::default();
         matches!(poll(&mut [PollFd::new(&descriptor, event)], Some(&now)), Ok(1..))
+    }
+
+    /// The peer, as far as the system knows: one system call, except for streams of HTTP/2.
+    pub(crate) fn presence(&self) -> Presence {
+        if self.own_events().is_some() {
+            let is_reset = self.has_received().is_err_and(|error| error != Errno::AGAIN);
+            return if is_reset { Presence::Left } else { Presence::There };
+        }
+        let descriptor = self.as_fd();
+        let mut socket = [PollFd::new(&descriptor, PollFlags::RDHUP)];
+        if poll(&mut socket, Some(&Timespec::default())).is_err() {
+            return Presence::There;
+        }
+        let events = socket[0].revents();
+        if events.intersects(PollFlags::HUP | PollFlags::ERR) {
+            Presence::Left
+        } else if events.contains(PollFlags::RDHUP) {
+            Presence::HalfClosed
+        } else {
+            Presence::There
+        }
+    }
+
+    /// Tells the peer of a stream of HTTP/2 that its request was not run. Returns false for other transports.
+    pub(crate) fn decline(&self) -> bool {
+        self.owner().is_some_and(ConnectionOwner::decline)
     }
 
     /// Reads input that belongs to no layer on top of the socket, without receiving it. Fails with [`Errno::NOTCONN`]

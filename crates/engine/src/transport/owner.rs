@@ -15,6 +15,12 @@ pub(crate) trait ConnectionOwner {
     /// Reports to the worker that has the connection that the request begins to run, if it waits for that.
     fn begin(&self) {}
 
+    /// Tells the peer that the request was not run, so that it may repeat any request. Returns false if the protocol has
+    /// no such message.
+    fn decline(&self) -> bool {
+        false
+    }
+
     /// Reports the step after the sent response to the owner of the connection.
     fn give_back(&self, _: AfterResponse) {}
 

@@ -8,6 +8,7 @@
 
 use crate::gvl::lock_wait;
 use crate::objects::new_array;
+use crate::rack::ResponseRef;
 use fairlead_engine::{forks, Waits};
 use magnus::rb_sys::{AsRawValue, FromRawValue};
 use magnus::{function, prelude::*, Error, RModule, Ruby, Value};
@@ -20,6 +21,8 @@ pub(crate) struct Running {
     thread: VALUE,
     /// The env of the request; nil between two.
     env: Cell<VALUE>,
+    /// Leads to the response while the request runs; nil between two requests.
+    response: Cell<VALUE>,
     /// Time that the request has waited for this thread.
     waits: Cell<Waits>,
 }
@@ -46,6 +49,7 @@ impl Running {
             // SAFETY: the GVL is held.
             thread: unsafe { rb_sys::rb_thread_current() },
             env: Cell::new(Qnil as VALUE),
+            response: Cell::new(Qnil as VALUE),
             waits: Cell::default(),
         }
     }
@@ -64,9 +68,15 @@ impl Running {
         self.waits.set(waits);
     }
 
-    /// Notes the env of the request; nil at its end.
-    pub(crate) fn set(&self, env: VALUE) {
+    /// Notes the env of the request, and the root of its response.
+    pub(crate) fn set(&self, env: VALUE, response: VALUE) {
         self.env.set(env);
+        self.response.set(response);
+    }
+
+    /// The request has ended.
+    pub(crate) fn clear(&self) {
+        self.set(Qnil as VALUE, Qnil as VALUE);
     }
 }
 
@@ -81,7 +91,8 @@ pub(super) fn init(native: RModule) -> Result<(), Error> {
     native.define_singleton_method("current_requests", function!(current_requests, 0))?;
     native.define_singleton_method("queue_time", function!(queue_time, 0))?;
     native.define_singleton_method("waiting_room_time", function!(waiting_room_time, 0))?;
-    native.define_singleton_method("lock_wait", function!(lock_wait, 0))
+    native.define_singleton_method("lock_wait", function!(lock_wait, 0))?;
+    native.define_singleton_method("client_gone?", function!(is_client_gone, 0))
 }
 
 /// A method of `Fairlead::Native` as a frozen callable. May raise.
@@ -105,6 +116,16 @@ fn waiting_room_time() -> Option<f64> {
 /// Time that this thread has waited for the GVL since the same request began; nil also before Ruby 3.2.
 fn lock_wait() -> Option<f64> {
     on_this_thread(|_| lock_wait::so_far())?.map(|time| time.as_secs_f64())
+}
+
+/// True if the client of the same request has left; nil if the thread runs none.
+fn is_client_gone(ruby: &Ruby) -> Option<bool> {
+    // The list is unlocked before the response is used.
+    let response = on_this_thread(|running| running.response.get()).filter(|root| *root != Qnil as VALUE)?;
+    let response = ResponseRef::of(ruby, response);
+    response
+        .response(|response| response.with(|exchange| exchange.is_client_gone()))
+        .ok()
 }
 
 /// Calls `question` with the request of this thread, if it runs one. `question` must call no Ruby: the list is locked.

@@ -22,7 +22,7 @@ impl OnThread<'_> {
                 let hijack = response.root();
                 let offer = response.with(|exchange| exchange.upgrade_offer());
                 env = self.make_env(hijack, offer.is_some(), response);
-                self.running.set(env.hash);
+                self.running.set(env.hash, hijack);
                 self.call_app(env.hash, offer, response)
                     .unwrap_or_else(|stop| stop.raise(self.ruby));
             })
@@ -35,7 +35,7 @@ impl OnThread<'_> {
         };
         // The client gets its response before the application cleans up. After a panic the engine responds.
         let tidied = caught(|| self.finish(env, error, response, panic.is_none()));
-        self.running.set(nil);
+        self.running.clear();
         panic.or(tidied.err())
     }
 

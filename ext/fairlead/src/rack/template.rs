@@ -107,6 +107,7 @@ impl Template {
                 requests::callable(ruby, "waiting_room_time"),
             ),
             (keys.fairlead_lock_wait, requests::callable(ruby, "lock_wait")),
+            (keys.fairlead_client_gone, requests::callable(ruby, "client_gone?")),
         ] {
             set(ruby, all, key, value);
         }

@@ -12,8 +12,8 @@ use super::drain::Drain;
 use super::ends;
 use super::job::Job;
 use super::parts::{Foundation, Parts, Upward};
-use super::sink::Move;
-use crate::clock::Millis;
+use super::sink::{Move, Sink};
+use crate::clock::{Millis, Nanos};
 use crate::connection::{Connection, Next};
 use crate::scheduler::PATIENCE;
 use crate::transport::poller::{Dispatching, Interest};
@@ -70,8 +70,9 @@ impl Moves {
             next = match current {
                 Move::Settle(connection, next) => self.give_to_owner(connection, next),
                 Move::ToApp(connection) => {
-                    self.leave_to_app(connection);
-                    None
+                    let next = self.enqueue(connection);
+                    self.tell_of_work();
+                    next
                 }
             };
         }
@@ -98,7 +99,7 @@ impl Moves {
             });
         }
         match next {
-            Next::Ready => self.enqueue(connection),
+            Next::Ready => return self.enqueue(connection),
             Next::Send => parts.file_sender.push(connection),
             Next::Store => parts.uploads.store(connection),
             Next::Shake => parts.handshakes.push(connection),
@@ -131,22 +132,44 @@ impl Moves {
         Some(Move::Settle(connection, next))
     }
 
-    /// Gives the request to the app: it is not for a file.
-    fn leave_to_app(&self, connection: Box<Connection>) {
-        self.enqueue(connection);
-        self.tell_of_work();
-    }
-
-    fn enqueue(&self, mut connection: Box<Connection>) {
+    /// Adds a request to the ready queue. Returns the next move of a request that leaves it for this one.
+    fn enqueue(&self, mut connection: Box<Connection>) -> Option<Move> {
         self.parts.flows.rank(&mut connection);
         if connection.stream.is_urgent {
             connection.end_turn();
         }
+        let flow = connection.stream.flow;
         if let Some(connection) = connection.or_in_line() {
             self.parts.scheduler.ready().push(Job::Request(connection));
         }
         if self.parts.worker.is_stopped() {
             self.empty_queue();
+        }
+        self.parts.overload.keep_to_limit(flow)
+    }
+
+    /// Runs `run` with a request at its turn, unless the request has waited too long or its client has left.
+    pub(super) fn at_turn(&self, connection: Box<Connection>, now: Nanos, run: impl FnOnce(Box<Connection>)) {
+        match self.parts.overload.check_turn(connection, now) {
+            Ok(connection) => run(connection),
+            Err(next) => _ = self.go(next),
+        }
+    }
+
+    /// Drops requests that wait in vain: see `overload.rs`.
+    pub(super) fn drop_overdue(&self) {
+        let parts = &*self.parts;
+        for next in parts.overload.sweep() {
+            self.put(next);
+        }
+        while parts.overload.is_room_overdue() {
+            let Some(mut connection) = parts.request_migration.move_in() else {
+                break;
+            };
+            parts.flows.rank(&mut connection);
+            self.at_turn(connection, Nanos::now(), |connection| {
+                self.put(Move::ToApp(connection));
+            });
         }
     }
 
@@ -155,11 +178,6 @@ impl Moves {
         if !self.parts.scheduler.ready().is_empty() {
             self.parts.scheduler.notify();
         }
-    }
-
-    pub(super) fn close(&self, connection: Box<Connection>) {
-        drop(connection);
-        self.end_if_drained();
     }
 
     /// See [`ends::cut`].

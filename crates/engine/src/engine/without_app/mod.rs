@@ -113,7 +113,15 @@ impl WithoutApp {
         public_files::respond(&self.responder, connection, found)
     }
 
-    /// Responds to a refused request.
+    /// Responds to a complete request that is not run. Its connection may persist.
+    pub(super) fn decline(&self, connection: &mut Connection, refusal: Refusal) -> Next {
+        match refusal::decline(&self.responder, connection, refusal) {
+            Some(close) => self.go_on_after(connection, close, false),
+            None => Next::Close,
+        }
+    }
+
+    /// Responds to a request that is refused before it is complete, or cannot be understood.
     pub(super) fn refuse(&self, connection: &mut Connection, refusal: Refusal) -> Next {
         refusal::refuse(&self.responder.services, connection, refusal)
     }

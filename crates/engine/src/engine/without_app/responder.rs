@@ -20,13 +20,18 @@ impl Responder {
     /// Counts the request that is ready, writes the response and logs it. Returns true if the connection ends with the
     /// response.
     pub(super) fn respond(&self, connection: &mut Connection, respond: impl FnOnce(&mut Exchange)) -> bool {
+        self.services.worker.counters().requests.fetch_add(1, Relaxed);
+        self.write(connection, respond)
+    }
+
+    /// Writes a response and logs it. Returns true if the connection ends with the response.
+    pub(super) fn write(&self, connection: &mut Connection, respond: impl FnOnce(&mut Exchange)) -> bool {
         let (ended, outcome) = WORKSPACE.with_borrow_mut(|workspace| {
             let mut exchange = Exchange::new(&mut connection.stream, &self.services, workspace);
             respond(&mut exchange);
             exchange.end()
         });
         let worker = &self.services.worker;
-        worker.counters().requests.fetch_add(1, Relaxed);
         record::response(worker, connection, &ended, None);
         !matches!(outcome, Outcome::Responded { close: false })
     }

@@ -4,11 +4,18 @@ use super::Queued;
 use crate::clock::Nanos;
 use std::collections::VecDeque;
 
+/// Jobs at the end of the queue that are searched for a request.
+const EXAMINED: usize = 16;
+
 /// Capacity that is kept after a burst.
 const USUAL_PLACES: usize = 64;
 
 /// See the head of this file.
-pub(super) struct ArrivalQueue<J>(VecDeque<Waiting<J>>);
+pub(super) struct ArrivalQueue<J> {
+    waiting: VecDeque<Waiting<J>>,
+    /// Position at which the next [`ArrivalQueue::sweep`] continues.
+    swept_to: usize,
+}
 
 struct Waiting<J> {
     job: J,
@@ -17,7 +24,10 @@ struct Waiting<J> {
 
 impl<J> Default for ArrivalQueue<J> {
     fn default() -> Self {
-        ArrivalQueue(VecDeque::new())
+        ArrivalQueue {
+            waiting: VecDeque::new(),
+            swept_to: 0,
+        }
     }
 }
 
@@ -31,50 +41,78 @@ impl<J: Queued> Waiting<J> {
 impl<J: Queued> ArrivalQueue<J> {
     #[inline]
     pub(super) fn len(&self) -> usize {
-        self.0.len()
+        self.waiting.len()
     }
 
     #[inline]
     pub(super) fn push(&mut self, job: J) {
-        self.0.push_back(Waiting::new(job));
+        self.waiting.push_back(Waiting::new(job));
     }
 
     /// Puts a job back in its position.
     pub(super) fn put_back(&mut self, job: J) {
         let waiting = Waiting::new(job);
-        let index = self.0.iter().position(|other| other.since > waiting.since);
-        self.0.insert(index.unwrap_or(self.0.len()), waiting);
+        let index = self.waiting.iter().position(|other| other.since > waiting.since);
+        self.waiting.insert(index.unwrap_or(self.waiting.len()), waiting);
     }
 
     #[inline]
     pub(super) fn pop(&mut self) -> Option<J> {
-        self.0.pop_front().map(|waiting| waiting.job)
+        self.waiting.pop_front().map(|waiting| waiting.job)
     }
 
     /// Time since when the next job has waited.
     pub(super) fn first_waits_since(&self) -> Option<Nanos> {
-        self.0.front().map(|waiting| waiting.since)
+        self.waiting.front().map(|waiting| waiting.since)
     }
 
     /// Takes the next job that can leave, after skipping `skipped` of them, if it arrived before `time`.
     pub(super) fn pop_older_than(&mut self, time: Nanos, skipped: usize) -> Option<J> {
-        let arrivals = self.0.iter().map(|waiting| waiting.job.arrived()).enumerate();
+        let arrivals = self.waiting.iter().map(|waiting| waiting.job.arrived()).enumerate();
         let (index, arrived) = arrivals
             .filter_map(|(index, arrived)| Some((index, arrived?)))
             .nth(skipped)?;
         if arrived > time {
             return None;
         }
-        self.0.remove(index).map(|waiting| waiting.job)
+        self.waiting.remove(index).map(|waiting| waiting.job)
+    }
+
+    /// Takes the last job that can leave. Examines only the last [`EXAMINED`] ones.
+    pub(super) fn pop_last(&mut self) -> Option<J> {
+        let last = self.waiting.iter().enumerate().rev().take(EXAMINED);
+        let (index, _) = last.into_iter().find(|(_, waiting)| waiting.job.arrived().is_some())?;
+        self.waiting.remove(index).map(|waiting| waiting.job)
+    }
+
+    /// Takes the jobs that `leaves` selects: the first ones, and some of the next `most` jobs. The next call continues
+    /// after these.
+    pub(super) fn sweep(&mut self, most: usize, leaves: &mut impl FnMut(&mut J) -> bool) -> Vec<J> {
+        let mut taken = Vec::new();
+        while taken.len() < most && self.waiting.front_mut().is_some_and(|first| leaves(&mut first.job)) {
+            taken.extend(self.pop());
+        }
+        for _ in 0..most.min(self.waiting.len()) {
+            if self.swept_to >= self.waiting.len() {
+                self.swept_to = 0;
+            }
+            let next = self.waiting.get_mut(self.swept_to);
+            if next.is_some_and(|next| leaves(&mut next.job)) {
+                taken.extend(self.waiting.remove(self.swept_to).map(|waiting| waiting.job));
+            } else {
+                self.swept_to += 1;
+            }
+        }
+        taken
     }
 
     /// Takes all jobs.
     pub(super) fn take_all(&mut self) -> impl Iterator<Item = J> + '_ {
-        self.0.drain(..).map(|waiting| waiting.job)
+        self.waiting.drain(..).map(|waiting| waiting.job)
     }
 
     /// Releases the capacity that a burst has left.
     pub(super) fn shrink(&mut self) {
-        self.0.shrink_to(USUAL_PLACES);
+        self.waiting.shrink_to(USUAL_PLACES);
     }
 }

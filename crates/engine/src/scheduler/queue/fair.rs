@@ -19,7 +19,7 @@ use super::Queued;
 use crate::clock::Nanos;
 use crate::cluster::ledger::Ledger;
 use crate::config::fair_by::Flow;
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::ops::Bound::{Excluded, Unbounded};
 use std::time::Duration;
 
@@ -30,7 +30,7 @@ const QUANTUM: u64 = 1_000_000;
 const MOST_IDLE: usize = 4_096;
 
 /// Interval at which debts fade, and flows without a debt are forgotten.
-const SWEEP: Duration = Duration::from_secs(1);
+const FADING: Duration = Duration::from_secs(1);
 
 /// Most flows that are searched for a job that may leave.
 const DEPARTING: usize = 16;
@@ -43,6 +43,8 @@ pub(super) struct FairQueue<J> {
     flows: HashMap<Flow, Member<J>>,
     /// Order of the turns.
     turns: BTreeMap<Place, Next<J>>,
+    /// Flows with waiting jobs, by the number of these.
+    lengths: BTreeSet<(usize, Flow)>,
     virtual_time: VirtualTime,
     length: usize,
     /// Jobs without a flow.
@@ -50,11 +52,14 @@ pub(super) struct FairQueue<J> {
     /// Numbers the places in order; begins in the middle, so that places before all others are possible.
     last: u64,
     first: u64,
-    swept: Nanos,
+    /// Time at which debts last faded.
+    faded: Nanos,
     /// Most jobs that run at a time.
     threads: usize,
     absent: Absent,
     ledger: Option<&'static Ledger>,
+    /// Turn, and job of its flow, at which the next [`FairQueue::sweep`] continues.
+    swept_to: (Place, usize),
 }
 
 /// Round, and the number within it.
@@ -91,15 +96,17 @@ impl<J: Queued> FairQueue<J> {
         FairQueue {
             flows: HashMap::new(),
             turns: BTreeMap::new(),
+            lengths: BTreeSet::new(),
             virtual_time: VirtualTime::default(),
             length: 0,
             own: 0,
             last: u64::MAX / 2,
             first: u64::MAX / 2,
-            swept: Nanos::default(),
+            faded: Nanos::default(),
             threads,
             absent: Absent::default(),
             ledger,
+            swept_to: ((0, 0), 0),
         }
     }
 
@@ -124,7 +131,9 @@ impl<J: Queued> FairQueue<J> {
         };
         let waiting = &mut self.join(flow).waiting;
         waiting.push_back((now, job));
-        if waiting.len() == 1 {
+        let length = waiting.len();
+        self.note_length(flow, length - 1, length);
+        if length == 1 {
             let number = self.number();
             self.enqueue(flow, number, now);
         }
@@ -139,7 +148,8 @@ impl<J: Queued> FairQueue<J> {
         let member = self.join(flow);
         // The job has waited long enough to leave, and may try again.
         member.waiting.push_front((Nanos::default(), job));
-        let place = member.place;
+        let (place, length) = (member.place, member.waiting.len());
+        self.note_length(flow, length - 1, length);
         self.turns.remove(&place);
         self.first -= 1;
         self.enqueue(flow, self.first, now);
@@ -159,8 +169,9 @@ impl<J: Queued> FairQueue<J> {
         };
         let member = self.flows.get_mut(&flow)?;
         let (_, job) = member.waiting.pop_front()?;
-        let begun = member.usage.begin(now);
-        if !member.waiting.is_empty() {
+        let (begun, length) = (member.usage.begin(now), member.waiting.len());
+        self.note_length(flow, length + 1, length);
+        if length > 0 {
             let number = self.number();
             self.enqueue(flow, number, now);
         }
@@ -170,8 +181,8 @@ impl<J: Queued> FairQueue<J> {
     /// Place of the next turn; `None` if all waiting jobs leave their threads to others.
     pub(super) fn next(&mut self, now: Nanos) -> Option<Place> {
         self.virtual_time.advance(now);
-        if now - self.swept >= SWEEP {
-            self.sweep(now);
+        if now - self.faded >= FADING {
+            self.fade_debts(now);
         }
         let mut passed = (0, 0);
         let mut held = 0;
@@ -263,21 +274,73 @@ impl<J: Queued> FairQueue<J> {
         };
         let mut leaving = self.turns.iter().take(DEPARTING).filter_map(may_leave);
         let (place, flow) = leaving.nth(skipped)?;
-        self.turns.remove(&place);
-        let member = self.flows.get_mut(&flow)?;
-        let (_, job) = member.waiting.pop_front()?;
-        self.length -= 1;
-        if !member.waiting.is_empty() {
-            self.turns.insert(place, Next::Of(flow));
-        } else if !member.usage.is_running() {
-            self.virtual_time.remove_flow();
+        self.take_out(place, flow, 0)
+    }
+
+    /// Takes the last request of the flow with most waiting jobs; of `newcomer`, if no other flow has more.
+    pub(super) fn pop_last(&mut self, newcomer: Option<Flow>) -> Option<J> {
+        let (most, longest) = *self.lengths.last()?;
+        let is_longest = |flow: &Flow| self.lengths.contains(&(most, *flow));
+        let flow = newcomer.filter(is_longest).unwrap_or(longest);
+        let member = self.flows.get(&flow)?;
+        let last = member.waiting.iter().rposition(|(_, job)| job.arrived().is_some())?;
+        self.take_out(member.place, flow, last)
+    }
+
+    /// Takes the jobs that `leaves` selects among the next `most` jobs. The next call continues after these.
+    pub(super) fn sweep(&mut self, most: usize, leaves: &mut impl FnMut(&mut J) -> bool) -> Vec<J> {
+        let mut taken = Vec::new();
+        for _ in 0..most {
+            let (from, index) = self.swept_to;
+            let Some((place, next)) = self.turns.range(from..).next() else {
+                self.swept_to = ((0, 0), 0);
+                break;
+            };
+            let (place, index) = (*place, if *place == from { index } else { 0 });
+            self.swept_to = ((place.0, place.1 + 1), 0);
+            let Next::Of(flow) = *next else { continue };
+            let waiting = self.flows.get_mut(&flow).map(|member| &mut member.waiting);
+            let Some((_, job)) = waiting.and_then(|waiting| waiting.get_mut(index)) else {
+                continue;
+            };
+            match leaves(job) {
+                true => {
+                    taken.extend(self.take_out(place, flow, index));
+                    self.swept_to = (place, index);
+                }
+                false => self.swept_to = (place, index + 1),
+            }
         }
+        taken
+    }
+
+    /// Takes a job of a flow, which keeps its turn if it has another one. It will not run here.
+    fn take_out(&mut self, place: Place, flow: Flow, index: usize) -> Option<J> {
+        let member = self.flows.get_mut(&flow)?;
+        let (_, job) = member.waiting.remove(index)?;
+        self.length -= 1;
+        let length = member.waiting.len();
+        if length == 0 {
+            self.turns.remove(&place);
+            if !member.usage.is_running() {
+                self.virtual_time.remove_flow();
+            }
+        }
+        self.note_length(flow, length + 1, length);
         Some(job)
+    }
+
+    fn note_length(&mut self, flow: Flow, before: usize, now: usize) {
+        self.lengths.remove(&(before, flow));
+        if now > 0 {
+            self.lengths.insert((now, flow));
+        }
     }
 
     /// Takes all jobs, none of which will run.
     pub(super) fn take_all(&mut self) -> Vec<J> {
         (self.length, self.own) = (0, 0);
+        self.lengths.clear();
         let mut jobs = Vec::new();
         for next in std::mem::take(&mut self.turns).into_values() {
             match next {
@@ -345,8 +408,8 @@ impl<J: Queued> FairQueue<J> {
     }
 
     /// Lets debts fade, and forgets flows that have none.
-    fn sweep(&mut self, now: Nanos) {
-        self.swept = now;
+    fn fade_debts(&mut self, now: Nanos) {
+        self.faded = now;
         for (flow, member) in &mut self.flows {
             member.usage.forgive(&self.virtual_time);
             if member.waiting.is_empty() {

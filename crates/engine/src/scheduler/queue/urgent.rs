@@ -72,6 +72,20 @@ impl<J: Queued> Urgent<J> {
         }
     }
 
+    /// Takes the jobs that `leaves` selects among the first `most`.
+    pub(super) fn sweep(&mut self, most: usize, leaves: &mut impl FnMut(&mut J) -> bool) -> Vec<J> {
+        let mut taken = Vec::new();
+        let mut index = 0;
+        for _ in 0..most {
+            let Some(job) = self.waiting.get_mut(index) else { break };
+            match leaves(job) {
+                true => taken.extend(self.waiting.remove(index)),
+                false => index += 1,
+            }
+        }
+        taken
+    }
+
     pub(super) fn take_all(&mut self) -> Vec<J> {
         self.waiting.drain(..).collect()
     }

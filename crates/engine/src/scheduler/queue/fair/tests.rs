@@ -432,3 +432,53 @@ fn a_flow_has_one_share_of_all_workers_together() {
         }
     }
 }
+
+/// A queue in which flow 1 has three jobs, flow 2 has two, flow 3 has one, and one job has no flow.
+fn mixed() -> FairQueue<TestJob> {
+    let mut queue = FairQueue::new(1, None);
+    for (flow, number) in [(1, 1), (2, 2), (1, 3), (3, 4), (1, 5), (2, 6)] {
+        let flow = Some(flow);
+        queue.push(TestJob { flow, number, cost: 0 }, at(number));
+    }
+    let own = TestJob {
+        flow: None,
+        number: 7,
+        cost: 0,
+    };
+    queue.push(own, at(7));
+    queue
+}
+
+#[test]
+fn the_flow_with_most_waiting_jobs_loses_its_last_one() {
+    let mut queue = mixed();
+    let mut pop_last = |newcomer| queue.pop_last(newcomer).map(|job| job.number);
+    assert_eq!(pop_last(Some(Flow(3))), Some(5), "flow 1 has most");
+    // Now flows 1 and 2 have two each.
+    assert_eq!(pop_last(Some(Flow(1))), Some(3));
+    assert_eq!(pop_last(Some(Flow(3))), Some(6));
+    assert_eq!(pop_last(Some(Flow(2))), Some(2), "all have one");
+    assert_eq!(pop_last(Some(Flow(2))).is_some(), pop_last(None).is_some());
+    assert_eq!(pop_last(None), None, "a job without a flow stays");
+    assert_eq!(queue.len(), 1);
+}
+
+#[test]
+fn several_sweeps_reach_every_job_of_every_flow() {
+    let mut queue = mixed();
+    let mut taken = Vec::new();
+    for _ in 0..10 {
+        let selected = queue.sweep(2, &mut |job: &mut TestJob| job.number % 2 == 0 || job.number == 5);
+        taken.extend(selected.into_iter().map(|job| job.number));
+    }
+    taken.sort_unstable();
+    assert_eq!(taken, [2, 4, 5, 6]);
+    let mut left = Vec::new();
+    while let Some((job, charge)) = queue.pop(at(10)) {
+        left.push(job.number);
+        queue.end(charge, at(11));
+    }
+    left.sort_unstable();
+    assert_eq!(left, [1, 3, 7]);
+    assert_eq!((queue.len(), queue.waiting_flows()), (0, 0));
+}
