@@ -76,6 +76,7 @@ pub use app::{App, Lock, LockUse};
 pub use cluster::histogram::{AtomicHistogram, Histogram};
 pub use cluster::membership::Membership;
 pub use cluster::queues::{SharedQueues, WaitingRoom};
+pub use cluster::running::{RunningRequest, RunningRequests, SHOWN_THREADS};
 pub use cluster::scoreboard::{Scoreboard, Slot, SLOTS};
 pub use cluster::statistics::{Figure, Kind, Shown, Statistic, Stats};
 pub use config::{

@@ -7,6 +7,7 @@ pub(crate) use count::Count;
 
 use crate::clock::{AtomicMillis, Millis};
 use crate::cluster::membership::Membership;
+use crate::cluster::running::{Place, RunningRequests};
 use crate::cluster::scoreboard::{Scoreboard, Slot};
 use crate::config::{Config, Logs};
 use crate::home::Home;
@@ -25,6 +26,8 @@ pub(crate) struct Worker {
     pub(crate) log: LogWriter,
     timer: Timer,
     counters: Counters,
+    /// Shows running requests to other processes, if others can see this one.
+    running: Option<(&'static RunningRequests, usize)>,
     /// A [`Lifecycle`].
     phase: AtomicU8,
     /// Time at which idle connections are closed, once draining has set it.
@@ -65,6 +68,10 @@ impl Worker {
             poller: Poller::new()?,
             log: LogWriter::new(logs),
             timer: Timer::default(),
+            running: membership.map(|membership| match membership {
+                Membership::Worker(queues, slot) => (queues.scoreboard().running(), *slot),
+                Membership::Alone(scoreboard, slot) => (scoreboard.running(), *slot),
+            }),
             counters: match membership {
                 Some(Membership::Worker(queues, slot)) => Counters::Shared(queues.scoreboard(), *slot),
                 Some(Membership::Alone(scoreboard, slot)) => Counters::Shown(scoreboard.slot(*slot)),
@@ -88,6 +95,13 @@ impl Worker {
             Counters::Shown(slot) => slot,
             Counters::Shared(scoreboard, slot) => scoreboard.slot(*slot),
         }
+    }
+
+    /// A place where this thread shows its request to other processes; `None` if there is none, or no other process can
+    /// see this one.
+    pub(crate) fn take_place(&self) -> Option<Place> {
+        let (running, slot) = self.running?;
+        running.take_place(slot)
     }
 
     /// Scoreboard of all workers, and the slot of this one; `None` for a single process.

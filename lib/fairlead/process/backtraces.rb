@@ -24,11 +24,12 @@ module Fairlead
         Thread.list.map { |thread| { name: "Thread: #{thread.name || "TID-#{thread.object_id.to_s(36)}"}", backtrace: thread.backtrace } }
       end
 
-      # Returns a Hash for each thread: { name:, status:, request: "GET /path" or nil, backtrace: [line, …] }.
+      # Returns a Hash for each thread: { name:, thread: id of the kernel, status:, request: "GET /path" or nil, backtrace: [line, …] }.
       def all
         requests = requests_by_thread
         Thread.list.map do |thread|
-          { name: name_of(thread), status: thread.status.to_s, request: requests[thread], backtrace: (thread.backtrace || []).first(LONGEST) }
+          { name: name_of(thread), thread: thread.native_thread_id, status: thread.status.to_s, request: requests[thread],
+            backtrace: (thread.backtrace || []).first(LONGEST) }
         end
       end
 

@@ -7,5 +7,6 @@ pub(crate) mod ledger;
 pub(crate) mod membership;
 pub(crate) mod queue_delay;
 pub(crate) mod queues;
+pub(crate) mod running;
 pub(crate) mod scoreboard;
 pub(crate) mod statistics;

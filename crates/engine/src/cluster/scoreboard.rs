@@ -7,6 +7,7 @@ use crate::cluster::histogram::{AtomicHistogram, Histogram};
 use crate::cluster::ledger::Ledger;
 use crate::cluster::queue_delay::QueueDelay;
 use crate::cluster::queues::Attendance;
+use crate::cluster::running::RunningRequests;
 use crate::cluster::statistics::{statistics, Kind, Shown, Statistic, Stats};
 use crate::tls::TicketKeys;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
@@ -40,6 +41,8 @@ pub struct Scoreboard {
     /// Slot for processes without an index: the supervisor, and processes that an app forks.
     others: Slot,
     slots: [Slot; SLOTS],
+    /// Requests that the threads of all workers run.
+    running: RunningRequests,
 }
 
 /// A statistic of the waiting room, and the function that reads it.
@@ -189,6 +192,7 @@ impl Default for Scoreboard {
             queue_delay: QueueDelay::default(),
             others: Slot::default(),
             slots: std::array::from_fn(|_| Slot::default()),
+            running: RunningRequests::default(),
         }
     }
 }
@@ -202,6 +206,11 @@ impl Scoreboard {
         &self.slots[index]
     }
 
+    /// Requests that the threads of all workers run.
+    pub fn running(&self) -> &RunningRequests {
+        &self.running
+    }
+
     /// Clears the slot of worker `index` for the next worker. Its histograms go to [`Scoreboard::times`].
     ///
     /// # Panics
@@ -209,6 +218,7 @@ impl Scoreboard {
     pub fn reset(&self, index: usize) {
         self.past.keep(self.slot(index));
         self.slot(index).reset();
+        self.running.reset(index);
     }
 
     /// Histograms of all workers, including replaced workers.

@@ -4,6 +4,7 @@
 use super::events::Events;
 use super::job::Job;
 use super::moves::Moves;
+use super::on_thread::OnThread;
 use super::parts::Parts;
 use super::record;
 use crate::app::App;
@@ -52,16 +53,19 @@ impl Jobs {
         }
     }
 
-    fn run_request(&self, mut connection: Box<Connection>, app: &impl App, workspace: &mut Workspace) {
+    fn run_request(&self, mut connection: Box<Connection>, app: &impl App, on_thread: &mut OnThread) {
         let now = Nanos::now();
         connection.stream.request.begin(now);
         self.moves.end_turn(&mut connection);
-        self.moves
-            .at_turn(connection, now, |connection| self.respond(connection, app, workspace));
+        self.moves.at_turn(connection, now, |connection| {
+            on_thread.begin(&self.parts.worker, &connection.stream.request, now);
+            self.respond(connection, app, on_thread);
+        });
     }
 
-    fn respond(&self, mut connection: Box<Connection>, app: &impl App, workspace: &mut Workspace) {
-        let (ended, outcome) = self.call(&mut connection, app, workspace);
+    fn respond(&self, mut connection: Box<Connection>, app: &impl App, on_thread: &mut OnThread) {
+        let (ended, outcome) = self.call(&mut connection, app, &mut on_thread.workspace);
+        on_thread.end();
         let lock_wait = app.lock_wait();
         let worker = &self.parts.worker;
         worker.counters().requests.fetch_add(1, Relaxed);
@@ -132,7 +136,7 @@ impl Jobs {
 
 impl Workplace for Jobs {
     type Job = Job;
-    type Workspace = Workspace;
+    type Workspace = OnThread;
 
     fn scheduler(&self) -> &Scheduler<Job> {
         &self.parts.scheduler
@@ -142,9 +146,9 @@ impl Workplace for Jobs {
         &self.parts.worker
     }
 
-    fn run(&self, job: Job, app: &impl App, workspace: &mut Workspace) {
+    fn run(&self, job: Job, app: &impl App, on_thread: &mut OnThread) {
         match job {
-            Job::Request(connection) => self.run_request(connection, app, workspace),
+            Job::Request(connection) => self.run_request(connection, app, on_thread),
             Job::Client(client) => self.run_event(client, app),
             Job::Subscription(subscription) => self.run_published(subscription, app),
             Job::Task => self.run_task(app),

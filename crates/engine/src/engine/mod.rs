@@ -42,6 +42,7 @@ mod memory;
 mod migration;
 mod moves;
 mod native;
+mod on_thread;
 mod overload;
 mod parts;
 mod record;
