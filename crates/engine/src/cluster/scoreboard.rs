@@ -10,7 +10,7 @@ use crate::cluster::queues::Attendance;
 use crate::cluster::running::RunningRequests;
 use crate::cluster::statistics::{statistics, Kind, Shown, Statistic, Stats};
 use crate::tls::TicketKeys;
-use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
+use std::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
 
 /// Number of workers in a scoreboard.
 pub const SLOTS: usize = 64;
@@ -145,6 +145,9 @@ macro_rules! slot {
             /// Bytes of large messages in the worker's mailbox. May be briefly wrong; corrected when the mailbox is
             /// empty.
             pub mail_bytes: AtomicI64,
+            /// Requests that have run for longer than `stuck_after`. The worker stores it; the supervisor replaces a
+            /// worker that has any.
+            pub stuck: AtomicU32,
             $(#[doc = $help] pub $name: atomic!($kind),)*
         }
 
@@ -152,11 +155,12 @@ macro_rules! slot {
             /// Clears the slot for the next worker.
             pub fn reset(&self) {
                 // Destructured, so that the compiler reports a missing field.
-                let Slot { beat, serving, given_up, in_room, known_mailboxes, reads_mail, mail_bytes, $($name),* } = self;
+                let Slot { beat, serving, given_up, in_room, known_mailboxes, reads_mail, mail_bytes, stuck, $($name),* } = self;
                 for word in [beat, serving, given_up, in_room, known_mailboxes, reads_mail] {
                     word.store(0, SeqCst);
                 }
                 mail_bytes.store(0, SeqCst);
+                stuck.store(0, SeqCst);
                 $(clear!($kind, $name);)*
             }
 
