@@ -4,6 +4,7 @@ module Fairlead
   # The native engine of a process and the Ruby threads on which it runs the application. The engine says when it needs
   # another thread, and ends all threads when it is drained or stopped.
   class Engine
+    autoload :LateRequests, "fairlead/engine/late_requests"
     autoload :Threads, "fairlead/engine/threads"
 
     include Threads
@@ -31,6 +32,7 @@ module Fairlead
       @lock = Mutex.new
       @created = Thread::Queue.new
       @stopping = ConditionVariable.new
+      @late_requests = LateRequests.new(service)
       @ending = false
       @finished = false
       @aborts_told = @failure_told = false
@@ -44,11 +46,12 @@ module Fairlead
       ProcessEnd.watch
       run_hooks(:boot)
       @lines = @service.engine_lines
-      settings = @service.engine_settings(@lines)
+      settings = @service.engine_settings(@lines).merge(set_request_timeout: @late_requests.method(:set))
       @native = Native::Engine.new(@service.app, @service.engine_listeners, settings, @shared, @slot) do |started|
         masked { started << add_thread unless ProcessEnd.begun? }
       end
       Stats.add(@native, (@shared if @service.configuration.supervised?))
+      @late_requests.start(@native)
       @created.close
       masked { start_threads(@native.initial_threads) }
       Background.current.started(self, @service.log)
@@ -89,6 +92,7 @@ module Fairlead
       @ending = true
       @lock.synchronize { @stopping.broadcast }
       @shutdown_hooks&.kill
+      @late_requests.stop
       @native.stop
       deadline = Clock.now + THREAD_GRACE
       threads.each { |thread| thread.join([deadline - Clock.now, 0].max) || thread.kill }

@@ -209,6 +209,22 @@ module Fairlead
            doc: "Requests for exactly these paths go ahead of all that wait, such as the health checks of a load balancer: one of them " \
                 "at a time, and every second turn at most. A list (`%w[/up /ping]` too). See docs/guides/fair_by.md."
 
+    option :request_timeout, Types::Seconds.new(zero: true),
+           scope: :engine, default: 0, valid: [30], invalid: [-1],
+           doc: "The longest time in which the application may begin its response. After that the client gets a 504 and the log the backtrace, " \
+                "while the application goes on; its late response is discarded. The env has the time as `fairlead.deadline`, and " \
+                "`fairlead.request_timeout` sets another one. 0 means no limit. See docs/guides/overload.md."
+
+    option :request_timeout_for, Types::TimeoutRule.new("RULE"),
+           scope: :engine, repeatable: true, default: [], valid: ["/reports/*: 300"], invalid: ["/reports/*", "reports: 5"],
+           doc: "The `request_timeout` of requests for a path, as `PATH: SECONDS`; `*` at the end of the path stands for any rest, and 0 seconds " \
+                "for no limit. The first match counts; may be given several times."
+
+    option :stuck_after, Types::Seconds.new(zero: true),
+           scope: :engine, default: 60, valid: [10], invalid: [-1],
+           doc: "The time after its 504 from which on a request that still runs counts as stuck. The worker is then replaced while the others " \
+                "serve. 0 means never."
+
     option :queue_timeout, Types::Seconds.new(zero: true),
            scope: :engine, default: 30, valid: [5], invalid: [-1],
            doc: "The longest time that a request waits for a thread. After that it gets a 503 with `retry-after`, and the application is " \

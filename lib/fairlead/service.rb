@@ -98,6 +98,7 @@ module Fairlead
         alone: !configuration.supervised?,
         puma_env: configuration.puma_env?,
         fiber_per_request: configuration.fiber_per_request?,
+        set_request_timeout: Native.method(:set_request_timeout),
         acme_challenges: (Acme::Store.new(configuration.acme_dir).challenges if configuration.acme.any?),
         out_of_band: (-> { configuration.hooks.run(:out_of_band, log: log) } if configuration.hooks.any?(:out_of_band))
       )

@@ -149,6 +149,12 @@ settings! {
         pub fair_by: FairBy,
         /// Paths of requests that go ahead of the others.
         pub priority_paths: Vec<String>,
+        /// Time within which the app has to begin its response (504); 0 for no limit.
+        pub request_timeout: Duration,
+        /// The same for paths; `*` at the end stands for any rest. The first match counts.
+        pub request_timeout_for: Vec<(String, Duration)>,
+        /// Time after its 504 from which on a request that still runs counts as stuck; 0 for never.
+        pub stuck_after: Duration,
         /// Longest wait of a request for a thread (503); 0 for no limit.
         pub queue_timeout: Duration,
         /// Most requests and messages that wait for a thread (503); 0 for no limit.
@@ -221,6 +227,19 @@ impl Config {
         self.enable_keep_alives && (self.max_keep_alive == 0 || served + 1 < self.max_keep_alive)
     }
 
+    /// Time within which the app has to respond to a request for `path`; `None` for no limit.
+    pub(crate) fn timeout_of(&self, path: &[u8]) -> Option<Duration> {
+        let mut rules = self.request_timeout_for.iter();
+        let rule = rules.find(|(pattern, _)| is_path_of(pattern, path));
+        let timeout = rule.map_or(self.request_timeout, |(_, timeout)| *timeout);
+        (!timeout.is_zero()).then_some(timeout)
+    }
+
+    /// True if the access log leaves out successful requests for `path`.
+    pub(crate) fn skips_in_log(&self, path: &[u8]) -> bool {
+        self.access_log_skip.iter().any(|pattern| is_path_of(pattern, path))
+    }
+
     /// True if requests with this method are served.
     pub(crate) fn supports(&self, method: &[u8]) -> bool {
         let mut methods = self.supported_http_methods.iter();
@@ -234,6 +253,14 @@ impl Config {
             fields: self.head_max_fields,
             target_bytes: self.target_max_bytes,
         }
+    }
+}
+
+/// True if `path` is the path of a rule, or begins with it if the rule ends with `*`.
+fn is_path_of(rule: &str, path: &[u8]) -> bool {
+    match rule.as_bytes().strip_suffix(b"*") {
+        Some(beginning) => path.starts_with(beginning),
+        None => path == rule.as_bytes(),
     }
 }
 

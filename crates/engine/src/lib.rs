@@ -84,7 +84,7 @@ pub use config::{
     Scheme, Setting, Symlinks, TrustedProxies,
 };
 pub use engine::Engine;
-pub use exchange::{Coder, Exchange, Gone, Search, StartTime, Until, Wait, LONG_BYTES};
+pub use exchange::{Coder, Deadline, Exchange, Gone, Search, StartTime, Until, Wait, LONG_BYTES};
 pub use fairlead_wire::content_encoding::Coding;
 pub use fairlead_wire::websocket::Context;
 pub use fairlead_wire::{ProxyVersions, TargetForm, Version};

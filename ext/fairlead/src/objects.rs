@@ -66,6 +66,12 @@ pub(crate) fn update(_: &Ruby, hash: VALUE, other: VALUE) {
     unsafe { rb_sys::rb_hash_update_by(hash, other, None) };
 }
 
+/// A new Float. Inside `protect`.
+pub(crate) fn float(_: &Ruby, number: f64) -> VALUE {
+    // SAFETY: the GVL is held.
+    unsafe { rb_sys::rb_float_new(number) }
+}
+
 /// A new Array. Inside `protect`.
 pub(crate) fn new_array(_: &Ruby) -> VALUE {
     // SAFETY: the GVL is held.

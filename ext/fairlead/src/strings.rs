@@ -117,6 +117,8 @@ table! {
         fairlead_waiting_room_time: "fairlead.waiting_room_time",
         fairlead_lock_wait: "fairlead.lock_wait",
         fairlead_client_gone: "fairlead.client_gone?",
+        fairlead_deadline: "fairlead.deadline",
+        fairlead_request_timeout: "fairlead.request_timeout",
         fairlead_trace_id: "fairlead.trace_id",
         get: "GET",
         post: "POST",

@@ -104,6 +104,15 @@ module Fairlead
       info("thread #{thread[:name]} (#{thread[:status]}#{request})\n#{thread[:backtrace].map { |line| "\t#{line}" }.join("\n")}")
     end
 
+    # +env+: of a request that runs longer than its timeout.
+    def request_late(env, backtrace)
+      lines = backtrace.first(Backtraces::LONGEST).map { |line| "\n\t#{line}" }
+      warn("#{request_line(env)} still runs after its timeout:#{lines.join}")
+    end
+
+    # +error+: a ThreadError or SystemCallError.
+    def late_requests_unwatched(error) = warn("no thread can log the backtraces of late requests (#{error.message})")
+
     # --- the end
 
     # +error+: a ThreadError.
@@ -113,8 +122,7 @@ module Fairlead
 
     # +env+: of a request that still runs when the server ends. The application may have changed any value.
     def request_aborted(env)
-      target = env.values_at("SCRIPT_NAME", "PATH_INFO").map { |part| part.to_s.dup.force_encoding(Encoding::UTF_8).scrub }.join
-      warn("aborted #{env["REQUEST_METHOD"]} #{target}: it was still running")
+      warn("aborted #{request_line(env)}: it was still running")
     end
 
     def waiting_requests_aborted(count) = warn("aborted #{count} #{count == 1 ? "request" : "requests"} that still waited for a thread")
@@ -198,6 +206,12 @@ module Fairlead
       return threads unless configuration.supervised?
 
       "#{configuration.workers} #{configuration.workers == 1 ? "worker" : "workers"}, #{threads} each"
+    end
+
+    # The application may have changed any value.
+    def request_line(env)
+      target = env.values_at("SCRIPT_NAME", "PATH_INFO").map { |part| part.to_s.dup.force_encoding(Encoding::UTF_8).scrub }.join
+      "#{env["REQUEST_METHOD"]} #{target}"
     end
 
     # Class, message and backtrace. The application's own #message may raise, too.

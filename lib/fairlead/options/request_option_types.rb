@@ -134,6 +134,23 @@ module Fairlead
         end
       end
 
+      # "PATH: SECONDS", the timeout of requests for a path, or for all paths that begin with it if it ends with *; the value is [path,
+      # seconds].
+      class TimeoutRule < Text
+        def expectation = "PATH: SECONDS, such as /reports/*: 300"
+
+        def parse(value)
+          path, seconds = super.split(/:\s*/, 2)
+          invalid!(value) unless Paths::PATH.match?(path.to_s) && seconds
+
+          [path, Seconds.new(zero: true).parse(seconds.strip).to_f]
+        rescue Invalid
+          invalid!(value)
+        end
+
+        def format(value) = "#{value.first}: #{value.last}"
+      end
+
       # A list of request methods; empty for any. From the command line they are separated by commas.
       class Methods < Type
         TOKEN = /\A[!#$%&'*+.^`|~\w-]{1,64}\z/

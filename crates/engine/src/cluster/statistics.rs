@@ -29,6 +29,7 @@ macro_rules! statistics {
             handed_off: Counter, Engine, Everywhere, "Connections without a request that migrated to other workers in a drain.";
             taken_over: Counter, Engine, Everywhere, "Connections taken over from draining workers.";
             refused_requests: Counter, Engine, Everywhere, "Requests refused with a 4xx or 5xx by the server itself.";
+            timed_out_requests: Counter, Engine, Everywhere, "Requests that got a 504 because the application had not responded within `request_timeout`.";
             abandoned_requests: Counter, Engine, Everywhere, "Requests that were dropped while they waited, because their clients had left.";
             refused_connections: Counter, Engine, Everywhere, "Connections refused because of `max_connections` or too few descriptors.";
             handshakes: Counter, Engine, Everywhere, "TLS handshakes.";

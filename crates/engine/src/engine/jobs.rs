@@ -79,6 +79,7 @@ impl Jobs {
             }
             Outcome::Hijacked => self.moves.let_go(connection),
             Outcome::Gone => self.moves.cut(connection),
+            Outcome::Expired => self.moves.end_expired(connection),
             Outcome::Aborted => self.moves.abort(connection),
             Outcome::Responded { close } => {
                 let then = after_response(worker, close);
@@ -91,7 +92,11 @@ impl Jobs {
     /// Lets the app respond. A panic of our own code becomes a 500, or ends the response.
     fn call(&self, connection: &mut Connection, app: &impl App, workspace: &mut Workspace) -> (Ended, Outcome) {
         connection.stream.transport().begin();
+        let timeout = self.parts.worker.config.timeout_of(connection.stream.request.path());
         let mut exchange = Exchange::new(&mut connection.stream, &self.parts.services, workspace);
+        if timeout.is_some() {
+            exchange.set_timeout(timeout);
+        }
         if catch_unwind(AssertUnwindSafe(|| app.call(&mut exchange))).is_err() {
             let log = &self.parts.worker.log;
             log.error(format_args!("[BUG] the server panicked during a request"));
@@ -218,6 +223,9 @@ impl Workplace for Jobs {
         self.parts.request_migration.check_promise();
         self.moves.check_if_given_up();
         self.moves.drop_overdue();
+        if let Some(stuck) = self.parts.services.deadlines.check(&self.parts.services) {
+            self.parts.worker.counters().stuck.store(stuck, Relaxed);
+        }
     }
 }
 

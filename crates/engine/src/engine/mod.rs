@@ -66,6 +66,7 @@ use job::Job;
 use jobs::Jobs;
 use moves::Moves;
 use parts::{Foundation, Parts};
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 /// Server of one worker. Made after the fork. Starts no thread before [`Engine::start`].
@@ -124,6 +125,15 @@ impl Engine {
     /// True if response fields may name files (sendfile), so that the embedding program can tell the app.
     pub fn sends_named_files(&self) -> bool {
         self.parts.services.files.has_roots()
+    }
+
+    /// Returns a descriptor that is readable when a request has run longer than its timeout: see
+    /// [`Deadline::take_expired`](crate::Deadline::take_expired).
+    ///
+    /// # Errors
+    /// If there are no descriptors left.
+    pub fn deadline_signal(&self) -> std::io::Result<OwnedFd> {
+        Ok(self.parts.services.deadlines.signal()?)
     }
 
     /// Returns a new subscription of the process, for [`Hub::subscribe`]. Its events run in this engine.

@@ -18,7 +18,7 @@ use crate::cluster::queues::SharedQueues;
 use crate::config::Config;
 use crate::connection::connections::Connections;
 use crate::connection::stream_queue::StreamTurns;
-use crate::exchange::Services;
+use crate::exchange::{Deadlines, Services};
 use crate::files::Files;
 use crate::http2::Http2Connections;
 use crate::limits::budget::Budgets;
@@ -103,6 +103,7 @@ impl Parts {
             files,
             realtime,
             relief: upward.relief,
+            deadlines: Deadlines::default(),
         });
         let connections = Connections::new(Arc::clone(&worker));
         let order = flows::order(&worker.config, ledger);

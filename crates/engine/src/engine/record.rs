@@ -22,7 +22,7 @@ pub(super) fn response(worker: &Worker, connection: &Connection, ended: &Ended, 
     if is_slow(worker, took) {
         slow_request(worker, stream, ended.status, took, lock_wait);
     }
-    if ended.status < 400 && is_left_out(worker, stream.request.path()) {
+    if ended.status < 400 && worker.config.skips_in_log(stream.request.path()) {
         return;
     }
     access(worker, &stream.peers, |[host, peer]| LogLine {
@@ -53,15 +53,6 @@ fn slow_request(worker: &Worker, stream: &Stream, status: u16, took: Duration, l
     worker.log.error(format_args!(
         "slow request: {method} {path} {status} took {took:.3} s (queue {queue:.3}, waiting room {room:.3}{lock}, application {rest:.3})"
     ));
-}
-
-/// True if the settings leave requests for a path out of the access log.
-fn is_left_out(worker: &Worker, path: &[u8]) -> bool {
-    let mut paths = worker.config.access_log_skip.iter().map(String::as_bytes);
-    paths.any(|left_out| match left_out.strip_suffix(b"*") {
-        Some(beginning) => path.starts_with(beginning),
-        None => path == left_out,
-    })
 }
 
 /// Logs a request that the server refused. Its target and fields are left out, because it may be incomplete.

@@ -122,7 +122,7 @@ impl Exchange<'_> {
     /// Sends written bytes, as far as the socket takes them at once: for bodies that arrive piece by piece. Spooled
     /// bytes need [`Exchange::flush_apart`]. Returns false if the client is gone.
     pub fn flush(&mut self) -> bool {
-        if self.is_in_wait() {
+        if self.is_in_wait() || self.is_expired {
             return !self.is_gone();
         }
         self.output = OutputState::Sent;

@@ -42,8 +42,14 @@ impl Exchange<'_> {
                 date: None,
                 is_head_request: false,
             };
-            write_head(self.head.response, end, self.stream.output.buffer());
             self.phase = ResponsePhase::NotStarted;
+            // No other thread may respond in the middle of the interim response.
+            let deadline = self.deadline.clone();
+            let held = deadline.as_ref().map(|deadline| deadline.hold());
+            if matches!(held, Some(None)) {
+                return;
+            }
+            write_head(self.head.response, end, self.stream.output.buffer());
             self.flush();
             if !self.is_in_wait() {
                 self.output = OutputState::Held;

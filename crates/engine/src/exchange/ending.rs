@@ -1,5 +1,6 @@
 //! The end of a response, and its consequences for the connection.
 
+use super::deadline::GATEWAY_TIMEOUT;
 use super::state::{Owner, Persistence, Reach, ResponsePhase};
 use super::Exchange;
 use crate::http::http1::{BodyFraming, LAST_CHUNK};
@@ -56,8 +57,14 @@ impl Exchange<'_> {
     /// Ends the response; called by the engine when the app has returned.
     pub(crate) fn end(mut self) -> (Ended, Outcome) {
         self.end_body();
+        if let Some(deadline) = self.own_deadline() {
+            self.is_expired |= self.services.deadlines.end(deadline);
+        }
         let ended = Ended {
-            status: self.head.response.status,
+            status: match self.is_expired {
+                true => GATEWAY_TIMEOUT,
+                false => self.head.response.status,
+            },
             body_bytes: self.body_bytes,
             faulty: self.faulty,
         };
@@ -65,6 +72,7 @@ impl Exchange<'_> {
         let outcome = match (self.owner, self.reach) {
             (Owner::Client(client), _) => Outcome::Client { client, close },
             (Owner::App, _) => Outcome::Hijacked,
+            (Owner::Server, _) if self.is_expired => Outcome::Expired,
             (Owner::Server, Reach::There) => Outcome::Responded { close },
             (Owner::Server, Reach::Gone) if self.persistence != Persistence::EndsBody => Outcome::Gone,
             (Owner::Server, Reach::Gone | Reach::Aborted) => Outcome::Aborted,
@@ -88,6 +96,8 @@ pub(crate) enum Outcome {
     Client { client: Arc<Client>, close: bool },
     /// Its socket belongs to the app.
     Hijacked,
+    /// The client has got a 504 in place of the response, and the connection ends.
+    Expired,
     /// It is reset: to free memory, or because the end of the connection would be taken for the end of the body.
     Aborted,
     /// It is closed: the client is gone, or could not find the end of the response.

@@ -3,7 +3,7 @@
 
 use super::state::ResponsePhase;
 use super::upgrade::is_own_field;
-use super::{Exchange, Workspace};
+use super::Exchange;
 use crate::clock::DateCache;
 use crate::files::Named;
 use crate::http::http1::{write_head, Announced, BodyFraming, ConnectionField, HeadEnd};
@@ -38,11 +38,11 @@ enum Noted {
 }
 
 impl Head<'_> {
-    pub(super) fn new(workspace: &mut Workspace) -> Head<'_> {
-        workspace.head.start(0);
+    pub(super) fn new<'a>(response: &'a mut ResponseHead, date: &'a mut DateCache) -> Head<'a> {
+        response.start(0);
         Head {
-            response: &mut workspace.head,
-            date: &mut workspace.date,
+            response,
+            date,
             announced: Announced::default(),
             named: None,
         }
@@ -258,8 +258,11 @@ impl Exchange<'_> {
         }
     }
 
-    /// Writes the head to the output.
+    /// Writes the head to the output, unless the client has got another response already.
     pub(super) fn write_head(&mut self, framing: Option<BodyFraming>, connection: ConnectionField) {
+        if !self.may_respond() {
+            return;
+        }
         let is_head_request = self.request().is_head();
         self.head
             .write(framing, connection, is_head_request, self.stream.output.buffer());

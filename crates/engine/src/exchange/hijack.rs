@@ -18,11 +18,15 @@ impl Exchange<'_> {
     /// request. The engine forgets the connection once the app has returned.
     ///
     /// # Errors
-    /// If there are no descriptors left, or not [`Exchange::can_hijack`].
+    /// If there are no descriptors left, not [`Exchange::can_hijack`], or the deadline has expired.
     pub fn hijack(&mut self) -> std::io::Result<OwnedFd> {
         if !self.can_hijack() {
             let why = "a request of HTTP/2 has no socket of its own to hijack";
             return Err(std::io::Error::new(std::io::ErrorKind::Unsupported, why));
+        }
+        if !self.may_respond() {
+            let why = "the request has timed out: its client has got a 504";
+            return Err(std::io::Error::new(std::io::ErrorKind::TimedOut, why));
         }
         let ahead = std::mem::take(&mut self.stream.input);
         let transport = self.stream.transport();

@@ -7,6 +7,7 @@
 
 mod body;
 mod compression;
+mod deadline;
 mod early_hints;
 mod ending;
 mod file;
@@ -23,14 +24,15 @@ mod wait;
 
 pub use body::LONG_BYTES;
 pub use compression::{Coder, Until};
+pub use deadline::Deadline;
+pub(crate) use deadline::Deadlines;
 pub(crate) use ending::{Ended, Outcome};
-pub(crate) use plain::HTML;
 pub use sendfile::Search;
-pub(crate) use services::Services;
+pub(crate) use services::{Services, RETRY_AFTER};
 pub(crate) use upgrade::upgrade_offer;
 pub use wait::Wait;
 
-use crate::clock::DateCache;
+use crate::clock::{DateCache, Nanos};
 use crate::http::body::Body;
 use crate::http::http1::BodyFraming;
 use crate::http::own_chunks::OwnChunks;
@@ -44,6 +46,7 @@ use state::{OutputState, Owner, Persistence, Reach, ResponsePhase};
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// The client is gone: further bytes of the app do not reach it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,6 +57,8 @@ pub struct Gone;
 pub(crate) struct Workspace {
     date: DateCache,
     head: ResponseHead,
+    /// The deadline of the request that the thread runs; `None` if the thread has never had one.
+    deadline: Option<Arc<Deadline>>,
 }
 
 /// A request and its response.
@@ -75,6 +80,9 @@ pub struct Exchange<'a> {
     coder: Option<Box<Coder>>,
     /// Finds the data in a body that the app frames itself.
     own_chunks: Option<Box<OwnChunks>>,
+    deadline: &'a mut Option<Arc<Deadline>>,
+    /// True if the client has got a 504 in place of the response.
+    is_expired: bool,
 }
 
 /// The source of the time at which a request came.
@@ -97,13 +105,14 @@ impl<'a> Exchange<'a> {
         services: &'a Arc<Services>,
         workspace: &'a mut Workspace,
     ) -> Exchange<'a> {
+        let Workspace { date, head, deadline } = workspace;
         let persistence = Persistence::of(stream.request.head.keep_alive);
         let start = stream.output.buffer().len();
         Exchange {
             stream,
             services,
             phase: ResponsePhase::NotStarted,
-            head: Head::new(workspace),
+            head: Head::new(head, date),
             persistence,
             start,
             body_bytes: 0,
@@ -114,6 +123,8 @@ impl<'a> Exchange<'a> {
             owner: Owner::Server,
             coder: None,
             own_chunks: None,
+            deadline,
+            is_expired: false,
         }
     }
 
@@ -193,6 +204,43 @@ impl<'a> Exchange<'a> {
     /// The client's address; `None` for a Unix socket.
     pub fn peer(&self) -> Option<SocketAddr> {
         self.stream.peer()
+    }
+
+    /// Gives the running request `timeout` from now to begin its response; `None`: all the time that it needs. Then a native
+    /// thread responds with 504, and further bytes of the app do not reach the client. Returns the time of the deadline,
+    /// on the monotonic clock; `None` if there is none, because the response has begun.
+    pub fn set_timeout(&mut self, timeout: Option<Duration>) -> Option<Duration> {
+        if !matches!(self.phase, ResponsePhase::NotStarted | ResponsePhase::EarlyHints) || self.is_expired {
+            return None;
+        }
+        let Some(timeout) = timeout else {
+            self.may_respond();
+            return None;
+        };
+        let deadlines = &self.services.deadlines;
+        let at = deadlines.begin(self.deadline, self.stream, Nanos::now(), timeout)?;
+        Some(Duration::from_nanos(at.to_number()))
+    }
+
+    /// The deadline of the request that this thread runs, if it has ever had one.
+    pub fn deadline(&self) -> Option<&Arc<Deadline>> {
+        self.deadline.as_ref()
+    }
+
+    /// The deadline, except in a process that the app has forked: there another thread may seem to hold its lock.
+    fn own_deadline(&self) -> Option<&Arc<Deadline>> {
+        self.deadline.as_ref().filter(|_| self.services.worker.is_at_home())
+    }
+
+    /// Called when the response begins. Returns false if the deadline has expired.
+    fn may_respond(&mut self) -> bool {
+        if let Some(deadline) = self.own_deadline() {
+            self.is_expired |= !deadline.settle();
+        }
+        if self.is_expired {
+            self.lost();
+        }
+        !self.is_expired
     }
 
     /// Returns true if a response was begun.

@@ -104,6 +104,9 @@ impl Exchange<'_> {
         };
         self.write_head(framing, connection);
         self.phase = ResponsePhase::Ended;
+        if self.is_expired {
+            return None;
+        }
         Some(self.become_client(upgrade.protocol, upgrade.deflate))
     }
 

@@ -16,7 +16,7 @@ use magnus::{
     Ruby, TypedData, Value,
 };
 use std::cell::{Cell, RefCell};
-use std::os::fd::{BorrowedFd, OwnedFd};
+use std::os::fd::{BorrowedFd, IntoRawFd, OwnedFd};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -75,6 +75,7 @@ pub(crate) fn init(ruby: &Ruby, native: RModule) -> Result<(), Error> {
     class.define_method("wait", method!(NativeEngine::wait, 1))?;
     class.define_method("close_logs", method!(NativeEngine::close_logs, 0))?;
     class.define_method("release", method!(NativeEngine::release, 0))?;
+    class.define_method("deadline_signal", method!(NativeEngine::deadline_signal, 0))?;
     class.define_method("stats", method!(NativeEngine::stats, 0))
 }
 
@@ -141,8 +142,10 @@ fn new(
 fn template(ruby: &Ruby, settings: &Settings<'_>, multithread: bool, multiprocess: bool) -> Result<Template, Error> {
     let errors: Value = ruby.eval("$stderr")?;
     let software: Value = settings.get("server_software")?;
-    let (errors, software) = (errors.as_raw(), software.as_raw());
-    Ok(Template::new(ruby, errors, software, multithread, multiprocess))
+    let request_timeout: Value = settings.get("set_request_timeout")?;
+    let [errors, software, request_timeout] = [errors, software, request_timeout].map(|value| value.as_raw());
+    let kinds = [multithread, multiprocess];
+    Ok(Template::new(ruby, errors, software, request_timeout, kinds))
 }
 
 /// `[fd, {scheme:, host:, port:} or {scheme:, path:}, TLS or nil, version of the PROXY protocol or nil]`; duplicates
@@ -280,6 +283,15 @@ impl NativeEngine {
         let mut is_written = false;
         without_gvl(ruby, &engine, || is_written = engine.close_logs());
         is_written
+    }
+
+    /// The number of a descriptor that is readable when a request has run longer than its timeout. The caller owns it; nil
+    /// without an engine.
+    fn deadline_signal(ruby: &Ruby, this: &NativeEngine) -> Result<Option<i32>, Error> {
+        let Some(engine) = this.at_home() else { return Ok(None) };
+        let signal = engine.deadline_signal();
+        let signal = signal.map_err(|error| super::system_error(ruby, "deadlines", &error))?;
+        Ok(Some(signal.into_raw_fd()))
     }
 
     /// Closes the descriptors of the stopped engine as soon as its last thread has ended.

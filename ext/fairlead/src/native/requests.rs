@@ -9,12 +9,13 @@
 use crate::gvl::lock_wait;
 use crate::objects::new_array;
 use crate::rack::ResponseRef;
-use fairlead_engine::{forks, Waits};
+use fairlead_engine::{forks, Deadline, Waits};
 use magnus::rb_sys::{AsRawValue, FromRawValue};
 use magnus::{function, prelude::*, Error, RModule, Ruby, Value};
 use rb_sys::{rb_ary_push, Qnil, VALUE};
-use std::cell::Cell;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::cell::{Cell, OnceCell};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 /// The request of a thread. Stays at its address on the stack of the thread.
 pub(crate) struct Running {
@@ -25,6 +26,8 @@ pub(crate) struct Running {
     response: Cell<VALUE>,
     /// Time that the request has waited for this thread.
     waits: Cell<Waits>,
+    /// The deadline of the requests of this thread; `None` if none has had one.
+    deadline: OnceCell<Arc<Deadline>>,
 }
 
 /// The address of a [`Running`], and the number of forks when it was noted: a child no longer has the stacks of its
@@ -51,6 +54,7 @@ impl Running {
             env: Cell::new(Qnil as VALUE),
             response: Cell::new(Qnil as VALUE),
             waits: Cell::default(),
+            deadline: OnceCell::new(),
         }
     }
 
@@ -66,6 +70,13 @@ impl Running {
     /// Notes the waits of the request that begins.
     pub(crate) fn begin(&self, waits: Waits) {
         self.waits.set(waits);
+    }
+
+    /// Notes the deadline of the requests of this thread.
+    pub(crate) fn watch(&self, deadline: Option<&Arc<Deadline>>) {
+        if let Some(deadline) = deadline {
+            self.deadline.get_or_init(|| Arc::clone(deadline));
+        }
     }
 
     /// Notes the env of the request, and the root of its response.
@@ -92,7 +103,9 @@ pub(super) fn init(native: RModule) -> Result<(), Error> {
     native.define_singleton_method("queue_time", function!(queue_time, 0))?;
     native.define_singleton_method("waiting_room_time", function!(waiting_room_time, 0))?;
     native.define_singleton_method("lock_wait", function!(lock_wait, 0))?;
-    native.define_singleton_method("client_gone?", function!(is_client_gone, 0))
+    native.define_singleton_method("client_gone?", function!(is_client_gone, 0))?;
+    native.define_singleton_method("set_request_timeout", function!(set_timeout, 1))?;
+    native.define_singleton_method("late_requests", function!(late_requests, 0))
 }
 
 /// A method of `Fairlead::Native` as a frozen callable. May raise.
@@ -128,6 +141,31 @@ fn is_client_gone(ruby: &Ruby) -> Option<bool> {
         .ok()
 }
 
+/// Gives the same request `seconds` from now to begin its response; nil: all the time that it needs. Returns the time of the
+/// deadline on the monotonic clock; nil if there is none, or if the response has begun.
+fn set_timeout(ruby: &Ruby, seconds: Option<f64>) -> Result<Option<f64>, Error> {
+    let timeout = match seconds.map(Duration::try_from_secs_f64).transpose() {
+        Ok(timeout) => timeout,
+        Err(error) => return Err(Error::new(ruby.exception_arg_error(), error.to_string())),
+    };
+    let Some(response) = on_this_thread(|running| running.response.get()).filter(|root| *root != Qnil as VALUE) else {
+        return Ok(None);
+    };
+    let set = ResponseRef::of(ruby, response)
+        .response(|response| response.with(|exchange| (exchange.set_timeout(timeout), exchange.deadline().cloned())));
+    let Ok((at, deadline)) = set else { return Ok(None) };
+    on_this_thread(|running| running.watch(deadline.as_ref()));
+    Ok(at.map(|at| at.as_secs_f64()))
+}
+
+/// Pairs of a thread and the env of its request, for each request that runs longer than its timeout; each of them once.
+fn late_requests(ruby: &Ruby) -> Result<Value, Error> {
+    pairs(ruby, |running| {
+        let deadline = running.deadline.get();
+        running.env.get() != Qnil as VALUE && deadline.is_some_and(|deadline| deadline.take_expired())
+    })
+}
+
 /// Calls `question` with the request of this thread, if it runs one. `question` must call no Ruby: the list is locked.
 fn on_this_thread<T>(question: impl FnOnce(&Running) -> T) -> Option<T> {
     // SAFETY: called from a method of Ruby: the GVL is held.
@@ -144,10 +182,17 @@ fn on_this_thread<T>(question: impl FnOnce(&Running) -> T) -> Option<T> {
 
 /// Pairs of a thread and the env of its request.
 fn current_requests(ruby: &Ruby) -> Result<Value, Error> {
+    pairs(ruby, |_| true)
+}
+
+/// The same, for the requests that `is_wanted` selects. It must call no Ruby: the list is locked.
+fn pairs(ruby: &Ruby, is_wanted: impl Fn(&Running) -> bool) -> Result<Value, Error> {
     magnus::rb_sys::protect(|| {
         let list = new_array(ruby);
         for index in 0.. {
-            let Some(running) = running(index) else { break };
+            let Some(running) = running(index, &is_wanted) else {
+                break;
+            };
             if let Some((thread, env)) = running {
                 let pair = new_array(ruby);
                 // SAFETY: live objects; the GVL is held, and the closure owns nothing that has a destructor.
@@ -164,9 +209,9 @@ fn current_requests(ruby: &Ruby) -> Result<Value, Error> {
     .map(|list| unsafe { Value::from_raw(list) })
 }
 
-/// The thread at this index of the list and its env, if it runs a request; `None` behind the last one. The list is not
-/// locked when this has returned, because a new object may need memory and raise.
-fn running(index: usize) -> Option<Option<(VALUE, VALUE)>> {
+/// The thread at this index of the list and its env, if it runs a request that `is_wanted` selects; `None` behind the last
+/// one. The list is not locked when this has returned, because a new object may need memory and raise.
+fn running(index: usize, is_wanted: &impl Fn(&Running) -> bool) -> Option<Option<(VALUE, VALUE)>> {
     let threads = threads();
     let noted = threads.get(index)?;
     if noted.forks != forks() {
@@ -176,5 +221,5 @@ fn running(index: usize) -> Option<Option<(VALUE, VALUE)>> {
     // stack frame ends; it needs the GVL for that, which this thread has.
     let running = unsafe { &*(noted.running as *const Running) };
     let env = running.env.get();
-    Some((env != Qnil as VALUE).then_some((running.thread, env)))
+    Some((env != Qnil as VALUE && is_wanted(running)).then_some((running.thread, env)))
 }

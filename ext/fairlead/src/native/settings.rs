@@ -182,6 +182,20 @@ impl Setting<Duration> for Settings<'_> {
     }
 }
 
+/// Pairs of a path and seconds.
+impl Setting<Vec<(String, Duration)>> for Settings<'_> {
+    type Error = Error;
+
+    fn setting(&self, option: &'static str) -> Result<Vec<(String, Duration)>, Error> {
+        let rules = self.get::<Vec<(String, f64)>>(option)?.into_iter();
+        let rules = rules.map(|(path, seconds)| match Duration::try_from_secs_f64(seconds) {
+            Ok(time) => Ok((path, time)),
+            Err(_) => Err(self.unknown(option, &seconds.to_string())),
+        });
+        rules.collect()
+    }
+}
+
 impl Setting<Arc<Descriptors>> for Settings<'_> {
     type Error = Error;
 

@@ -57,6 +57,7 @@ impl App for OnThread<'_> {
     fn call(&self, exchange: &mut Exchange<'_>) {
         lock_wait::begin();
         self.running.begin(exchange.request().waits());
+        self.running.watch(exchange.deadline());
         let _in_app = InApp::enter(self.engine);
         let panic = Response::on(self.ruby, exchange, |response| {
             if self.app.fiber_per_request {

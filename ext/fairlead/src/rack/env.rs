@@ -7,7 +7,7 @@ use super::input;
 use super::session;
 use super::shape::{Kind, Slots};
 use super::template::{text, ThreadTemplate};
-use crate::objects::{get, new_array, new_hash, set};
+use crate::objects::{float, get, new_array, new_hash, set};
 use crate::strings::{field_keys, interned, new, new_text, strings, Strings};
 use fairlead_engine::{Body, Exchange, Request, StartTime, TargetForm, Version};
 use fairlead_wire::fields;
@@ -53,6 +53,9 @@ impl ThreadTemplate<'_> {
         }
         if let Some(id) = exchange.request().trace_id() {
             set(ruby, env, strings().fairlead_trace_id, new(ruby, id));
+        }
+        if let Some(at) = exchange.deadline().and_then(|deadline| deadline.at()) {
+            set(ruby, env, strings().fairlead_deadline, float(ruby, at.as_secs_f64()));
         }
         if exchange.request().is_chunked() {
             let length = text(ruby, format_args!("{}", exchange.body().len()));

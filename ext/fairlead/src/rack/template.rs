@@ -71,18 +71,20 @@ impl Template {
         ruby: &Ruby,
         errors: VALUE,
         server_software: VALUE,
-        multithread: bool,
-        multiprocess: bool,
+        request_timeout: VALUE,
+        [multithread, multiprocess]: [bool; 2],
     ) -> Template {
         let flag = |on: bool| if on { Qtrue as VALUE } else { Qfalse as VALUE };
         let keys = strings();
-        // SAFETY: the GVL is held; new objects, and a live String. Every request has them, so they are frozen.
+        // SAFETY: the GVL is held; new objects, a live String and a live callable. Every request has them, so they are
+        // frozen.
         let (version, all) = unsafe {
             let version = rb_ary_new_capa(2);
             rb_ary_push(version, rb_sys::rb_uint2inum(1));
             rb_ary_push(version, rb_sys::rb_uint2inum(6));
             rb_sys::rb_ary_freeze(version);
             rb_str_freeze(server_software);
+            rb_sys::rb_obj_freeze(request_timeout);
             (version, rb_hash_new())
         };
         for (key, value) in [
@@ -107,6 +109,7 @@ impl Template {
                 requests::callable(ruby, "waiting_room_time"),
             ),
             (keys.fairlead_lock_wait, requests::callable(ruby, "lock_wait")),
+            (keys.fairlead_request_timeout, request_timeout),
             (keys.fairlead_client_gone, requests::callable(ruby, "client_gone?")),
         ] {
             set(ruby, all, key, value);

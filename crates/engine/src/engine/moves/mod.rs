@@ -186,6 +186,15 @@ impl Moves {
         self.end_if_drained();
     }
 
+    /// Ends a connection after the response at a deadline.
+    pub(super) fn end_expired(&self, mut connection: Box<Connection>) {
+        let next = match connection.stream.transport().is_for_one_response() {
+            true => Next::Close,
+            false => connection.linger(Millis::now()),
+        };
+        self.settle(connection, next);
+    }
+
     /// See [`ends::abort`].
     pub(super) fn abort(&self, connection: Box<Connection>) {
         ends::abort(connection);

@@ -1,21 +1,13 @@
 //! Refused requests: counts them, logs them, and writes the response.
 
 use super::responder::Responder;
-use crate::clock::{http_date, Millis};
+use crate::clock::Millis;
 use crate::connection::{Connection, Next};
 use crate::engine::record;
-use crate::exchange::{Services, HTML};
-use crate::http::http1::{write_head, BodyFraming, ConnectionField, HeadEnd};
+use crate::exchange::{Services, RETRY_AFTER};
 use crate::http::refusal::Refusal;
-use crate::http::response::ResponseHead;
 use crate::observe::excess::About;
-use fairlead_wire::http1::reason;
 use std::sync::atomic::Ordering::Relaxed;
-
-const PLAIN_TEXT: &str = "text/plain";
-
-/// Seconds after which a client may try again.
-const RETRY_AFTER: &[u8] = b"1";
 
 /// Methods that a client may repeat without being told to (RFC 9110 §9.2.2).
 const IDEMPOTENT: [&[u8]; 6] = [b"GET", b"HEAD", b"OPTIONS", b"PUT", b"DELETE", b"TRACE"];
@@ -56,27 +48,8 @@ fn note(services: &Services, connection: &Connection, refusal: Refusal) {
 pub(super) fn refuse(services: &Services, connection: &mut Connection, refusal: Refusal) -> Next {
     note(services, connection, refusal);
     let (worker, status) = (&services.worker, refusal.status());
-    let plain = format!("{}\n", reason(status));
-    let (content_type, body) = match services.files.page(status) {
-        Some(page) => (HTML, page),
-        None => (PLAIN_TEXT, plain.as_bytes()),
-    };
-    let mut head = ResponseHead::default();
-    head.start(status);
-    head.fields.add(b"content-type", content_type.as_bytes());
-    if status == 503 {
-        head.fields.add(b"retry-after", RETRY_AFTER);
-    }
-    let date = http_date();
-    let end = HeadEnd {
-        framing: Some(BodyFraming::Length(body.len() as u64)),
-        connection: ConnectionField::Close,
-        date: Some(date.as_bytes()),
-        is_head_request: false,
-    };
-    record::refusal(worker, connection, status, body.len() as u64);
     let buffer = connection.stream.output.buffer();
-    write_head(&head, end, buffer);
-    buffer.extend_from_slice(body);
+    let bytes = services.write_closing(status, false, buffer);
+    record::refusal(worker, connection, status, bytes);
     connection.refused(Millis::now())
 }

@@ -1,0 +1,249 @@
+//! Deadlines of running requests. When the deadline comes, a native thread responds in place of the app. It does not
+//! interrupt the thread of the app, which may be anywhere in the application. Whatever the app writes later is discarded.
+//!
+//! ```text
+//!             begin               settle: the response begins, or the app returns
+//!   Nothing ─────────▶ Running ───────────────────────────────────────────────────▶ Nothing
+//!                        │ expire: 504                                                ▲
+//!                        ▼                                                            │ end: the app returns
+//!                     Expired ── stuck_after: counts as stuck ───────────────────────┘
+//! ```
+//! One lock guards the state of a thread, also while the 504 is sent, so either the app or the native thread responds.
+
+use super::Services;
+use crate::clock::{AtomicMillis, Millis, Nanos};
+use crate::observe::access_log::escaped;
+use crate::stream::Stream;
+use crate::sync::{Mutex, MutexGuard};
+use crate::transport::{AfterResponse, Link, Shutdown};
+use rustix::event::{eventfd, EventfdFlags};
+use rustix::fd::OwnedFd;
+use rustix::io::{self, fcntl_dupfd_cloexec, Errno};
+use std::sync::atomic::Ordering::{Relaxed, SeqCst};
+use std::sync::{Arc, OnceLock, Weak};
+use std::time::Duration;
+
+/// The status of the response at the deadline (RFC 9110 §15.6.5).
+pub(super) const GATEWAY_TIMEOUT: u16 = 504;
+
+/// The deadline of the request that one thread runs.
+#[derive(Debug, Default)]
+pub struct Deadline(Mutex<State>);
+
+#[derive(Debug, Default)]
+enum State {
+    #[default]
+    Nothing,
+    Running(Running),
+    Expired(Expired),
+}
+
+#[derive(Debug)]
+struct Running {
+    at: Nanos,
+    timeout: Duration,
+    transport: Link,
+    is_head_request: bool,
+    /// The method and the path, for the log.
+    text: String,
+}
+
+#[derive(Debug)]
+struct Expired {
+    at: Nanos,
+    /// True if [`Deadline::take_expired`] has returned it.
+    is_told: bool,
+}
+
+/// The deadlines of all threads of an engine.
+#[derive(Debug)]
+pub(crate) struct Deadlines {
+    threads: Mutex<Vec<Weak<Deadline>>>,
+    /// Time of the next [`Deadlines::check`] that changes something.
+    next: AtomicMillis,
+    /// An eventfd for the language, which may then look for expired requests.
+    signal: OnceLock<OwnedFd>,
+}
+
+impl Default for Deadlines {
+    fn default() -> Deadlines {
+        Deadlines {
+            threads: Mutex::default(),
+            next: AtomicMillis::new(Millis::NEVER),
+            signal: OnceLock::new(),
+        }
+    }
+}
+
+impl Deadline {
+    /// Sets the deadline of the running request. Returns false if an earlier one has expired.
+    fn begin(&self, stream: &Stream, now: Nanos, timeout: Duration) -> bool {
+        let mut state = self.0.lock();
+        if matches!(*state, State::Expired(_)) {
+            return false;
+        }
+        let request = &stream.request;
+        *state = State::Running(Running {
+            at: now + timeout,
+            timeout,
+            transport: Arc::clone(stream.transport()),
+            is_head_request: request.is_head(),
+            text: format!("{} {}", escaped(request.method()), escaped(request.path())),
+        });
+        true
+    }
+
+    /// The response of the app begins, or there is no deadline any more. Returns false if the client has got its
+    /// response already.
+    pub(super) fn settle(&self) -> bool {
+        let mut state = self.0.lock();
+        if matches!(*state, State::Expired(_)) {
+            return false;
+        }
+        *state = State::Nothing;
+        true
+    }
+
+    /// Prevents a response at the deadline while the guard lives, so that the app can send an interim response. `None` if
+    /// the deadline has expired.
+    pub(super) fn hold(&self) -> Option<impl Sized + use<'_>> {
+        let state: MutexGuard<'_, State> = self.0.lock();
+        (!matches!(*state, State::Expired(_))).then_some(state)
+    }
+
+    /// The app has returned. Returns true if the deadline had expired.
+    fn end(&self) -> bool {
+        let before = std::mem::take(&mut *self.0.lock());
+        matches!(before, State::Expired(_))
+    }
+
+    /// Time of the deadline, since the start of the monotonic clock; `None` if there is none.
+    pub fn at(&self) -> Option<Duration> {
+        match &*self.0.lock() {
+            State::Running(running) => Some(Duration::from_nanos(running.at.to_number())),
+            _ => None,
+        }
+    }
+
+    /// Returns true once for a request that still runs after its deadline.
+    pub fn take_expired(&self) -> bool {
+        match &mut *self.0.lock() {
+            State::Expired(expired) => !std::mem::replace(&mut expired.is_told, true),
+            _ => false,
+        }
+    }
+
+    /// Responds if the deadline has come. Returns the time of the next change, and true if the request is stuck.
+    fn check(&self, services: &Services, now: Nanos) -> (Millis, bool) {
+        let mut state = self.0.lock();
+        if let State::Running(running) = &*state {
+            if now < running.at {
+                return (running.at.rounded_up(), false);
+            }
+            running.expire(services);
+            *state = State::Expired(Expired {
+                at: now,
+                is_told: false,
+            });
+        }
+        let (State::Expired(expired), stuck_after) = (&*state, services.config().stuck_after) else {
+            return (Millis::NEVER, false);
+        };
+        let stuck_at = expired.at + stuck_after;
+        match stuck_after.is_zero() {
+            false if now >= stuck_at => (Millis::NEVER, true),
+            false => (stuck_at.rounded_up(), false),
+            true => (Millis::NEVER, false),
+        }
+    }
+}
+
+impl Running {
+    /// Sends the response, and logs the request.
+    fn expire(&self, services: &Services) {
+        let transport = &*self.transport;
+        let mut bytes = Vec::new();
+        services.write_closing(GATEWAY_TIMEOUT, self.is_head_request, &mut bytes);
+        match transport.send_most(&bytes, false) {
+            Ok(sent) if sent == bytes.len() && transport.is_for_one_response() => {
+                transport.give_back(AfterResponse::Close);
+            }
+            Ok(sent) if sent == bytes.len() => _ = transport.shut_down(Shutdown::Write),
+            _ => transport.cut(),
+        }
+        services.worker.counters().timed_out_requests.fetch_add(1, Relaxed);
+        services.worker.log.error(format_args!(
+            "{} has not responded within {} s; its client got a 504, and it still runs",
+            self.text,
+            self.timeout.as_secs_f64()
+        ));
+    }
+}
+
+impl Deadlines {
+    /// Sets the deadline of the request that a thread runs. `own`: the deadline of this thread, made on first use.
+    /// Returns the time of the deadline; `None` if an earlier one has expired.
+    pub(super) fn begin(
+        &self,
+        own: &mut Option<Arc<Deadline>>,
+        stream: &Stream,
+        now: Nanos,
+        timeout: Duration,
+    ) -> Option<Nanos> {
+        let deadline = own.get_or_insert_with(|| {
+            let deadline = Arc::default();
+            self.threads.lock().push(Arc::downgrade(&deadline));
+            deadline
+        });
+        if !deadline.begin(stream, now, timeout) {
+            return None;
+        }
+        self.next.fetch_min((now + timeout).rounded_up(), SeqCst);
+        Some(now + timeout)
+    }
+
+    /// Returns a descriptor that is readable when a deadline has expired since it was last read.
+    pub(crate) fn signal(&self) -> io::Result<OwnedFd> {
+        if self.signal.get().is_none() {
+            let _ = self
+                .signal
+                .set(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?);
+        }
+        let signal = self.signal.get().ok_or(Errno::BADF)?;
+        fcntl_dupfd_cloexec(signal, 0)
+    }
+
+    /// The app has returned from a request. Returns true if its deadline had expired.
+    pub(super) fn end(&self, deadline: &Deadline) -> bool {
+        let had_expired = deadline.end();
+        if had_expired {
+            // It may have counted as stuck.
+            self.next.store(Millis::LONG_AGO, SeqCst);
+        }
+        had_expired
+    }
+
+    /// Responds to the requests with deadlines that have come. Called every millisecond while a request runs; usually
+    /// costs one load. Returns the number of stuck requests, if it may have changed.
+    pub(crate) fn check(&self, services: &Services) -> Option<u32> {
+        let now = Nanos::now();
+        if now < Nanos::from(self.next.load(Relaxed)) {
+            return None;
+        }
+        // A deadline that is set from here on lowers it again.
+        self.next.store(Millis::NEVER, SeqCst);
+        let (mut next, mut stuck) = (Millis::NEVER, 0);
+        self.threads.lock().retain(|thread| {
+            let Some(deadline) = thread.upgrade() else { return false };
+            let (at, is_stuck) = deadline.check(services, now);
+            next = next.min(at);
+            stuck += u32::from(is_stuck);
+            true
+        });
+        self.next.fetch_min(next, SeqCst);
+        if let Some(signal) = self.signal.get() {
+            let _ = io::write(signal, &1u64.to_ne_bytes());
+        }
+        Some(stuck)
+    }
+}
