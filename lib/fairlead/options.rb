@@ -428,6 +428,12 @@ module Fairlead
                 "A time in `x-request-start`, `x-queue-start` or `x-middleware-start` from `trusted_proxies` stays. From others these fields " \
                 "are left out."
 
+    option :server_timing, Types::ServerTiming.new,
+           scope: :engine, default: false, valid: ["trusted"], invalid: ["all"],
+           doc: "Adds the field `server-timing` to responses of the application, with the time that the request has waited and the time of the " \
+                "application. The developer tools of browsers show it. `trusted`: only for clients with an address in `trusted_proxies`, " \
+                "because the times tell others how busy the server is. See [deployment.md](deployment.md#times-in-the-browser)."
+
     option :rack_url_scheme, Types::Choice.new(:http, :https),
            scope: :engine, default: nil, bare: true, none: "that of the connection", valid: ["https"], invalid: ["ftp"],
            doc: "The `rack.url_scheme` of every request, and with it the usual `SERVER_PORT`, for a server behind a proxy " \

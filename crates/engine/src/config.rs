@@ -19,7 +19,7 @@ use std::time::Duration;
 pub use fair_by::FairBy;
 pub use https::{HttpsRedirect, Scheme};
 pub use log_format::Format;
-pub use peers::{ForwardedFields, RemoteAddress, TrustedProxies};
+pub use peers::{ForwardedFields, RemoteAddress, ServerTiming, TrustedProxies};
 
 /// Source of the values of options: one implementation for each type of a field.
 pub trait Setting<T> {
@@ -113,6 +113,8 @@ settings! {
         pub forwarded_fields: ForwardedFields,
         /// True if the app is told the time at which a request was complete.
         pub request_start: bool,
+        /// Clients that are told the times of their requests.
+        pub server_timing: ServerTiming,
         /// Scheme of every request, whatever its connection uses.
         pub rack_url_scheme: Option<Scheme>,
         /// Redirection of requests without TLS to the same target with TLS.

@@ -81,7 +81,7 @@ pub use cluster::scoreboard::{Scoreboard, Slot, SLOTS};
 pub use cluster::statistics::{Figure, Kind, Shown, Statistic, Stats};
 pub use config::{
     Compression, Config, FairBy, FilesConfig, Format, ForwardedFields, HttpsRedirect, Logs, Overflow, RemoteAddress,
-    Scheme, Setting, Symlinks, TrustedProxies,
+    Scheme, ServerTiming, Setting, Symlinks, TrustedProxies,
 };
 pub use engine::Engine;
 pub use exchange::{Coder, Deadline, Exchange, Gone, Search, StartTime, Until, Wait, LONG_BYTES};

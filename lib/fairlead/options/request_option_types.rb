@@ -52,6 +52,20 @@ module Fairlead
         def to_engine(value) = value.to_s
       end
 
+      # The clients that are told the times of their requests: true, false, or :trusted.
+      class ServerTiming < Type
+        VALUES = { "true" => true, "false" => false, "trusted" => :trusted }.freeze
+
+        def initialize
+          super("=[trusted]")
+        end
+
+        def expectation = "true, false or trusted"
+        def implied = true
+
+        def parse(value) = VALUES.fetch(value.to_s) { invalid!(value) }
+      end
+
       # The value of the field Strict-Transport-Security (RFC 6797), or nil for none.
       class Hsts < Text
         YEAR = 365 * 86_400

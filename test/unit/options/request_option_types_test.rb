@@ -22,6 +22,10 @@ class RequestOptionTypesTest < Minitest::Test
     "" => nil, "yes" => nil, 1.5 => nil
   }.freeze
 
+  TOLD = {
+    true => true, "true" => true, :trusted => :trusted, "trusted" => :trusted, "Trusted" => nil, "all" => nil, "" => nil, nil => nil, 1 => nil
+  }.freeze
+
   RULES = {
     true => "max-age=31536000", 60 => "max-age=60", "60" => "max-age=60", 0 => "max-age=0",
     { max_age: 60 } => "max-age=60", { include_subdomains: true } => "max-age=31536000; includeSubDomains",
@@ -62,6 +66,12 @@ class RequestOptionTypesTest < Minitest::Test
     assert_equal({ redirect_to_https: true }, Fairlead::Options[:redirect_to_https].expand)
   end
 
+  def test_clients_that_are_told_times
+    type = Types::ServerTiming.new
+    TOLD.each { |given, expected| assert_parses(type, given, expected) }
+    assert_equal({ server_timing: true }, Fairlead::Options[:server_timing].expand)
+  end
+
   def test_rules_for_browsers
     type = Types::Hsts.new("RULE")
     RULES.each { |given, expected| assert_parses(type, given, (expected unless expected == :invalid)) }
@@ -84,7 +94,8 @@ class RequestOptionTypesTest < Minitest::Test
   def test_the_engine_takes_what_the_types_take
     given = { remote_address: REMOTE_ADDRESSES.compact.keys, trusted_proxies: NETWORKS.select { |_, is_one| is_one }.keys.map { |one| [one] } }
     given.update(fair_by: PARTIES.compact.keys, priority_paths: PATHS.compact.keys, redirect_to_https: REDIRECTS.compact.keys,
-                 hsts: [false, *RULES.reject { |_, rule| rule == :invalid }.keys], forwarded_fields: %w[all x_forwarded forwarded])
+                 hsts: [false, *RULES.reject { |_, rule| rule == :invalid }.keys], forwarded_fields: %w[all x_forwarded forwarded],
+                 server_timing: [false, *TOLD.compact.keys])
     given.each do |option, values|
       values.each { |value| make_engine(option => value) }
     end

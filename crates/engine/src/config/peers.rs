@@ -117,6 +117,18 @@ pub enum ForwardedFields {
     XForwarded,
 }
 
+/// Clients that get the field Server-Timing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ServerTiming {
+    /// None.
+    #[default]
+    Never,
+    /// All.
+    Always,
+    /// Those with an address of the trusted proxies.
+    Trusted,
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -93,7 +93,9 @@ impl Jobs {
     fn call(&self, connection: &mut Connection, app: &impl App, workspace: &mut Workspace) -> (Ended, Outcome) {
         connection.stream.transport().begin();
         let timeout = self.parts.worker.config.timeout_of(connection.stream.request.path());
+        let lock_wait = || app.lock_wait();
         let mut exchange = Exchange::new(&mut connection.stream, &self.parts.services, workspace);
+        exchange.times_app(&lock_wait);
         if timeout.is_some() {
             exchange.set_timeout(timeout);
         }

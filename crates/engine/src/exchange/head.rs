@@ -229,6 +229,7 @@ impl Exchange<'_> {
     pub(super) fn complete_head(&mut self, total: Option<u64>) {
         let version = self.request().version();
         self.add_hsts();
+        self.add_server_timing();
         let is_head_request = self.request().is_head();
         let framing = self.head.announced.framing(self.head.response.status, version, total);
         // In HTTP/2 the end of the stream ends the body, too.

@@ -19,6 +19,7 @@ pub(crate) mod relay;
 mod sendfile;
 mod services;
 mod state;
+mod timing;
 mod upgrade;
 mod wait;
 
@@ -83,6 +84,8 @@ pub struct Exchange<'a> {
     deadline: &'a mut Option<Arc<Deadline>>,
     /// True if the client has got a 504 in place of the response.
     is_expired: bool,
+    /// Returns the lock wait so far, if the client is told the times of the request.
+    lock_wait: Option<timing::LockWait<'a>>,
 }
 
 /// The source of the time at which a request came.
@@ -125,6 +128,7 @@ impl<'a> Exchange<'a> {
             own_chunks: None,
             deadline,
             is_expired: false,
+            lock_wait: None,
         }
     }
 

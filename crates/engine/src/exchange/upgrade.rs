@@ -96,6 +96,7 @@ impl Exchange<'_> {
                         self.head.response.fields.add(name, value);
                     }
                 }
+                self.add_server_timing();
                 // The connection ends with the stream. Without this notice, a client would use it for its next request.
                 let connection = ConnectionField::of(self.request().version(), true);
                 (chunked.then_some(BodyFraming::Chunked), connection)

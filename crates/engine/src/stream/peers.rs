@@ -98,6 +98,12 @@ impl Peers {
         self.is_trusted
     }
 
+    /// True if the client's own address is one of the trusted proxies.
+    pub(crate) fn has_trusted_client(&self, config: &Config) -> bool {
+        let is_known = !matches!(config.remote_address, RemoteAddress::Fixed(_));
+        is_known && config.trusted_proxies.include(self.client())
+    }
+
     /// True if the client is known to be behind a proxy, or may be.
     pub(crate) fn is_proxied(&self) -> bool {
         self.is_trusted || !self.proxy_header.is_empty()

@@ -1,8 +1,9 @@
-//! The source of a client's address, trusted fields, and the number of requests on a connection.
+//! The source of a client's address, trusted fields, the times that clients are told, and the number of requests on a connection.
 
 mod forwarded;
 mod https;
 mod proxy_headers;
+mod server_timing;
 #[path = "../support/mod.rs"]
 mod support;
 

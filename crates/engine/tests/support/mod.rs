@@ -16,7 +16,7 @@ use fairlead_engine::pubsub::Hub;
 use fairlead_engine::{
     App, Config, Context, Descriptors, Engine, Exchange, FairBy, FilesConfig, ForwardedFields, HttpsRedirect, Listener,
     Lock, LockUse, Logs, Membership, Origin, Overflow, ProxyVersions, RemoteAddress, RequestTotals, Scoreboard,
-    SharedQueues, TrustedProxies,
+    ServerTiming, SharedQueues, TrustedProxies,
 };
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -102,6 +102,7 @@ pub fn config() -> Config {
         queue_limit: 0,
         queue_target: Duration::ZERO,
         queue_interval: Duration::from_millis(100),
+        server_timing: ServerTiming::Never,
         access_log_skip: Vec::new(),
         slow_request: Duration::ZERO,
         hsts: None,

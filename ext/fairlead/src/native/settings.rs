@@ -3,7 +3,7 @@
 
 use fairlead_engine::{
     Compression, Config, Context, Descriptors, FairBy, FilesConfig, Format, ForwardedFields, HttpsRedirect, Logs,
-    Overflow, RemoteAddress, RequestTotals, Scheme, Setting, Symlinks, TrustedProxies,
+    Overflow, RemoteAddress, RequestTotals, Scheme, ServerTiming, Setting, Symlinks, TrustedProxies,
 };
 use magnus::{Error, RHash, Ruby, TryConvert, Value};
 use std::os::fd::BorrowedFd;
@@ -119,6 +119,7 @@ choices! {
         "x_forwarded" => ForwardedFields::XForwarded,
         "forwarded" => ForwardedFields::Forwarded,
     }
+    ServerTiming { "false" => ServerTiming::Never, "true" => ServerTiming::Always, "trusted" => ServerTiming::Trusted }
     Option<Scheme> { "" => None, "http" => Some(Scheme::Http), "https" => Some(Scheme::Https) }
 }
 
