@@ -26,6 +26,7 @@ module Fairlead
   autoload :Group, "fairlead/group"
   autoload :Handler, "fairlead/rack/handler"
   autoload :Integrations, "fairlead/integrations"
+  autoload :Tracing, "fairlead/tracing"
 
   # Real time, and other work of an application besides serving requests.
   autoload :Client, "fairlead/native"

@@ -162,6 +162,11 @@ impl Request {
         self.waits.queue = (now - self.arrived).saturating_sub(self.waits.waiting_room);
     }
 
+    /// The moment at which the thread began to run the request, on the monotonic clock.
+    pub fn began_at(&self) -> Duration {
+        Duration::from_nanos(self.arrived.to_number()) + self.waits.queue + self.waits.waiting_room
+    }
+
     /// The time that the request has waited for the thread that runs it.
     pub fn waits(&self) -> Waits {
         self.waits

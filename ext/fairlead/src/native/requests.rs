@@ -9,7 +9,7 @@
 use crate::gvl::lock_wait;
 use crate::objects::new_array;
 use crate::rack::ResponseRef;
-use fairlead_engine::{forks, Deadline, Waits};
+use fairlead_engine::{forks, Deadline, Request, Waits};
 use magnus::rb_sys::{AsRawValue, FromRawValue};
 use magnus::{function, prelude::*, Error, RModule, Ruby, Value};
 use rb_sys::{rb_ary_push, Qnil, VALUE};
@@ -28,6 +28,8 @@ pub(crate) struct Running {
     waits: Cell<Waits>,
     /// The deadline of the requests of this thread; `None` if none has had one.
     deadline: OnceCell<Arc<Deadline>>,
+    /// Moment at which this thread began to run it, on the monotonic clock.
+    began_at: Cell<Duration>,
 }
 
 /// The address of a [`Running`], and the number of forks when it was noted: a child no longer has the stacks of its
@@ -55,6 +57,7 @@ impl Running {
             response: Cell::new(Qnil as VALUE),
             waits: Cell::default(),
             deadline: OnceCell::new(),
+            began_at: Cell::default(),
         }
     }
 
@@ -67,9 +70,10 @@ impl Running {
         Listed(self)
     }
 
-    /// Notes the waits of the request that begins.
-    pub(crate) fn begin(&self, waits: Waits) {
-        self.waits.set(waits);
+    /// Notes the times of the request that begins.
+    pub(crate) fn begin(&self, request: &Request) {
+        self.waits.set(request.waits());
+        self.began_at.set(request.began_at());
     }
 
     /// Notes the deadline of the requests of this thread.
@@ -102,6 +106,7 @@ pub(super) fn init(native: RModule) -> Result<(), Error> {
     native.define_singleton_method("current_requests", function!(current_requests, 0))?;
     native.define_singleton_method("queue_time", function!(queue_time, 0))?;
     native.define_singleton_method("waiting_room_time", function!(waiting_room_time, 0))?;
+    native.define_singleton_method("began_at", function!(began_at, 0))?;
     native.define_singleton_method("lock_wait", function!(lock_wait, 0))?;
     native.define_singleton_method("client_gone?", function!(is_client_gone, 0))?;
     native.define_singleton_method("set_request_timeout", function!(set_timeout, 1))?;
@@ -124,6 +129,11 @@ fn queue_time() -> Option<f64> {
 /// Time that the same request spent in the waiting room.
 fn waiting_room_time() -> Option<f64> {
     on_this_thread(|running| running.waits.get().waiting_room.as_secs_f64())
+}
+
+/// Moment at which the same request began, in seconds on the monotonic clock.
+fn began_at() -> Option<f64> {
+    on_this_thread(|running| running.began_at.get().as_secs_f64())
 }
 
 /// Time that this thread has waited for the GVL since the same request began; nil also before Ruby 3.2.

@@ -56,7 +56,7 @@ pub(crate) struct OnThread<'a> {
 impl App for OnThread<'_> {
     fn call(&self, exchange: &mut Exchange<'_>) {
         lock_wait::begin();
-        self.running.begin(exchange.request().waits());
+        self.running.begin(exchange.request());
         self.running.watch(exchange.deadline());
         let _in_app = InApp::enter(self.engine);
         let panic = Response::on(self.ruby, exchange, |response| {
