@@ -21,6 +21,7 @@ use crate::socket::{Shaken, Socket};
 use crate::tls::Client;
 use rustix::io::{self, Errno};
 use rustix::net::{self, SocketAddrAny};
+use std::net::Ipv4Addr;
 
 #[derive(Debug)]
 pub(crate) struct Connection<'a> {
@@ -98,9 +99,15 @@ impl<'a> Connection<'a> {
         self.broken
     }
 
-    /// Starts to connect. `Ok` does not mean that it succeeded: see [`Connection::is_open`].
-    pub(crate) fn begin(&mut self, address: &SocketAddrAny, poller: &Poller, token: usize) -> io::Result<()> {
-        let (socket, connected) = dial(address, None)?;
+    /// Starts to connect, from `source` if it matters. `Ok` does not mean that it succeeded: see [`Connection::is_open`].
+    pub(crate) fn begin(
+        &mut self,
+        address: &SocketAddrAny,
+        source: Option<Ipv4Addr>,
+        poller: &Poller,
+        token: usize,
+    ) -> io::Result<()> {
+        let (socket, connected) = dial(address, source)?;
         let socket = Socket::new(socket);
         if connected && self.client.is_none() {
             poller.add(&socket, token, Interest::Read)?;

@@ -6,7 +6,7 @@
 //!
 //! `options` (read by clap), `url`, `request`: the task · `clock`, `pacing`, `draw`: when to send, and what · `dial`, `socket`,
 //! `received`, `tls`, `poller`, `limits`: sockets, TLS, epoll, open files · `latencies`: latencies and their correction for
-//! coordinated omission · `fairness` · `report`, `progress`: what is printed.
+//! coordinated omission · `goodput`: good responses apart from refusals · `fairness` · `report`, `progress`: what is printed.
 //!
 //! Requests: `run`, `worker`: the event loop · `connection`: one client · `exchange`: its requests in progress, by `http1`
 //! (with `response`) or `http2` (frames by the crate `h2`) · `tally`, `handshakes`, `failure`: results.
@@ -24,7 +24,7 @@
 //! | key | value |
 //! |---|---|
 //! | `version` | of the tool |
-//! | `settings` | `url`, `method`, `path`, `connections`, `threads`, `pipeline`, `keep_alive`, `duration`, `requests`, `rate`, `warmup`, `timeout`; with https also `tls`: `trust` (`system`, `cacert` or `anybody`), `certificate` (`true` if the client has one), `version`, `resume`; with `--http2` also `http2`: for each item of `--streams`, `connections` and `streams` |
+//! | `settings` | `url`, `method`, `path`, `connections`, `threads`, `pipeline`, `keep_alive`, `duration`, `requests`, `rate`, `warmup`, `timeout`; `within` and `source` if given; with https also `tls`: `trust` (`system`, `cacert` or `anybody`), `certificate` (`true` if the client has one), `version`, `resume`; with `--http2` also `http2`: for each item of `--streams`, `connections` and `streams` |
 //! | `seconds` | time measured, without the warm-up |
 //! | `interrupted`, `gave_up` | `true` if the run was stopped; `true` if it ended because no more responses came |
 //! | `requests` | `answered`, `per_second` (responses), `failed`, `unanswered` (waiting at the end), `unsent` (due and not sent, or left of `--requests`), `longest_wait` of these at the end |
@@ -32,6 +32,7 @@
 //! | `statuses` | responses by class: `1xx` to `5xx` |
 //! | `errors` | failed requests by kind: `connect`, `tls`, `read`, `write`, `timeout`, `closed` (before the response was complete), `malformed`, and of HTTP/2 `reset`, `refused` (RST_STREAM with REFUSED_STREAM), `goaway` (with an error code); `status`: responses other than 2xx and 3xx |
 //! | `latency_ms` | `expected_interval` of the correction; `raw` and `corrected`, each with `min`, `mean`, `p50`, `p75`, `p90`, `p95`, `p99`, `p99_9`, `max` |
+//! | `good`, `refused` | with `--within` only: responses with 2xx and 3xx, and all others: `answered`, `latency_ms` from the due time, as `raw` above; of the good ones also `in_time` and `in_time_per_second`: those within that time |
 //! | `fairness` | `jain` index, `least` and `most` responses on one connection, `least_to_most` their ratio, `never_served`: numbers of connections that got nothing while others did |
 //! | `connections_opened` | sockets, including replacements and the warm-up; with `--http2` only sockets over which the server spoke HTTP/2 |
 //! | `connections` | for each, in order: `connection` (from 1), `answered`, `failed`; with `--http2` also `share`: its responses, in equal shares of all (1 is fair), and `streams`: the responses of each of its streams (a stream here is a sequence of requests, each of which has its own stream number in HTTP/2) |
@@ -80,6 +81,7 @@ mod event_stream;
 mod exchange;
 mod failure;
 mod fairness;
+mod goodput;
 mod handshakes;
 mod http1;
 mod http2;

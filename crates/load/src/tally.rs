@@ -4,6 +4,7 @@ use crate::clock::{Nanos, Started};
 use crate::exchange::Event;
 use crate::failure::Failure;
 use crate::fairness::Served;
+use crate::goodput::Goodput;
 use crate::handshakes::Handshakes;
 use crate::latencies::Latencies;
 use crate::options::{Carried, Share};
@@ -41,6 +42,8 @@ pub(crate) struct Tally {
     /// The same for each kind of request of a mix; none without a mix.
     pub(crate) kinds: Vec<Latencies>,
     pub(crate) handshakes: Handshakes,
+    /// Good responses apart from the others, if wanted.
+    pub(crate) goodput: Option<Goodput>,
 }
 
 impl Tally {
@@ -68,6 +71,7 @@ impl Tally {
             latencies: Latencies::new(open_loop),
             kinds: latencies(kinds),
             handshakes: Handshakes::new(),
+            goodput: None,
         }
     }
 
@@ -96,6 +100,7 @@ impl Tally {
         self.latencies.merge(&other.latencies);
         merge(&mut self.kinds, &other.kinds);
         self.handshakes.merge(&other.handshakes);
+        Goodput::merge(&mut self.goodput, &other.goodput);
     }
 
     /// A connection has started a request on one of its streams.
@@ -144,6 +149,9 @@ impl Tally {
         self.served(place.0, place.1, |served| served.answered += 1);
         self.classes[usize::from(status / 100).clamp(1, 5) - 1] += 1;
         self.latencies.answered(started, now);
+        if let Some(goodput) = &mut self.goodput {
+            goodput.answered(started, status, now);
+        }
         let of_kind = self.kinds.get_mut(kind);
         let of_class = self.classes_of_streams.get_mut(self.carried[place.0].class);
         for latencies in of_kind.into_iter().chain(of_class) {

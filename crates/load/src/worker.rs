@@ -11,6 +11,7 @@ use crate::connection::Connection;
 use crate::draw::Draw;
 use crate::exchange::{Event, Exchange};
 use crate::failure::Failure;
+use crate::goodput::Goodput;
 use crate::http1::{self, Pipeline};
 use crate::http2::{self, Streams};
 use crate::options::{names, Options};
@@ -99,16 +100,18 @@ impl<'a> Worker<'a> {
         let connection = |number| Connection::new(exchange(plan, number), number as u64, client());
         let counted_from = nanos(options.warmup);
         let timeout = nanos(options.timeout);
+        let mut tally = Tally::new(
+            own.clone().map(|number| options.carried(number)).collect(),
+            options.http2.as_ref().map_or(0, Vec::len),
+            options.rate.is_some(),
+            names(&options.mix).len(),
+        );
+        tally.goodput = options.within.map(|limit| Goodput::new(nanos(limit)));
         Ok(Worker {
             poller: Poller::new()?,
             connections: own.clone().map(connection).collect(),
             buffer: vec![0; READ_BYTES].into_boxed_slice(),
-            tally: Tally::new(
-                own.clone().map(|number| options.carried(number)).collect(),
-                options.http2.as_ref().map_or(0, Vec::len),
-                options.rate.is_some(),
-                names(&options.mix).len(),
-            ),
+            tally,
             draw: Draw::new(&options.mix, own.start as u64),
             cursor: Cursor::new(options.connections, own),
             alarm: None,

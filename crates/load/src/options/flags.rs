@@ -5,6 +5,7 @@ use crate::url::request_path;
 use clap::error::ErrorKind;
 use clap::parser::ValueSource;
 use clap::{ArgAction, CommandFactory, FromArgMatches, Parser};
+use std::net::Ipv4Addr;
 use std::time::Duration;
 
 const MAX_PIPELINE: usize = 1_000;
@@ -65,6 +66,11 @@ pub(super) struct Flags {
     #[arg(long, value_name = "SEC", value_parser = some_seconds, default_value = "10", help_heading = HOW_MUCH)]
     pub(super) timeout: Duration,
 
+    /// Also count the good responses (2xx, 3xx) that come within this time from when they were due, and
+    /// show good responses and refusals separately
+    #[arg(verbatim_doc_comment, long, value_name = "SEC", value_parser = some_seconds, help_heading = HOW_MUCH)]
+    pub(super) within: Option<Duration>,
+
     /// h2 over TLS, which the server must agree to (ALPN); over http and unix with prior knowledge (h2c)
     #[arg(long, conflicts_with_all = ["pipeline", "no_keep_alive"], help_heading = HTTP2)]
     pub(super) http2: bool,
@@ -80,6 +86,9 @@ pub(super) struct Flags {
     /// A new connection for every request; HTTP/1.1 only
     #[arg(long, help_heading = REQUESTS)]
     pub(super) no_keep_alive: bool,
+    /// Local IPv4 address to connect from, such as 127.0.0.2: another client for a server on this machine
+    #[arg(long, value_name = "ADDRESS", help_heading = REQUESTS)]
+    pub(super) source: Option<Ipv4Addr>,
     /// Number of sending threads
     #[arg(long, value_name = "N", value_parser = count(MAX_THREADS), default_value = "1", help_heading = REQUESTS)]
     pub(super) threads: usize,

@@ -7,6 +7,7 @@ use super::tls::{tls, TlsOptions, RESUMPTION, TLS};
 use super::values::{as_seconds, body, maybe_seconds};
 use crate::url::Url;
 use serde::Serialize;
+use std::net::Ipv4Addr;
 use std::time::Duration;
 
 /// The validated command line of a run of HTTP requests; `settings` in JSON.
@@ -33,6 +34,11 @@ pub(crate) struct Options {
     pub(crate) rate: Option<f64>,
     #[serde(serialize_with = "as_seconds")]
     pub(crate) timeout: Duration,
+    /// Limit for good responses that count as in time.
+    #[serde(serialize_with = "maybe_seconds", skip_serializing_if = "Option::is_none")]
+    pub(crate) within: Option<Duration>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) source: Option<Ipv4Addr>,
     pub(crate) method: String,
     #[serde(skip)]
     pub(crate) headers: Vec<(String, String)>,
@@ -49,7 +55,7 @@ pub(crate) struct Options {
 
 /// Options for requests, besides the TLS options.
 const HTTP: &str = "--connections --duration --requests --warmup --rate --pipeline --no-keep-alive --http2 --streams \
-                    --threads --timeout --method --header --body --path --mix --json --quiet";
+                    --threads --timeout --within --source --method --header --body --path --mix --json --quiet";
 
 pub(super) fn http(flags: Flags, mut url: Url) -> Result<Options, String> {
     flags.allow(&[HTTP, TLS, RESUMPTION], "HTTP requests")?;
@@ -77,6 +83,8 @@ pub(super) fn http(flags: Flags, mut url: Url) -> Result<Options, String> {
         warmup: flags.warmup,
         rate: flags.rate,
         timeout: flags.timeout,
+        within: flags.within,
+        source: flags.source,
         method: flags.method.unwrap_or_else(|| default_method.into()),
         headers: flags.headers,
         body,

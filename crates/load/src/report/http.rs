@@ -23,6 +23,10 @@ pub(crate) struct Http<'a> {
     statuses: Counts,
     errors: Counts,
     latency_ms: Latency,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    good: Option<Good>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    refused: Option<Refused>,
     fairness: Fairness,
     connections_opened: u64,
     connections: Vec<Connection>,
@@ -32,6 +36,23 @@ pub(crate) struct Http<'a> {
     http2: Option<Http2>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     mix: Vec<Kind>,
+}
+
+/// Responses with 2xx and 3xx.
+#[derive(Debug, Serialize)]
+struct Good {
+    answered: u64,
+    /// Those within the wanted time.
+    in_time: u64,
+    in_time_per_second: f64,
+    latency_ms: Distribution,
+}
+
+/// Responses with another status.
+#[derive(Debug, Serialize)]
+struct Refused {
+    answered: u64,
+    latency_ms: Distribution,
 }
 
 #[derive(Debug, Serialize)]
@@ -116,6 +137,16 @@ impl<'a> Http<'a> {
             statuses: classes.map(|(class, count)| (class.clone(), class, count)).collect(),
             errors: failures.into_iter().chain([refusals]).collect(),
             latency_ms: Latency::new(&tally.latencies, measured.expected_interval),
+            good: tally.goodput.as_ref().map(|goodput| Good {
+                answered: goodput.good.len(),
+                in_time: goodput.in_time,
+                in_time_per_second: measured.per_second(goodput.in_time),
+                latency_ms: (&goodput.good).into(),
+            }),
+            refused: tally.goodput.as_ref().map(|goodput| Refused {
+                answered: goodput.refused.len(),
+                latency_ms: (&goodput.refused).into(),
+            }),
             fairness: Fairness::of(&tally.connections),
             connections_opened: tally.opened,
             connections: with_streams(connections(&tally.connections), options, tally),
@@ -196,14 +227,7 @@ impl Report for Http<'_> {
     fn text(&self) -> String {
         let mut page = Page::new(self.title());
         self.summary(&mut page);
-        let handshakes = self.tls.as_ref().map(|tls| &tls.latency_ms);
-        let columns = handshakes.map(|latencies| [("handshake", &latencies.full), ("resumption", &latencies.resumed)]);
-        let open_loop = self.settings.rate.is_some();
-        page.latency(
-            &self.latency_ms,
-            open_loop,
-            columns.as_ref().map_or(&[], |columns| columns),
-        );
+        page.latency(&self.latency_ms, self.settings.rate.is_some(), &self.columns());
         self.answers(&mut page);
         self.kinds(&mut page);
         self.classes(&mut page);
@@ -238,8 +262,26 @@ impl Http<'_> {
         title
     }
 
+    /// Further columns of the table of latencies.
+    fn columns(&self) -> Vec<(&'static str, &Distribution)> {
+        let mut columns = Vec::new();
+        columns.extend(self.good.as_ref().map(|good| ("good", &good.latency_ms)));
+        columns.extend(self.refused.as_ref().map(|refused| ("refused", &refused.latency_ms)));
+        if let Some(Tls { latency_ms, .. }) = &self.tls {
+            columns.extend([("handshake", &latency_ms.full), ("resumption", &latency_ms.resumed)]);
+        }
+        columns
+    }
+
     fn summary(&self, page: &mut Page) {
         page.rate("requests", self.requests.answered, self.seconds);
+        if let (Some(good), Some(within)) = (&self.good, self.settings.within) {
+            let (limit, rate) = (within.as_secs_f64(), good.in_time_per_second);
+            page.row(
+                "in time",
+                format_args!("{} good within {limit} s, {rate:.0}/s", good.in_time),
+            );
+        }
         let (read, rate) = (bytes(self.bytes.read as f64), bytes(self.bytes.per_second));
         page.row("bytes", format_args!("{read} read, {rate}/s"));
         if let Some(tls) = &self.tls {
@@ -353,6 +395,7 @@ mod tests {
     use super::*;
     use crate::clock::Started;
     use crate::fairness::Served;
+    use crate::goodput::Goodput;
     use crate::latencies::expected_interval;
     use crate::options::{options, Carried};
 
@@ -392,6 +435,26 @@ mod tests {
             report.contains("errors     timed out: 3, responses other than 2xx and 3xx: 2\n"),
             "{report}"
         );
+    }
+
+    #[test]
+    fn good_responses_and_refusals_have_columns() {
+        let mut measured = measured(&[1]);
+        let mut goodput = Goodput::new(2_000_000);
+        let started = Started {
+            due: 0,
+            sent: 0,
+            counted: true,
+        };
+        for (status, now) in [(200, 1_000_000), (200, 3_000_000), (503, 2_000_000)] {
+            goodput.answered(started, status, now);
+        }
+        measured.tally.goodput = Some(goodput);
+        let options = options(&["http://h/", "--within", "2ms"]);
+        let report = Http::new(&options, &measured).text();
+        assert!(report.contains("in time    1 good within 0.002 s, 1/s\n"), "{report}");
+        assert!(report.contains("         good      refused\n"), "{report}");
+        assert!(report.contains("    3.000 ms     2.001 ms\n"), "{report}");
     }
 
     #[test]

@@ -58,7 +58,8 @@ impl Worker<'_> {
 
     fn open(&mut self, index: usize) -> io::Result<()> {
         let connection = &mut self.connections[index];
-        match connection.begin(&self.plan.addresses[connection.address], &self.poller, index) {
+        let (address, source) = (&self.plan.addresses[connection.address], self.plan.options.source);
+        match connection.begin(address, source, &self.poller, index) {
             Ok(()) if connection.is_open() => self.opened(index),
             Ok(()) => Ok(()),
             Err(Errno::AGAIN) => {

@@ -2,6 +2,8 @@
 
 use crate::support::{measure, Server, OK};
 use serde_json::{json, Value};
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -172,4 +174,57 @@ fn the_warm_up_is_not_counted() {
     let report = measure(0, &[&server.url, "-c", "2", "-n", "10", "--warmup", "0.2"]);
     assert_eq!(report["requests"]["answered"], 10);
     assert!(server.requests() > 10, "nothing was sent to warm up");
+}
+
+#[test]
+fn good_responses_in_time_are_counted_apart_from_late_ones_and_refusals() {
+    const BUSY: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\n\r\n";
+    // The third response takes long, and the fourth request is due before it is sent.
+    let server = Server::start(|peer| {
+        for number in 0.. {
+            peer.request()?;
+            if number == 2 {
+                std::thread::sleep(Duration::from_millis(1_700));
+            }
+            peer.send(if number < 2 { BUSY } else { OK })?;
+        }
+        Ok(())
+    });
+    let rate = ["--rate", "2", "-n", "6", "-c", "1"];
+    let report = measure(2, &[&[&*server.url, "--within", "1"], &rate[..]].concat());
+    let (good, refused) = (&report["good"], &report["refused"]);
+    let answered = |part: &Value| part["answered"].as_u64();
+    assert_eq!((answered(good), answered(refused)), (Some(4), Some(2)), "{report}");
+    let in_time = good["in_time"].as_u64().unwrap_or(9);
+    assert!(
+        (1..=2).contains(&in_time),
+        "the third and the fourth are late: {report}"
+    );
+    let milliseconds = |part: &Value| part["latency_ms"]["max"].as_f64();
+    assert!(milliseconds(good) >= Some(1_700.0), "{report}");
+    assert!(milliseconds(refused) < milliseconds(good), "{report}");
+    assert_eq!(report["settings"]["within"], json!(1.0));
+    let plain = measure(2, &[&*server.url, "-n", "1", "-c", "1"]);
+    assert!(plain.get("good").is_none() && plain.get("refused").is_none(), "{plain}");
+}
+
+#[test]
+fn a_source_is_the_address_that_the_server_sees() {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let url = format!("http://{}/", listener.local_addr().expect("bound"));
+    for source in ["127.0.0.1", "127.0.0.3"] {
+        let peer = std::thread::scope(|scope| {
+            let server = scope.spawn(|| -> std::io::Result<SocketAddr> {
+                let (mut stream, peer) = listener.accept()?;
+                while stream.read(&mut [0; 4096])? > 0 {
+                    stream.write_all(OK)?;
+                }
+                Ok(peer)
+            });
+            let report = measure(0, &[&url, "-n", "2", "-c", "1", "--source", source]);
+            assert_eq!(report["settings"]["source"], source);
+            server.join().expect("no panic").expect("a client")
+        });
+        assert_eq!(peer.ip().to_string(), source);
+    }
 }
