@@ -27,11 +27,11 @@ module Bench
       connections&.each(&:close)
     end
 
+    # Lets this process open so many sockets.
     def self.allow_descriptors(number)
       soft, hard = Process.getrlimit(:NOFILE)
       Process.setrlimit(:NOFILE, [[soft, number + 200].max, hard].min, hard)
     end
-    private_class_method :allow_descriptors
 
     def initialize(port, tls:)
       @socket = TCPSocket.new("127.0.0.1", port)

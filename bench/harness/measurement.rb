@@ -14,10 +14,13 @@ module Bench
   # short_rate, short_p99: for downloads, the results of another load of short requests beside them.
   # beside_short: the rate of the downloads in that time.
   # beside: the Measurement of the other kind of clients.
+  # good, refused: for overload, our tool's results for good responses and for others. capacity: requests per second that the server can
+  # do. asked: the number of requests, if it is fixed. stall: the results after a stall (Drive::Stall).
   #
   # For a broadcast, "request" means delivery.
   Measurement = Struct.new(:round, :rate, :requests, :seconds, :errors, :latency, :corrected, :per_connection, :bytes,
                            :cpu_us, :memory_mib, :socket_kib, :opening, :tls, :http2, :starts_ms, :short_rate, :short_p99, :beside_short, :beside,
+                           :good, :refused, :capacity, :asked, :stall,
                            keyword_init: true) do
     def self.from_json(hash)
       curves = %w[latency corrected].to_h { |name| [name.to_sym, hash[name]&.transform_keys(&:to_f)] }
@@ -76,6 +79,46 @@ module Bench
     # Jain's fairness index over the streams of the least even connection.
     def stream_jain
       http2&.dig("fairness", "jain")
+    end
+
+    # Good responses in time per second.
+    def useful_rate
+      good && good["in_time_per_second"]
+    end
+
+    def useful_share
+      useful_rate / capacity if good && capacity
+    end
+
+    def good_p50
+      good&.dig("latency_ms", "p50")
+    end
+
+    def good_p99
+      good&.dig("latency_ms", "p99")
+    end
+
+    def refused_count
+      refused && refused["answered"]
+    end
+
+    def refused_p99
+      refused&.dig("latency_ms", "p99")
+    end
+
+    # Requests without a response.
+    def failed_count
+      error_count - errors.fetch("status", 0)
+    end
+
+    # Requests without a good response, of a fixed number.
+    def lost
+      asked && (asked - good["answered"])
+    end
+
+    # Good responses that came too late to be useful.
+    def late
+      good && (good["answered"] - good["in_time"])
     end
 
     def start_ms

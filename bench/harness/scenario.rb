@@ -45,10 +45,11 @@ module Bench
     #   measures all servers, each over the newest version that it speaks.
     # steps: the app's steps, if they can be simulated (Simulation) and the drive does not know them.
     # gem: the gems that the app needs.
+    # arguments: arguments for a server's command line, by its name.
     # plots: the plots worth drawing. headline: the text of the summary, if the summary is one of the plots.
     def initialize(name, about:, shapes:, metrics:, app: nil, contents: nil, only: nil, drive: nil, answer_bytes: 0,
                    requests_each: nil, files: {}, ways: APP, hold: nil, fixed_answer: false, burns: false, slices: false,
-                   tls: nil, http2: nil, steps: nil, gem: nil, plots: %w[rate fair latency], headline: nil)
+                   tls: nil, http2: nil, steps: nil, gem: nil, arguments: {}, plots: %w[rate fair latency], headline: nil)
       @name = name
       @about = about
       @drive = drive || Drive::Requests.new(answer_bytes: answer_bytes, requests_each: requests_each)
@@ -67,6 +68,7 @@ module Bench
       @http2 = http2
       @steps = steps
       @gem = gem
+      @arguments = arguments
       @plots = plots
       @headline = headline && Headline.new(**headline)
     end
@@ -88,6 +90,11 @@ module Bench
 
       name = [*@gem].find { |gem| Gem::Specification.find_all_by_name(gem).empty? }
       "gem #{name} is not installed" if name
+    end
+
+    # More arguments for a server's command line.
+    def arguments(server)
+      @arguments.fetch(server.name, [])
     end
 
     # The path to request from a server.

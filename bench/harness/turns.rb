@@ -34,7 +34,7 @@ module Bench
 
       server = Server.named(cell.server)
       found = Site.open(@scenario, server, shape) do |site|
-        Running.start(server, site, shape) { |running| under_load(running, shape, server) }
+        Running.start(server, site, shape, extra: @scenario.arguments(server)) { |running| under_load(running, shape, server) }
       end
       found.round = round
       cell.measurements << found

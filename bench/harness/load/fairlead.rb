@@ -22,14 +22,17 @@ module Bench
       # With `rate`, that many are sent each second, even if responses are late. Without `keep_alive` each request has
       # its own connection. `tls` is a Tls, for https. With `streams` the tool uses HTTP/2: that many at a time on each
       # connection, or, for a list ("100,1x10"), on as many connections as the list says. A request without a response
-      # is given up after `timeout` seconds, or after the tool's default.
+      # is given up after `timeout` seconds, or after the tool's default. With `within` seconds, good responses in this time are counted,
+      # apart from refusals. `source` is the local address.
       def measure(url, connections:, seconds:, requests: nil, rate: nil, warm_up: 0, keep_alive: true, tls: nil, streams: nil,
-                  timeout: nil)
+                  timeout: nil, within: nil, source: nil)
         extent = requests ? ["-n", requests.to_s, "-d", "120"] : ["-d", seconds.to_s]
         extent += ["--warmup", warm_up.to_s] if warm_up.positive?
         extent += ["--rate", rate.to_s] if rate
         extent << "--no-keep-alive" unless keep_alive
         extent += ["--timeout", timeout.to_s] if timeout
+        extent += ["--within", within.to_s] if within
+        extent += ["--source", source] if source
         extent += tls.arguments if tls
         extent += ["--http2", "--streams", streams.to_s] if streams
         extent += ["-c", connections.to_s] unless streams.is_a?(String)
@@ -86,7 +89,8 @@ module Bench
           rate: found["requests"]["per_second"], requests: found["requests"]["answered"], seconds: found["seconds"],
           errors: found["errors"].reject { |_, count| count.zero? }, bytes: found["bytes"]["read"],
           latency: Load.curve(found["latency_ms"]["raw"]), corrected: Load.curve(found["latency_ms"]["corrected"]),
-          per_connection: found["connections"].map { |connection| connection["answered"] }, tls: found["tls"], http2: found["http2"]
+          per_connection: found["connections"].map { |connection| connection["answered"] }, tls: found["tls"], http2: found["http2"],
+          good: found["good"], refused: found["refused"]
         )
       end
     end
