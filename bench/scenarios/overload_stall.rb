@@ -15,7 +15,6 @@ Bench::Scenario.define(
     }
   RUBY
   drive: stall.new(queued: 5_000, staying: 100, times: 20.0 / 3),
-  arguments: { "fairlead" => Bench::Drive::Overload::CONTROL },
   only: %w[fairlead puma],
   shapes: ["2x5:5000 #{stall::RESET}", "2x5:5000 #{stall::CLOSE}"],
   metrics: %i[stall_queued stall_first stall_served stall_refused],

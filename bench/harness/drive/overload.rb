@@ -7,8 +7,8 @@ module Bench
     # Requests at a multiple of the server's capacity, on a fixed schedule (open loop): late responses do not slow the clients down.
     # The capacity is measured before, with a closed loop. The shape's mix begins with the factor: "3 × capacity".
     class Overload < Requests
-      # Options of Fairlead for overload control, in the scenarios about overload.
-      CONTROL = [].freeze
+      # Options of Fairlead for overload control. Not after a stall: a target for the queue refuses the clients that have stayed, too.
+      CONTROL = %w[--queue-target 0.1].freeze
 
       # A response is useful within this time, in seconds from the moment when the request was due.
       USEFUL = 1
