@@ -29,7 +29,8 @@ class EnvTest < Minitest::Test
       "rack.input" => "InputWrapper", "rack.multithread" => true, "rack.multiprocess" => false, "rack.run_once" => false,
       "rack.hijack?" => true, "rack.hijack" => "Proc", "rack.upgrade?" => "NilClass",
       "rack.after_reply" => "Array", "rack.response_finished" => "Array", "HTTP_X_REQUEST_START" => env["HTTP_X_REQUEST_START"],
-      "fairlead.queue_time" => "Method", "fairlead.waiting_room_time" => "Method", "fairlead.lock_wait" => "Method"
+      "fairlead.queue_time" => "Method", "fairlead.waiting_room_time" => "Method", "fairlead.lock_wait" => "Method",
+      "fairlead.client_gone?" => "Method", "fairlead.request_timeout" => "Method"
     }
     assert_equal expected.sort, env.reject { |name, _| name == "rack.lint" }.sort
   end

@@ -84,6 +84,19 @@ class OverloadTest < Minitest::Test
     assert_equal %w[/hold], calls(server).split
   end
 
+  def test_requests_in_the_waiting_room_whose_clients_have_left_are_not_run
+    server = serve(APP, "-w", 2, *HELD)
+    held = Array.new(2) { connect(server).request("GET", "/hold") }
+    wait_until("both threads are held") { calls(server).scan("/hold").size == 2 }
+    Array.new(50) { connect(server).request("GET", "/left") }.each(&:close)
+    there = connect(server).request("GET", "/there")
+    wait_until("they have waited for long") { there.readable?(0.05) || true }
+    File.write(server.path("go"), "")
+
+    assert_equal ["served"] * 3, [*held, there].map { |client| client.answer.body }
+    assert_equal %w[/hold /hold /there], calls(server).split
+  end
+
   def test_the_application_can_ask_if_the_client_has_left
     server = serve(APP)
     connect(server).request("GET", "/gone").tap { wait_until("it runs") { calls(server).include?("/gone") } }.close

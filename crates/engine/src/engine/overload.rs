@@ -22,6 +22,7 @@ use crate::config::fair_by::Flow;
 use crate::connection::{Connection, Next};
 use crate::http::refusal::Refusal;
 use crate::scheduler::Scheduler;
+use crate::stream::presence::Found;
 use crate::worker::Worker;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::Arc;
@@ -85,15 +86,15 @@ impl Overload {
     }
 
     /// Checks a request that has waited for long.
-    fn check(&self, connection: Box<Connection>, now: Nanos) -> Result<Box<Connection>, Move> {
-        let dropped = if connection.stream.has_left() {
-            Some(Dropped::Abandoned)
-        } else {
-            self.refusal(&connection, now).map(Dropped::Refused)
-        };
-        match dropped {
-            Some(dropped) => Err(self.drop(connection, dropped)),
-            None => Ok(connection),
+    fn check(&self, mut connection: Box<Connection>, now: Nanos) -> Result<Box<Connection>, Move> {
+        if let Some(refusal) = self.refusal(&connection, now) {
+            return Err(self.drop(connection, Dropped::Refused(refusal)));
+        }
+        match connection.stream.find_client() {
+            Found::There => Ok(connection),
+            Found::Left => Err(self.drop(connection, Dropped::Abandoned)),
+            // It waits for another turn, and the answer may come meanwhile.
+            Found::Asked => Err(Move::ToApp(connection)),
         }
     }
 
@@ -108,7 +109,7 @@ impl Overload {
         self.note_standstill(now);
         let mut leaves = |job: &mut Job| match job {
             Job::Request(connection) if now - connection.arrived() > SHORT => {
-                self.refusal(connection, now).is_some() || connection.stream.has_left_or_ask()
+                self.refusal(connection, now).is_some() || connection.stream.find_client() == Found::Left
             }
             _ => false,
         };

@@ -39,6 +39,7 @@ use crate::http::http1::BodyFraming;
 use crate::http::own_chunks::OwnChunks;
 use crate::http::request::Request;
 use crate::http::response::ResponseHead;
+use crate::stream::presence::Found;
 use crate::stream::Stream;
 use crate::tls::Session;
 use crate::transport::listener::Origin;
@@ -258,7 +259,7 @@ impl<'a> Exchange<'a> {
         let may_ask = self.phase == ResponsePhase::NotStarted && self.output == OutputState::Held;
         self.is_gone()
             || match may_ask {
-                true => self.stream.has_left_or_ask(),
+                true => self.stream.find_client() == Found::Left,
                 false => self.stream.has_left(),
             }
     }

@@ -8,6 +8,16 @@ use super::Stream;
 use crate::transport::Presence;
 use fairlead_wire::Version;
 
+/// The client, as far as is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Found {
+    /// It is there, or has closed its half and was asked earlier.
+    There,
+    /// It has closed its half, and was asked just now.
+    Asked,
+    Left,
+}
+
 const INTERIM: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
 
 impl Stream {
@@ -16,23 +26,27 @@ impl Stream {
         self.transport.presence() == Presence::Left
     }
 
-    /// The same. Once for each request, asks a client that has closed its half; a later call has the answer. Only before
-    /// the head of the response.
-    pub(crate) fn has_left_or_ask(&mut self) -> bool {
-        let presence = self.transport.presence();
-        if presence == Presence::HalfClosed && !self.was_asked {
-            self.was_asked = true;
-            self.ask();
+    /// Looks for the client. Once for each request, asks a client that has closed its half; a later call has the answer,
+    /// at once on the same machine. Only before the head of the response.
+    pub(crate) fn find_client(&mut self) -> Found {
+        match self.transport.presence() {
+            Presence::Left => Found::Left,
+            Presence::HalfClosed if self.may_ask() => {
+                self.was_asked = true;
+                // A full socket belongs to a client that is there.
+                let _ = self.transport.send(INTERIM, false);
+                match self.has_left() {
+                    true => Found::Left,
+                    false => Found::Asked,
+                }
+            }
+            _ => Found::There,
         }
-        presence == Presence::Left
     }
 
-    fn ask(&self) {
-        let may_ask = self.request.version() == Version::Http11 && self.output.is_empty();
-        if may_ask && !self.transport.is_for_one_response() {
-            // A full socket belongs to a client that is there.
-            let _ = self.transport.send(INTERIM, false);
-        }
+    fn may_ask(&self) -> bool {
+        let knows_interim_responses = self.request.version() == Version::Http11;
+        knows_interim_responses && !self.was_asked && self.output.is_empty() && !self.transport.is_for_one_response()
     }
 
     /// True if the request is a stream that the client has reset, or if the client of the stream is gone. No system call.
