@@ -724,6 +724,17 @@ module Fairlead
            doc: "Paths of requests, such as health checks, that are left out of the access log if their status is below 400. A path that ends " \
                 "with `*` stands for all paths that begin with the rest: `/assets/*`. A list (`%w[/up /ping]` too)."
 
+    option :access_log_sample, Types::Shares.new("LIST"),
+           scope: :engine, default: "all", valid: ["2xx=0.01,404=0.5"], invalid: ["2xx", "2xx=2", "sometimes=1", 0.5],
+           example: 'access_log_sample "2xx" => 0.01, "3xx" => 0.1',
+           doc: "The share of requests that the access log has, by status or class of statuses: `2xx=0.01` logs every hundredth successful " \
+                "request, chosen at random. All requests with another status are logged. `slow_request` logs slow requests in any case."
+
+    option :metrics_skip, Types::Paths.new("LIST"),
+           scope: :engine, default: [], valid: ["/up"], invalid: ["up", "/up?full"],
+           doc: "Paths of requests, such as health checks, that the [metrics](control.md#metrics) of requests by method and status leave " \
+                "out, whatever their status: probes would hide the times of other requests. `*` at the end as in `access_log_skip`."
+
     option :slow_request, Types::Seconds.new(zero: true),
            scope: :engine, default: 0, valid: [2], invalid: [-1],
            doc: "Logs a request that has taken longer, from the complete request to the end of its response, with the time that it spent " \

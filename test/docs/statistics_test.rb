@@ -12,12 +12,16 @@ class StatisticsTest < Minitest::Test
   BLOCK = /(?<=<!-- statistics -->\n).*?(?=<!-- end -->)/m
   # Statistics that applications have always got.
   OF_WORKER = %i[
-    slot connections clients queued busy_threads threads requests overtaken queue_time waiting_room_time lock_wait time_slices
+    slot connections clients queued busy_threads threads open_http2_connections requests overtaken queue_time waiting_room_time lock_wait time_slices
     moved_out moved_in handed_off taken_over refused_requests timed_out_requests abandoned_requests refused_connections
     handshakes resumed_handshakes failed_handshakes
     http2_connections http2_requests http2_violations http2_slow http2_reset_floods http2_provoked_reset_floods http2_settings_floods
     http2_ping_floods http2_priority_floods http2_window_floods http2_continuation_floods http2_empty_data_floods
-    events dropped overflowed published delivered mail_waits mail_lost lost_log_lines lost_log_bytes
+    websockets event_streams messages_received messages_sent
+    events dropped overflowed published delivered mail_waits mail_lost
+    response_memory_bytes response_disk_bytes request_memory_bytes request_disk_bytes limit_connections limit_threads
+    limit_response_memory_bytes limit_response_disk_bytes limit_request_memory_bytes limit_request_disk_bytes
+    gc_runs gc_milliseconds lost_log_lines lost_log_bytes
   ].freeze
 
   def test_the_documentation_has_them_all_and_no_others

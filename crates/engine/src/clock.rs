@@ -65,7 +65,7 @@ impl Nanos {
         Nanos(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
     }
 
-    fn millis(self) -> Millis {
+    pub(crate) fn millis(self) -> Millis {
         Millis(self.0 / 1_000_000)
     }
 

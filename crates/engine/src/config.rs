@@ -4,6 +4,7 @@
 pub(crate) mod fair_by;
 pub(crate) mod https;
 pub(crate) mod log_format;
+pub(crate) mod log_sample;
 pub(crate) mod peers;
 
 use crate::limits::descriptors::Descriptors;
@@ -19,6 +20,7 @@ use std::time::Duration;
 pub use fair_by::FairBy;
 pub use https::{HttpsRedirect, Scheme};
 pub use log_format::Format;
+pub use log_sample::LogSample;
 pub use peers::{ForwardedFields, RemoteAddress, ServerTiming, TrustedProxies};
 
 /// Source of the values of options: one implementation for each type of a field.
@@ -167,6 +169,10 @@ settings! {
         pub queue_interval: Duration,
         /// Paths of requests that the access log leaves out if they succeed; `*` at the end stands for any rest.
         pub access_log_skip: Vec<String>,
+        /// Requests that the access log has, by status.
+        pub access_log_sample: LogSample,
+        /// Paths of requests that the metrics of requests leave out, in the same form.
+        pub metrics_skip: Vec<String>,
         /// Time after which a request is logged as slow; 0 for none.
         pub slow_request: Duration,
         /// True if waiting requests may migrate to another worker.
@@ -240,6 +246,11 @@ impl Config {
     /// True if the access log leaves out successful requests for `path`.
     pub(crate) fn skips_in_log(&self, path: &[u8]) -> bool {
         self.access_log_skip.iter().any(|pattern| is_path_of(pattern, path))
+    }
+
+    /// True if the metrics of requests leave out requests for `path`.
+    pub(crate) fn skips_in_metrics(&self, path: &[u8]) -> bool {
+        self.metrics_skip.iter().any(|pattern| is_path_of(pattern, path))
     }
 
     /// True if requests with this method are served.

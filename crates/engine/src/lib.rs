@@ -76,12 +76,13 @@ pub use app::{App, Lock, LockUse};
 pub use cluster::histogram::{AtomicHistogram, Histogram};
 pub use cluster::membership::Membership;
 pub use cluster::queues::{SharedQueues, WaitingRoom};
+pub use cluster::responses::{RequestKind, ResponseKind};
 pub use cluster::running::{RunningRequest, RunningRequests, SHOWN_THREADS};
 pub use cluster::scoreboard::{Scoreboard, Slot, SLOTS};
 pub use cluster::statistics::{Figure, Kind, Shown, Statistic, Stats};
 pub use config::{
-    Compression, Config, FairBy, FilesConfig, Format, ForwardedFields, HttpsRedirect, Logs, Overflow, RemoteAddress,
-    Scheme, ServerTiming, Setting, Symlinks, TrustedProxies,
+    Compression, Config, FairBy, FilesConfig, Format, ForwardedFields, HttpsRedirect, LogSample, Logs, Overflow,
+    RemoteAddress, Scheme, ServerTiming, Setting, Symlinks, TrustedProxies,
 };
 pub use engine::Engine;
 pub use exchange::{Coder, Deadline, Exchange, Gone, Search, StartTime, Until, Wait, LONG_BYTES};

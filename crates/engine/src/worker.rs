@@ -3,14 +3,16 @@
 
 mod count;
 
-pub(crate) use count::Count;
+pub(crate) use count::{ActiveRequest, ClientProtocol, Count};
 
 use crate::clock::{AtomicMillis, Millis};
 use crate::cluster::membership::Membership;
+use crate::cluster::responses::ResponseKind;
 use crate::cluster::running::{Place, RunningRequests};
 use crate::cluster::scoreboard::{Scoreboard, Slot};
 use crate::config::{Config, Logs};
 use crate::home::Home;
+use crate::http::refusal::Refusal;
 use crate::observe::log_writer::LogWriter;
 use crate::transport::listener::Listener;
 use crate::transport::poller::Poller;
@@ -46,7 +48,7 @@ pub(crate) struct Worker {
 enum Counters {
     Own(Box<Slot>),
     /// Other processes read them, but do not work together with this one.
-    Shown(&'static Slot),
+    Shown(&'static Scoreboard, usize),
     Shared(&'static Scoreboard, usize),
 }
 
@@ -74,7 +76,7 @@ impl Worker {
             }),
             counters: match membership {
                 Some(Membership::Worker(queues, slot)) => Counters::Shared(queues.scoreboard(), *slot),
-                Some(Membership::Alone(scoreboard, slot)) => Counters::Shown(scoreboard.slot(*slot)),
+                Some(Membership::Alone(scoreboard, slot)) => Counters::Shown(scoreboard, *slot),
                 None => Counters::Own(Box::default()),
             },
             phase: AtomicU8::new(Lifecycle::Serving as u8),
@@ -92,8 +94,29 @@ impl Worker {
     pub(crate) fn counters(&self) -> &Slot {
         match &self.counters {
             Counters::Own(slot) => slot,
-            Counters::Shown(slot) => slot,
-            Counters::Shared(scoreboard, slot) => scoreboard.slot(*slot),
+            Counters::Shown(scoreboard, slot) | Counters::Shared(scoreboard, slot) => scoreboard.slot(*slot),
+        }
+    }
+
+    /// Scoreboard and slot in which this worker counts; `None` if no other process reads its counters.
+    fn shown(&self) -> Option<(&'static Scoreboard, usize)> {
+        match self.counters {
+            Counters::Own(_) => None,
+            Counters::Shown(scoreboard, slot) | Counters::Shared(scoreboard, slot) => Some((scoreboard, slot)),
+        }
+    }
+
+    /// Counts a response, except in a process that the app has forked.
+    pub(crate) fn count_response(&self, kind: ResponseKind, time: Duration) {
+        if let Some((scoreboard, slot)) = self.shown().filter(|_| self.is_at_home()) {
+            scoreboard.count_response(slot, kind, time);
+        }
+    }
+
+    /// Counts a request or a connection that is refused.
+    pub(crate) fn count_refusal(&self, refusal: Refusal) {
+        if let Some((scoreboard, slot)) = self.shown() {
+            scoreboard.lasting(slot).refusals.count(refusal);
         }
     }
 
@@ -107,7 +130,7 @@ impl Worker {
     /// Scoreboard of all workers, and the slot of this one; `None` for a single process.
     pub(crate) fn shared(&self) -> Option<(&'static Scoreboard, usize)> {
         match self.counters {
-            Counters::Own(_) | Counters::Shown(_) => None,
+            Counters::Own(_) | Counters::Shown(..) => None,
             Counters::Shared(scoreboard, slot) => Some((scoreboard, slot)),
         }
     }

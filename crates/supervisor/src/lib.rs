@@ -19,6 +19,7 @@ pub mod link;
 pub mod listeners;
 pub mod log;
 pub mod machine;
+pub mod memory_use;
 pub mod native_threads;
 pub mod pid_file;
 pub mod program;

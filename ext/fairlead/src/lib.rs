@@ -20,6 +20,7 @@
 #![expect(missing_docs, reason = "the one public item is the initialiser that a macro makes")]
 
 mod classes;
+mod collections;
 mod fork;
 mod gvl;
 mod memory;

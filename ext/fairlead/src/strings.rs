@@ -154,7 +154,7 @@ table! {
 }
 
 table! {
-    /// Method names.
+    /// Method names, and keys of statistics.
     Ids: ID = id {
         call: "call",
         each: "each",
@@ -176,6 +176,7 @@ table! {
         on_drained: "on_drained",
         on_shutdown: "on_shutdown",
         on_close: "on_close",
+        time: "time",
     }
 }
 

@@ -165,6 +165,36 @@ module Fairlead
         def format(value) = "#{value.first}: #{value.last}"
       end
 
+      # The share of requests by status or class of statuses; the value is the text that the engine reads.
+      class Shares < Type
+        STATUS = /\A[1-9](?:xx|\d\d)\z/
+
+        def expectation = "all, or shares from 0 to 1 by status, such as 2xx=0.01,404=0.5"
+
+        # True, because several values are one list.
+        def list? = true
+
+        def parse(value)
+          rules = Array(value.is_a?(Hash) ? [value] : value).flat_map { |part| rules_of(part) }
+          return "all" if rules == [["all"]]
+
+          rules.each { |status, share| invalid!(value) unless STATUS.match?(status.to_s) && share?(share) }
+          rules.any? ? rules.to_h { |status, share| [status.to_s, Float(share)] }.map { |rule| rule.join("=") }.join(",") : invalid!(value)
+        end
+
+        private
+
+        def rules_of(part)
+          case part
+          when Hash then part.to_a
+          when String then part.split(",").map { |rule| rule.strip.split("=", 2) }
+          else invalid!(part)
+          end
+        end
+
+        def share?(share) = Float(share, exception: false)&.between?(0, 1)
+      end
+
       # A list of request methods; empty for any. From the command line they are separated by commas.
       class Methods < Type
         TOKEN = /\A[!#$%&'*+.^`|~\w-]{1,64}\z/

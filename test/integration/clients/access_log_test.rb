@@ -13,6 +13,7 @@ class AccessLogTest < Minitest::Test
     run lambda { |env|
       raise "no" if env["PATH_INFO"] == "/raise"
       warn("running") || sleep(0.2) if env["PATH_INFO"] == "/slow"
+      next [200, {}, ["x" * (16 << 20)]] if env["QUERY_STRING"] == "large"
       next [200, {}, [Fairlead.stats[:engines].first[:lost_log_lines].to_s]] if env["PATH_INFO"] == "/lost"
       [env["PATH_INFO"] == "/missing" ? 404 : 200, {}, ["hello"]]
     }
@@ -100,11 +101,44 @@ class AccessLogTest < Minitest::Test
     assert_equal(%w[/missing /upper /asset], lines(server, 3).map { |line| line[/"GET (\S+)/, 1] })
   end
 
+  def test_a_share_of_the_requests_is_logged_by_status
+    server = serve_with_log("common", "--access-log-sample", "2xx=0.25,404=0")
+    client = connect(server)
+    400.times { client.get("/") }
+    20.times { client.get("/missing") }
+    get(server, "/raise")
+    log = wait_until("the last line") { lines(server, 1).then { |all| all if all.last.include?("/raise") } }
+    successes, others = log.grep(/"GET/).partition { |line| line.include?('" 200 ') }
+
+    assert_includes 60..140, successes.size
+    assert_equal([["/raise", "500"]], others.map { |line| line.match(/"GET (\S+) HTTP\S+ (\d+)/).captures })
+  end
+
+  # The thread is free long before the client has the response; the line waits for the client.
+  def test_a_slow_request_is_logged_when_its_response_is_sent_with_the_time_of_that
+    server = serve_with_log("common", "-t", "1:1", "--slow-request", "0.15")
+    client = narrow_client(server)
+    client.request("GET", "/slow?large")
+    server.wait_for_output(/running/)
+    get(server, "/") # after the slow request: there is one thread
+    get(server, "/slow")
+    assert_logged(%r{slow request: GET /slow 200 .*\n}, server)
+    before = server.stderr.scan(%r{slow request: GET /slow}).size
+    client.answer
+
+    assert_equal 1, before
+    line = wait_until("the second line") { server.stderr.scan(%r{slow request: GET /slow .*\n})[1] }
+    times = line.scan(/(\w+) (\d+\.\d{3})/).to_h.transform_values(&:to_f)
+
+    assert_operator times.fetch("sending"), :>=, 0.2, "while the other request slept"
+    assert_operator times.fetch("application") + times.fetch("sending"), :<=, times.fetch("took") + 0.002
+  end
+
   def test_a_slow_request_is_logged_with_its_waits
     server = serve_with_log("common", "--slow-request", "0.15")
     get(server, "/")
     get(server, "/slow?secret=1")
-    times = /\(queue \d\.\d{3}, waiting room 0\.000#{", lock \\d\\.\\d{3}" if RUBY_VERSION >= "3.2"}, application \d\.\d{3}\)/
+    times = /\(queue \d\.\d{3}, waiting room 0\.000#{", lock \\d\\.\\d{3}" if RUBY_VERSION >= "3.2"}, application \d\.\d{3}, sending \d\.\d{3}\)/
     assert_logged(/slow request: .*\n/, server)
 
     assert_equal 1, server.stderr.scan("slow request").size

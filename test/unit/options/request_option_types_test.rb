@@ -52,6 +52,12 @@ class RequestOptionTypesTest < Minitest::Test
     "up" => nil, "/up?full" => nil, "/a b" => nil, "/up#" => nil, "/u\np" => nil, "" => nil, [] => nil, [:up] => nil, 7 => nil
   }.freeze
 
+  SHARES = {
+    "all" => "all", "2xx=0.01, 404=.5" => "2xx=0.01,404=0.5", { "2xx" => 0.01, 304 => 0 } => "2xx=0.01,304=0.0",
+    %w[2xx=1 3xx=0] => "2xx=1.0,3xx=0.0", "2xx=0.00000001" => "2xx=1.0e-08", "2xx" => nil, "2xx=1.1" => nil, "2xx=-1" => nil, "xx=1" => nil,
+    "" => nil, [] => nil, {} => nil, 0.5 => nil, "2xx=nan" => nil, "all,2xx=1" => nil
+  }.freeze
+
   def test_remote_addresses
     REMOTE_ADDRESSES.each { |given, expected| assert_parses(Types::RemoteAddress.new("SOURCE"), given, expected) }
     assert_equal "127.0.0.1", Types::RemoteAddress.new("SOURCE").to_engine("localhost")
@@ -90,10 +96,15 @@ class RequestOptionTypesTest < Minitest::Test
     PATHS.each { |given, expected| assert_parses(Types::Paths.new("LIST"), given, expected) }
   end
 
+  def test_shares_by_status
+    SHARES.each { |given, expected| assert_parses(Types::Shares.new("LIST"), given, expected) }
+  end
+
   # The engine must accept every value that is valid here.
   def test_the_engine_takes_what_the_types_take
     given = { remote_address: REMOTE_ADDRESSES.compact.keys, trusted_proxies: NETWORKS.select { |_, is_one| is_one }.keys.map { |one| [one] } }
-    given.update(fair_by: PARTIES.compact.keys, priority_paths: PATHS.compact.keys, redirect_to_https: REDIRECTS.compact.keys,
+    given.update(fair_by: PARTIES.compact.keys, priority_paths: PATHS.compact.keys, access_log_sample: SHARES.compact.keys)
+    given.update(redirect_to_https: REDIRECTS.compact.keys,
                  hsts: [false, *RULES.reject { |_, rule| rule == :invalid }.keys], forwarded_fields: %w[all x_forwarded forwarded],
                  server_timing: [false, *TOLD.compact.keys])
     given.each do |option, values|

@@ -1,14 +1,36 @@
 //! Histogram of times, in memory that processes share: the number of times up to each bound, and the sum of all times.
-//! Its size is fixed, and counting takes no lock: two additions.
+//! Its size is fixed, and counting takes no lock: two additions. Its bounds are not in the memory: waits and responses
+//! have different ones.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// Number of bounds.
+/// Most bounds.
 const STEPS: usize = 16;
 
-/// Upper bounds in nanoseconds: 1, 2 and 5 in each power of ten, from 100 µs to 10 s.
+/// Upper bounds of waits, in nanoseconds: 1, 2 and 5 in each power of ten, from 100 µs to 10 s.
 const BOUNDS: [u64; STEPS] = bounds();
+
+/// Upper bounds of the times of responses, in nanoseconds: the bounds of OpenTelemetry's `http.server.request.duration`.
+pub(crate) const RESPONSE_BOUNDS: [u64; 14] = {
+    const MS: u64 = 1_000_000;
+    [
+        5 * MS,
+        10 * MS,
+        25 * MS,
+        50 * MS,
+        75 * MS,
+        100 * MS,
+        250 * MS,
+        500 * MS,
+        750 * MS,
+        1_000 * MS,
+        2_500 * MS,
+        5_000 * MS,
+        7_500 * MS,
+        10_000 * MS,
+    ]
+};
 
 const fn bounds() -> [u64; STEPS] {
     let (mut bounds, mut step) = ([0; STEPS], 0);
@@ -29,26 +51,53 @@ pub struct AtomicHistogram {
 }
 
 /// Counts of a histogram at one moment.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Histogram {
+    bounds: &'static [u64],
     counts: [u64; STEPS + 1],
     nanoseconds: u64,
 }
 
+impl Default for Histogram {
+    /// An empty histogram of waits.
+    fn default() -> Histogram {
+        AtomicHistogram::default().load(Ordering::Relaxed)
+    }
+}
+
 impl AtomicHistogram {
-    /// Counts a time.
+    /// An empty histogram.
+    pub(crate) const fn new() -> AtomicHistogram {
+        AtomicHistogram {
+            counts: [const { AtomicU64::new(0) }; STEPS + 1],
+            nanoseconds: AtomicU64::new(0),
+        }
+    }
+
+    /// Counts a wait.
     pub(crate) fn count(&self, time: Duration) {
+        self.count_within(&BOUNDS, time);
+    }
+
+    /// Counts a time in a histogram with these bounds.
+    pub(crate) fn count_within(&self, bounds: &'static [u64], time: Duration) {
         let nanoseconds = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
-        let step = BOUNDS.partition_point(|bound| *bound < nanoseconds);
+        let step = bounds.partition_point(|bound| *bound < nanoseconds);
         self.counts[step].fetch_add(1, Ordering::Relaxed);
         if nanoseconds > 0 {
             self.nanoseconds.fetch_add(nanoseconds, Ordering::Relaxed);
         }
     }
 
-    /// Returns the current counts. Times that are counted meanwhile may be missing in some of the numbers.
+    /// Returns the current counts of waits. Times that are counted meanwhile may be missing in some of the numbers.
     pub(crate) fn load(&self, order: Ordering) -> Histogram {
+        self.load_within(&BOUNDS, order)
+    }
+
+    /// Returns the current counts of a histogram with these bounds.
+    pub(crate) fn load_within(&self, bounds: &'static [u64], order: Ordering) -> Histogram {
         Histogram {
+            bounds,
             counts: std::array::from_fn(|step| self.counts[step].load(order)),
             nanoseconds: self.nanoseconds.load(order),
         }
@@ -83,13 +132,22 @@ impl Histogram {
     /// Bounds in seconds, in ascending order, each with the number of times up to it.
     pub fn buckets(&self) -> impl Iterator<Item = (f64, u64)> + '_ {
         let mut sum = 0;
-        BOUNDS.iter().zip(&self.counts).map(move |(bound, count)| {
+        self.bounds.iter().zip(&self.counts).map(move |(bound, count)| {
             sum += count;
             (Duration::from_nanos(*bound).as_secs_f64(), sum)
         })
     }
 
-    /// Returns the sum of this histogram and `other`.
+    /// Returns an empty histogram with the same bounds.
+    pub(crate) fn none(self) -> Histogram {
+        Histogram {
+            counts: [0; STEPS + 1],
+            nanoseconds: 0,
+            ..self
+        }
+    }
+
+    /// Returns the sum of this histogram and `other`, which has the same bounds.
     pub(crate) fn plus(mut self, other: Histogram) -> Histogram {
         for (own, count) in self.counts.iter_mut().zip(other.counts) {
             *own += count;

@@ -3,7 +3,9 @@
 //! It holds only atomics, so a page of zeros is a valid scoreboard, and no worker can leave it half-written.
 
 use crate::clock::Millis;
+use crate::cluster::active::Active;
 use crate::cluster::histogram::{AtomicHistogram, Histogram};
+use crate::cluster::lasting::Lasting;
 use crate::cluster::ledger::Ledger;
 use crate::cluster::queue_delay::QueueDelay;
 use crate::cluster::queues::Attendance;
@@ -14,6 +16,9 @@ use std::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, Ordering::Relaxed, Orde
 
 /// Number of workers in a scoreboard.
 pub const SLOTS: usize = 64;
+
+/// Number of [`Lasting`] counts. Workers 0, 8, 16 and so on share one.
+pub(super) const LASTING: usize = 8;
 
 /// Shared by all processes of one server.
 #[repr(C)]
@@ -38,9 +43,10 @@ pub struct Scoreboard {
     pub(crate) ledger: Ledger,
     /// Wait of the requests in all queues.
     pub(crate) queue_delay: QueueDelay,
+    pub(super) lasting: [Lasting; LASTING],
     /// Slot for processes without an index: the supervisor, and processes that an app forks.
     others: Slot,
-    slots: [Slot; SLOTS],
+    pub(super) slots: [Slot; SLOTS],
     /// Requests that the threads of all workers run.
     running: RunningRequests,
 }
@@ -148,6 +154,8 @@ macro_rules! slot {
             /// Requests that have run for longer than `stuck_after`. The worker stores it; the supervisor replaces a
             /// worker that has any.
             pub stuck: AtomicU32,
+            /// Requests that the threads run.
+            pub(crate) active: Active,
             $(#[doc = $help] pub $name: atomic!($kind),)*
         }
 
@@ -155,12 +163,13 @@ macro_rules! slot {
             /// Clears the slot for the next worker.
             pub fn reset(&self) {
                 // Destructured, so that the compiler reports a missing field.
-                let Slot { beat, serving, given_up, in_room, known_mailboxes, reads_mail, mail_bytes, stuck, $($name),* } = self;
+                let Slot { beat, serving, given_up, in_room, known_mailboxes, reads_mail, mail_bytes, stuck, active, $($name),* } = self;
                 for word in [beat, serving, given_up, in_room, known_mailboxes, reads_mail] {
                     word.store(0, SeqCst);
                 }
                 mail_bytes.store(0, SeqCst);
                 stuck.store(0, SeqCst);
+                active.clear();
                 $(clear!($kind, $name);)*
             }
 
@@ -194,6 +203,7 @@ impl Default for Scoreboard {
             ticket_keys: TicketKeys::new(),
             ledger: Ledger::default(),
             queue_delay: QueueDelay::default(),
+            lasting: [const { Lasting::new() }; LASTING],
             others: Slot::default(),
             slots: std::array::from_fn(|_| Slot::default()),
             running: RunningRequests::default(),

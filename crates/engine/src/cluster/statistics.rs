@@ -12,6 +12,7 @@ macro_rules! statistics {
     ($macro:ident) => {
         $macro! {
             connections: Gauge, Engine, Everywhere, "Open connections.";
+            open_http2_connections: Gauge, Engine, Everywhere, "Open connections that use HTTP/2.";
             requests: Counter, Engine, Everywhere, "Requests served, by the application or from `public_dir`.";
             files: Counter, Engine, Engines, "Requests served from `public_dir`.";
             queued: Gauge, Engine, Everywhere, "Requests that wait for a thread.";
@@ -48,6 +49,10 @@ macro_rules! statistics {
             http2_continuation_floods: Counter, Engine, Everywhere, "HTTP/2 connections closed because of too many CONTINUATION frames.";
             http2_empty_data_floods: Counter, Engine, Everywhere, "HTTP/2 connections closed because of too many DATA frames with little or no data.";
             clients: Gauge, Engine, Everywhere, "Open clients: WebSockets, event streams, and responses that continue after the request.";
+            websockets: Gauge, Engine, Everywhere, "Open WebSockets.";
+            event_streams: Gauge, Engine, Everywhere, "Open streams of server-sent events.";
+            messages_received: Counter, Engine, Everywhere, "Messages of WebSockets received.";
+            messages_sent: Counter, Engine, Everywhere, "Messages and events that the application has sent to single clients; `delivered` counts published ones.";
             events: Counter, Engine, Everywhere, "Events and deferred blocks run.";
             pending_message_bytes: Gauge, Engine, Nowhere, "Bytes of messages of clients that wait for callbacks.";
             dropped: Counter, Engine, Everywhere, "Messages dropped because a client or a block did not keep up.";
@@ -58,6 +63,18 @@ macro_rules! statistics {
             mail_received: Counter, Process, Nowhere, "Messages received from other processes.";
             mail_waits: Counter, Process, Everywhere, "Number of times that a publisher waited for the full mailbox of another process.";
             mail_lost: Counter, Process, Everywhere, "Messages that another process did not take in time, or that could not be read.";
+            response_memory_bytes: Gauge, Engine, Everywhere, "Memory that unsent responses take.";
+            response_disk_bytes: Gauge, Engine, Everywhere, "Space in the temporary folder that unsent responses take.";
+            request_memory_bytes: Gauge, Engine, Everywhere, "Memory that requests take, in all engines of the process.";
+            request_disk_bytes: Gauge, Engine, Everywhere, "Space in the temporary folder that request bodies take, in all engines of the process.";
+            limit_connections: Gauge, Engine, Everywhere, "Most open connections: `max_connections`.";
+            limit_threads: Gauge, Engine, Everywhere, "Most threads: `max_threads`.";
+            limit_response_memory_bytes: Gauge, Engine, Everywhere, "Most memory for unsent responses: `response_memory_total_bytes`.";
+            limit_response_disk_bytes: Gauge, Engine, Everywhere, "Most space for unsent responses: `response_disk_total_bytes`.";
+            limit_request_memory_bytes: Gauge, Engine, Everywhere, "Most memory for requests.";
+            limit_request_disk_bytes: Gauge, Engine, Everywhere, "Most space for request bodies.";
+            gc_runs: Counter, Engine, Everywhere, "Garbage collections of the process.";
+            gc_milliseconds: Counter, Engine, Everywhere, "Time of these garbage collections, in milliseconds.";
             lost_log_lines: Counter, Engine, Everywhere, "Log lines lost because the disk or the pipe was too slow, or failed.";
             lost_log_bytes: Counter, Engine, Everywhere, "Bytes of lost log lines.";
         }

@@ -8,6 +8,7 @@ use crate::transport::poller::Interest;
 impl Connection {
     /// Takes the step that follows a response, when the kernel has all of it.
     pub(super) fn go_on_after_response(&mut self, then: Then, config: &Config, now: Millis) -> Next {
+        self.slow_request = None;
         if then == Then::TakeOver {
             self.state = ConnectionState::Ready;
             return Next::TakeOver;

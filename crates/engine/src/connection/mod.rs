@@ -23,6 +23,7 @@ mod reading;
 pub(crate) mod relayed;
 pub(crate) mod seats;
 mod sending;
+pub(crate) mod slow_request;
 mod space;
 mod stepping;
 pub(crate) mod stream_queue;
@@ -40,6 +41,7 @@ use fairlead_wire::ProxyVersions;
 use handshake::HandshakeSeat;
 use incoming::Incoming;
 use outgoing::Outgoing;
+use slow_request::SlowRequest;
 use space::Space;
 use std::sync::Arc;
 use std::time::Duration;
@@ -145,6 +147,8 @@ pub(crate) struct Connection {
     /// Its turn in the queue of requests that share its connection.
     turn: Option<stream_queue::StreamTurn>,
     successor: Option<Box<dyn Successor>>,
+    /// Logs the request when its response is sent, if it was slow.
+    slow_request: Option<Box<SlowRequest>>,
 }
 
 impl Connection {
@@ -162,6 +166,7 @@ impl Connection {
             awaited,
             turn: None,
             successor: None,
+            slow_request: None,
         }
     }
 
@@ -180,8 +185,8 @@ impl Connection {
     }
 
     /// Its place, its transport and its input, for an HTTP/2 connection that replaces it.
-    pub(crate) fn into_http2(self) -> (Place, Stream) {
-        self.place.leave_poller();
+    pub(crate) fn into_http2(mut self) -> (Place, Stream) {
+        self.place.becomes_http2();
         (self.place, self.stream)
     }
 
@@ -207,6 +212,11 @@ impl Connection {
 
     pub(crate) fn served(&self) -> u64 {
         self.served
+    }
+
+    /// Logs the slow request when its response is sent.
+    pub(crate) fn log_when_sent(&mut self, slow_request: SlowRequest) {
+        self.slow_request = Some(Box::new(slow_request));
     }
 
     /// True if no byte of a request has arrived.

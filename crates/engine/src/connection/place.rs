@@ -83,9 +83,17 @@ impl Place {
 
     /// From now on an HTTP/2 connection decides which events the socket is watched for, under a separate key. An event
     /// already under way for this key changes nothing.
-    pub(crate) fn leave_poller(&self) {
+    fn leave_poller(&self) {
         if let Some(connections) = self.connections.upgrade() {
             connections.parked().leave_interest(self.key);
+        }
+    }
+
+    /// The same; and the connection counts as one of HTTP/2.
+    pub(crate) fn becomes_http2(&mut self) {
+        self.leave_poller();
+        if let Some(count) = &mut self.count {
+            count.becomes_http2();
         }
     }
 

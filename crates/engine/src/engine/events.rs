@@ -6,6 +6,7 @@ use super::moves::Moves;
 use super::parts::Parts;
 use crate::clock::Millis;
 use crate::cluster::queues::SharedQueues;
+use crate::http::refusal::Refusal;
 use crate::http2::is_http2;
 use crate::limits::descriptors::{Counted, Permit};
 use crate::reactor::{Accepted, Handler};
@@ -71,12 +72,12 @@ impl Handler for Events {
         scoreboard.fewest_elsewhere(slot).is_some_and(|fewest| own > fewest)
     }
 
-    fn permit(&self) -> Result<Permit, &'static str> {
+    fn permit(&self) -> Result<Permit, Refusal> {
         if !self.parts.admission.has_place_for_new() {
-            return Err("max_connections are open");
+            return Err(Refusal::TooManyConnections);
         }
         let permit = self.parts.worker.config.descriptors.for_connection();
-        permit.ok_or("out of file descriptors: the rest is reserved for the application")
+        permit.ok_or(Refusal::NoDescriptor)
     }
 
     fn admit(&self, accepted: Accepted<'_>, now: Millis) -> Result<(), (Link, Errno)> {

@@ -8,7 +8,7 @@ use super::on_thread::OnThread;
 use super::parts::Parts;
 use super::record;
 use crate::app::App;
-use crate::clock::{Millis, Nanos};
+use crate::clock::Nanos;
 use crate::connection::Connection;
 use crate::engine::ends::after_response;
 use crate::exchange::{Ended, Exchange, Outcome, Workspace};
@@ -18,7 +18,7 @@ use crate::scheduler::states::Site;
 use crate::scheduler::{Scheduler, Workplace};
 use crate::sync::TryLock;
 use crate::transport::listener::Listener;
-use crate::worker::Worker;
+use crate::worker::{ActiveRequest, Worker};
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed, Ordering::SeqCst};
 use std::sync::Arc;
@@ -64,14 +64,17 @@ impl Jobs {
     }
 
     fn respond(&self, mut connection: Box<Connection>, app: &impl App, on_thread: &mut OnThread) {
+        let worker = &self.parts.worker;
+        let active = ActiveRequest::new(worker, record::kind(worker, &connection.stream));
         let (ended, outcome) = self.call(&mut connection, app, &mut on_thread.workspace);
+        drop(active);
         on_thread.end();
         let lock_wait = app.lock_wait();
-        let worker = &self.parts.worker;
         worker.counters().requests.fetch_add(1, Relaxed);
         let waits = connection.stream.request.waits();
         self.parts.statistics.count_waits(waits, lock_wait);
-        record::response(worker, &connection, &ended, lock_wait);
+        let now = Nanos::now();
+        record::response(worker, &mut connection, &ended, lock_wait, now);
         match outcome {
             Outcome::Client { client, close } => {
                 let next = self.parts.clients.open(connection, &client, close);
@@ -83,7 +86,7 @@ impl Jobs {
             Outcome::Aborted => self.moves.abort(connection),
             Outcome::Responded { close } => {
                 let then = after_response(worker, close);
-                let next = connection.responded(then, &worker.config, Millis::now());
+                let next = connection.responded(then, &worker.config, now.millis());
                 self.moves.settle(connection, next);
             }
         }

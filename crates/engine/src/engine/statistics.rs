@@ -2,6 +2,7 @@
 //! counted where they occur.
 
 use super::job::Job;
+use crate::cluster::scoreboard::Slot;
 use crate::cluster::statistics::Stats;
 use crate::exchange::Services;
 use crate::http::request::Waits;
@@ -76,8 +77,33 @@ impl Statistics {
         counters.idle_threads.store(threads.free() as i64, Relaxed);
         let pending = self.services.realtime.intake().bytes();
         counters.pending_message_bytes.store(pending as i64, Relaxed);
+        self.write_sizes(counters);
         let lost = self.worker.log.lost();
         counters.lost_log_lines.store(lost.lines, Relaxed);
         counters.lost_log_bytes.store(lost.bytes, Relaxed);
+    }
+
+    /// Stores the sizes of the spools, and the limits.
+    fn write_sizes(&self, counters: &Slot) {
+        let (config, spool) = (&self.worker.config, &self.services.spool);
+        let (request_memory, request_disk) = config.request_totals.used();
+        let (most_memory, most_disk) = config.request_totals.most();
+        for (gauge, value) in [
+            (&counters.response_memory_bytes, spool.memory()),
+            (&counters.response_disk_bytes, spool.disk()),
+            (&counters.request_memory_bytes, request_memory),
+            (&counters.request_disk_bytes, request_disk),
+            (&counters.limit_connections, config.max_connections as u64),
+            (&counters.limit_threads, config.max_threads as u64),
+            (
+                &counters.limit_response_memory_bytes,
+                config.response_memory_total_bytes,
+            ),
+            (&counters.limit_response_disk_bytes, config.response_disk_total_bytes),
+            (&counters.limit_request_memory_bytes, most_memory),
+            (&counters.limit_request_disk_bytes, most_disk),
+        ] {
+            gauge.store(i64::try_from(value).unwrap_or(i64::MAX), Relaxed);
+        }
     }
 }

@@ -7,6 +7,7 @@ use crate::http::http1::{BodyFraming, LAST_CHUNK};
 use crate::http::own_chunks::{OwnChunks, UNFINISHED};
 use crate::realtime::Client;
 use std::sync::Arc;
+use std::time::Duration;
 
 impl Exchange<'_> {
     /// Ends the response and sends it, so that the client has it before the app cleans up.
@@ -67,6 +68,7 @@ impl Exchange<'_> {
             },
             body_bytes: self.body_bytes,
             faulty: self.faulty,
+            sending: self.sending,
         };
         let close = self.persistence.closes();
         let outcome = match (self.owner, self.reach) {
@@ -86,6 +88,8 @@ pub(crate) struct Ended {
     pub(crate) status: u16,
     pub(crate) body_bytes: u64,
     pub(crate) faulty: Option<&'static str>,
+    /// Time for which threads have waited until the client took more.
+    pub(crate) sending: Duration,
 }
 
 /// The next step for the connection.

@@ -75,6 +75,8 @@ pub struct Exchange<'a> {
     body_bytes: u64,
     /// State of the app's waits for the client so far.
     waits: Option<wait::Waits>,
+    /// The length of these waits.
+    sending: Duration,
     output: OutputState,
     reach: Reach,
     faulty: Option<&'static str>,
@@ -121,6 +123,7 @@ impl<'a> Exchange<'a> {
             start,
             body_bytes: 0,
             waits: None,
+            sending: Duration::ZERO,
             output: OutputState::Held,
             reach: Reach::There,
             faulty: None,

@@ -126,6 +126,9 @@ impl Exchange<'_> {
             self.output = OutputState::Sent;
         }
         self.end_write(wait.taken);
+        if let Some(began) = wait.began {
+            self.sending += Millis::now() - began;
+        }
         let is_too_slow = wait.began.is_some_and(|began| !self.is_fast_enough(began));
         match wait.end {
             End::Aborted => {

@@ -112,6 +112,11 @@ impl RequestTotals {
         }
     }
 
+    /// Most bytes: of memory, and on disk.
+    pub(crate) fn most(&self) -> (u64, u64) {
+        (self.memory.most, self.disk.most)
+    }
+
     /// Bytes in use: of memory, and on disk.
     pub fn used(&self) -> (u64, u64) {
         (self.memory.used.load(SeqCst), self.disk.used.load(SeqCst))

@@ -3,6 +3,7 @@
 use super::accept_order::AcceptOrder;
 use super::{Accepted, Handler};
 use crate::clock::{Millis, Nanos};
+use crate::http::refusal::Refusal;
 use crate::transport::listener::{refuse, Incoming, Listener, Reserve};
 use crate::transport::poller::token;
 use rustix::io::Errno;
@@ -122,8 +123,8 @@ impl Accepting {
             handler.worker().fault("accept");
             match listener.accept() {
                 Incoming::Connection(socket, peer) => {
-                    if let Err(reason) = welcome(handler, listener, socket, peer, now) {
-                        self.complain(handler, now, &reason);
+                    if let Err((refusal, reason)) = welcome(handler, listener, socket, peer, now) {
+                        self.complain(handler, now, refusal, &reason);
                     }
                 }
                 Incoming::Nobody => return true,
@@ -131,7 +132,7 @@ impl Accepting {
                     if !self.reserve.refuse_one(listener) {
                         self.pause(handler, now);
                     }
-                    self.complain(handler, now, &error.to_string());
+                    self.complain(handler, now, Refusal::NoDescriptor, &error.to_string());
                     return false;
                 }
             }
@@ -158,7 +159,8 @@ impl Accepting {
         }
     }
 
-    fn complain(&mut self, handler: &impl Handler, now: Millis, reason: &str) {
+    fn complain(&mut self, handler: &impl Handler, now: Millis, refusal: Refusal, reason: &str) {
+        handler.worker().count_refusal(refusal);
         handler.worker().counters().refused_connections.fetch_add(1, Relaxed);
         let total = handler.worker().counters().refused_connections.load(Relaxed);
         self.log(
@@ -236,8 +238,11 @@ fn welcome(
     socket: OwnedFd,
     peer: Option<SocketAddr>,
     now: Millis,
-) -> Result<(), Cow<'static, str>> {
-    let permit = handler.permit().inspect_err(|_| refuse(&socket, listener.refusal()))?;
+) -> Result<(), (Refusal, Cow<'static, str>)> {
+    let permit = handler.permit().map_err(|refusal| {
+        refuse(&socket, listener.refusal());
+        (refusal, refusal.reason().into())
+    })?;
     let accepted = Accepted {
         socket,
         permit,
@@ -246,6 +251,6 @@ fn welcome(
     };
     handler.admit(accepted, now).map_err(|(transport, error)| {
         refuse(&transport, listener.refusal());
-        error.to_string().into()
+        (Refusal::NoDescriptor, error.to_string().into())
     })
 }

@@ -8,6 +8,7 @@ mod migrations;
 
 use crate::clock::Millis;
 use crate::cluster::queues::{SharedQueues, WaitingRoom};
+use crate::http::refusal::Refusal;
 use crate::limits::descriptors::Permit;
 use crate::transport::listener::{Endpoint, Listener};
 use crate::transport::poller::{events, token, Dispatching, Happened, Key, Poller};
@@ -54,7 +55,7 @@ pub(crate) trait Handler {
     fn is_ahead(&self) -> bool;
 
     /// Returns a permit for one more accepted connection, or the reason why there is none.
-    fn permit(&self) -> Result<Permit, &'static str>;
+    fn permit(&self) -> Result<Permit, Refusal>;
 
     /// Adds a connection that was just accepted. If it cannot be watched, returns it with the error.
     fn admit(&self, accepted: Accepted<'_>, now: Millis) -> Result<(), (Link, Errno)>;

@@ -11,6 +11,7 @@ use super::Realtime;
 use crate::clock::Millis;
 use fairlead_wire::websocket::{Failure, Opcode};
 use rustix::io::Errno;
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::Arc;
 
 impl Client {
@@ -188,6 +189,8 @@ impl Client {
             return false;
         }
         realtime.intake.add(messages.iter().map(Event::own_bytes).sum());
+        let counters = realtime.worker.counters();
+        counters.messages_received.fetch_add(messages.len() as u64, Relaxed);
         let mut schedule = false;
         for message in messages {
             schedule |= inbox.push(message);

@@ -48,7 +48,11 @@ impl Client {
 
     fn send_if_open(&self, frame: Frame) -> bool {
         let outbox = self.outbox.lock();
-        self.is_open() && self.send(outbox, frame)
+        let is_sent = self.is_open() && self.send(outbox, frame);
+        if let Some(realtime) = self.realtime.upgrade().filter(|_| is_sent) {
+            realtime.worker.counters().messages_sent.fetch_add(1, Relaxed);
+        }
+        is_sent
     }
 
     /// Sends one event; see [`fairlead_wire::event_stream::event`]. A WebSocket gets the data as text.

@@ -14,7 +14,7 @@ use crate::limits::holders::Owner;
 use crate::pubsub::Publication;
 use crate::transport::poller::Key;
 use crate::transport::Link;
-use crate::worker::Count;
+use crate::worker::{ClientProtocol, Count};
 use fairlead_wire::websocket::Deflate;
 use std::net::SocketAddr;
 use std::sync::atomic::Ordering::Relaxed;
@@ -64,7 +64,7 @@ impl Realtime {
             peer: peer.address,
             flow: peer.flow,
             transport: Arc::clone(transport),
-            count: Count::client(&self.worker),
+            count: Count::client(&self.worker, counted_as(protocol)),
             timeout: match protocol {
                 Protocol::Stream { .. } => 0,
                 _ => self.worker.config.ping_interval,
@@ -178,5 +178,13 @@ impl Realtime {
         self.clients.release(client.key);
         drop(counts);
         client.unsubscribe_all(self)
+    }
+}
+
+fn counted_as(protocol: Protocol) -> ClientProtocol {
+    match protocol {
+        Protocol::WebSocket => ClientProtocol::WebSocket,
+        Protocol::EventStream { .. } => ClientProtocol::EventStream,
+        Protocol::Stream { .. } => ClientProtocol::Other,
     }
 }

@@ -90,6 +90,11 @@ impl Spool {
         self.totals.memory()
     }
 
+    /// Disk space that unsent responses take.
+    pub(crate) fn disk(&self) -> u64 {
+        self.totals.disk()
+    }
+
     pub(crate) fn is_memory_scarce(&self) -> bool {
         self.totals.is_memory_scarce()
     }

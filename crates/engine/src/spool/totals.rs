@@ -100,6 +100,11 @@ impl Totals {
         self.memory.load(SeqCst)
     }
 
+    /// Disk space that is taken.
+    pub(crate) fn disk(&self) -> u64 {
+        self.books.lock().disk
+    }
+
     /// Joins the queue for memory.
     pub(crate) fn wait_for_memory(self: &Arc<Self>, bytes: u64) -> Claim {
         let flags = EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC;

@@ -15,8 +15,8 @@ pub mod web_socket;
 use fairlead_engine::pubsub::Hub;
 use fairlead_engine::{
     App, Config, Context, Descriptors, Engine, Exchange, FairBy, FilesConfig, ForwardedFields, HttpsRedirect, Listener,
-    Lock, LockUse, Logs, Membership, Origin, Overflow, ProxyVersions, RemoteAddress, RequestTotals, Scoreboard,
-    ServerTiming, SharedQueues, TrustedProxies,
+    Lock, LockUse, LogSample, Logs, Membership, Origin, Overflow, ProxyVersions, RemoteAddress, RequestTotals,
+    Scoreboard, ServerTiming, SharedQueues, TrustedProxies,
 };
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -104,6 +104,8 @@ pub fn config() -> Config {
         queue_interval: Duration::from_millis(100),
         server_timing: ServerTiming::Never,
         access_log_skip: Vec::new(),
+        access_log_sample: LogSample::default(),
+        metrics_skip: Vec::new(),
         slow_request: Duration::ZERO,
         hsts: None,
         enable_keep_alives: true,

@@ -5,7 +5,6 @@ use super::counts::Counts;
 use super::health;
 use super::host::{Asked, Host, Question};
 use super::inspect::inspect;
-use super::metrics;
 use super::peaks::Peaks;
 use super::puma_stats::PumaStats;
 use super::report::Report;
@@ -32,6 +31,8 @@ pub struct Access {
 pub(super) enum Outcome {
     /// A response.
     Answer(Response),
+    /// The metrics.
+    Metrics,
     /// A question to Ruby; the response comes later.
     Ask(ToRuby),
 }
@@ -84,7 +85,7 @@ impl Commands {
         match request.command() {
             b"stats" => Outcome::Answer(self.stats(host)),
             b"status" => Outcome::Answer(Response::json(&Report::new(&host.status(), host.scoreboard()))),
-            b"metrics" => Outcome::Answer(metrics::answer(request, &host.status(), host.scoreboard())),
+            b"metrics" => Outcome::Metrics,
             b"gc" => Outcome::Ask(ToRuby::First(Question::Gc)),
             b"gc-stats" => Outcome::Ask(ToRuby::First(Question::GcStats)),
             b"thread-backtraces" => Outcome::Ask(ToRuby::First(Question::ThreadBacktraces)),

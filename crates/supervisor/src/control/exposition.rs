@@ -9,10 +9,20 @@ const PROMETHEUS: &str = "text/plain; version=0.0.4; charset=utf-8";
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 const OPEN_METRICS_TYPE: &[u8] = b"application/openmetrics-text";
 
+/// Suffix of a statistic that is shown in seconds.
+const MILLISECONDS: &str = "_milliseconds";
+
+/// A format of the text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Format {
+    Prometheus,
+    OpenMetrics,
+}
+
 /// A text of metrics.
 pub(super) struct Page {
     text: String,
-    is_open: bool,
+    format: Format,
 }
 
 /// The values of one metric.
@@ -20,16 +30,34 @@ pub(super) struct Family<'a> {
     page: &'a mut Page,
     /// The name of each value.
     name: String,
+    /// The numbers are milliseconds.
+    in_milliseconds: bool,
+}
+
+/// The histograms of one metric.
+pub(super) struct Histograms<'a> {
+    page: &'a mut Page,
+    name: String,
+}
+
+impl Format {
+    /// The format that the client accepts.
+    pub(super) fn accepted_by(request: &Request) -> Format {
+        let accepted = request.field("accept").unwrap_or_default();
+        let mut parts = accepted.windows(OPEN_METRICS_TYPE.len());
+        if parts.any(|part| part == OPEN_METRICS_TYPE) {
+            Format::OpenMetrics
+        } else {
+            Format::Prometheus
+        }
+    }
 }
 
 impl Page {
-    /// In the format that the client accepts.
-    pub(super) fn accepted_by(request: &Request) -> Page {
-        let accepted = request.field("accept").unwrap_or_default();
-        let mut parts = accepted.windows(OPEN_METRICS_TYPE.len());
+    pub(super) fn new(format: Format) -> Page {
         Page {
-            text: String::with_capacity(32 * 1024),
-            is_open: parts.any(|part| part == OPEN_METRICS_TYPE),
+            text: String::with_capacity(64 * 1024),
+            format,
         }
     }
 
@@ -38,30 +66,44 @@ impl Page {
         self.family(name)
     }
 
+    /// A gauge with a name that ends like the counts of histograms.
+    pub(super) fn untyped(&mut self, name: &str, help: &str) -> Family<'_> {
+        let kind = match self.format {
+            Format::Prometheus => "untyped",
+            Format::OpenMetrics => "unknown",
+        };
+        self.head(name, kind, help);
+        self.family(name)
+    }
+
     /// OpenMetrics names the family of a counter without the suffix of its values.
-    fn counter(&mut self, name: &str, help: &str) -> Family<'_> {
+    pub(super) fn counter(&mut self, name: &str, help: &str) -> Family<'_> {
         let total = format!("{name}_total");
-        self.head(if self.is_open { name } else { &total }, "counter", help);
+        let is_open = self.format == Format::OpenMetrics;
+        self.head(if is_open { name } else { &total }, "counter", help);
         self.family(&total)
     }
 
+    /// A statistic of an engine. A time in milliseconds is shown in seconds.
     pub(super) fn statistic(&mut self, statistic: &Statistic, prefix: &str) -> Family<'_> {
-        let name = format!("{prefix}{}", statistic.name);
-        match statistic.kind {
+        let (name, in_milliseconds) = match statistic.name.strip_suffix(MILLISECONDS) {
+            Some(name) => (format!("{prefix}{name}_seconds"), true),
+            None => (format!("{prefix}{}", statistic.name), false),
+        };
+        let family = match statistic.kind {
             Kind::Counter => self.counter(&name, statistic.help),
             Kind::Gauge | Kind::Histogram => self.gauge(&name, statistic.help),
+        };
+        Family {
+            in_milliseconds,
+            ..family
         }
     }
 
-    pub(super) fn histogram(&mut self, name: &str, help: &str, histogram: &Histogram) {
+    pub(super) fn histograms(&mut self, name: &str, help: &str) -> Histograms<'_> {
         self.head(name, "histogram", help);
-        let mut buckets = self.family(&format!("{name}_bucket"));
-        for (bound, count) in histogram.buckets() {
-            buckets.value(&[("le", &format!("{bound:?}"))], count);
-        }
-        buckets.value(&[("le", "+Inf")], histogram.count());
-        self.family(&format!("{name}_sum")).value(&[], histogram.seconds());
-        self.family(&format!("{name}_count")).value(&[], histogram.count());
+        let name = name.to_string();
+        Histograms { page: self, name }
     }
 
     fn head(&mut self, name: &str, kind: &str, help: &str) {
@@ -71,20 +113,49 @@ impl Page {
 
     fn family(&mut self, name: &str) -> Family<'_> {
         let name = name.to_string();
-        Family { page: self, name }
+        Family {
+            page: self,
+            name,
+            in_milliseconds: false,
+        }
     }
 
     pub(super) fn response(mut self) -> Response {
-        if self.is_open {
-            self.text.push_str("# EOF\n");
+        match self.format {
+            Format::Prometheus => Response::typed(PROMETHEUS, self.text),
+            Format::OpenMetrics => {
+                self.text.push_str("# EOF\n");
+                Response::typed(OPEN_METRICS, self.text)
+            }
         }
-        Response::typed(if self.is_open { OPEN_METRICS } else { PROMETHEUS }, self.text)
     }
 }
 
 impl Family<'_> {
     pub(super) fn value(&mut self, labels: &[(&str, &str)], value: impl Display) {
         let _ = writeln!(self.page.text, "{}{} {value}", self.name, Labels(labels));
+    }
+
+    /// The number of a statistic.
+    pub(super) fn number(&mut self, labels: &[(&str, &str)], number: i64) {
+        match self.in_milliseconds {
+            true => self.value(labels, number as f64 / 1_000.0),
+            false => self.value(labels, number),
+        }
+    }
+}
+
+impl Histograms<'_> {
+    pub(super) fn value(&mut self, labels: &[(&str, &str)], histogram: &Histogram) {
+        let (text, name) = (&mut self.page.text, &self.name);
+        let bounds = histogram.buckets().map(|(bound, count)| (format!("{bound:?}"), count));
+        for (bound, count) in bounds.chain([("+Inf".to_string(), histogram.count())]) {
+            let labels: Vec<(&str, &str)> = labels.iter().copied().chain([("le", bound.as_str())]).collect();
+            let _ = writeln!(text, "{name}_bucket{} {count}", Labels(&labels));
+        }
+        let labels = Labels(labels);
+        let _ = writeln!(text, "{name}_sum{labels} {}", histogram.seconds());
+        let _ = writeln!(text, "{name}_count{labels} {}", histogram.count());
     }
 }
 

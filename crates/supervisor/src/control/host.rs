@@ -13,6 +13,9 @@ pub trait Host {
     /// The counters of all workers; `None` if there are none.
     fn scoreboard(&self) -> Option<&Scoreboard>;
 
+    /// The memory of the processes, a few seconds old; empty at first, because the call only begins to read it.
+    fn memory(&mut self) -> Vec<ProcessMemory>;
+
     /// Makes a request to the server. An error is the reason of a refusal, in one line.
     fn ask(&mut self, asked: Asked) -> Result<(), String>;
 
@@ -25,6 +28,34 @@ pub trait Host {
 
     /// Logs a failure of the control server itself.
     fn failed(&mut self, reason: &str);
+}
+
+/// The memory of one process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ProcessMemory {
+    /// The process.
+    pub of: MemoryOf,
+    /// Its proportional set size.
+    pub bytes: u64,
+}
+
+/// A process of the server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MemoryOf {
+    /// The supervisor.
+    Supervisor,
+    /// The spawner of a generation.
+    Spawner {
+        /// Its generation.
+        generation: u32,
+    },
+    /// A worker, or the sole process.
+    Worker {
+        /// Its index.
+        index: usize,
+        /// Its slot.
+        slot: usize,
+    },
 }
 
 /// A request to the supervisor.

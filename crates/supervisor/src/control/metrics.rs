@@ -2,60 +2,30 @@
 //! OpenMetrics if the client accepts that. No Ruby process is asked, so it also works while all of them hang.
 
 use super::counts::Counts;
-use super::exposition::Page;
+use super::exposition::{Format, Page};
 use super::health;
-use super::peaks::Peak;
-use super::puma_stats::{phase, Pool};
-use super::request::Request;
+use super::host::{Host, MemoryOf, ProcessMemory};
+use super::puma_metrics::puma;
 use super::response::Response;
 use super::status::{Child, RestartState, Status};
-use fairlead_engine::{Figure, Kind, Scoreboard, Shown, Statistic, Stats};
+use fairlead_engine::{Figure, Kind, ResponseKind, Scoreboard, Shown, Statistic, Stats};
 
-/// Its name, its help text, and its value.
-type PumaMetric = (&'static str, &'static str, fn(&Pool) -> i64);
+/// The value of all labels for kinds of responses beyond the limit.
+const OTHER: &str = "_OTHER";
 
-/// Puma's names, as the gem yabeda-puma-plugin exports them: for each worker.
-const PUMA_OF_WORKER: [PumaMetric; 6] = [
-    ("puma_backlog", "Requests that wait for a thread.", |pool| pool.backlog),
-    ("puma_running", "Threads that have started.", |pool| pool.running),
-    (
-        "puma_pool_capacity",
-        "Threads that could take another request.",
-        |pool| pool.pool_capacity,
-    ),
-    ("puma_busy_threads", "Threads that run the application.", |pool| {
-        pool.busy_threads
-    }),
-    ("puma_max_threads", "Most threads of a worker.", |pool| pool.max_threads),
-    ("puma_requests_count", "Requests served.", |pool| {
-        i64::try_from(pool.requests_count).unwrap_or(i64::MAX)
-    }),
-];
-
-/// Further names, as the gem prometheus_exporter exports them: for all workers of the same code.
-const PUMA_OF_PHASE: [PumaMetric; 3] = [
-    ("puma_request_backlog", "Requests that wait for a thread.", |pool| {
-        pool.backlog
-    }),
-    ("puma_running_threads", "Threads that have started.", |pool| {
-        pool.running
-    }),
-    (
-        "puma_thread_pool_capacity",
-        "Threads that could take another request.",
-        |pool| pool.pool_capacity,
-    ),
-];
-
-/// The response to a request.
-pub(super) fn answer(request: &Request, status: &Status, scoreboard: Option<&Scoreboard>) -> Response {
-    let mut page = Page::accepted_by(request);
-    server(&mut page, status);
-    if let Some(scoreboard) = scoreboard {
-        workers(&mut page, status, scoreboard);
+/// A page with all figures.
+pub(super) fn page(format: Format, host: &mut dyn Host) -> Response {
+    let memory = host.memory();
+    let (status, mut page) = (host.status(), Page::new(format));
+    server(&mut page, &status);
+    restarts(&mut page, &status);
+    memory_of_processes(&mut page, &memory);
+    if let Some(scoreboard) = host.scoreboard() {
+        http(&mut page, scoreboard);
+        workers(&mut page, &status, scoreboard);
         room(&mut page, scoreboard);
         times(&mut page, scoreboard);
-        puma(&mut page, status, &Counts::dealt(Some(scoreboard)));
+        puma(&mut page, &status, &Counts::dealt(Some(scoreboard)));
     }
     page.response()
 }
@@ -85,6 +55,10 @@ fn server(page: &mut Page, status: &Status) {
     );
     processes.value(&[("state", "serving")], children(Child::serves));
     processes.value(&[("state", "ending")], children(|child| child.ending));
+}
+
+/// The last restart, and the numbers of all of them.
+fn restarts(page: &mut Page, status: &Status) {
     if let Some(restart) = &status.restart {
         let state = match restart.state {
             RestartState::Running => "running",
@@ -93,6 +67,68 @@ fn server(page: &mut Page, status: &Status) {
         };
         page.gauge("fairlead_restart_info", "The running restart, or the last one.")
             .value(&[("kind", restart.kind_name()), ("state", state)], 1);
+    }
+    let mut restarts = page.counter("fairlead_restarts", "Restarts of the server, by kind and result.");
+    for (kind, state, count) in status.restarts.restarts() {
+        restarts.value(&[("kind", kind), ("state", state)], count);
+    }
+    let mut workers = page.counter(
+        "fairlead_worker_restarts",
+        "Workers that were lost and replaced, by reason.",
+    );
+    for (reason, count) in status.restarts.workers() {
+        workers.value(&[("reason", reason)], count);
+    }
+}
+
+/// The memory of each process.
+fn memory_of_processes(page: &mut Page, memory: &[ProcessMemory]) {
+    let mut family = page.gauge(
+        "fairlead_pss_bytes",
+        "Memory of each process; pages that several have are divided among them.",
+    );
+    for ProcessMemory { of, bytes } in memory {
+        match of {
+            MemoryOf::Supervisor => family.value(&[("process", "supervisor")], bytes),
+            MemoryOf::Spawner { generation } => {
+                let generation = generation.to_string();
+                family.value(&[("process", "spawner"), ("generation", &generation)], bytes);
+            }
+            MemoryOf::Worker { index, slot } => {
+                let (index, slot) = (index.to_string(), slot.to_string());
+                family.value(&[("process", "worker"), ("worker", &index), ("slot", &slot)], bytes);
+            }
+        }
+    }
+}
+
+/// Requests by their kind, in all workers since the start, with the names and labels of OpenTelemetry.
+fn http(page: &mut Page, scoreboard: &Scoreboard) {
+    let mut durations = page.histograms(
+        "http_server_request_duration_seconds",
+        "Time from the complete request to the end of the response by the application.",
+    );
+    for (kind, times) in scoreboard.responses() {
+        let status = kind.map_or(OTHER.to_string(), |kind| kind.status.to_string());
+        let labels = [
+            ("http_request_method", kind.map_or(OTHER, |kind| kind.request.method())),
+            ("http_response_status_code", &status),
+            ("network_protocol_version", kind.map_or(OTHER, ResponseKind::version)),
+            ("url_scheme", kind.map_or(OTHER, |kind| kind.request.scheme())),
+        ];
+        durations.value(&labels, &times);
+    }
+    let mut active = page.gauge("http_server_active_requests", "Requests that threads run now.");
+    for (kind, count) in scoreboard.active_requests() {
+        let labels = [("http_request_method", kind.method()), ("url_scheme", kind.scheme())];
+        active.value(&labels, count);
+    }
+    let mut refusals = page.counter(
+        "fairlead_rejections",
+        "Requests and connections that the server refused itself, by reason.",
+    );
+    for (reason, count) in scoreboard.refusals() {
+        refusals.value(&[("reason", reason)], count);
     }
 }
 
@@ -115,7 +151,7 @@ fn workers(page: &mut Page, status: &Status, scoreboard: &Scoreboard) {
         let mut family = page.statistic(statistic, "fairlead_");
         for (child, stats) in &all {
             if let Some((_, Figure::Number(value))) = stats.iter().nth(number) {
-                family.value(&child.labels(), value);
+                family.number(&child.labels(), value);
             }
         }
     }
@@ -151,43 +187,8 @@ fn times(page: &mut Page, scoreboard: &Scoreboard) {
             "waiting_room_time" => "waiting_room",
             name => name,
         };
-        page.histogram(&format!("fairlead_{name}_seconds"), statistic.help, &histogram);
-    }
-}
-
-/// The figures under the names of exporters for Puma.
-fn puma(page: &mut Page, status: &Status, counts: &Counts) {
-    let is_old = |child: &&Child| child.generation != status.generation;
-    let booted = status.children.iter().filter(|child| child.booted);
-    for (name, help, count) in [
-        ("puma_workers", "Workers.", status.children.len()),
-        ("puma_booted_workers", "Workers that serve.", booted.clone().count()),
-        (
-            "puma_old_workers",
-            "Workers with old code.",
-            status.children.iter().filter(is_old).count(),
-        ),
-    ] {
-        page.gauge(name, help).value(&[], count);
-    }
-    // The label of a worker is its index, which a worker and its replacement share for a moment.
-    let serving = booted.filter(|child| !child.ending).filter_map(|child| {
-        let pool = Pool::new(counts.of_child(child)?, Peak::default(), status.max_threads);
-        Some((child.index, pool))
-    });
-    let mut by_index: Vec<(usize, Pool)> = serving.collect();
-    by_index.sort_by_key(|(index, _)| *index);
-    by_index.dedup_by_key(|(index, _)| *index);
-    for (name, help, read) in PUMA_OF_WORKER {
-        let mut family = page.gauge(name, help);
-        for (index, pool) in &by_index {
-            family.value(&[("index", &index.to_string())], read(pool));
-        }
-    }
-    let phase = phase(status.generation).to_string();
-    for (name, help, read) in PUMA_OF_PHASE {
-        let sum: i64 = by_index.iter().map(|(_, pool)| read(pool)).sum();
-        page.gauge(name, help).value(&[("phase", &phase)], sum);
+        page.histograms(&format!("fairlead_{name}_seconds"), statistic.help)
+            .value(&[], &histogram);
     }
 }
 

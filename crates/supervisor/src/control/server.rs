@@ -5,7 +5,7 @@ use super::connections::Connections;
 use super::health;
 use super::host::Host;
 use super::listeners::{Failure, Listeners};
-use super::metrics;
+use super::pages::Pages;
 use super::poller::{Key, Poller};
 use super::questions::Questions;
 use super::request::Request;
@@ -59,6 +59,7 @@ pub struct ControlServer {
     questions: Questions,
     /// `None` for the health endpoints.
     commands: Option<Commands>,
+    pages: Pages,
     /// The time of the next read of the counters.
     look_at: Instant,
     grace: Duration,
@@ -81,6 +82,7 @@ impl ControlServer {
             connections: Connections::new(limits.peer),
             questions: Questions::new(limits.ruby),
             commands: commands(kind),
+            pages: Pages::default(),
             look_at: Instant::now(),
             grace: limits.grace,
             closing: None,
@@ -157,10 +159,11 @@ impl ControlServer {
     fn serve(&mut self, key: Key, request: &Request, now: Instant, host: &mut dyn Host) {
         let outcome = match &mut self.commands {
             Some(commands) => commands.call(request, host),
-            None => Outcome::Answer(probe(request, host)),
+            None => probe(request, host),
         };
         let response = match outcome {
             Outcome::Answer(response) => Some(response),
+            Outcome::Metrics => Some(self.pages.answer(request, now, host)),
             Outcome::Ask(what) => self.questions.ask(what, key, now, &mut self.poller, host),
         };
         if let Some(response) = response {
@@ -223,9 +226,10 @@ fn commands(kind: &Kind) -> Option<Commands> {
 }
 
 /// The health endpoints, and the metrics.
-fn probe(request: &Request, host: &dyn Host) -> Response {
+fn probe(request: &Request, host: &dyn Host) -> Outcome {
     if request.path() == b"/metrics" {
-        return metrics::answer(request, &host.status(), host.scoreboard());
+        return Outcome::Metrics;
     }
-    health::answer(request, host).unwrap_or_else(|| Response::text(404, "Unsupported action"))
+    let answer = health::answer(request, host);
+    Outcome::Answer(answer.unwrap_or_else(|| Response::text(404, "Unsupported action")))
 }

@@ -1,5 +1,6 @@
 //! The state of a server and its processes, for users and programs.
 
+use super::restart_counts::{kind_name, RestartCounts};
 use crate::machine::RestartKind;
 use crate::settings::RubySettings;
 use serde::Serialize;
@@ -21,6 +22,8 @@ pub struct Status {
     pub workers: usize,
     /// The running restart, or the last one.
     pub restart: Option<Restart>,
+    /// The numbers of restarts.
+    pub restarts: RestartCounts,
     /// All workers, or the sole process, by slot, including ending ones.
     pub children: Vec<Child>,
     /// The addresses for clients: "http://127.0.0.1:9292".
@@ -98,11 +101,7 @@ pub struct Child {
 impl Restart {
     /// The name of its kind, for programs.
     pub(super) fn kind_name(&self) -> &'static str {
-        match self.kind {
-            RestartKind::Refork => "refork",
-            RestartKind::Phased => "phased",
-            RestartKind::Hot => "hot",
-        }
+        kind_name(self.kind)
     }
 }
 

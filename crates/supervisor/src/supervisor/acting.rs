@@ -1,12 +1,14 @@
 //! The machine, and everything that its actions change. Performs these actions.
 
 use super::departure::Departure;
+use super::restart_counts;
 use super::services::{RubyLog, Services};
 use super::watching::Watch;
 use super::Ended;
 use crate::adoption::Adoption;
 use crate::certificates::Certificates;
 use crate::children::{Child, Place};
+use crate::control::RestartCounts;
 use crate::fleet::Fleet;
 use crate::log::{Level, Log};
 use crate::machine::notice::{self, Names};
@@ -36,6 +38,7 @@ pub(super) struct Acting {
     services_are_old: bool,
     pub(super) watch: Watch,
     pub(super) log: Log,
+    pub(super) restarts: RestartCounts,
     pub(super) ruby_log: RubyLog,
     pub(super) departure: Departure,
     /// The last signal or command that has asked for the end.
@@ -70,6 +73,7 @@ impl Acting {
             services_are_old: false,
             watch: parts.watch,
             log: parts.log,
+            restarts: RestartCounts::default(),
             ruby_log: parts.ruby_log,
             departure: Departure::default(),
             asked_by: None,
@@ -187,7 +191,8 @@ impl Acting {
         }
     }
 
-    fn tell(&self, notice: &Notice) {
+    fn tell(&mut self, notice: &Notice) {
+        restart_counts::count(&mut self.restarts, notice);
         let level = match notice.level() {
             notice::Level::Info => Level::Info,
             notice::Level::Warn => Level::Warn,

@@ -1,7 +1,10 @@
 //! Views of the supervisor for the control server and for systemd.
 
 use super::Supervisor;
-use crate::control::{Asked, Child, Host, Question, Restart, RestartState, ServerState, Status, WorkerAnswer};
+use crate::children::Place;
+use crate::control::{
+    Asked, Child, Host, MemoryOf, ProcessMemory, Question, Restart, RestartState, ServerState, Status, WorkerAnswer,
+};
 use crate::fleet::pipe;
 use crate::machine::{RestartStatus, RestartView, ServerStatus, WorkerView};
 use crate::systemd;
@@ -26,6 +29,7 @@ impl Host for Supervisor {
             started_at: self.started_at,
             workers: self.acting.machine.wanted(),
             restart: self.acting.machine.restart().map(|restart| self.restart(restart)),
+            restarts: self.acting.restarts,
             children: self.acting.machine.workers().map(|worker| self.child(worker)).collect(),
             addresses: addresses.map(|listener| listener.settings.address.clone()).collect(),
             max_threads: settings.max_threads,
@@ -37,6 +41,17 @@ impl Host for Supervisor {
 
     fn scoreboard(&self) -> Option<&Scoreboard> {
         Some(self.acting.fleet.memory().scoreboard())
+    }
+
+    fn memory(&mut self) -> Vec<ProcessMemory> {
+        let own = (MemoryOf::Supervisor, std::process::id() as i32);
+        let children = self.acting.fleet.children.iter();
+        let children = children.filter_map(|child| Some((memory_of(child)?, child.pid()?)));
+        let mut processes: Vec<(MemoryOf, i32)> = children.collect();
+        if processes.iter().all(|(_, pid)| *pid != own.1) {
+            processes.push(own);
+        }
+        self.memory.look(processes)
     }
 
     fn ask(&mut self, asked: Asked) -> Result<(), String> {
@@ -69,6 +84,16 @@ impl Host for Supervisor {
 
     fn failed(&mut self, reason: &str) {
         self.acting.log.error("control_failed", format!("control: {reason}"));
+    }
+}
+
+/// `None` for a worker without a place.
+fn memory_of(child: &crate::children::Child) -> Option<MemoryOf> {
+    let generation = child.generation;
+    match (child.worker, child.place) {
+        (Some(_), Some(Place { index, slot })) => Some(MemoryOf::Worker { index, slot }),
+        (Some(_), None) => None,
+        (None, _) => Some(MemoryOf::Spawner { generation }),
     }
 }
 

@@ -9,6 +9,7 @@ mod hosting;
 mod reexecution;
 mod reloading;
 mod requests;
+mod restart_counts;
 mod services;
 mod watching;
 
@@ -18,6 +19,7 @@ use crate::children::Child;
 use crate::fleet::Fleet;
 use crate::log::Log;
 use crate::machine::{Event, FirstSpawner, Machine};
+use crate::memory_use::MemoryUse;
 use crate::running_time::RunningTime;
 use crate::signals::Signals;
 use crate::start::Start;
@@ -67,6 +69,7 @@ pub struct Supervisor {
     requests: Requests,
     certifying: Certifying,
     strangers: Strangers,
+    memory: MemoryUse,
     clock: RunningTime,
     started_at: SystemTime,
     /// The number of the last change of the restart, and its time.
@@ -121,6 +124,7 @@ impl Supervisor {
             requests: Requests::new(signals).map_err(|error| error.to_string())?,
             certifying: Certifying::default(),
             strangers: Strangers::default(),
+            memory: MemoryUse::default(),
             clock,
             started_at: SystemTime::now(),
             restart_changed_at: (0, SystemTime::now()),

@@ -1,7 +1,6 @@
 //! The commands that control the server: status codes, types and texts are the same as Puma's.
 
-use crate::support::{access, answer, status, Answer, Builder, Client, FakeHost};
-use fairlead_engine::Scoreboard;
+use crate::support::{access, answer, scoreboard, status, Answer, Builder, Client, FakeHost};
 use fairlead_supervisor::control::{Access, Asked, ControlServer, Kind};
 use std::net::{TcpListener, TcpStream};
 use std::sync::atomic::Ordering::Relaxed;
@@ -150,7 +149,7 @@ fn other_rights_take_effect_at_the_same_address_and_the_peaks_stay() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     let mut server = ControlServer::new(vec![listener.into()], &Kind::Control(access())).unwrap();
-    let scoreboard = Arc::new(Scoreboard::default());
+    let scoreboard = scoreboard();
     let mut host = FakeHost::new(status(0), Some(Arc::clone(&scoreboard)));
     scoreboard.slot(0).beat();
     scoreboard.slot(0).queued.store(50, Relaxed);

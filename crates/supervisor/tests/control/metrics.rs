@@ -1,12 +1,13 @@
 //! `/metrics`, in both formats.
 
-use crate::support::{access, child, status, Answer, Builder, Server};
-use fairlead_engine::Scoreboard;
-use fairlead_supervisor::control::{Access, Kind, Restart, RestartState, Status};
+use crate::support::{access, child, scoreboard, status, Answer, Builder, Server};
+use fairlead_engine::{RequestKind, ResponseKind, Scoreboard, Version};
+use fairlead_supervisor::control::{Access, Kind, Restart, RestartCounts, RestartState, Status};
 use fairlead_supervisor::machine::RestartKind;
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// The samples of a page, after checks of its form.
 struct Samples(HashMap<String, f64>);
@@ -49,8 +50,8 @@ impl Samples {
     }
 }
 
-fn scoreboard() -> Arc<Scoreboard> {
-    let scoreboard = Scoreboard::default();
+fn counted() -> Arc<Scoreboard> {
+    let scoreboard = scoreboard();
     for slot in 0..2 {
         let slot = scoreboard.slot(slot);
         slot.beat();
@@ -60,12 +61,26 @@ fn scoreboard() -> Arc<Scoreboard> {
         slot.busy_threads.store(2, Relaxed);
         slot.lost_log_bytes.store(9, Relaxed);
     }
+    scoreboard.slot(1).gc_milliseconds.store(1_250, Relaxed);
     scoreboard.moved.store(5, Relaxed);
-    scoreboard.into()
+    // Of workers that count together, and of workers that do not.
+    for slot in [0, 1, 8] {
+        scoreboard.count_response(slot, response("GET", 200), Duration::from_millis(500));
+    }
+    scoreboard.count_response(1, response("BREW", 418), Duration::ZERO);
+    scoreboard
+}
+
+fn response(method: &str, status: u16) -> ResponseKind {
+    ResponseKind {
+        request: RequestKind::new(method.as_bytes(), true),
+        version: Version::Http11,
+        status,
+    }
 }
 
 fn serve(kind: Kind, status: Status) -> Server {
-    let scoreboard = Some(scoreboard());
+    let scoreboard = Some(counted());
     Builder {
         kind,
         status,
@@ -77,7 +92,10 @@ fn serve(kind: Kind, status: Status) -> Server {
 
 #[test]
 fn each_worker_and_the_server_have_their_figures() {
-    let server = serve(Kind::Control(access()), status(2));
+    let mut restarts = RestartCounts::default();
+    restarts.worker("hung");
+    restarts.restart(RestartKind::Hot, false);
+    let server = serve(Kind::Control(access()), Status { restarts, ..status(2) });
     let answer = server.command("metrics");
     assert_eq!(
         (answer.status, answer.kind.as_str()),
@@ -98,6 +116,13 @@ fn each_worker_and_the_server_have_their_figures() {
         ("fairlead_queue_time_seconds_bucket{le=\"+Inf\"}", 0.0),
         ("fairlead_waiting_room_seconds_count", 0.0),
         ("fairlead_lock_wait_seconds_sum", 0.0),
+        ("fairlead_gc_seconds_total{worker=\"1\",slot=\"1\"}", 1.25),
+        ("fairlead_pss_bytes{process=\"supervisor\"}", 5.0),
+        ("fairlead_pss_bytes{process=\"worker\",worker=\"0\",slot=\"0\"}", 7.0),
+        ("fairlead_worker_restarts_total{reason=\"hung\"}", 1.0),
+        ("fairlead_worker_restarts_total{reason=\"ended\"}", 0.0),
+        ("fairlead_restarts_total{kind=\"hot\",state=\"failed\"}", 1.0),
+        ("fairlead_rejections_total{reason=\"max_connections\"}", 0.0),
         ("puma_workers", 2.0),
         ("puma_booted_workers", 2.0),
         ("puma_old_workers", 0.0),
@@ -109,6 +134,68 @@ fn each_worker_and_the_server_have_their_figures() {
         assert_eq!(samples.value(sample), Some(value), "{sample}\n{}", answer.body);
     }
     assert_eq!(samples.value("fairlead_restart_info"), None);
+}
+
+#[test]
+fn responses_of_all_workers_count_by_kind() {
+    let samples = Samples::of(&serve(Kind::Health, status(2)).get("/metrics"), "");
+    let labels = |method, status| {
+        format!(
+            "http_request_method=\"{method}\",http_response_status_code=\"{status}\",\
+             network_protocol_version=\"1.1\",url_scheme=\"https\""
+        )
+    };
+    let name = "http_server_request_duration_seconds";
+    for (sample, value) in [
+        (format!("{name}_count{{{}}}", labels("GET", 200)), 3.0),
+        (format!("{name}_sum{{{}}}", labels("GET", 200)), 1.5),
+        (format!("{name}_bucket{{{},le=\"0.25\"}}", labels("GET", 200)), 0.0),
+        (format!("{name}_bucket{{{},le=\"0.5\"}}", labels("GET", 200)), 3.0),
+        (format!("{name}_bucket{{{},le=\"+Inf\"}}", labels("_OTHER", 418)), 1.0),
+    ] {
+        assert_eq!(samples.value(&sample), Some(value), "{sample}");
+    }
+}
+
+#[test]
+fn kinds_beyond_the_limit_count_together() {
+    let board = counted();
+    (500..999).for_each(|status| board.count_response(0, response("GET", status), Duration::ZERO));
+    let server = Builder {
+        scoreboard: Some(board),
+        kind: Kind::Health,
+        ..Builder::default()
+    }
+    .start();
+    let samples = Samples::of(&server.get("/metrics"), "");
+    let counts = samples
+        .0
+        .iter()
+        .filter(|(sample, _)| sample.starts_with("http_server_request_duration_seconds_count"));
+    let (others, own): (Vec<_>, Vec<_>) = counts.partition(|(sample, _)| sample.contains("status_code=\"_OTHER\""));
+    // One series of the first table is taken by GET 200, and two of the second.
+    assert_eq!((others.len(), own.len()), (1, 129));
+    assert_eq!(*others[0].1, 499.0 - 127.0);
+}
+
+#[test]
+fn all_get_the_same_page_for_a_second() {
+    let board = counted();
+    let server = Builder {
+        scoreboard: Some(Arc::clone(&board)),
+        kind: Kind::Health,
+        ..Builder::default()
+    }
+    .start();
+    let moved = || Samples::of(&server.get("/metrics"), "").value("fairlead_waiting_room_moved_total");
+    assert_eq!(moved(), Some(5.0));
+    let changed_at = std::time::Instant::now();
+    board.moved.store(6, Relaxed);
+    while moved() == Some(5.0) {
+        assert!(changed_at.elapsed() < Duration::from_secs(20), "the page stays");
+    }
+    let (_, page_is_new) = (moved(), changed_at.elapsed());
+    assert!(page_is_new > Duration::from_millis(500), "after {page_is_new:?}");
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! `/status` and `/stats`, byte for byte as the Ruby server of version 0.1 wrote them.
 
-use crate::support::{child, started_at, status, Builder, Server};
+use crate::support::{child, scoreboard, started_at, status, Builder, Server};
 use fairlead_engine::Scoreboard;
 use fairlead_supervisor::control::{RawValue, Restart, RestartState, ServerState, Status};
 use fairlead_supervisor::machine::RestartKind;
@@ -19,8 +19,7 @@ fn count(scoreboard: &Scoreboard, slot: usize, queued: i64) {
     slot.clients.store(1, Relaxed);
 }
 
-fn serve(status: Status, scoreboard: Scoreboard) -> (Server, Arc<Scoreboard>) {
-    let scoreboard = Arc::new(scoreboard);
+fn serve(status: Status, scoreboard: Arc<Scoreboard>) -> (Server, Arc<Scoreboard>) {
     let server = Builder {
         status,
         scoreboard: Some(Arc::clone(&scoreboard)),
@@ -51,7 +50,7 @@ fn in_a_restart() -> Status {
 
 #[test]
 fn workers_are_shown_as_ruby_showed_them() {
-    let scoreboard = Scoreboard::default();
+    let scoreboard = scoreboard();
     count(&scoreboard, 0, 3);
     count(&scoreboard, 1, 0);
     scoreboard.moved.store(4, Relaxed);
@@ -70,7 +69,7 @@ fn workers_are_shown_as_ruby_showed_them() {
 
 #[test]
 fn a_sole_process_is_shown_as_ruby_showed_it() {
-    let scoreboard = Scoreboard::default();
+    let scoreboard = scoreboard();
     count(&scoreboard, 0, 3);
     let times = r#""expires_at":"2026-01-02T03:04:05.678Z","next_attempt_at":null"#;
     let acme = format!(r#"[{{"hosts":["a.example"],"directory":"d",{times},"failures":0,"error":null}}]"#);
@@ -95,7 +94,7 @@ fn a_sole_process_is_shown_as_ruby_showed_it() {
 
 #[test]
 fn in_a_restart_without_workers_the_process_that_serves_is_shown() {
-    let scoreboard = Scoreboard::default();
+    let scoreboard = scoreboard();
     count(&scoreboard, 0, 3);
     count(&scoreboard, 1, 8);
     let mut both = status(0);
@@ -115,7 +114,7 @@ fn in_a_restart_without_workers_the_process_that_serves_is_shown() {
 
 #[test]
 fn a_process_that_has_not_started_has_no_counters() {
-    let (server, _) = serve(status(0), Scoreboard::default());
+    let (server, _) = serve(status(0), scoreboard());
 
     assert!(server.command("status").body.ends_with(r#""counters":null}"#));
     assert!(server
@@ -126,7 +125,7 @@ fn a_process_that_has_not_started_has_no_counters() {
 
 #[test]
 fn a_worker_that_boots_has_no_pool_yet() {
-    let scoreboard = Scoreboard::default();
+    let scoreboard = scoreboard();
     count(&scoreboard, 0, 3);
     let (server, _) = serve(status(1), scoreboard);
     assert!(server.command("stats").body.contains(r#""booted":true"#));
@@ -155,7 +154,7 @@ fn without_shared_memory_there_is_still_an_answer() {
 fn the_last_sign_of_life_has_a_time() {
     let mut one = status(1);
     one.children[0].heartbeat_age = Some(0.5);
-    let (server, _) = serve(one, Scoreboard::default());
+    let (server, _) = serve(one, scoreboard());
     let before = humantime(SystemTime::now() - Duration::from_millis(500));
     let stats: serde_json::Value = serde_json::from_str(&server.command("stats").body).unwrap();
     let after = humantime(SystemTime::now() - Duration::from_millis(500));
@@ -180,7 +179,7 @@ fn humantime(at: SystemTime) -> String {
 
 #[test]
 fn a_peak_between_two_reads_is_shown_once() {
-    let scoreboard = Scoreboard::default();
+    let scoreboard = scoreboard();
     count(&scoreboard, 0, 50);
     let (server, scoreboard) = serve(status(0), scoreboard);
     // The first turn has read the counters and responded to the probe.

@@ -29,7 +29,7 @@ pub struct HeadLimits {
 }
 
 /// The version of a request.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Version {
     /// HTTP/1.0
     Http10,

@@ -2,8 +2,8 @@
 //! implementation for each type of a field. An option with one of these types needs no code here.
 
 use fairlead_engine::{
-    Compression, Config, Context, Descriptors, FairBy, FilesConfig, Format, ForwardedFields, HttpsRedirect, Logs,
-    Overflow, RemoteAddress, RequestTotals, Scheme, ServerTiming, Setting, Symlinks, TrustedProxies,
+    Compression, Config, Context, Descriptors, FairBy, FilesConfig, Format, ForwardedFields, HttpsRedirect, LogSample,
+    Logs, Overflow, RemoteAddress, RequestTotals, Scheme, ServerTiming, Setting, Symlinks, TrustedProxies,
 };
 use magnus::{Error, RHash, Ruby, TryConvert, Value};
 use std::os::fd::BorrowedFd;
@@ -127,6 +127,15 @@ impl Setting<Format> for Settings<'_> {
     type Error = Error;
 
     fn setting(&self, option: &'static str) -> Result<Format, Error> {
+        let text: String = self.get(option)?;
+        text.parse().map_err(|()| self.unknown(option, &text))
+    }
+}
+
+impl Setting<LogSample> for Settings<'_> {
+    type Error = Error;
+
+    fn setting(&self, option: &'static str) -> Result<LogSample, Error> {
         let text: String = self.get(option)?;
         text.parse().map_err(|()| self.unknown(option, &text))
     }

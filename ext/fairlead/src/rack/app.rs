@@ -2,6 +2,7 @@
 
 use super::request::length;
 use super::{Response, Template, ThreadTemplate};
+use crate::collections;
 use crate::gvl::{lock_wait, without_gvl, EngineCode, InApp};
 use crate::native::requests::Running;
 use crate::objects::{call, new_array};
@@ -70,6 +71,7 @@ impl App for OnThread<'_> {
             resume_unwind(panic);
         }
         self.has_served.set(true);
+        collections::show(self.ruby, self.engine);
     }
 
     fn lock_wait(&self) -> Option<Duration> {
@@ -106,6 +108,7 @@ impl App for OnThread<'_> {
 
     fn block(&self, wait: &mut dyn FnMut()) {
         let mut wait = EngineCode(wait);
+        collections::show(self.ruby, self.engine);
         without_gvl(self.ruby, self.engine, || wait.run());
         if let Err(jump) = check_interrupts(self.ruby) {
             self.leave.set(Some(jump));

@@ -13,6 +13,7 @@ use crate::connection::Connection;
 use crate::engine::ends;
 use crate::engine::job::Job;
 use crate::engine::sink::Sink;
+use crate::http::refusal::Refusal;
 use crate::limits::descriptors::Counted;
 use crate::scheduler::{Scheduler, PATIENCE};
 use crate::transport::listener::{refuse, Endpoint, NO_PLACE};
@@ -307,6 +308,7 @@ impl RequestMigration {
             refuse(socket, NO_PLACE);
         }
         self.worker.counters().refused_connections.fetch_add(1, Relaxed);
+        self.worker.count_refusal(Refusal::NotTaken);
         self.admission
             .log(&format!("{outcome} a request from the waiting room ({reason})"));
     }

@@ -31,6 +31,7 @@ pub(super) fn decline(responder: &Responder, connection: &mut Connection, refusa
 fn note(services: &Services, connection: &Connection, refusal: Refusal) {
     let worker = &services.worker;
     worker.counters().refused_requests.fetch_add(1, Relaxed);
+    worker.count_refusal(refusal);
     let (status, why, peers) = (refusal.status(), refusal.reason(), &connection.stream.peers);
     let about = if status >= 500 {
         About::NoRoom

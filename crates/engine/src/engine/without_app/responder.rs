@@ -1,5 +1,6 @@
 //! Writes the engine's own responses.
 
+use crate::clock::Nanos;
 use crate::connection::Connection;
 use crate::engine::record;
 use crate::exchange::{Exchange, Outcome, Services, Workspace};
@@ -32,7 +33,7 @@ impl Responder {
             exchange.end()
         });
         let worker = &self.services.worker;
-        record::response(worker, connection, &ended, None);
+        record::response(worker, connection, &ended, None, Nanos::now());
         !matches!(outcome, Outcome::Responded { close: false })
     }
 }

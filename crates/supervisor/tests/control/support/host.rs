@@ -1,7 +1,7 @@
 //! A fake supervisor.
 
 use fairlead_engine::Scoreboard;
-use fairlead_supervisor::control::{Asked, Child, Host, Question, Status, WorkerAnswer};
+use fairlead_supervisor::control::{Asked, Child, Host, MemoryOf, ProcessMemory, Question, Status, WorkerAnswer};
 use rustix::pipe::PipeFlags;
 use std::fs::File;
 use std::os::fd::OwnedFd;
@@ -53,6 +53,12 @@ impl Host for FakeHost {
 
     fn scoreboard(&self) -> Option<&Scoreboard> {
         self.scoreboard.as_deref()
+    }
+
+    fn memory(&mut self) -> Vec<ProcessMemory> {
+        let worker = MemoryOf::Worker { index: 0, slot: 0 };
+        let memory = |of, bytes| ProcessMemory { of, bytes };
+        vec![memory(MemoryOf::Supervisor, 5), memory(worker, 7)]
     }
 
     fn ask(&mut self, asked: Asked) -> Result<(), String> {

@@ -8,7 +8,9 @@ pub use client::{answer, Answer, Client};
 pub use host::{FakeHost, Shared};
 
 use fairlead_engine::Scoreboard;
-use fairlead_supervisor::control::{Access, Asked, Child, ControlServer, Kind, Limits, Question, ServerState, Status};
+use fairlead_supervisor::control::{
+    Access, Asked, Child, ControlServer, Kind, Limits, Question, RestartCounts, ServerState, Status,
+};
 use fairlead_supervisor::settings::RubySettings;
 use rustix::event::{poll, PollFd, PollFlags, Timespec};
 use rustix::pipe::{pipe_with, PipeFlags};
@@ -41,6 +43,13 @@ pub fn child(index: usize) -> Child {
     }
 }
 
+/// An empty scoreboard. It is too large for the stack of a test.
+pub fn scoreboard() -> Arc<Scoreboard> {
+    let thread = std::thread::Builder::new().stack_size(16 << 20);
+    let made = thread.spawn(|| Arc::new(Scoreboard::default()));
+    made.unwrap().join().unwrap()
+}
+
 /// The status of a ready server. Without workers there is a sole process.
 pub fn status(workers: usize) -> Status {
     Status {
@@ -50,6 +59,7 @@ pub fn status(workers: usize) -> Status {
         started_at: started_at(),
         workers,
         restart: None,
+        restarts: RestartCounts::default(),
         children: (0..workers.max(1)).map(child).collect(),
         addresses: vec!["http://127.0.0.1:80".into(), "unix:/run/é.sock".into()],
         max_threads: 5,
@@ -86,7 +96,7 @@ impl Default for Builder {
             kind: Kind::Control(access()),
             limits: Limits::default(),
             status: status(2),
-            scoreboard: Some(Arc::default()),
+            scoreboard: Some(scoreboard()),
             answers: true,
         }
     }

@@ -1,0 +1,98 @@
+//! The memory of the server's processes: their proportional set size (PSS), in which shared pages are divided among
+//! the processes that have them. The kernel walks through the page tables for it, so a thread reads it, only if somebody asks,
+//! and at most once in a few seconds.
+
+use crate::background::Background;
+use crate::control::{MemoryOf, ProcessMemory};
+use std::fs;
+use std::time::{Duration, Instant};
+
+/// Shortest time between two samples.
+const INTERVAL: Duration = Duration::from_secs(5);
+
+/// A process to look at.
+pub type Process = (MemoryOf, i32);
+
+/// See the head of this file.
+#[derive(Default)]
+pub struct MemoryUse {
+    reader: Option<Background<Vec<ProcessMemory>>>,
+    sample: Vec<ProcessMemory>,
+    /// The start of the last sample.
+    began: Option<Instant>,
+}
+
+impl MemoryUse {
+    /// The last sample, without processes that have ended since. A new sample begins if this one is old: the next call
+    /// returns it. If a process never answers, there are no further samples.
+    pub fn look(&mut self, processes: Vec<Process>) -> Vec<ProcessMemory> {
+        if let Some(sample) = self.reader.as_mut().and_then(|reader| reader.results().pop()) {
+            self.sample = sample;
+        }
+        let lives = |memory: &&ProcessMemory| processes.iter().any(|(process, _)| *process == memory.of);
+        let sample = self.sample.iter().filter(lives).copied().collect();
+        if self.began.is_none_or(|began| began.elapsed() >= INTERVAL) {
+            self.begin(processes);
+        }
+        sample
+    }
+
+    fn begin(&mut self, processes: Vec<Process>) {
+        if self.reader.is_none() {
+            self.reader = Background::new("fairlead memory").ok();
+        }
+        let Some(reader) = self.reader.as_mut().filter(|reader| reader.is_idle()) else {
+            return;
+        };
+        self.began = Some(Instant::now());
+        let _ = reader.run(move || processes.into_iter().filter_map(measure).collect());
+    }
+}
+
+/// `None` if the process has ended, or if the kernel does not let this one see it.
+fn measure((of, pid): Process) -> Option<ProcessMemory> {
+    let text = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).ok()?;
+    let bytes = pss(&text)?;
+    Some(ProcessMemory { of, bytes })
+}
+
+/// Finds the line "Pss:    1234 kB".
+fn pss(text: &str) -> Option<u64> {
+    let mut values = text.lines().filter_map(|line| line.strip_prefix("Pss:"));
+    let kilobytes: u64 = values.next()?.trim().strip_suffix(" kB")?.parse().ok()?;
+    Some(kilobytes * 1024)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_sample_comes_with_a_later_call_and_forgets_processes_that_have_ended() {
+        let (own, other) = (MemoryOf::Supervisor, MemoryOf::Spawner { generation: 1 });
+        let pid = std::process::id() as i32;
+        let mut memory = MemoryUse::default();
+        assert_eq!(memory.look(vec![(own, pid), (other, pid)]), []);
+        let began = Instant::now();
+        let sample = loop {
+            let sample = memory.look(vec![(own, pid), (other, pid)]);
+            if !sample.is_empty() {
+                break sample;
+            }
+            assert!(began.elapsed() < Duration::from_secs(20), "no sample");
+            std::thread::yield_now();
+        };
+        let found: Vec<_> = sample.iter().map(|memory| memory.of).collect();
+        assert_eq!(found, [own, other]);
+        assert!(sample[0].bytes > 100 * 1024, "{sample:?}");
+        let left = memory.look(vec![(own, pid)]);
+        assert_eq!(left.iter().map(|memory| memory.of).collect::<Vec<_>>(), [own]);
+    }
+
+    #[test]
+    fn a_process_that_is_gone_has_no_memory() {
+        assert_eq!(measure((MemoryOf::Supervisor, i32::MAX)), None);
+        assert_eq!(pss("Rss:  12 kB\nPss:       34 kB\nPss_Dirty: 5 kB\n"), Some(34 * 1024));
+        assert_eq!(pss("Rss: 12 kB\n"), None);
+    }
+}

@@ -1,0 +1,22 @@
+//! Shows the garbage collections of this process to the supervisor: after each of them, the next thread that has the GVL
+//! in the engine's code writes their number and time to the scoreboard.
+
+use crate::strings::ids;
+use fairlead_engine::Engine;
+use magnus::Ruby;
+use rb_sys::{rb_gc_count, rb_gc_stat, rb_id2sym};
+use std::sync::atomic::Ordering::Relaxed;
+
+/// Stores both if there was another collection. Otherwise it costs two loads.
+pub(crate) fn show(_ruby: &Ruby, engine: &Engine) {
+    let counters = engine.counters();
+    // SAFETY: this thread has the GVL; it reads a number.
+    let count = unsafe { rb_gc_count() } as u64;
+    if counters.gc_runs.load(Relaxed) == count || !engine.is_at_home() {
+        return;
+    }
+    counters.gc_runs.store(count, Relaxed);
+    // SAFETY: as above. Every Ruby that we support has this key, so it does not raise.
+    let milliseconds = unsafe { rb_gc_stat(rb_id2sym(ids().time)) } as u64;
+    counters.gc_milliseconds.store(milliseconds, Relaxed);
+}
