@@ -141,7 +141,20 @@ class MetricsTest < Minitest::Test
   def test_a_single_process_has_them_too
     server = serve(APP, *FLAGS)
     get(server)
+    labels = '{worker="0",slot="0"}'
 
-    wait_until("the request") { sum(metrics(command(server, "metrics")), "fairlead_requests_total") == 1 }
+    wait_for_samples(server, "fairlead_requests_total#{labels}" => "1", "fairlead_limit_threads#{labels}" => "5",
+                             "fairlead_response_memory_bytes#{labels}" => "0")
+  end
+
+  def test_open_http2_connections_count
+    server = serve(APP, "-w", 1, *FLAGS)
+    client = connect(server)
+    client.write("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00".b)
+    labels = '{worker="0",slot="0"}'
+    wait_for_samples(server, "fairlead_open_http2_connections#{labels}" => "1", "fairlead_connections#{labels}" => "1")
+    client.close
+
+    wait_for_samples(server, "fairlead_open_http2_connections#{labels}" => "0", "fairlead_connections#{labels}" => "0")
   end
 end
