@@ -32,17 +32,20 @@ class PeerAddressTest < Minitest::Test
   end
 
   def test_workers_and_those_who_wait_in_the_waiting_room
-    server = serve(APP, "-w", 2, "-t", 1)
+    server = serve(APP, "-w", 2, "-t", 1, "--access-log", "access.log")
     RESETS.times { ask_and_reset(server, "GET /?0.002 HTTP/1.1\r\nhost: a\r\n\r\n") }
-    found = seen(server, RESETS)
+
+    # Requests that wait for longer are dropped, because their clients have left.
+    assert_equal [ADDRESS], logged(server, RESETS).uniq
+    found = seen(server, 2)
 
     assert_equal [ADDRESS.inspect], found.map(&:first).uniq
     assert_equal server.worker_pids.map(&:to_s), found.map(&:last).uniq.sort
   end
 
-  # Each request is in a busy worker, and the other worker runs it.
+  # Each request is in a busy worker, and the other worker takes it. Its client has left.
   def test_guests_of_the_waiting_room
-    server = serve(APP, "-w", 2, "-t", 1, "-C", "board.rb", files: { "board.rb" => Fairlead::Test::BoardFile::SCRIPT })
+    server = serve(APP, "-w", 2, "-t", 1, "-C", "board.rb", "--access-log", "access.log", files: { "board.rb" => Fairlead::Test::BoardFile::SCRIPT })
     board = Fairlead::Test::BoardFile.new(server)
     busy = Array.new(2) { connect(server).request("GET", "/ready?3") }
     wait_until("two busy workers") { board["workers"].map { |worker| worker["busy_threads"] } == [1, 1] }
@@ -50,8 +53,10 @@ class PeerAddressTest < Minitest::Test
     8.times { ask_and_reset(server, "GET / HTTP/1.1\r\nhost: a\r\n\r\n") }
     wait_until("all requests in the waiting room") { board["moved"] == moved + 8 }
 
-    assert_equal [ADDRESS.inspect], seen(server, 8).map(&:first).uniq
     assert_equal [200, 200], busy.map { |client| client.answer.status }
+    lines = lines(server, "access.log", 10)
+
+    assert_equal [[ADDRESS, "499"]] * 8, lines.map { |line| line.split.values_at(0, 8) }.select { |_, status| status == "499" }
   end
 
   def test_a_refused_request_is_told_of_with_the_address
