@@ -1,5 +1,6 @@
 //! The course of a worker: from its fork to its end.
 
+use super::losses::Attempt;
 use super::spawner::{Part, SpawnerState};
 use super::state::Lifecycle;
 use super::worker::{Worker, WorkerState};
@@ -24,16 +25,12 @@ impl Machine {
         {
             spawner.part = Part::Serves(None); // it can be asked again
         }
-        if let Some(started) = worker.attempt() {
+        if worker.attempt().is_some() {
             self.workforce
                 .step
                 .log(Notice::WorkerNotAdded { reason: reason.clone() });
-            self.attempt_failed(
-                worker.generation,
-                started,
-                format!("cannot add a worker: {reason}"),
-                reason,
-            );
+            let told = format!("cannot add a worker: {reason}");
+            self.attempt_failed(Attempt::of(&worker, self.workforce.now()), told, reason);
         }
     }
 
@@ -97,8 +94,14 @@ impl Machine {
         let Some(worker) = self.workforce.processes.workers.get(&id) else {
             return;
         };
-        let Some(started) = worker.attempt() else { return };
-        let (index, generation) = (worker.index, worker.generation);
+        if worker.attempt().is_none() {
+            return;
+        }
+        let (index, generation, attempt) = (
+            worker.index,
+            worker.generation,
+            Attempt::of(worker, self.workforce.now()),
+        );
         let forked = !matches!(worker.state, WorkerState::Forking { .. });
         if self.server.ends() {
             return;
@@ -111,7 +114,7 @@ impl Machine {
         self.workforce.tell_lost(index);
         let told = format!("worker {index} cannot start: {reason}");
         if !forked {
-            return self.attempt_failed(generation, started, told, reason); // the system has no room for it now
+            return self.attempt_failed(attempt, told, reason); // the system has no room for it now
         }
         if self.server == Server::Starting {
             return self.give_up(None);
@@ -120,7 +123,7 @@ impl Machine {
             return self.fail_restart(told);
         }
         if !self.sole_lost(id, &reason) {
-            self.attempt_failed(generation, started, told, reason);
+            self.attempt_failed(attempt, told, reason);
         }
     }
 
@@ -152,14 +155,13 @@ impl Machine {
             WorkerState::Serving { since, .. } if self.workforce.now() > since + EARLY => {
                 self.settled_one_lost(generation, format!("worker {index} ended: {end}"));
             }
-            WorkerState::Settling { started, .. } | WorkerState::Serving { since: started, .. } => {
+            WorkerState::Settling { .. } | WorkerState::Serving { .. } => {
                 let reason = format!("worker {index} ended right after it began to serve: {end}");
-                self.attempt_failed(generation, started, reason, end.to_string());
+                self.attempt_failed(Attempt::of(&worker, self.workforce.now()), reason, end.to_string());
             }
             _ => {
-                let started = worker.attempt().unwrap_or(self.workforce.now());
                 let reason = format!("worker {index} ended while it started: {end}");
-                self.attempt_failed(generation, started, reason, end.to_string());
+                self.attempt_failed(Attempt::of(&worker, self.workforce.now()), reason, end.to_string());
             }
         }
     }

@@ -45,6 +45,9 @@ pub enum Event {
     Promoted(ProcessId),
     /// A worker still has the previous certificates: it must be replaced.
     Behind(ProcessId),
+    /// A worker must be replaced, for this reason; the text has the figures for the log. The loop repeats it while it
+    /// holds.
+    Recycle(ProcessId, RecycleReason, String),
     /// No request has come for `idle_timeout`.
     Idle,
     /// A worker of the current generation has served `refork_after` requests.
@@ -125,6 +128,40 @@ pub enum RestartKind {
     Phased,
     /// New code and a new configuration (USR2).
     Hot,
+}
+
+/// The reason for which a single worker is replaced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum RecycleReason {
+    /// Requests have run for longer than `stuck_after`.
+    Stuck,
+    /// It uses more memory than `worker_max_memory`.
+    Memory,
+    /// It has served `worker_max_requests`.
+    Requests,
+    /// It has served for `worker_max_age`.
+    Age,
+}
+
+impl RecycleReason {
+    /// All reasons, the most urgent first.
+    pub const ALL: [RecycleReason; 4] = [
+        RecycleReason::Stuck,
+        RecycleReason::Memory,
+        RecycleReason::Requests,
+        RecycleReason::Age,
+    ];
+
+    /// Its name in `/status`.
+    pub fn name(self) -> &'static str {
+        match self {
+            RecycleReason::Stuck => "stuck",
+            RecycleReason::Memory => "memory",
+            RecycleReason::Requests => "requests",
+            RecycleReason::Age => "age",
+        }
+    }
 }
 
 /// The end of a process.

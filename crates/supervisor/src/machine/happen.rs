@@ -30,6 +30,7 @@ impl Machine {
             Event::WorkerAlive(id) => self.worker_alive(id),
             Event::Promoted(id) => self.promoted(id),
             Event::Behind(id) => self.replace_behind(id),
+            Event::Recycle(id, reason, detail) => self.recycle(id, reason, detail),
             Event::Idle => self.idle(),
             Event::Warm => self.warm(),
             Event::Tick => {}

@@ -1,10 +1,34 @@
 //! The consequences of a lost process: its replacement, the failure of the restart, or the end of the server.
 
 use super::restarts::Failure;
+use super::worker::{Worker, WorkerState};
 use super::{Generation, Machine, Moment, Notice, ProcessId, Seat, Server};
 
 /// Number of failed starts of workers after which a server ends that has never served.
 const ATTEMPTS: u32 = 4;
+
+/// The start of a worker.
+#[derive(Clone, Copy)]
+pub(super) struct Attempt {
+    pub(super) worker: ProcessId,
+    pub(super) generation: Generation,
+    pub(super) started: Moment,
+}
+
+impl Attempt {
+    /// The start of this worker, which may have settled just now.
+    pub(super) fn of(worker: &Worker, now: Moment) -> Attempt {
+        let served = match worker.state {
+            WorkerState::Serving { since, .. } => Some(since),
+            _ => None,
+        };
+        Attempt {
+            worker: worker.id,
+            generation: worker.generation,
+            started: worker.attempt().or(served).unwrap_or(now),
+        }
+    }
+}
 
 impl Machine {
     pub(super) fn fail_restart(&mut self, reason: String) {
@@ -50,14 +74,13 @@ impl Machine {
         true
     }
 
-    /// A worker has not started. `started`: the start of the attempt. The reasons: for a restart that fails, and for a
-    /// server that gives up.
-    pub(super) fn attempt_failed(&mut self, generation: Generation, started: Moment, reason: String, last: String) {
-        if self.server.ends() {
+    /// A worker has not started. The reasons: for a restart that fails, and for a server that gives up.
+    pub(super) fn attempt_failed(&mut self, attempt: Attempt, reason: String, last: String) {
+        if self.server.ends() || self.workforce.recycling_failed(attempt.worker, &last) {
             return;
         }
-        let now = self.workforce.now();
-        match self.restarts.note_failure(generation, now, started) {
+        let (now, started) = (self.workforce.now(), attempt.started);
+        match self.restarts.note_failure(attempt.generation, now, started) {
             Failure::Unrelated => {}
             Failure::Tolerated => return,
             Failure::Fatal => return self.fail_restart(reason),

@@ -26,6 +26,9 @@
 //!           Serving -> Ending
 //!           Forking -> Killed
 //!
+//! Recycling: Idle -> Starting -> Waiting -> Idle
+//!           Starting -> Idle
+//!
 //! Restart:  Loading -> Adopting -> Replacing -> Done
 //!           Loading -> Replacing
 //!           Promoting -> Replacing
@@ -42,7 +45,8 @@
 //! ```
 //!
 //! A restart that replaces workers starts a new one, waits until it has settled, and drains the old one of the same
-//! index. Before [`Action::Commit`] the old configuration keeps all of its resources.
+//! index. Before [`Action::Commit`] the old configuration keeps all of its resources. The recycling of a single worker
+//! does the same within a generation.
 //!
 //! Code of another version of Fairlead is supervised by the program of that version, which replaces this one
 //! (`Reexecuting`) and continues with its own machine ([`saved`]). Until the restart has succeeded it only borrows the
@@ -60,6 +64,7 @@ pub mod notice;
 mod overdue;
 mod processes;
 mod rebase;
+mod recycling;
 mod replacement;
 mod restart_state;
 mod restarts;
@@ -76,7 +81,7 @@ mod worker;
 mod workforce;
 
 pub use action::{Action, SpawnKind};
-pub use event::{Command, End, Event, RestartKind, StopReason};
+pub use event::{Command, End, Event, RecycleReason, RestartKind, StopReason};
 pub use notice::Notice;
 pub use server::Server;
 pub use status::{RestartStatus, RestartView, ServerStatus, SpawnerView, WorkerView};
@@ -86,6 +91,7 @@ use crate::settings::Limits;
 use back_off::{Attempts, Hold};
 use end::Outcome;
 use processes::Processes;
+use recycling::Recycling;
 use restarts::Restarts;
 use serde::{Deserialize, Serialize};
 use spawner::{Origin, Part, Spawner, SpawnerState};
@@ -212,6 +218,7 @@ impl Machine {
                 processes: Processes::new(spawner),
                 spawner_attempts: Attempts::default(),
                 hold: Hold::default(),
+                recycling: Recycling::default(),
                 step: Step::at(first.started),
             },
             without: None,
@@ -249,6 +256,7 @@ impl Machine {
         if restarts.replacing().is_none() {
             workforce.vacate_seat(); // a restart that replaces workers needs no other spawner
         }
+        workforce.tend_recycling(restarts.are_over());
         workforce.replace_lost_spawner();
         workforce.end_surplus(restarts.incoming(workforce.current.generation));
         workforce.start_missing(restarts.source(workforce));

@@ -1,6 +1,6 @@
 //! The log lines of the machine.
 
-use super::{End, Generation, ProcessId, RestartKind, StopReason};
+use super::{End, Generation, ProcessId, RecycleReason, RestartKind, StopReason};
 use std::fmt::{self, Display};
 use std::time::Duration;
 
@@ -64,6 +64,17 @@ pub enum Notice {
     },
     WorkerNotAdded {
         reason: String,
+    },
+    WorkerRecycled {
+        worker: WorkerName,
+        reason: RecycleReason,
+        /// The figures.
+        detail: String,
+    },
+    WorkerNotRecycled {
+        worker: WorkerName,
+        reason: String,
+        after: Duration,
     },
     WorkersWanted {
         count: usize,
@@ -169,6 +180,8 @@ impl Notice {
             Notice::WorkerHung { .. } => "worker_hung",
             Notice::WorkerKilled { .. } => "worker_killed",
             Notice::WorkerNotAdded { .. } => "worker_not_added",
+            Notice::WorkerRecycled { .. } => "worker_recycled",
+            Notice::WorkerNotRecycled { .. } => "worker_not_recycled",
             Notice::WorkersWanted { .. } => "workers_wanted",
             Notice::WorkersAtLimit { .. } => "workers_at_limit",
             Notice::LastWorkerKept => "last_worker_kept",
@@ -206,7 +219,9 @@ impl Notice {
     /// The severity of the line.
     pub fn level(&self) -> Level {
         match self {
+            Notice::WorkerRecycled { reason, .. } if *reason == RecycleReason::Stuck => Level::Warn,
             Notice::WorkerBooted { .. }
+            | Notice::WorkerRecycled { .. }
             | Notice::WorkersWanted { .. }
             | Notice::RestartGivesWay { .. }
             | Notice::RestartBegun { .. }
@@ -284,6 +299,14 @@ impl Notice {
             }
             Notice::WorkerKilled { worker } => format!("{} did not end in time; killing it", worker.text(names)),
             Notice::WorkerNotAdded { reason } => format!("cannot add a worker: {reason}"),
+            Notice::WorkerRecycled { worker, detail, .. } => {
+                format!("recycling {}, its replacement serves: {detail}", worker.text(names))
+            }
+            Notice::WorkerNotRecycled { worker, reason, after } => format!(
+                "{} goes on, its replacement did not start: {reason}; trying again in {} s",
+                worker.text(names),
+                Seconds(*after)
+            ),
             Notice::WorkersWanted { count: 1 } => "changing to 1 worker".to_owned(),
             Notice::WorkersWanted { count } => format!("changing to {count} workers"),
             Notice::WorkersAtLimit { count } => format!("cannot add a worker: {count} is the maximum"),

@@ -1,11 +1,12 @@
 //! The successors of all waiting states.
 
+use super::losses::Attempt;
 use super::notice::Seconds;
 use super::spawner::SpawnerState;
 use super::state::Lifecycle;
 use super::timers::{Due, Timer};
 use super::worker::WorkerState;
-use super::{Action, Generation, Machine, Moment, Notice, ProcessId, REPLACEMENT_GRACE};
+use super::{Action, Machine, Notice, ProcessId, REPLACEMENT_GRACE};
 
 impl Machine {
     /// Handles all deadlines that have passed, the earliest first. Each handler makes a change that removes its
@@ -23,6 +24,7 @@ impl Machine {
                 Timer::Return => self.restarts.return_overdue(&mut self.workforce),
                 Timer::SpawnerRetry => self.workforce.replace_lost_spawner(),
                 Timer::WorkerRetry => self.workforce.hold.expire(self.workforce.now()),
+                Timer::RecyclingRetry => self.workforce.recycling.expire(self.workforce.now()),
                 _ => self.worker_due(due),
             }
         }
@@ -122,39 +124,34 @@ impl Machine {
         let Some(worker) = self.workforce.processes.workers.get(&id) else {
             return;
         };
-        let (name, attempt, generation) = (worker.name(), worker.attempt(), worker.generation);
+        let (name, attempt) = (worker.name(), Attempt::of(worker, self.workforce.now()));
         self.workforce.step.log(Notice::WorkerBootTimedOut {
             worker: name,
             after: self.workforce.limits.worker_boot_timeout,
         });
         self.workforce.kill_worker(id);
-        self.attempt_overdue(id, name.index, attempt, generation);
+        self.attempt_overdue(name.index, attempt);
     }
 
     fn boot_overdue(&mut self, id: ProcessId) {
         let Some(worker) = self.workforce.processes.workers.get(&id) else {
             return;
         };
-        let (name, attempt, generation) = (worker.name(), worker.attempt(), worker.generation);
+        let (name, attempt) = (worker.name(), Attempt::of(worker, self.workforce.now()));
         self.workforce.step.log(Notice::WorkerBootTimedOut {
             worker: name,
             after: self.workforce.limits.worker_boot_timeout,
         });
         self.workforce
             .drain_worker(id, self.workforce.now() + REPLACEMENT_GRACE);
-        self.attempt_overdue(id, name.index, attempt, generation);
+        self.attempt_overdue(name.index, attempt);
     }
 
-    fn attempt_overdue(&mut self, id: ProcessId, index: usize, attempt: Option<Moment>, generation: Generation) {
+    fn attempt_overdue(&mut self, index: usize, attempt: Attempt) {
         let seconds = Seconds(self.workforce.limits.worker_boot_timeout);
         let reason = format!("worker {index} was not ready after {seconds} s");
-        if !self.sole_lost(id, &reason) {
-            self.attempt_failed(
-                generation,
-                attempt.unwrap_or(self.workforce.now()),
-                reason.clone(),
-                reason,
-            );
+        if !self.sole_lost(attempt.worker, &reason) {
+            self.attempt_failed(attempt, reason.clone(), reason);
         }
     }
 
@@ -162,7 +159,8 @@ impl Machine {
         let Some(worker) = self.workforce.processes.workers.get(&id) else {
             return;
         };
-        let (name, attempt, generation) = (worker.name(), worker.attempt(), worker.generation);
+        let starts = worker.attempt().is_some();
+        let (name, attempt) = (worker.name(), Attempt::of(worker, self.workforce.now()));
         let after = self.workforce.limits.worker_timeout;
         self.workforce.step.log(Notice::WorkerHung { worker: name, after });
         self.workforce.step.push(Action::GiveUp(id)); // its Ruby threads may never notice
@@ -172,9 +170,9 @@ impl Machine {
         if self.sole_lost(id, &reason) {
             return;
         }
-        if let Some(started) = attempt {
+        if starts {
             let reason = format!("worker {} hung right after it began to serve", name.index);
-            self.attempt_failed(generation, started, reason.clone(), reason);
+            self.attempt_failed(attempt, reason.clone(), reason);
         }
     }
 

@@ -2,6 +2,7 @@
 
 use super::back_off::{Attempts, HoldState};
 use super::processes::Processes;
+use super::recycling::RecyclingState;
 use super::restart_state::RestartState;
 use super::restarts::Restarts;
 use super::spawner::SpawnerState;
@@ -55,6 +56,12 @@ impl Machine {
             shift.moment(until);
         }
         if let Seat::Vacant { until } = &mut workforce.current.seat {
+            shift.moment(until);
+        }
+        let recycling = &mut workforce.recycling;
+        recycling.counts = Default::default();
+        shift.attempts(&mut recycling.attempts);
+        if let RecyclingState::Waiting { until } = &mut recycling.state {
             shift.moment(until);
         }
         workforce.processes.rebase(&shift);

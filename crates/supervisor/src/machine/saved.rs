@@ -6,6 +6,7 @@
 use super::back_off::{Attempts, Hold};
 use super::end::Outcome;
 use super::processes::Processes;
+use super::recycling::Recycling;
 use super::restart_state::{Restart, RestartState};
 use super::restarts::Restarts;
 use super::spawner::{Origin, Part, Spawner, SpawnerState};
@@ -237,6 +238,7 @@ impl Saved {
             },
             spawner_attempts: Attempts::default(),
             hold: Hold::default(),
+            recycling: Recycling::default(),
             step: Step::at(now),
             limits,
         }

@@ -34,6 +34,7 @@ pub(super) use names;
 
 #[cfg(test)]
 mod tests {
+    use super::super::recycling::RecyclingState;
     use super::super::restart_state::RestartState;
     use super::super::server::Server;
     use super::super::spawner::SpawnerState;
@@ -77,6 +78,7 @@ mod tests {
         assert_eq!(drawn("Server"), allowed::<Server>());
         assert_eq!(drawn("Spawner"), allowed::<SpawnerState>());
         assert_eq!(drawn("Worker"), allowed::<WorkerState>());
+        assert_eq!(drawn("Recycling"), allowed::<RecyclingState>());
         assert_eq!(drawn("Restart"), allowed::<RestartState>());
     }
 }

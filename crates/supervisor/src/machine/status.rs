@@ -2,7 +2,7 @@
 
 use super::restart_state::RestartState;
 use super::worker::Worker;
-use super::{Generation, Machine, ProcessId, RestartKind, Server, StopReason};
+use super::{Generation, Machine, ProcessId, RecycleReason, RestartKind, Server, StopReason};
 use crate::settings::Limits;
 
 /// The state of the server, with the names of `/status`.
@@ -142,6 +142,12 @@ impl Machine {
     /// The restart that begins when the running one is over.
     pub fn pending(&self) -> Option<RestartKind> {
         self.restarts.pending
+    }
+
+    /// The number of workers that were replaced for each reason.
+    pub fn recycled(&self) -> impl Iterator<Item = (RecycleReason, u64)> + '_ {
+        let counts = self.workforce.recycling.counts;
+        RecycleReason::ALL.into_iter().zip(counts)
     }
 
     /// Returns true if nothing is under way: all workers of the current generation serve and have settled, its spawner

@@ -2,6 +2,7 @@
 
 use super::back_off::HoldState;
 use super::processes::Processes;
+use super::recycling::RecyclingState;
 use super::restart_state::RestartState;
 use super::spawner::{Part, Spawner, SpawnerState};
 use super::worker::{Worker, WorkerState};
@@ -46,6 +47,8 @@ pub enum Timer {
     SpawnerRetry,
     /// A worker has to be tried.
     WorkerRetry,
+    /// A worker may be recycled again after a failure.
+    RecyclingRetry,
 }
 
 /// One deadline.
@@ -100,6 +103,13 @@ impl Machine {
             timers.push(Due {
                 at: until,
                 timer: Timer::WorkerRetry,
+                process: 0,
+            });
+        }
+        if let RecyclingState::Waiting { until } = self.workforce.recycling.state {
+            timers.push(Due {
+                at: until,
+                timer: Timer::RecyclingRetry,
                 process: 0,
             });
         }

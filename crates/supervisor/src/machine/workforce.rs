@@ -2,6 +2,7 @@
 
 use super::back_off::{Attempts, Hold};
 use super::processes::Processes;
+use super::recycling::Recycling;
 use super::spawner::Spawner;
 use super::step::Step;
 use super::worker::Worker;
@@ -21,6 +22,7 @@ pub(super) struct Workforce {
     pub(super) processes: Processes,
     pub(super) spawner_attempts: Attempts,
     pub(super) hold: Hold,
+    pub(super) recycling: Recycling,
     pub(super) step: Step,
 }
 
@@ -55,7 +57,7 @@ impl Workforce {
     }
 
     /// Returns true if this program can ask the spawner for another worker.
-    fn can_fork(&self, spawner: ProcessId) -> bool {
+    pub(super) fn can_fork(&self, spawner: ProcessId) -> bool {
         let spawner = self.processes.spawners.get(&spawner);
         spawner.is_some_and(|one| one.can_fork() && !self.is_borrowed(one.generation))
     }
@@ -137,12 +139,17 @@ impl Workforce {
         let surplus: Vec<ProcessId> = self
             .workers()
             .filter(|worker| worker.stays() && incoming.is_none_or(|generation| generation == worker.generation))
-            .filter(|worker| worker.index >= self.places() || (incoming.is_none() && self.has_better(worker)))
+            .filter(|worker| worker.index >= self.places() || self.is_extra(worker, incoming))
             .map(|worker| worker.id)
             .collect();
         for id in surplus {
             self.drain_worker(id, self.deadline_of_end());
         }
+    }
+
+    /// Returns true if an index needs no second worker, and has a better one. `incoming`: see above.
+    fn is_extra(&self, worker: &Worker, incoming: Option<Generation>) -> bool {
+        incoming.is_none() && !self.is_in_recycling(worker) && self.has_better(worker)
     }
 
     /// Returns true if a preferable worker has the same index.
@@ -167,13 +174,11 @@ impl Workforce {
         self.processes.start_spawner(generation, kind, &mut self.step)
     }
 
-    /// Starts a worker. Returns false if there is no room for it.
-    fn start_worker(&mut self, index: usize, spawner: ProcessId) -> bool {
-        let id = self.processes.start_worker(index, spawner, &mut self.step);
-        if let Some(id) = id {
-            self.hold.started(id);
-        }
-        id.is_some()
+    /// Starts a worker. Returns its name; nothing if there is no room for it.
+    pub(super) fn start_worker(&mut self, index: usize, spawner: ProcessId) -> Option<ProcessId> {
+        let id = self.processes.start_worker(index, spawner, &mut self.step)?;
+        self.hold.started(id);
+        Some(id)
     }
 
     /// Starts a worker. If there is no room for another one, an old worker ends first.
@@ -181,7 +186,7 @@ impl Workforce {
         let Some(spawner) = spawner.filter(|id| self.can_fork(*id)) else {
             return;
         };
-        if !self.start_worker(index, spawner) {
+        if self.start_worker(index, spawner).is_none() {
             if let Some(old) = old {
                 self.drain_worker(old, self.deadline_of_end());
             }

@@ -4,7 +4,7 @@ mod rules;
 mod search;
 mod world;
 
-use fairlead_supervisor::machine::{Command, RestartKind, StopReason, Timer};
+use fairlead_supervisor::machine::{Command, RecycleReason, RestartKind, StopReason, Timer};
 use search::{Search, TOO_MANY};
 use std::time::Instant;
 use world::Scenario;
@@ -27,6 +27,7 @@ fn scenarios() -> Vec<Scenario> {
         workers,
         next,
         commands,
+        recycles: None,
         asked,
         faults,
         without: None,
@@ -52,6 +53,30 @@ fn scenarios() -> Vec<Scenario> {
         scenario("phased restart", 2, 2, vec![phased]),
         scenario("refork", 2, 2, vec![refork]),
         scenario("number of workers", 2, 2, workers),
+        scenario("recycling, 2 workers", 2, 2, vec![]).with_recycling(RecycleReason::Memory),
+        scenario("recycling, 1 worker", 1, 1, vec![]).with_recycling(RecycleReason::Age),
+        scenario("stuck workers", 2, 2, vec![])
+            .with_recycling(RecycleReason::Stuck)
+            .twice(),
+        scenario(
+            "phased restart during recycling",
+            2,
+            2,
+            vec![Command::Restart(RestartKind::Phased)],
+        )
+        .with_recycling(RecycleReason::Memory)
+        .twice(),
+        scenario(
+            "number of workers during recycling",
+            2,
+            2,
+            vec![Command::AddWorker, Command::RemoveWorker],
+        )
+        .with_recycling(RecycleReason::Requests)
+        .twice(),
+        scenario("stop during recycling", 1, 1, vec![TERM])
+            .with_recycling(RecycleReason::Stuck)
+            .twice(),
         scenario("stop during a hot restart", 1, 1, vec![hot.clone(), TERM]).twice(),
         scenario("hot restart, 2 to 1", 2, 1, vec![hot.clone()]),
         scenario("hot restart, 1 to 2", 1, 2, vec![hot.clone()]),
@@ -81,6 +106,12 @@ impl Scenario {
     /// New code has another version.
     fn with_another_version(mut self) -> Scenario {
         self.other_version = true;
+        self
+    }
+
+    /// Workers use up a limit.
+    fn with_recycling(mut self, reason: RecycleReason) -> Scenario {
+        self.recycles = Some(reason);
         self
     }
 
@@ -124,7 +155,7 @@ const SEEDED_STATES: usize = 200_000;
 
 /// Deadlines, the scenario that needs each of them, and the number of faults to show it. `SpawnerRetry` is missing,
 /// because every other event does the same; `Slow` only logs.
-const SEEDED: [(Timer, &str, u8); 15] = [
+const SEEDED: [(Timer, &str, u8); 17] = [
     (Timer::Load, "phased restart", 1),
     (Timer::SpawnerSilence, "phased restart", 1),
     (Timer::Boot, "phased restart", 1),
@@ -139,6 +170,8 @@ const SEEDED: [(Timer, &str, u8); 15] = [
     (Timer::SpawnerKill, "start and stop, 2 workers", 2),
     (Timer::Fork, "start and stop, 2 workers", 1),
     (Timer::WorkerKill, "start and stop, 2 workers", 2),
+    (Timer::RecyclingRetry, "recycling, 2 workers", 1),
+    (Timer::WorkerEnd, "stuck workers", 0),
     (Timer::WorkerRetry, "start and stop, 2 workers", 2),
 ];
 

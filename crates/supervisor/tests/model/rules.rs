@@ -1,7 +1,7 @@
 //! The rules for every state and every step.
 
 use crate::world::{Move, Phase, World, BASE};
-use fairlead_supervisor::machine::{Action, Command, Server, WorkerView};
+use fairlead_supervisor::machine::{Action, Command, Notice, Server, WorkerView};
 use std::collections::BTreeSet;
 
 /// Checks a step. `most`: the largest number of workers in any configuration; `least`: the smallest.
@@ -17,6 +17,7 @@ pub(crate) fn check(
     bounded(after, most)?;
     ends_in_time(after)?;
     keeps_serving(before, made, actions, after, least)?;
+    recycles_after_the_replacement_serves(actions, after)?;
     answered(before, made, actions, after)
 }
 
@@ -97,6 +98,20 @@ fn keeps_serving(before: &World, made: &Move, actions: &[Action], after: &World,
     Ok(())
 }
 
+/// A recycled worker ends only while another worker serves under its index.
+fn recycles_after_the_replacement_serves(actions: &[Action], after: &World) -> Result<(), String> {
+    for action in actions {
+        let Action::Log(Notice::WorkerRecycled { worker, .. }) = action else {
+            continue;
+        };
+        let replaces = |one: &WorkerView| one.index == worker.index && one.booted && !one.ending;
+        if !after.machine.workers().any(|one| replaces(&one)) {
+            return Err(format!("worker {} was recycled without a replacement", worker.index));
+        }
+    }
+    Ok(())
+}
+
 /// A command changes the state, or is refused.
 fn answered(before: &World, made: &Move, actions: &[Action], after: &World) -> Result<(), String> {
     let Move::Ask(command) = made else { return Ok(()) };
@@ -116,7 +131,7 @@ fn answered(before: &World, made: &Move, actions: &[Action], after: &World) -> R
 /// The final state if no more faults happen: the server has ended, or runs normally.
 pub(crate) fn goal(world: &World) -> bool {
     let healthy = world.processes.values().all(|one| match one.phase {
-        Phase::Serving | Phase::Ready => !one.hung && !one.asked,
+        Phase::Serving | Phase::Ready => !one.hung && !one.asked && one.spent.is_none(),
         Phase::Dead(_) => one.hung,
         _ => false,
     });

@@ -1,7 +1,7 @@
 //! A machine, and a model of the processes around it.
 
 use fairlead_supervisor::machine::{
-    Action, Command, End, Event, FirstSpawner, Generation, Machine, Moment, ProcessId, Server, Timer,
+    Action, Command, End, Event, FirstSpawner, Generation, Machine, Moment, ProcessId, RecycleReason, Server, Timer,
 };
 use fairlead_supervisor::settings::Limits;
 use std::collections::BTreeMap;
@@ -23,6 +23,8 @@ pub(crate) struct Scenario {
     pub(crate) other_version: bool,
     /// The possible commands.
     pub(crate) commands: Vec<Command>,
+    /// The limit that workers may use up, instead of a command.
+    pub(crate) recycles: Option<RecycleReason>,
     /// Number of commands.
     pub(crate) asked: u8,
     /// Number of possible faults.
@@ -42,6 +44,8 @@ pub(crate) struct Process {
     /// True if it was asked to end.
     pub(crate) asked: bool,
     pub(crate) hung: bool,
+    /// The limit that it has used up. A stuck worker does not finish its drain.
+    pub(crate) spent: Option<RecycleReason>,
 }
 
 /// The progress of a process.
@@ -96,6 +100,8 @@ pub(crate) enum Move {
     Return,
     /// The other program is not executed, without a report.
     LoseExecution,
+    /// A worker has used up a limit.
+    Spend(ProcessId, RecycleReason),
     /// A command arrives.
     Ask(Command),
     /// Only time passes, up to the next deadline.
@@ -149,6 +155,7 @@ impl World {
             half: false,
             asked: false,
             hung: false,
+            spent: None,
         };
         World {
             machine,
@@ -191,6 +198,11 @@ impl World {
                 .filter(|(_, one)| one.hung && !one.dead())
                 .map(|(id, _)| Move::Wake(*id)),
         );
+        if let (Some(reason), true) = (scenario.recycles, self.asked > 0) {
+            let fresh = |one: &Process| one.phase == Phase::Serving && !one.hung && one.spent.is_none();
+            let workers = self.processes.iter().filter(|(_, one)| fresh(one));
+            moves.extend(workers.map(|(id, _)| Move::Spend(*id, reason)));
+        }
         if self.asked > 0 {
             moves.extend(scenario.commands.iter().cloned().map(Move::Ask));
         }
@@ -208,6 +220,7 @@ impl World {
         }
         let parent = process.parent.and_then(|parent| self.processes.get(&parent));
         match process.phase {
+            Phase::Serving if process.spent == Some(RecycleReason::Stuck) => false,
             Phase::Ready | Phase::Serving => process.asked,
             // The spawner forks it, unless the spawner hangs; a dead spawner closes the link.
             Phase::Forking => parent.is_none_or(|parent| !parent.hung),
@@ -283,6 +296,11 @@ impl World {
                 self.execution = None;
                 None
             }
+            Move::Spend(id, reason) => {
+                self.asked -= 1;
+                self.change(*id, |process| process.spent = Some(*reason));
+                Some(Event::Recycle(*id, *reason, String::new()))
+            }
             Move::Ask(command) => {
                 self.asked -= 1;
                 Some(Event::Asked(command.clone()))
@@ -312,6 +330,11 @@ impl World {
                 _ => continue,
             };
             actions.extend(self.machine.step(now, event));
+        }
+        for (id, process) in &self.processes {
+            if let (Phase::Serving, Some(reason)) = (process.phase, process.spent) {
+                actions.extend(self.machine.step(now, Event::Recycle(*id, reason, String::new())));
+            }
         }
         actions.extend(self.machine.step(now, Event::Tick));
         self.end_by = self.end_by.map(|end_by| end_by.saturating_sub(now - BASE));
@@ -533,6 +556,7 @@ impl World {
                         half: false,
                         asked: false,
                         hung: false,
+                        spent: None,
                     };
                     self.processes.insert(*spawner, process);
                 }
@@ -551,6 +575,7 @@ impl World {
                         half: sole,
                         asked: false,
                         hung,
+                        spent: None,
                     };
                     self.processes.insert(*worker, process);
                 }
