@@ -272,6 +272,26 @@ module Fairlead
            doc: "A new worker counts only after it has served for this time, as with `minReadySeconds` of Kubernetes. In a restart it then " \
                 "takes the place of an old one; a worker that ends earlier makes the restart fail."
 
+    option :worker_max_memory, Types::Bytes.new(least: 1024**2),
+           scope: :process, default: nil, none: "no limit", valid: ["600m"], invalid: ["500k"],
+           doc: "The memory of a worker above which it is replaced: its own pages and its share of pages of several processes (PSS). " \
+                "A new worker serves before the old one ends, without closing a connection, one worker at a time. It is measured every " \
+                "5 seconds. Has no effect without workers. See [deployment.md](deployment.md#workers-that-grow)."
+
+    option :worker_max_requests, Types::Count.new(1..1_000_000_000),
+           scope: :process, default: nil, none: "no limit", valid: [10_000], invalid: [0],
+           doc: "The number of requests after which a worker is replaced, like one above `worker_max_memory`. Requests for files of " \
+                "`public_dir` do not count. Has no effect without workers."
+
+    option :worker_max_age, Types::Seconds.new,
+           scope: :process, default: nil, none: "no limit", valid: [43_200], invalid: [0],
+           doc: "The time after which a worker is replaced, like one above `worker_max_memory`. Has no effect without workers."
+
+    option :worker_max_jitter, Types::Part.new,
+           scope: :process, default: 0.1, valid: [0.25], invalid: [1.5],
+           doc: "Lowers `worker_max_memory`, `worker_max_requests` and `worker_max_age` by a random part for each worker, up to this one, so that " \
+                "workers that have started together are not replaced together."
+
     option :shutdown_timeout, Types::Seconds.new(zero: true),
            scope: :process, embedded: true, default: 30, aliases: %i[worker_shutdown_timeout], valid: [10], invalid: [-1],
            doc: "The longest time that requests may take to finish when the server is asked to end. In those still running " \

@@ -22,6 +22,7 @@ pub mod machine;
 pub mod memory_use;
 pub mod native_threads;
 pub mod pid_file;
+pub mod process_memory;
 pub mod program;
 pub mod restart_file;
 pub mod restart_signals;

@@ -47,6 +47,9 @@ pub struct Settings {
     pub ready: String,
     /// Number of requests after which a refork begins; 0 for never.
     pub refork_after: u64,
+    /// The limits after which a single worker is replaced.
+    #[serde(default)]
+    pub recycling: RecyclingSettings,
     /// Seconds without a request after which the server ends; 0 for never.
     pub idle_timeout: f64,
     /// The option max_threads, for statistics.
@@ -80,6 +83,19 @@ pub struct Limits {
     /// Time that a new worker has to serve until it has settled (`worker_settle_time`).
     #[serde(with = "seconds")]
     pub settle_time: Duration,
+}
+
+/// The limits after which a single worker is replaced; nothing where there is none.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+pub struct RecyclingSettings {
+    /// The option worker_max_memory, in bytes.
+    pub max_memory: Option<u64>,
+    /// The option worker_max_requests.
+    pub max_requests: Option<u64>,
+    /// The option worker_max_age, in seconds.
+    pub max_age: Option<f64>,
+    /// The option worker_max_jitter: the largest part by which a limit is lower for one of the workers.
+    pub jitter: f64,
 }
 
 /// A path, or another text of the system: any bytes except NUL. In JSON each byte is the character with this number

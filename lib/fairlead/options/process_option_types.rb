@@ -20,6 +20,20 @@ module Fairlead
         end
       end
 
+      # A part of a whole: a number from 0 to 1.
+      class Part < Type
+        def initialize
+          super("PART")
+        end
+
+        def expectation = "a number from 0 to 1, such as 0.1"
+
+        def parse(value)
+          number = value.is_a?(String) ? Float(value, exception: false) : value
+          (number.is_a?(Integer) || number.is_a?(Float)) && number.between?(0, 1) ? number : invalid!(value)
+        end
+      end
+
       # A number of requests, with a default number if none is given.
       class Requests < Count
         attr_reader :implied

@@ -84,8 +84,15 @@ module Fairlead
     def life
       {
         tls: @service.tls.any?, systemd_store: @configuration.systemd_store?, refork_after: @configuration.refork_after,
-        idle_timeout: @configuration.idle_timeout || 0, max_threads: @configuration.max_threads,
+        idle_timeout: @configuration.idle_timeout || 0, recycling: recycling, max_threads: @configuration.max_threads,
         raise_on_term: @configuration.raise_exception_on_sigterm?
+      }
+    end
+
+    def recycling
+      {
+        max_memory: @configuration.worker_max_memory, max_requests: @configuration.worker_max_requests,
+        max_age: @configuration.worker_max_age, jitter: @configuration.worker_max_jitter
       }
     end
 

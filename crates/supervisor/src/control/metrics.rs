@@ -57,8 +57,15 @@ fn server(page: &mut Page, status: &Status) {
     processes.value(&[("state", "ending")], children(|child| child.ending));
 }
 
-/// The last restart, and the numbers of all of them.
+/// Recycled workers, the last restart, and the numbers of all restarts.
 fn restarts(page: &mut Page, status: &Status) {
+    let mut recycled = page.counter(
+        "fairlead_recycled_workers",
+        "Workers replaced one at a time, by reason.",
+    );
+    for (reason, count) in &status.recycled {
+        recycled.value(&[("reason", reason.name())], count);
+    }
     if let Some(restart) = &status.restart {
         let state = match restart.state {
             RestartState::Running => "running",

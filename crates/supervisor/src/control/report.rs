@@ -4,9 +4,11 @@
 use super::counts::{Counters, Counts, Room, Times};
 use super::date;
 use super::status::{Child, Restart, RestartState, ServerState, Status};
+use crate::machine::RecycleReason;
 use fairlead_engine::Scoreboard;
 use serde::Serialize;
 use serde_json::value::RawValue;
+use std::collections::BTreeMap;
 
 /// The response, in the order of its keys.
 #[derive(Serialize)]
@@ -43,6 +45,7 @@ enum Processes<'a> {
     },
     Workers {
         waiting_room: Option<Room<'a>>,
+        recycled: BTreeMap<RecycleReason, u64>,
         worker_status: Vec<Worker>,
     },
 }
@@ -86,6 +89,7 @@ impl<'a> Processes<'a> {
         if status.has_workers() {
             return Processes::Workers {
                 waiting_room: scoreboard.map(Room),
+                recycled: status.recycled.iter().copied().collect(),
                 worker_status: status
                     .children
                     .iter()

@@ -1,7 +1,7 @@
 //! The state of a server and its processes, for users and programs.
 
 use super::restart_counts::{kind_name, RestartCounts};
-use crate::machine::RestartKind;
+use crate::machine::{RecycleReason, RestartKind};
 use crate::settings::RubySettings;
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -24,6 +24,8 @@ pub struct Status {
     pub restart: Option<Restart>,
     /// The numbers of restarts.
     pub restarts: RestartCounts,
+    /// The workers replaced since the start, by reason.
+    pub recycled: Vec<(RecycleReason, u64)>,
     /// All workers, or the sole process, by slot, including ending ones.
     pub children: Vec<Child>,
     /// The addresses for clients: "http://127.0.0.1:9292".

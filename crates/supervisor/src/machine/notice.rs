@@ -300,7 +300,7 @@ impl Notice {
             Notice::WorkerKilled { worker } => format!("{} did not end in time; killing it", worker.text(names)),
             Notice::WorkerNotAdded { reason } => format!("cannot add a worker: {reason}"),
             Notice::WorkerRecycled { worker, detail, .. } => {
-                format!("recycling {}, its replacement serves: {detail}", worker.text(names))
+                format!("recycling {}: {detail}", worker.text(names))
             }
             Notice::WorkerNotRecycled { worker, reason, after } => format!(
                 "{} goes on, its replacement did not start: {reason}; trying again in {} s",

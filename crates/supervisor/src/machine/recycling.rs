@@ -5,7 +5,6 @@
 
 use super::back_off::Attempts;
 use super::state::{names, Lifecycle};
-use super::worker::Worker;
 use super::workforce::Workforce;
 use super::{Machine, Moment, Notice, ProcessId, RecycleReason, Server, SLOTS};
 use serde::{Deserialize, Serialize};
@@ -174,11 +173,6 @@ impl Workforce {
         let reason = reason.to_owned();
         self.step.log(Notice::WorkerNotRecycled { worker, reason, after });
         true
-    }
-
-    /// Returns true if this worker must stay although another worker has its index.
-    pub(super) fn is_in_recycling(&self, worker: &Worker) -> bool {
-        self.recycling.concerns(worker.id)
     }
 }
 

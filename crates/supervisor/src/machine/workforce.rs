@@ -149,7 +149,7 @@ impl Workforce {
 
     /// Returns true if an index needs no second worker, and has a better one. `incoming`: see above.
     fn is_extra(&self, worker: &Worker, incoming: Option<Generation>) -> bool {
-        incoming.is_none() && !self.is_in_recycling(worker) && self.has_better(worker)
+        incoming.is_none() && !self.recycling.concerns(worker.id) && self.has_better(worker)
     }
 
     /// Returns true if a preferable worker has the same index.

@@ -1,6 +1,7 @@
 //! The machine, and everything that its actions change. Performs these actions.
 
 use super::departure::Departure;
+use super::recycling::Recycler;
 use super::restart_counts;
 use super::services::{RubyLog, Services};
 use super::watching::Watch;
@@ -37,6 +38,7 @@ pub(super) struct Acting {
     /// True until the services use the configuration that has come into force.
     services_are_old: bool,
     pub(super) watch: Watch,
+    recycler: Recycler,
     pub(super) log: Log,
     pub(super) restarts: RestartCounts,
     pub(super) ruby_log: RubyLog,
@@ -60,6 +62,7 @@ pub(super) struct Parts {
 
 impl Acting {
     pub(super) fn new(parts: Parts) -> Acting {
+        let recycler = Recycler::new(&parts.adoption.current().settings.recycling, parts.now);
         Acting {
             machine: parts.machine,
             now: parts.now,
@@ -72,6 +75,7 @@ impl Acting {
             services: parts.services,
             services_are_old: false,
             watch: parts.watch,
+            recycler,
             log: parts.log,
             restarts: RestartCounts::default(),
             ruby_log: parts.ruby_log,
@@ -140,6 +144,20 @@ impl Acting {
             }
         }
         answer
+    }
+
+    /// Has the machine replace workers that have used up a limit. `is_due`: true once a second.
+    pub(super) fn recycle(&mut self, is_due: bool) {
+        if !is_due && !self.recycler.is_urgent() {
+            return;
+        }
+        let (events, problem) = self.recycler.look(self.now, &self.machine, &self.fleet);
+        if let Some(problem) = problem {
+            self.log.warn("worker_memory", problem);
+        }
+        for event in events {
+            self.happen(event);
+        }
     }
 
     // --- actions
@@ -251,6 +269,7 @@ impl Acting {
         let configuration = self.adoption.current();
         self.log.adopt(&configuration.settings.log);
         self.watch.adopt(configuration, self.now);
+        self.recycler.adopt(&configuration.settings.recycling);
         self.services_are_old = true;
         self.certificates.clear(); // the new spawner sends its own once it is the current one
     }

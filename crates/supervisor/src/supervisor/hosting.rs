@@ -30,6 +30,7 @@ impl Host for Supervisor {
             workers: self.acting.machine.wanted(),
             restart: self.acting.machine.restart().map(|restart| self.restart(restart)),
             restarts: self.acting.restarts,
+            recycled: self.acting.machine.recycled().collect(),
             children: self.acting.machine.workers().map(|worker| self.child(worker)).collect(),
             addresses: addresses.map(|listener| listener.settings.address.clone()).collect(),
             max_threads: settings.max_threads,
@@ -190,9 +191,11 @@ impl Supervisor {
         if self.acting.watch.is_touched(self.acting.now) {
             let _ = self.requests.do_asked(Asked::Restart, &mut self.acting);
         }
-        if self.acting.watch.is_due(self.acting.now) {
+        let is_due = self.acting.watch.is_due(self.acting.now);
+        if is_due {
             self.acting.fleet.tend();
         }
+        self.acting.recycle(is_due);
         if self.acting.watch.orphans_are_due(self.acting.now) {
             self.strangers.reap(&self.acting.fleet.children);
         }

@@ -6,6 +6,7 @@ mod certifying;
 mod departure;
 mod hearing;
 mod hosting;
+mod recycling;
 mod reexecution;
 mod reloading;
 mod requests;

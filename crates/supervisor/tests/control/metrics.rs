@@ -105,6 +105,7 @@ fn each_worker_and_the_server_have_their_figures() {
     for (sample, value) in [
         ("fairlead_info{version=\"0.1.0\",ruby=\"3.4.1\"}", 1.0),
         ("fairlead_ready", 1.0),
+        ("fairlead_recycled_workers_total{reason=\"memory\"}", 3.0),
         ("fairlead_workers", 2.0),
         ("fairlead_processes{state=\"serving\"}", 2.0),
         ("fairlead_requests_total{worker=\"1\",slot=\"1\"}", 70.0),

@@ -39,7 +39,13 @@ module Fairlead
           return [pool(status["counters"])] if status["workers"].zero?
 
           rows = status["worker_status"].map { |worker| row(worker) }
-          ["#{status["worker_status"].count { |worker| worker["booted"] }} of #{status["workers"]} workers serve", *table([COLUMNS, *rows])]
+          ["#{status["worker_status"].count { |worker| worker["booted"] }} of #{status["workers"]} workers serve", *recycled(status["recycled"]),
+           *table([COLUMNS, *rows])]
+        end
+
+        def recycled(counts)
+          counts = (counts || {}).reject { |_, count| count.zero? }
+          ["recycled workers: #{counts.map { |reason, count| "#{count} for #{reason}" }.join(", ")}"] if counts.any?
         end
 
         def pool(counters)

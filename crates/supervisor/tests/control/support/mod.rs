@@ -11,6 +11,7 @@ use fairlead_engine::Scoreboard;
 use fairlead_supervisor::control::{
     Access, Asked, Child, ControlServer, Kind, Limits, Question, RestartCounts, ServerState, Status,
 };
+use fairlead_supervisor::machine::RecycleReason;
 use fairlead_supervisor::settings::RubySettings;
 use rustix::event::{poll, PollFd, PollFlags, Timespec};
 use rustix::pipe::{pipe_with, PipeFlags};
@@ -69,6 +70,7 @@ pub fn status(workers: usize) -> Status {
             version: "3.4.1".into(),
             patchlevel: 0,
         },
+        recycled: vec![(RecycleReason::Memory, 3), (RecycleReason::Stuck, 1)],
         acme: None,
     }
 }
