@@ -303,6 +303,15 @@ module Fairlead
                 "response has `connection: close`. Set it to the time in which a load balancer notices that, so that it sends no " \
                 "request to a closed port. `shutdown_timeout` begins afterwards. A second signal (a TERM not within a second) ends the delay."
 
+    option :pause_timeout, Types::Seconds.new(zero: true),
+           scope: :process, default: 30, valid: [10], invalid: [-1],
+           doc: "The longest time for which a request waits while the server is paused (`fairlead ctl pause`). After it, it gets a 503 with " \
+                "the error page. See [control.md](control.md#pausing)."
+
+    option :pause_limit, Types::Seconds.new,
+           scope: :process, default: 3600, valid: [600], invalid: [0],
+           doc: "The longest pause. It then ends by itself, in case nobody resumes it."
+
     option :idle_timeout, Types::Seconds.new,
            scope: :process, default: nil, valid: [300], invalid: [0],
            doc: "Ends the server when it has had no request for this time, as is useful with socket activation. Open WebSockets, event " \

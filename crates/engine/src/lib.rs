@@ -75,6 +75,7 @@ mod worker;
 pub use app::{App, Lock, LockUse};
 pub use cluster::histogram::{AtomicHistogram, Histogram};
 pub use cluster::membership::Membership;
+pub use cluster::pause::Pause;
 pub use cluster::queues::{SharedQueues, WaitingRoom};
 pub use cluster::responses::{RequestKind, ResponseKind};
 pub use cluster::running::{RunningRequest, RunningRequests, SHOWN_THREADS};

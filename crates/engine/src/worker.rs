@@ -7,6 +7,7 @@ pub(crate) use count::{ActiveRequest, ClientProtocol, Count};
 
 use crate::clock::{AtomicMillis, Millis};
 use crate::cluster::membership::Membership;
+use crate::cluster::pause::Pause;
 use crate::cluster::responses::ResponseKind;
 use crate::cluster::running::{Place, RunningRequests};
 use crate::cluster::scoreboard::{Scoreboard, Slot};
@@ -133,6 +134,11 @@ impl Worker {
             Counters::Own(_) | Counters::Shown(..) => None,
             Counters::Shared(scoreboard, slot) => Some((scoreboard, slot)),
         }
+    }
+
+    /// The pause of the server; `None` if no other process knows of this one.
+    pub(crate) fn pause(&self) -> Option<&'static Pause> {
+        self.shown().map(|(scoreboard, _)| &scoreboard.pause)
     }
 
     /// Announces that this worker takes connections from others, as long as it does not drain. A process that serves

@@ -50,6 +50,9 @@ pub struct Settings {
     /// The limits after which a single worker is replaced.
     #[serde(default)]
     pub recycling: RecyclingSettings,
+    /// The times of a pause.
+    #[serde(default)]
+    pub pausing: PausingSettings,
     /// Seconds without a request after which the server ends; 0 for never.
     pub idle_timeout: f64,
     /// The option max_threads, for statistics.
@@ -83,6 +86,17 @@ pub struct Limits {
     /// Time that a new worker has to serve until it has settled (`worker_settle_time`).
     #[serde(with = "seconds")]
     pub settle_time: Duration,
+}
+
+/// The times of a pause.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+pub struct PausingSettings {
+    /// The option pause_timeout: the longest wait of a request.
+    #[serde(with = "seconds")]
+    pub timeout: Duration,
+    /// The option pause_limit: the longest pause.
+    #[serde(with = "seconds")]
+    pub limit: Duration,
 }
 
 /// The limits after which a single worker is replaced; nothing where there is none.

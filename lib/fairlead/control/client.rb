@@ -21,14 +21,10 @@ module Fairlead
       end
 
       # The body of the response to +command+. Raises Failure.
-      def get(command)
-        status, body = ask(command)
-        return body if status == 200
+      def get(command) = call("GET", command)
 
-        raise Failure, "wrong or missing token (-T, or -S with the state file)" if status == 403
-
-        raise Failure, "#{command}: #{body.strip}"
-      end
+      # The same for a command that changes the server. +command+ may have a query.
+      def post(command) = call("POST", command)
 
       # True if a server listens there.
       def reachable?
@@ -40,9 +36,18 @@ module Fairlead
 
       private
 
-      def ask(command)
+      def call(method, command)
+        status, body = ask(method, command)
+        return body if status == 200
+
+        raise Failure, "wrong or missing token (-T, or -S with the state file)" if status == 403
+
+        raise Failure, "#{command}: #{body.strip}"
+      end
+
+      def ask(method, command)
         socket = connect
-        socket.write("GET /#{command} HTTP/1.1\r\nhost: localhost\r\n#{"authorization: Bearer #{@token}\r\n" if @token}\r\n")
+        socket.write("#{method} /#{command} HTTP/1.1\r\nhost: localhost\r\n#{"authorization: Bearer #{@token}\r\n" if @token}\r\n")
         head, body = read(socket).split("\r\n\r\n", 2)
         [Integer(head.to_s[%r{\AHTTP/1\.[01] (\d{3})}, 1] || raise(Failure, "#{@url} does not answer in HTTP"), 10), body.to_s]
       rescue SystemCallError, SocketError => e

@@ -21,6 +21,8 @@ module Fairlead
         "refork" => ["URG", "replaces the workers by copies of a warm one"],
         "stop" => ["TERM", "ends it after the requests that have arrived"],
         "halt" => ["QUIT", "ends it at once"],
+        "pause" => [nil, "has new requests wait, each for up to SEC seconds: pause [SEC]"],
+        "resume" => [nil, "ends the pause"],
         "reopen-log" => ["HUP", "reopens its log files"],
         "reload-certificates" => [nil, "reads its certificates again"],
         "worker-count-up" => ["TTIN", "adds a worker"],
@@ -37,6 +39,9 @@ module Fairlead
       SHOWN = {
         "status" => :status, "stats" => :values, "gc-stats" => :values, "thread-backtraces" => :backtraces
       }.freeze
+
+      # Commands that need POST.
+      POSTED = %w[pause resume].freeze
 
       # Commands with another name in the control server, where Puma's command returns less.
       PATHS = { "thread-backtraces" => "backtraces" }.freeze
@@ -71,8 +76,15 @@ module Fairlead
         raise Arguments::Invalid, "the command is missing; see fairlead ctl --help" unless command
         raise Arguments::Invalid, "unknown command #{command}; see fairlead ctl --help" unless COMMANDS.key?(command)
         return if command == "start" || @arguments.rest.empty?
+        return check_pause if command == "pause" && @arguments.rest.one?
 
         raise Arguments::Invalid, "unexpected argument: #{@arguments.rest.first}; #{command} takes none, see fairlead ctl --help"
+      end
+
+      def check_pause
+        Float(@arguments.rest.first).then { |seconds| seconds.finite? && seconds >= 0 } || raise(ArgumentError)
+      rescue ArgumentError
+        raise Arguments::Invalid, "pause takes a number of seconds, such as 10, not #{@arguments.rest.first.inspect}"
       end
 
       def start
@@ -92,13 +104,19 @@ module Fairlead
       # --- through the control server
 
       def ask(target)
-        body = target.client.get(PATHS.fetch(@arguments.command, @arguments.command))
-        shown = SHOWN[@arguments.command]
+        command = @arguments.command
+        body = POSTED.include?(command) ? target.client.post(posted) : target.client.get(PATHS.fetch(command, command))
+        shown = SHOWN[command]
         return done unless shown
         return print("#{body}\n") if @arguments.json?
 
         require "json"
         print(Screen.public_send(shown, JSON.parse(body)).map { |line| "#{line}\n" }.join)
+      end
+
+      def posted
+        timeout = @arguments.rest.first
+        timeout ? "#{@arguments.command}?timeout=#{Float(timeout)}" : @arguments.command
       end
 
       # --- as a signal

@@ -84,7 +84,7 @@ module Fairlead
     def life
       {
         tls: @service.tls.any?, systemd_store: @configuration.systemd_store?, refork_after: @configuration.refork_after,
-        idle_timeout: @configuration.idle_timeout || 0, recycling: recycling, max_threads: @configuration.max_threads,
+        idle_timeout: @configuration.idle_timeout || 0, recycling: recycling, pausing: pausing, max_threads: @configuration.max_threads,
         raise_on_term: @configuration.raise_exception_on_sigterm?
       }
     end
@@ -95,6 +95,8 @@ module Fairlead
         max_age: @configuration.worker_max_age, jitter: @configuration.worker_max_jitter
       }
     end
+
+    def pausing = { timeout: @configuration.pause_timeout, limit: @configuration.pause_limit }
 
     # --- listeners
 

@@ -7,6 +7,7 @@ pub(crate) mod histogram;
 pub(crate) mod lasting;
 pub(crate) mod ledger;
 pub(crate) mod membership;
+pub(crate) mod pause;
 pub(crate) mod queue_delay;
 pub(crate) mod queues;
 pub(crate) mod responses;

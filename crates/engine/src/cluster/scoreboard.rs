@@ -7,6 +7,7 @@ use crate::cluster::active::Active;
 use crate::cluster::histogram::{AtomicHistogram, Histogram};
 use crate::cluster::lasting::Lasting;
 use crate::cluster::ledger::Ledger;
+use crate::cluster::pause::Pause;
 use crate::cluster::queue_delay::QueueDelay;
 use crate::cluster::queues::Attendance;
 use crate::cluster::running::RunningRequests;
@@ -39,6 +40,8 @@ pub struct Scoreboard {
     past: Slot,
     /// Keys for the encryption of session tickets.
     pub ticket_keys: TicketKeys,
+    /// The pause of the server.
+    pub pause: Pause,
     /// Running time of the requests of each flow.
     pub(crate) ledger: Ledger,
     /// Wait of the requests in all queues.
@@ -201,6 +204,7 @@ impl Default for Scoreboard {
             mailboxes: AtomicU64::new(0),
             past: Slot::default(),
             ticket_keys: TicketKeys::new(),
+            pause: Pause::default(),
             ledger: Ledger::default(),
             queue_delay: QueueDelay::default(),
             lasting: [const { Lasting::new() }; LASTING],

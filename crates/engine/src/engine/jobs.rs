@@ -176,7 +176,7 @@ impl Workplace for Jobs {
             return None;
         };
         parts.flows.rank(&mut connection);
-        let job = Job::Request(connection);
+        let job = Job::Request(self.moves.hold(connection)?);
         if parts.flows.take_turns() {
             parts.scheduler.ready().push(job);
             return None;
@@ -220,7 +220,7 @@ impl Workplace for Jobs {
     }
 
     fn needs_ticks(&self) -> bool {
-        self.parts.request_migration.has_promised()
+        self.parts.request_migration.has_promised() || self.parts.held.count() > 0
     }
 
     fn tick(&self) {
@@ -231,6 +231,7 @@ impl Workplace for Jobs {
         if let Some(stuck) = self.parts.services.deadlines.check(&self.parts.services) {
             self.parts.worker.counters().stuck.store(stuck, Relaxed);
         }
+        self.moves.tend_held();
     }
 }
 

@@ -34,6 +34,7 @@ mod ends;
 mod events;
 mod flows;
 mod giving_way;
+mod held;
 mod http2;
 mod job;
 mod jobs;

@@ -4,6 +4,7 @@
 use super::clients::NewClients;
 use super::flows::{self, Flows};
 use super::giving_way::GivingWay;
+use super::held::Held;
 use super::http2::Http2Driver;
 use super::job::Job;
 use super::memory::Memory;
@@ -41,6 +42,7 @@ pub(super) struct Parts {
     pub(super) connections: Arc<Connections>,
     pub(super) scheduler: Arc<Scheduler<Job>>,
     pub(super) flows: Flows,
+    pub(super) held: Arc<Held>,
     pub(super) statistics: Statistics,
     pub(super) memory: Arc<Memory>,
     pub(super) without_app: Arc<WithoutApp>,
@@ -108,6 +110,7 @@ impl Parts {
         let connections = Connections::new(Arc::clone(&worker));
         let order = flows::order(&worker.config, ledger);
         let scheduler = Arc::new(Scheduler::new(Arc::clone(&worker), &order));
+        let held = Held::new(&scheduler);
         let queued_streams = Arc::default();
         let without_app = Arc::new(WithoutApp::new(&services, &endpoints));
         let handshakes = Handshakes::new(&worker, &connections, sink());
@@ -119,7 +122,7 @@ impl Parts {
         let uploads = Uploads::new(&services, &connections, &http2_connections, &giving_way, sink());
         Parts {
             flows: Flows::new(&worker.config, ledger),
-            statistics: Statistics::new(&services, &scheduler, &queued_streams),
+            statistics: Statistics::new(&services, &scheduler, &held, &queued_streams),
             memory: Memory::new(&services, &connections, &scheduler),
             clients: NewClients::new(&services, &connections, sink()),
             file_sender: FileSender::new(&worker, sink()),
@@ -137,6 +140,7 @@ impl Parts {
                 queued_streams,
                 taker: upward.taker,
             },
+            held,
             without_app,
             handshakes,
             admission,

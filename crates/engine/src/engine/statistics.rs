@@ -1,6 +1,7 @@
 //! Statistics of an engine that are measured on request, and the waiting times of requests. All other statistics are
 //! counted where they occur.
 
+use super::held::Held;
 use super::job::Job;
 use crate::cluster::scoreboard::Slot;
 use crate::cluster::statistics::Stats;
@@ -17,6 +18,7 @@ pub(super) struct Statistics {
     worker: Arc<Worker>,
     services: Arc<Services>,
     scheduler: Arc<Scheduler<Job>>,
+    held: Arc<Held>,
     /// Requests that wait behind others of their HTTP/2 connection.
     queued_streams: Arc<AtomicUsize>,
 }
@@ -25,12 +27,14 @@ impl Statistics {
     pub(super) fn new(
         services: &Arc<Services>,
         scheduler: &Arc<Scheduler<Job>>,
+        held: &Arc<Held>,
         queued_streams: &Arc<AtomicUsize>,
     ) -> Statistics {
         Statistics {
             worker: Arc::clone(&services.worker),
             services: Arc::clone(services),
             scheduler: Arc::clone(scheduler),
+            held: Arc::clone(held),
             queued_streams: Arc::clone(queued_streams),
         }
     }
@@ -68,7 +72,7 @@ impl Statistics {
     /// Stores the gauges that are not updated on each change.
     pub(super) fn write_gauges(&self) {
         let (counters, threads) = (self.worker.counters(), self.scheduler.now());
-        let queued = self.scheduler.ready().len() + self.queued_streams.load(Relaxed);
+        let queued = self.scheduler.ready().len() + self.held.count() + self.queued_streams.load(Relaxed);
         counters.queued.store(queued as i64, Relaxed);
         let flows = self.scheduler.ready().waiting_flows();
         counters.queued_clients.store(flows as i64, Relaxed);

@@ -66,6 +66,8 @@ refusals! {
     QueueTimeout: 503, "queue_timeout", "no thread was free within queue_timeout";
     /// The request has waited for long while every other request did, too (`queue_target`).
     Overload: 503, "overload", "overloaded: all requests wait longer than queue_target";
+    /// The server is paused, and the request has waited for `pause_timeout`.
+    Paused: 503, "paused", "the server is paused";
     /// `queue_limit` is reached.
     QueueFull: 503, "queue_full", "queue_limit is reached";
     NoMemoryForHead: 503, "no_memory", "no memory for such a large head";
@@ -111,6 +113,13 @@ impl From<ErrorKind> for StoreFault {
             ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => StoreFault::NotAllowed,
             _ => StoreFault::Other,
         }
+    }
+}
+
+impl Refusal {
+    /// Seconds after which a client may try again, if that is not the usual time.
+    pub(crate) fn retry_after(self) -> Option<&'static [u8]> {
+        (self == Refusal::Paused).then_some(b"10")
     }
 }
 

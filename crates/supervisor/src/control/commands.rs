@@ -11,9 +11,13 @@ use super::report::Report;
 use super::request::Request;
 use super::response::Response;
 use super::token::Token;
+use std::time::Duration;
 
 /// The commands that change nothing.
 const READING: [&[u8]; 4] = [b"stats", b"gc-stats", b"status", b"metrics"];
+
+/// The longest timeout of a pause: the largest number of seconds that the configuration takes.
+const LONGEST_PAUSE: Duration = Duration::from_secs(365 * 24 * 3600);
 
 /// The right to send commands.
 #[derive(Clone, Debug)]
@@ -90,6 +94,7 @@ impl Commands {
             b"gc-stats" => Outcome::Ask(ToRuby::First(Question::GcStats)),
             b"thread-backtraces" => Outcome::Ask(ToRuby::First(Question::ThreadBacktraces)),
             b"backtraces" => Outcome::Ask(ToRuby::Workers),
+            b"pause" | b"resume" => Outcome::Answer(pause_or_resume(request, host)),
             command => Outcome::Answer(steer(command, host)),
         }
     }
@@ -132,6 +137,28 @@ fn steer(command: &[u8], host: &mut dyn Host) -> Response {
         b"reload-worker-directory" => unavailable("reload_worker_directory"),
         _ => Response::text(404, "Unsupported action"),
     }
+}
+
+/// Commands without a counterpart in Puma, which need POST.
+fn pause_or_resume(request: &Request, host: &mut dyn Host) -> Response {
+    if request.method() != b"POST" {
+        return Response::text(405, "Use POST");
+    }
+    if request.command() == b"resume" {
+        return ask(Asked::Resume, host);
+    }
+    match request.parameters("timeout").last().map(seconds) {
+        None => ask(Asked::Pause(None), host),
+        Some(Some(timeout)) => ask(Asked::Pause(Some(timeout)), host),
+        Some(None) => Response::text(400, "timeout must be a number of seconds, such as 10"),
+    }
+}
+
+fn seconds(text: &[u8]) -> Option<Duration> {
+    let number: f64 = std::str::from_utf8(text).ok()?.parse().ok()?;
+    Duration::try_from_secs_f64(number)
+        .ok()
+        .filter(|time| *time <= LONGEST_PAUSE)
 }
 
 fn ask(asked: Asked, host: &mut dyn Host) -> Response {

@@ -18,7 +18,10 @@ pub(super) fn answer(request: &Request, host: &dyn Host) -> Option<Response> {
         b"/ready" => {
             let status = host.status();
             let code = if is_ready(&status) { 200 } else { 503 };
-            Some(Response::json_with(code, &Health { status: status.state }))
+            Some(match status.pause {
+                Some(_) if code == 200 => Response::json(&Health { status: "paused" }),
+                _ => Response::json_with(code, &Health { status: status.state }),
+            })
         }
         // The response itself proves that the supervisor's loop runs.
         b"/live" => Some(Response::json(&Health { status: "live" })),

@@ -3,6 +3,7 @@
 use super::status::Status;
 use fairlead_engine::Scoreboard;
 use std::os::fd::OwnedFd;
+use std::time::Duration;
 
 /// Provides the state of the server to a [`ControlServer`](super::ControlServer), and runs its commands. No method may
 /// block.
@@ -75,6 +76,10 @@ pub enum Asked {
     ReopenLogs,
     /// Reload the certificates.
     ReloadCertificates,
+    /// Have new requests wait, each for this time at most; for the configured time, if there is none.
+    Pause(Option<Duration>),
+    /// End a pause.
+    Resume,
     /// Add a worker.
     AddWorker,
     /// Remove a worker.

@@ -40,6 +40,8 @@ fn server(page: &mut Page, status: &Status) {
         .value(&info, 1);
     page.gauge("fairlead_ready", "1 if /ready responds with 200.")
         .value(&[], u8::from(health::is_ready(status)));
+    page.gauge("fairlead_paused", "1 while new requests wait for the end of a pause.")
+        .value(&[], u8::from(status.pause.is_some()));
     page.gauge("fairlead_generation", "The number of times that the code was loaded.")
         .value(&[], status.generation);
     page.gauge(

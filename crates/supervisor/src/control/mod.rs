@@ -36,4 +36,4 @@ pub use host::{Asked, Host, MemoryOf, ProcessMemory, Question, WorkerAnswer};
 pub use restart_counts::RestartCounts;
 pub use serde_json::value::RawValue;
 pub use server::{ControlServer, Kind, Limits};
-pub use status::{Child, Restart, RestartState, ServerState, Status};
+pub use status::{Child, Paused, Restart, RestartState, ServerState, Status};

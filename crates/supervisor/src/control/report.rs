@@ -3,7 +3,7 @@
 
 use super::counts::{Counters, Counts, Room, Times};
 use super::date;
-use super::status::{Child, Restart, RestartState, ServerState, Status};
+use super::status::{Child, Paused, Restart, RestartState, ServerState, Status};
 use crate::machine::RecycleReason;
 use fairlead_engine::Scoreboard;
 use serde::Serialize;
@@ -20,6 +20,8 @@ pub(super) struct Report<'a> {
     started_at: String,
     addresses: &'a [String],
     restart: Option<ShownRestart<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pause: Option<ShownPause>,
     workers: usize,
     max_threads: usize,
     waits: Times<'a>,
@@ -27,6 +29,13 @@ pub(super) struct Report<'a> {
     acme: Option<&'a RawValue>,
     #[serde(flatten)]
     processes: Processes<'a>,
+}
+
+/// Times in seconds.
+#[derive(Serialize)]
+struct ShownPause {
+    timeout: f64,
+    left: f64,
 }
 
 #[derive(Serialize)]
@@ -74,6 +83,7 @@ impl<'a> Report<'a> {
             started_at: date::milliseconds(status.started_at),
             addresses: &status.addresses,
             restart: status.restart.as_ref().map(ShownRestart::from),
+            pause: status.pause.map(ShownPause::from),
             workers: status.workers,
             max_threads: status.max_threads,
             waits: Times(scoreboard),
@@ -116,6 +126,15 @@ impl Worker {
             started_at: date::milliseconds(child.started_at),
             heartbeat_age: child.heartbeat_age,
             counters: counts.of_child(child).copied(),
+        }
+    }
+}
+
+impl From<Paused> for ShownPause {
+    fn from(pause: Paused) -> ShownPause {
+        ShownPause {
+            timeout: pause.timeout.as_secs_f64(),
+            left: pause.left.as_secs_f64(),
         }
     }
 }

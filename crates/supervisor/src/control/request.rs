@@ -3,6 +3,7 @@
 /// A parsed head.
 #[derive(Debug)]
 pub(super) struct Request {
+    method: Vec<u8>,
     path: Vec<u8>,
     query: Vec<u8>,
     fields: Vec<(Vec<u8>, Vec<u8>)>,
@@ -20,13 +21,19 @@ impl Request {
         lines[..last]
             .iter_mut()
             .for_each(|line| *line = line.strip_suffix(b"\r").unwrap_or(line));
-        let (path, query) = target(lines[0]).ok_or(Malformed)?;
+        let (method, path, query) = request_line(lines[0]).ok_or(Malformed)?;
         let fields = lines[1..].iter().map(|line| field(line)).collect::<Option<_>>();
         Ok(Request {
+            method: method.to_vec(),
             path: path.to_vec(),
             query: query.to_vec(),
             fields: fields.ok_or(Malformed)?,
         })
+    }
+
+    /// The method.
+    pub(super) fn method(&self) -> &[u8] {
+        &self.method
     }
 
     /// The path as sent.
@@ -61,8 +68,8 @@ impl Request {
     }
 }
 
-/// The path and the query of `GET /path?query HTTP/1.1`. The target may be absolute.
-fn target(line: &[u8]) -> Option<(&[u8], &[u8])> {
+/// The method, the path and the query of `GET /path?query HTTP/1.1`. The target may be absolute.
+fn request_line(line: &[u8]) -> Option<(&[u8], &[u8], &[u8])> {
     let space = line.iter().position(|byte| *byte == b' ')?;
     let (method, rest) = (&line[..space], &line[space + 1..]);
     let target = rest.strip_suffix(b" HTTP/1.1").or(rest.strip_suffix(b" HTTP/1.0"))?;
@@ -73,7 +80,7 @@ fn target(line: &[u8]) -> Option<(&[u8], &[u8])> {
     };
     let is_method = !method.is_empty() && method.iter().all(u8::is_ascii_uppercase);
     let is_path = path.starts_with(b"/") && !path.contains(&b' ');
-    (is_method && is_path && !query.iter().any(is_space)).then_some((path, query))
+    (is_method && is_path && !query.iter().any(is_space)).then_some((method, path, query))
 }
 
 fn without_authority(target: &[u8]) -> &[u8] {

@@ -65,6 +65,7 @@ fn reason(status: u16) -> &'static str {
         400 => "Bad Request",
         403 => "Forbidden",
         404 => "Not Found",
+        405 => "Method Not Allowed",
         408 => "Request Timeout",
         409 => "Conflict",
         431 => "Request Header Fields Too Large",

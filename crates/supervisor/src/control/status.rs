@@ -5,7 +5,7 @@ use crate::machine::{RecycleReason, RestartKind};
 use crate::settings::RubySettings;
 use serde::Serialize;
 use serde_json::value::RawValue;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 /// A snapshot of the server.
 #[derive(Clone, Debug)]
@@ -24,6 +24,8 @@ pub struct Status {
     pub restart: Option<Restart>,
     /// The numbers of restarts.
     pub restarts: RestartCounts,
+    /// The pause, while requests wait.
+    pub pause: Option<Paused>,
     /// The workers replaced since the start, by reason.
     pub recycled: Vec<(RecycleReason, u64)>,
     /// All workers, or the sole process, by slot, including ending ones.
@@ -52,6 +54,15 @@ pub enum ServerState {
     Restarting,
     /// It ends.
     Draining,
+}
+
+/// A pause of the server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Paused {
+    /// The longest wait of a request.
+    pub timeout: Duration,
+    /// The time until it ends by itself.
+    pub left: Duration,
 }
 
 /// A restart.

@@ -39,6 +39,8 @@ pub(super) struct Acting {
     services_are_old: bool,
     pub(super) watch: Watch,
     recycler: Recycler,
+    /// True while requests wait, as far as was noticed.
+    pub(super) is_paused: bool,
     pub(super) log: Log,
     pub(super) restarts: RestartCounts,
     pub(super) ruby_log: RubyLog,
@@ -63,6 +65,7 @@ pub(super) struct Parts {
 impl Acting {
     pub(super) fn new(parts: Parts) -> Acting {
         let recycler = Recycler::new(&parts.adoption.current().settings.recycling, parts.now);
+        let is_paused = parts.fleet.memory().scoreboard().pause.left().is_some();
         Acting {
             machine: parts.machine,
             now: parts.now,
@@ -76,6 +79,7 @@ impl Acting {
             services_are_old: false,
             watch: parts.watch,
             recycler,
+            is_paused,
             log: parts.log,
             restarts: RestartCounts::default(),
             ruby_log: parts.ruby_log,

@@ -3,7 +3,8 @@
 use super::Supervisor;
 use crate::children::Place;
 use crate::control::{
-    Asked, Child, Host, MemoryOf, ProcessMemory, Question, Restart, RestartState, ServerState, Status, WorkerAnswer,
+    Asked, Child, Host, MemoryOf, Paused, ProcessMemory, Question, Restart, RestartState, ServerState, Status,
+    WorkerAnswer,
 };
 use crate::fleet::pipe;
 use crate::machine::{RestartStatus, RestartView, ServerStatus, WorkerView};
@@ -31,6 +32,7 @@ impl Host for Supervisor {
             restart: self.acting.machine.restart().map(|restart| self.restart(restart)),
             restarts: self.acting.restarts,
             recycled: self.acting.machine.recycled().collect(),
+            pause: self.paused(),
             children: self.acting.machine.workers().map(|worker| self.child(worker)).collect(),
             addresses: addresses.map(|listener| listener.settings.address.clone()).collect(),
             max_threads: settings.max_threads,
@@ -108,6 +110,15 @@ impl Supervisor {
             services.tell(&self.report());
         }
         self.acting.services = services;
+    }
+
+    fn paused(&self) -> Option<Paused> {
+        let pause = &self.acting.fleet.memory().scoreboard().pause;
+        let left = pause.left()?;
+        Some(Paused {
+            timeout: pause.wait(),
+            left,
+        })
     }
 
     fn restart(&self, restart: RestartView<'_>) -> Restart {
@@ -194,6 +205,7 @@ impl Supervisor {
         let is_due = self.acting.watch.is_due(self.acting.now);
         if is_due {
             self.acting.fleet.tend();
+            self.acting.tend_pause();
         }
         self.acting.recycle(is_due);
         if self.acting.watch.orphans_are_due(self.acting.now) {

@@ -6,6 +6,7 @@ mod certifying;
 mod departure;
 mod hearing;
 mod hosting;
+mod pausing;
 mod recycling;
 mod reexecution;
 mod reloading;

@@ -146,6 +146,11 @@ impl Requests {
             Asked::Restart => acting.ask(Command::Restart(RestartKind::Hot)),
             Asked::PhasedRestart => acting.ask(Command::Restart(RestartKind::Phased)),
             Asked::Refork => acting.ask(Command::Restart(RestartKind::Refork)),
+            Asked::Pause(wait) => acting.pause_requests(wait),
+            Asked::Resume => {
+                acting.resume_requests();
+                Ok(())
+            }
             Asked::AddWorker => acting.ask(Command::AddWorker),
             Asked::RemoveWorker => acting.ask(Command::RemoveWorker),
             Asked::ReopenLogs => {

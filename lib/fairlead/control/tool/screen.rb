@@ -11,13 +11,19 @@ module Fairlead
 
         # The lines about a status (Control::Report).
         def status(status)
-          [headline(status), *restart(status["restart"]), "listening on #{status["addresses"].join(", ")}", *certificates(status["acme"]),
-           *processes(status)]
+          [headline(status), *pause(status["pause"]), *restart(status["restart"]), "listening on #{status["addresses"].join(", ")}",
+           *certificates(status["acme"]), *processes(status)]
         end
 
         def headline(status)
           "fairlead #{status["version"]} (pid #{status["pid"]}): #{status["state"]}, generation #{status["generation"]}, " \
             "running since #{status["started_at"]}"
+        end
+
+        def pause(pause)
+          return [] unless pause
+
+          ["paused: new requests wait for up to #{pause["timeout"]} s; the pause ends in #{pause["left"].ceil} s at the latest"]
         end
 
         def restart(restart)

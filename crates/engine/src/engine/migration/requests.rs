@@ -117,8 +117,7 @@ impl RequestMigration {
     /// Sends requests that have waited for `patience` to the waiting room, because no thread here can run them.
     /// `by_flow`: threads are shared by flow.
     pub(in crate::engine) fn shed(&self, patience: Duration, by_flow: bool, sink: &dyn Sink) {
-        // A worker that ends together with all others responds to all its requests itself.
-        let keeps_all = self.worker.is_draining() && !self.worker.migrates();
+        let keeps_all = self.keeps_all();
         let has_room = self.admission.waiting_room().is_some();
         if !has_room || self.scheduler.ready().is_empty() || keeps_all {
             return;
@@ -128,6 +127,28 @@ impl RequestMigration {
         }
         let time = Nanos::now() - patience;
         while self.move_out(time, sink) {}
+    }
+
+    /// True if this worker ends together with all others: then it responds to all its requests itself.
+    fn keeps_all(&self) -> bool {
+        self.worker.is_draining() && !self.worker.migrates()
+    }
+
+    /// Sends a request that is not in the ready queue to the waiting room. Returns it if it cannot migrate.
+    pub(in crate::engine) fn move_one(&self, connection: Box<Connection>, sink: &dyn Sink) -> Option<Box<Connection>> {
+        let (Some(room), Some((_, slot))) = (self.admission.waiting_room(), self.worker.shared()) else {
+            return Some(connection);
+        };
+        if self.keeps_all() {
+            return Some(connection);
+        }
+        match self.send_out(connection, room, slot, sink) {
+            Ok(()) => {
+                self.worker.counters().moved_out.fetch_add(1, Relaxed);
+                None
+            }
+            Err((connection, _)) => Some(connection),
+        }
     }
 
     /// As [`RequestMigration::shed`], if threads are shared by flow: keeps few requests in the waiting room, so that each of

@@ -76,5 +76,6 @@ impl Moves {
 
     pub(super) fn empty_queue(&self) {
         drop(self.parts.scheduler.ready().take_all());
+        drop(self.parts.held.take_all());
     }
 }

@@ -1,10 +1,11 @@
 //! Moves a connection between its owners (the reactor, the ready queue, the native threads) and ends it. No other code
 //! moves connections: the parts put a move into the sink, or return it.
 //!
-//! `steps.rs`: steps of connections and clients. `ending.rs`: the end of the engine. `traits.rs`: the traits that the
+//! `pausing.rs`: requests that wait for the end of a pause. `steps.rs`: steps of connections and clients. `ending.rs`: the end of the engine. `traits.rs`: the traits that the
 //! parts use.
 
 mod ending;
+mod pausing;
 mod steps;
 mod traits;
 
@@ -139,7 +140,7 @@ impl Moves {
             connection.end_turn();
         }
         let flow = connection.stream.flow;
-        if let Some(connection) = connection.or_in_line() {
+        if let Some(connection) = connection.or_in_line().and_then(|connection| self.hold(connection)) {
             self.parts.scheduler.ready().push(Job::Request(connection));
         }
         if self.parts.worker.is_stopped() {

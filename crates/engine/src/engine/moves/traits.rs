@@ -19,7 +19,9 @@ impl Sink for Moves {
 
 impl StreamTurns for Moves {
     fn take_turn(&self, connection: Box<Connection>, is_leaving: bool) {
-        self.parts.scheduler.schedule(Job::Request(connection));
+        if let Some(connection) = self.hold(connection) {
+            self.parts.scheduler.schedule(Job::Request(connection));
+        }
         if !is_leaving {
             self.pass_on();
         }

@@ -22,8 +22,9 @@ pub(super) fn decline(responder: &Responder, connection: &mut Connection, refusa
         record::unserved(worker, connection, status);
         return None;
     }
+    let retry_after = refusal.retry_after().unwrap_or(RETRY_AFTER);
     Some(responder.write(connection, |exchange| {
-        exchange.respond_plainly_with(status, &[(b"retry-after", RETRY_AFTER)]);
+        exchange.respond_plainly_with(status, &[(b"retry-after", retry_after)]);
     }))
 }
 

@@ -70,6 +70,7 @@ pub fn status(workers: usize) -> Status {
             version: "3.4.1".into(),
             patchlevel: 0,
         },
+        pause: None,
         recycled: vec![(RecycleReason::Memory, 3), (RecycleReason::Stuck, 1)],
         acme: None,
     }
