@@ -599,6 +599,12 @@ module Fairlead
            doc: "Sends the file that `x-sendfile` names, beneath `DIR`, or `x-accel-redirect`, for `PREFIX=DIR`; may be given " \
                 "several times."
 
+    option :error_page, Types::ErrorPage.new("PAGE"),
+           scope: :engine, repeatable: true, default: [], none: "a short text, or `503.html` and the like in `public_dir`",
+           valid: ["502,503,504=maintenance.html"], invalid: ["503"],
+           doc: "Sends a file, as `STATUS[,STATUS]=FILE`, as the body of error responses with these statuses; may be given several times. See " \
+                "[files.md](files.md#error-pages)."
+
     option :file_cache_bytes, Types::Bytes.new,
            scope: :engine, default: 32 * 1024**2, valid: ["128m"], invalid: [-1],
            doc: "Memory in which each process caches small files; 0 means none."

@@ -292,6 +292,8 @@ settings! {
         /// Folders with files that the app may send: absolute paths, each with the prefix of the internal paths for it,
         /// if there is one.
         pub sendfile_root: Vec<(Option<String>, PathBuf)>,
+        /// Error pages: statuses, and the absolute path of the file for them. They precede pages in `public_dir`.
+        pub error_page: Vec<(Vec<u16>, PathBuf)>,
         /// Most bytes of small files that are kept in memory; 0 for none.
         pub file_cache_bytes: u64,
     }

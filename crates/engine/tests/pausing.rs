@@ -107,13 +107,16 @@ fn a_pause_that_nobody_ends_has_a_limit() {
 fn priority_paths_and_files_do_not_wait() {
     let folder = tempfile::tempdir().expect("a folder");
     std::fs::write(folder.path().join("file.txt"), "a file").expect("a file");
-    std::fs::write(folder.path().join("503.html"), "<p>back soon").expect("a file");
+    std::fs::write(folder.path().join("503.html"), "<p>an error").expect("a file");
+    let page = folder.path().join("soon");
+    std::fs::write(&page, "<p>back soon").expect("a file");
     let mut config = Config {
         priority_paths: vec!["/up".into()],
         ..config()
     };
     config.files.public_dir = Some(folder.path().to_path_buf());
     config.files.file_cache_bytes = 1 << 20;
+    config.files.error_page = vec![(vec![502, 503], page)];
     let paused = Paused::start(config, 20 * MS);
     let mut client = paused.server.connect();
     assert_eq!(client.get("/up").text(), "served");

@@ -45,6 +45,34 @@ module Fairlead
         def format(value) = value.compact.join("=")
       end
 
+      # "STATUS[,STATUS]=FILE", the page of responses with these statuses; the value is [statuses, absolute path].
+      class ErrorPage < Path
+        STATUSES = /\A[45]\d\d(?:,[45]\d\d)*\z/
+        LARGEST = 64 * 1024
+
+        # The reason why the file at +path+ cannot be sent, or nil. Preflight checks it.
+        def self.reason_against(path)
+          return "#{path} is no file that can be read" unless File.file?(path) && File.readable?(path)
+
+          "#{path} is larger than 64 KiB" if File.size(path) > LARGEST
+        end
+
+        def expectation = "STATUS[,STATUS]=FILE with statuses from 400 to 599, such as 502,503=maintenance.html"
+
+        def parse(value)
+          text = super
+          statuses, file = text.split("=", 2)
+          file.to_s.empty? || !STATUSES.match?(statuses) ? invalid!(value) : text
+        end
+
+        def resolve(value)
+          statuses, file = value.split("=", 2)
+          [statuses.split(",").map(&:to_i), SystemText.absolute(file, yield)]
+        end
+
+        def format(value) = "#{value.first.join(",")}=#{value.last}"
+      end
+
       # A media type without parameters, or a media range: all subtypes of a type, or all types (RFC 9110 §8.3.1, §12.5.1).
       # The value is in lower case.
       class MediaType < Text

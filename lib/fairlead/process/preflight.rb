@@ -24,6 +24,7 @@ module Fairlead
       AppLoader.check(@configuration) unless @app
       problems = Configuration::Folders.new(@configuration, @addresses.sockets).problems
       problems += @addresses.problems if problems.empty?
+      problems += page_problems
       problems += acme_problems if @by_hand
       raise ConfigurationError, problems if problems.any?
 
@@ -40,6 +41,13 @@ module Fairlead
       raise
     rescue StandardError, ScriptError => e
       raise PluginError.new(name, Error.sum_up(e))
+    end
+
+    def page_problems
+      @configuration.error_page.filter_map do |_, path|
+        problem = Options::Types::ErrorPage.reason_against(path)
+        ConfigurationError::Problem.new(:error_page, @configuration.origin(:error_page), problem) if problem
+      end
     end
 
     # A server serves without the folder.

@@ -57,6 +57,22 @@ class FileOptionTypesTest < Minitest::Test
     end
   end
 
+  def test_an_error_page_has_statuses_and_a_file
+    type = Types::ErrorPage.new("PAGE")
+    in_folder do |folder|
+      assert_equal [[503], "#{folder}/a=b.html"], resolved(type, "503=a=b.html")
+      assert_equal "502,503=/a.html", type.format(resolved(type, "502,503=/a.html"))
+    end
+    refused type, "503", "503=", "=a", "200=a", "600=a", "503,=a", "503 504=a", "a=503", "", nil
+  end
+
+  def test_an_error_page_is_a_small_file
+    in_folder("small" => "a", "large" => "a" * 65_537) do
+      assert_equal [nil, "large is larger than 64 KiB", ". is no file that can be read", "none is no file that can be read"],
+                   (%w[small large . none].map { |path| Types::ErrorPage.reason_against(path) })
+    end
+  end
+
   def test_a_media_type_may_stand_for_all_of_its_kind
     type = Types::MediaType.new("TYPE")
 

@@ -59,12 +59,13 @@ impl Files {
     pub(crate) fn open(config: &FilesConfig, descriptors: &Arc<Descriptors>) -> std::io::Result<Files> {
         let public = Public::open(config, descriptors)?;
         let pages = public.as_ref().map(|public| Pages::read(public.folder()));
+        let pages = pages.unwrap_or_default().with(&config.error_page);
         let open =
             |(prefix, path): &(Option<String>, PathBuf)| Root::open(prefix.as_deref(), path, config.public_symlinks);
         Ok(Files {
             public,
             roots: config.sendfile_root.iter().map(open).collect::<Result<_, _>>()?,
-            pages: pages.unwrap_or_default(),
+            pages,
             mounts: Mounts::default(),
         })
     }

@@ -5,7 +5,7 @@ use fairlead_supervisor::control::{Access, Asked, ControlServer, Kind};
 use std::net::{TcpListener, TcpStream};
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 fn ok() -> Answer {
     answer(200, "application/json", r#"{ "status": "ok" }"#)
@@ -31,6 +31,37 @@ fn the_server_is_asked_for_each_command() {
         assert_eq!(Some(&asked), server.asked().last());
     }
     assert_eq!(ok(), server.get("/puma/stop?x=y&token=t"));
+}
+
+#[test]
+fn a_pause_has_a_timeout_and_needs_post() {
+    let server = Builder::default().start();
+    let post = |target: &str| {
+        let mut client = server.connect();
+        client.write(format!("POST /{target} HTTP/1.1\r\nhost: localhost\r\n\r\n"));
+        client.answer()
+    };
+    assert_eq!(ok(), post("pause?token=t"));
+    assert_eq!(ok(), post("pause?token=t&timeout=1.5"));
+    assert_eq!(ok(), post("resume?token=t"));
+    let asked = [
+        Asked::Pause(None),
+        Asked::Pause(Some(Duration::from_millis(1500))),
+        Asked::Resume,
+    ];
+    assert_eq!(asked[..], server.asked());
+    for timeout in ["soon", "-1", "inf", "NaN", "1e10", ""] {
+        assert_eq!(
+            400,
+            post(&format!("pause?token=t&timeout={timeout}")).status,
+            "{timeout}"
+        );
+    }
+    for command in ["pause", "resume"] {
+        assert_eq!(answer(405, "text/plain", "Use POST"), server.command(command));
+    }
+    assert_eq!(403, post("pause").status);
+    assert_eq!(asked[..], server.asked());
 }
 
 #[test]

@@ -1,7 +1,8 @@
 //! The probes.
 
 use crate::support::{answer, child, status, Answer, Builder};
-use fairlead_supervisor::control::{Kind, ServerState};
+use fairlead_supervisor::control::{Kind, Paused, ServerState};
+use std::time::Duration;
 
 fn verdict(status: u16, word: &str) -> Answer {
     answer(status, "application/json", &format!(r#"{{"status":"{word}"}}"#))
@@ -29,6 +30,21 @@ fn it_is_ready_from_the_end_of_the_start_until_the_drain() {
             assert_eq!(verdict(200, "live"), server.get("/live"));
         }
     }
+}
+
+#[test]
+fn a_paused_server_is_ready_and_says_so() {
+    let server = Builder {
+        kind: Kind::Health,
+        ..Builder::default()
+    }
+    .start();
+    let (timeout, left) = (Duration::from_secs(30), Duration::from_secs(60));
+    server.change(|status| status.pause = Some(Paused { timeout, left }));
+
+    assert_eq!(verdict(200, "paused"), server.get("/ready"));
+    server.change(|status| status.state = ServerState::Draining);
+    assert_eq!(verdict(503, "draining"), server.get("/ready"));
 }
 
 #[test]

@@ -92,6 +92,7 @@ plain!(
     Vec<String>,
     Vec<(String, String)>,
     Vec<(Option<String>, PathBuf)>,
+    Vec<(Vec<u16>, PathBuf)>,
 );
 
 /// Types with a fixed set of names as values.
