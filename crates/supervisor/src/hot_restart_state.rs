@@ -15,7 +15,7 @@ use crate::link::{Link, Message, Received, PART};
 use crate::listeners::Identity;
 use crate::machine::saved::{Returned, Saved};
 use crate::machine::ProcessId;
-use crate::settings::{Settings, SystemText};
+use crate::settings::{PausingSettings, Settings, SystemText};
 use crate::signals;
 use crate::versions::versions;
 use rustix::fs::{fcntl_add_seals, memfd_create, MemfdFlags, SealFlags};
@@ -67,6 +67,9 @@ pub struct HotRestartState {
     /// The schedule of the certificates from an authority. Entries that cannot be read start anew.
     #[serde(default)]
     pub acme: Option<Box<RawValue>>,
+    /// The pause, while requests wait.
+    #[serde(default)]
+    pub pause: Option<PausingSettings>,
     /// The last report to systemd.
     pub systemd: Option<crate::systemd::Told>,
     /// The pid file of a program that has called this library; see [`Caller`](crate::start::Caller).
@@ -235,6 +238,9 @@ pub struct News {
     /// The processes that still run; nothing if all do.
     #[serde(default)]
     pub present: Option<Vec<ProcessId>>,
+    /// True if requests do not wait any longer.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub resumed: bool,
     /// True if certificates must be reloaded as soon as there is a spawner.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub reload_waits: bool,

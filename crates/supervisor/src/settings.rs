@@ -88,7 +88,7 @@ pub struct Limits {
     pub settle_time: Duration,
 }
 
-/// The times of a pause.
+/// The times of a pause: of every pause, or of the rest of one.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct PausingSettings {
     /// The option pause_timeout: the longest wait of a request.

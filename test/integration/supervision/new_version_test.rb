@@ -16,6 +16,18 @@ class NewVersionTest < Minitest::Test
 
   CONTROL = %(control_url "auto"; state_path "state"\n)
 
+  def test_a_pause_goes_on_under_another_version
+    server = versioned_server(2, config: CONTROL)
+    said_by_ctl(server, "pause")
+    deploy_other_version(server)
+    server.signal(:USR2)
+    wait_until("the restart") { server.stdout.include?("hot restart: done") }
+
+    assert_match(/^paused: new requests wait/, said_by_ctl(server, "status"))
+    said_by_ctl(server, "resume")
+    assert_other_version(server, workers: 2)
+  end
+
   SHAPES.each do |name, workers|
     %i[USR1 USR2].each do |signal|
       define_method(:"test_#{signal}_brings_in_another_version_under_load_#{name}") do

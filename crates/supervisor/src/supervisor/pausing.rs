@@ -2,12 +2,20 @@
 
 use super::acting::Acting;
 use crate::machine::ServerStatus;
+use crate::settings::PausingSettings;
 use fairlead_engine::Pause;
 use std::time::Duration;
 
 impl Acting {
     fn pause_of_workers(&self) -> &'static Pause {
         &self.fleet.memory().scoreboard().pause
+    }
+
+    /// The rest of the pause, for another program.
+    pub(super) fn rest_of_pause(&self) -> Option<PausingSettings> {
+        let (pause, limit) = (self.pause_of_workers(), self.pause_of_workers().left()?);
+        let timeout = pause.wait();
+        Some(PausingSettings { timeout, limit })
     }
 
     /// Begins a pause, or changes the running one. `wait`: longest wait of a request, if it is not the configured one.

@@ -130,6 +130,7 @@ impl Supervisor {
             started_at: seconds(self.started_at),
             restart_changed_at: (number, seconds(changed_at)),
             touched_at: self.acting.watch.touched_at().map(seconds),
+            pause: self.acting.rest_of_pause(),
             systemd: self.acting.services.told(),
             acme: Some(self.certifying.save(&mut luggage)?),
             caller_pid_file: pid_file.cloned(),
@@ -200,6 +201,9 @@ impl Supervisor {
             .try_into()
             .map_err(|_| "the memory for the new workers is missing")?;
         let memory = SharedMemory::adopt(shared).map_err(|error| error.to_string())?;
+        if let Some(pause) = &hot_restart_state.pause {
+            memory.scoreboard().pause.begin(pause.timeout, pause.limit); // the new workers have other memory
+        }
         let mut supervisor = Supervisor::restore(package, hot_restart_state, machine, memory, (clock, now), signals)?;
         for child in supervisor.acting.fleet.children.iter_mut() {
             child.is_foreign = supervisor.acting.machine.borrows(child.generation);
@@ -253,6 +257,7 @@ impl Supervisor {
         let news = News {
             returned,
             present: Some(present),
+            resumed: self.acting.rest_of_pause().is_none(),
             reload_waits: self.acting.reload_waits,
         };
         let Err(error) = arrival.give_back(&reason, &news);
@@ -280,6 +285,9 @@ impl Supervisor {
             memory
                 .bus()
                 .adopt(slot, [package.descriptor(sender)?, package.descriptor(receiver)?]);
+        }
+        if comeback.news.resumed {
+            memory.scoreboard().pause.end();
         }
         let (clock, now) = (RunningTime::resume(own.now), own.now);
         let present = comeback.news.present.as_ref();

@@ -87,15 +87,20 @@ fn the_news_of_the_way_back_are_read_as_they_were_written() {
             ending: vec![2],
         },
         present: Some(vec![1]),
+        resumed: false,
         reload_waits: false,
     };
     let mut written = json!({"wanted": 2, "announced": true, "pending": "Phased", "ending": [2], "present": [1]});
     assert_eq!(serde_json::to_value(&news).expect("JSON"), written);
     let nothing: News = serde_json::from_str("{}").expect("news");
-    assert_eq!((nothing.present, nothing.reload_waits), (None, false));
+    assert_eq!(
+        (nothing.present, nothing.reload_waits, nothing.resumed),
+        (None, false, false)
+    );
     written["reload_waits"] = json!(true);
+    written["resumed"] = json!(true);
     let waits: News = serde_json::from_value(written).expect("news");
-    assert!(waits.reload_waits);
+    assert!(waits.reload_waits && waits.resumed);
 }
 
 #[test]
