@@ -62,6 +62,20 @@ class RecyclingTest < Minitest::Test
     assert_told(/recycling worker \d \(pid \d+\): it has served for \d+ s, at least \d s \(worker_max_age\)/, server)
   end
 
+  # Its drain lasts for shutdown_timeout. Its replacement serves meanwhile.
+  def test_a_worker_with_a_stuck_request_is_replaced
+    app = "run ->(env) { sleep if env['PATH_INFO'] == '/hang'; [200, {}, [Process.pid.to_s]] }"
+    server = serve(app, "-w", 2, "--request-timeout", "0.5", "--stuck-after", "0.5", "--shutdown-timeout", "1", *FLAGS)
+    old = server.worker_pids
+    clients = Array.new(2) { connect(server).tap { |client| client.request("GET", "/hang") } }
+    assert_equal [504, 504], clients.map { |client| client.answer.status }
+    wait_for_status(server, "a stuck worker") { |status| status.dig("recycled", "stuck").positive? }
+
+    assert_logged(/recycling worker \d \(pid \d+\): \d requests? runs? for longer than stuck_after/, server)
+    wait_until("the end of the stuck worker") { (old & server.worker_pids).size < 2 && server.worker_pids.size == 2 }
+    assert_includes server.worker_pids.map(&:to_s), get(server).body
+  end
+
   # A hot restart brings in other limits.
   def test_a_hot_restart_brings_in_other_limits
     server = serve(HELLO, "-w", 1, "-C", "limits.rb", *FLAGS, files: { "limits.rb" => "" })
@@ -85,6 +99,6 @@ class RecyclingTest < Minitest::Test
 
     server.write("config.ru", HELLO)
     wait_for_status(server, "a replacement") { |status| status.dig("recycled", "requests") == 1 }
-    refute_equal old, get(server).body
+    wait_until("the end of the old worker") { get(server).body != old }
   end
 end
