@@ -4,7 +4,7 @@
 
 use crate::background::Background;
 use crate::control::{MemoryOf, ProcessMemory};
-use std::fs;
+use crate::process_memory;
 use std::time::{Duration, Instant};
 
 /// Shortest time between two samples.
@@ -51,16 +51,8 @@ impl MemoryUse {
 
 /// `None` if the process has ended, or if the kernel does not let this one see it.
 fn measure((of, pid): Process) -> Option<ProcessMemory> {
-    let text = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).ok()?;
-    let bytes = pss(&text)?;
+    let bytes = process_memory::proportional(pid).ok()?;
     Some(ProcessMemory { of, bytes })
-}
-
-/// Finds the line "Pss:    1234 kB".
-fn pss(text: &str) -> Option<u64> {
-    let mut values = text.lines().filter_map(|line| line.strip_prefix("Pss:"));
-    let kilobytes: u64 = values.next()?.trim().strip_suffix(" kB")?.parse().ok()?;
-    Some(kilobytes * 1024)
 }
 
 #[cfg(test)]
@@ -92,7 +84,5 @@ mod tests {
     #[test]
     fn a_process_that_is_gone_has_no_memory() {
         assert_eq!(measure((MemoryOf::Supervisor, i32::MAX)), None);
-        assert_eq!(pss("Rss:  12 kB\nPss:       34 kB\nPss_Dirty: 5 kB\n"), Some(34 * 1024));
-        assert_eq!(pss("Rss: 12 kB\n"), None);
     }
 }
