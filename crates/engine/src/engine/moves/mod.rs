@@ -1,7 +1,8 @@
 //! Moves a connection between its owners (the reactor, the ready queue, the native threads) and ends it. No other code
 //! moves connections: the parts put a move into the sink, or return it.
 //!
-//! `pausing.rs`: requests that wait for the end of a pause. `steps.rs`: steps of connections and clients. `ending.rs`: the end of the engine. `traits.rs`: the traits that the
+//! `pausing.rs`: requests that wait for the end of a pause. `steps.rs`: steps of connections and clients. `ending.rs`: the
+//! end of the engine. `traits.rs`: the traits that the
 //! parts use.
 
 mod ending;
