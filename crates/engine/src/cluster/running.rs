@@ -41,6 +41,8 @@ struct Entry {
 /// A running request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunningRequest {
+    /// Differs from the numbers of all other requests with the same index.
+    pub number: u64,
     /// The slot of its worker.
     pub slot: usize,
     /// The id that the kernel gives its thread.
@@ -162,6 +164,7 @@ impl Entry {
         let slot = usize::try_from(owner >> 32).ok()?.checked_sub(1);
         let slot = slot.filter(|_| begun > 0);
         Some(slot.map(|slot| RunningRequest {
+            number,
             slot,
             thread: owner as u32,
             time: Nanos::now() - Nanos::from_number(begun),

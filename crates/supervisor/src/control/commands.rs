@@ -2,6 +2,7 @@
 //! command.
 
 use super::counts::Counts;
+use super::dashboard::{self, Dashboard};
 use super::health;
 use super::host::{Asked, Host, Question};
 use super::inspect::inspect;
@@ -11,10 +12,10 @@ use super::report::Report;
 use super::request::Request;
 use super::response::Response;
 use super::token::Token;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// The commands that change nothing.
-const READING: [&[u8]; 4] = [b"stats", b"gc-stats", b"status", b"metrics"];
+const READING: [&[u8]; 6] = [b"stats", b"gc-stats", b"status", b"metrics", b"snapshot", b"events"];
 
 /// The longest timeout of a pause: the largest number of seconds that the configuration takes.
 const LONGEST_PAUSE: Duration = Duration::from_secs(365 * 24 * 3600);
@@ -39,6 +40,8 @@ pub(super) enum Outcome {
     Metrics,
     /// A question to Ruby; the response comes later.
     Ask(ToRuby),
+    /// The events of the dashboard.
+    Watch,
 }
 
 /// A question to Ruby processes.
@@ -46,8 +49,8 @@ pub(super) enum Outcome {
 pub(super) enum ToRuby {
     /// To the spawner, or to the sole process.
     First(Question),
-    /// To all workers: their backtraces.
-    Workers,
+    /// To all workers, or to one of them, by its process: their backtraces.
+    Workers(Option<i32>),
 }
 
 /// Runs the commands.
@@ -56,6 +59,7 @@ pub(super) struct Commands {
     token: Token,
     data_only: bool,
     peaks: Peaks,
+    dashboard: Dashboard,
 }
 
 impl Commands {
@@ -64,21 +68,24 @@ impl Commands {
             token: Token::new(access.token.as_deref(), &access.url),
             data_only: access.data_only,
             peaks: Peaks::default(),
+            dashboard: Dashboard::new(Instant::now()),
         }
     }
 
-    /// Takes over the peaks of the previous value.
-    pub(super) fn replace(&mut self, access: &Access) {
-        let peaks = std::mem::take(&mut self.peaks);
-        *self = Commands {
-            peaks,
-            ..Commands::new(access)
-        };
+    /// Takes over the history of a server that ends.
+    pub(super) fn succeed(&mut self, former: Commands) {
+        self.peaks = former.peaks;
+        self.dashboard = former.dashboard;
     }
 
     /// Reads the counters; call this about once a second.
-    pub(super) fn look(&mut self, host: &dyn Host) {
+    pub(super) fn look(&mut self, now: Instant, host: &dyn Host) {
         self.peaks.look(&Counts::dealt(host.scoreboard()));
+        self.dashboard.look(now, host);
+    }
+
+    pub(super) fn dashboard(&mut self) -> &mut Dashboard {
+        &mut self.dashboard
     }
 
     /// Responds to a request.
@@ -93,16 +100,19 @@ impl Commands {
             b"gc" => Outcome::Ask(ToRuby::First(Question::Gc)),
             b"gc-stats" => Outcome::Ask(ToRuby::First(Question::GcStats)),
             b"thread-backtraces" => Outcome::Ask(ToRuby::First(Question::ThreadBacktraces)),
-            b"backtraces" => Outcome::Ask(ToRuby::Workers),
+            b"snapshot" => Outcome::Answer(Response::raw(200, &*self.dashboard.snapshot(host))),
+            b"events" => Outcome::Watch,
+            b"backtraces" => Outcome::Ask(ToRuby::Workers(process(request))),
             b"pause" | b"resume" => Outcome::Answer(pause_or_resume(request, host)),
             command => Outcome::Answer(steer(command, host)),
         }
     }
 
-    /// The response to a probe, or to a request that is not allowed.
+    /// The response to a probe, a file of the dashboard, or the response to a request that is not allowed.
     fn prompt(&self, request: &Request, host: &dyn Host) -> Option<Response> {
-        if let Some(response) = health::answer(request, host) {
-            return Some(response);
+        let open = health::answer(request, host).or_else(|| dashboard::file(request.path()));
+        if open.is_some() {
+            return open;
         }
         if !self.token.allows(request) {
             return Some(Response::text(403, self.token.refusal()));
@@ -117,6 +127,12 @@ impl Commands {
         let peaks = self.peaks.take(&counts);
         Response::json(&PumaStats::new(&host.status(), &counts, &peaks))
     }
+}
+
+/// The process that the request is about: `?pid=4711`.
+fn process(request: &Request) -> Option<i32> {
+    let pid = request.parameters("pid").next()?;
+    std::str::from_utf8(pid).ok()?.parse().ok()
 }
 
 /// Commands that change the server.

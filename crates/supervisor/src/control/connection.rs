@@ -1,17 +1,19 @@
 //! One connection of the control server: it reads the head of one request and sends one response, without blocking. A
-//! body is not parsed but discarded.
+//! body is not parsed but discarded. A viewer of the dashboard gets events instead of a response.
 //!
 //! ```text
 //! reading ──▶ running ──▶ writing ──▶ lingering ──▶ closed
-//!    └── malformed, too large, too late ─▲              ▲── the peer is gone, or too late: from everywhere but running
+//!    │           └──▶ streaming                        ▲── the peer is gone, or too late: from everywhere but running
+//!    └── malformed, too large, too late ─▲
 //! ```
 
 use super::poller::Interest;
 use super::request::Request;
-use super::response::Response;
+use super::response::{head_of_events, Response};
 use rustix::io::Errno;
 use rustix::net::{recv, send, shutdown, RecvFlags, SendFlags, Shutdown};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// The longest head.
@@ -45,6 +47,13 @@ enum ConnectionState {
         sent: usize,
         until: Instant,
     },
+    /// Events follow one another. A viewer that is slow misses some.
+    Streaming {
+        unsent: Arc<[u8]>,
+        sent: usize,
+        /// The deadline for the unsent bytes.
+        until: Instant,
+    },
     Lingering {
         until: Instant,
     },
@@ -68,6 +77,8 @@ impl Connection {
         match self.state {
             ConnectionState::Reading { .. } | ConnectionState::Lingering { .. } => Some(Interest::IN),
             ConnectionState::Writing { .. } => Some(Interest::OUT),
+            ConnectionState::Streaming { .. } if self.has_unsent_events() => Some(Interest::IN | Interest::OUT),
+            ConnectionState::Streaming { .. } => Some(Interest::IN),
             ConnectionState::Running | ConnectionState::Closed => None,
         }
     }
@@ -78,6 +89,7 @@ impl Connection {
             ConnectionState::Reading { until, .. }
             | ConnectionState::Writing { until, .. }
             | ConnectionState::Lingering { until } => Some(until),
+            ConnectionState::Streaming { until, .. } => self.has_unsent_events().then_some(until),
             ConnectionState::Running | ConnectionState::Closed => None,
         }
     }
@@ -96,6 +108,11 @@ impl Connection {
         matches!(self.state, ConnectionState::Running)
     }
 
+    /// Returns true if the peer gets events.
+    pub(super) fn is_streaming(&self) -> bool {
+        matches!(self.state, ConnectionState::Streaming { .. })
+    }
+
     pub(super) fn is_closed(&self) -> bool {
         matches!(self.state, ConnectionState::Closed)
     }
@@ -106,6 +123,10 @@ impl Connection {
         match self.state {
             ConnectionState::Writing { .. } => self.write(now),
             ConnectionState::Reading { .. } | ConnectionState::Lingering { .. } => return self.read(now),
+            ConnectionState::Streaming { .. } => {
+                self.write_events(now);
+                self.hear();
+            }
             ConnectionState::Running | ConnectionState::Closed => {}
         }
         None
@@ -116,6 +137,29 @@ impl Connection {
         let (unsent, until) = (response.to_bytes(), now + self.patience);
         self.state = ConnectionState::Writing { unsent, sent: 0, until };
         self.write(now);
+    }
+
+    /// Begins a stream of events with these events.
+    pub(super) fn stream(&mut self, events: &[u8], now: Instant) {
+        let unsent = [&*head_of_events(), events].concat().into();
+        self.send_next(unsent, now);
+    }
+
+    /// Sends an event of a stream, unless an earlier one is not sent yet.
+    pub(super) fn send_event(&mut self, event: &Arc<[u8]>, now: Instant) {
+        if self.is_streaming() && !self.has_unsent_events() {
+            self.send_next(Arc::clone(event), now);
+        }
+    }
+
+    fn send_next(&mut self, unsent: Arc<[u8]>, now: Instant) {
+        let until = now + self.patience;
+        self.state = ConnectionState::Streaming { unsent, sent: 0, until };
+        self.write_events(now);
+    }
+
+    fn has_unsent_events(&self) -> bool {
+        matches!(&self.state, ConnectionState::Streaming { unsent, sent, .. } if *sent < unsent.len())
     }
 
     /// Ends the connection if its deadline has passed.
@@ -197,6 +241,36 @@ impl Connection {
             }
             Err(Errno::AGAIN | Errno::INTR) => {}
             Err(_) => self.close(),
+        }
+    }
+
+    /// Writes events once.
+    fn write_events(&mut self, now: Instant) {
+        let ConnectionState::Streaming { unsent, sent, .. } = &mut self.state else {
+            return;
+        };
+        if *sent == unsent.len() {
+            return;
+        }
+        match send(
+            &self.socket,
+            &unsent[*sent..],
+            SendFlags::DONTWAIT | SendFlags::NOSIGNAL,
+        ) {
+            Ok(length) => {
+                *sent += length;
+                self.active_at = now;
+            }
+            Err(Errno::AGAIN | Errno::INTR) => {}
+            Err(_) => self.close(),
+        }
+    }
+
+    /// Closes if the viewer has left. It has nothing to say.
+    fn hear(&mut self) {
+        let found = recv(&self.socket, &mut [0; 1], RecvFlags::DONTWAIT);
+        if !matches!(found, Err(Errno::AGAIN | Errno::INTR)) {
+            self.close();
         }
     }
 

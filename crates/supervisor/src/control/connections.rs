@@ -9,6 +9,7 @@ use rustix::io::fcntl_dupfd_cloexec;
 use rustix::process::{getrlimit, Resource};
 use std::collections::BTreeMap;
 use std::os::fd::{AsRawFd, OwnedFd};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Most open connections; more than there may be commands.
@@ -89,18 +90,46 @@ impl Connections {
         }
     }
 
-    /// Closes the connection that has been silent longest. Returns false if all connections have a running command.
+    /// Begins a stream of events with these events.
+    pub(super) fn stream(&mut self, key: Key, events: &Arc<[u8]>, now: Instant, poller: &Poller) {
+        if let Some(watched) = self.all.get_mut(&key) {
+            watched.connection.stream(events, now);
+            self.settle(key, poller);
+        }
+    }
+
+    /// Sends an event to all streams.
+    pub(super) fn send_event(&mut self, event: &Arc<[u8]>, now: Instant, poller: &Poller) {
+        for key in self.select(Connection::is_streaming) {
+            if let Some(watched) = self.all.get_mut(&key) {
+                watched.connection.send_event(event, now);
+            }
+            self.settle(key, poller);
+        }
+    }
+
+    /// The number of streams.
+    pub(super) fn viewers(&self) -> usize {
+        self.all
+            .values()
+            .filter(|watched| watched.connection.is_streaming())
+            .count()
+    }
+
+    /// Closes the connection that has been silent longest. Returns false if all connections have a running command, or a
+    /// stream.
     pub(super) fn drop_silent(&mut self, poller: &Poller) -> bool {
-        let idle = self.all.iter().filter(|(_, watched)| !watched.connection.is_running());
+        let is_busy = |connection: &Connection| connection.is_running() || connection.is_streaming();
+        let idle = self.all.iter().filter(|(_, watched)| !is_busy(&watched.connection));
         let silent = idle
             .min_by_key(|(_, watched)| watched.connection.active_at())
             .map(|(key, _)| *key);
         silent.inspect(|key| self.close(*key, poller)).is_some()
     }
 
-    /// Closes the connections that have not sent a request.
-    pub(super) fn drop_reading(&mut self, poller: &Poller) {
-        for key in self.select(Connection::is_reading) {
+    /// Closes the connections that have not sent a request, and the streams.
+    pub(super) fn drop_unanswered(&mut self, poller: &Poller) {
+        for key in self.select(|connection| connection.is_reading() || connection.is_streaming()) {
             self.close(key, poller);
         }
     }

@@ -24,8 +24,9 @@ pub trait Host {
     /// any JSON, and then the end of file. `None` if no process can be asked now.
     fn ask_ruby(&mut self, question: Question) -> Option<OwnedFd>;
 
-    /// Asks each worker, or the sole process, for the backtraces of its threads.
-    fn ask_workers(&mut self) -> Vec<WorkerAnswer>;
+    /// Asks each worker, or the sole process, for the backtraces of its threads. `only`: the process to ask; `None` for
+    /// all.
+    fn ask_workers(&mut self, only: Option<i32>) -> Vec<WorkerAnswer>;
 
     /// Logs a failure of the control server itself.
     fn failed(&mut self, reason: &str);

@@ -9,6 +9,7 @@ mod commands;
 mod connection;
 mod connections;
 mod counts;
+mod dashboard;
 pub(crate) mod date;
 mod exposition;
 mod health;

@@ -5,6 +5,7 @@ use super::commands::ToRuby;
 use super::host::{Host, Question, WorkerAnswer};
 use super::poller::{Interest, Key, Poller};
 use super::response::Response;
+use crate::native_threads;
 use rustix::io::{ioctl_fionbio, read, Errno};
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -51,6 +52,9 @@ struct Shown<'a> {
     worker: Option<usize>,
     pid: Option<i32>,
     threads: Option<&'a RawValue>,
+    /// The kernel's view of the threads of a single worker, which is there even if Ruby does not answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    native: Option<String>,
 }
 
 impl Questions {
@@ -121,7 +125,7 @@ impl Questions {
 
 fn begin(what: ToRuby, poller: &mut Poller, host: &mut dyn Host) -> Vec<Answer> {
     let asked = match what {
-        ToRuby::Workers => host.ask_workers(),
+        ToRuby::Workers(only) => host.ask_workers(only),
         ToRuby::First(question) => {
             let pipe = host.ask_ruby(question);
             vec![WorkerAnswer {
@@ -144,7 +148,10 @@ impl Open {
         let first = || self.answers.first().and_then(Answer::json);
         let none = || Response::text(503, "Ruby does not answer");
         match self.what {
-            ToRuby::Workers => Response::json(&self.answers.iter().map(Answer::shown).collect::<Vec<_>>()),
+            ToRuby::Workers(only) => {
+                let shown = self.answers.iter().map(|answer| answer.shown(only.is_some()));
+                Response::json(&shown.collect::<Vec<_>>())
+            }
             ToRuby::First(Question::Gc) => first().map_or_else(none, |_| Response::ok()),
             ToRuby::First(_) => first().map_or_else(none, |json| Response::raw(200, json.get())),
         }
@@ -193,11 +200,15 @@ impl Answer {
         serde_json::from_slice(text).ok()
     }
 
-    fn shown(&self) -> Shown<'_> {
+    /// `alone`: true for the only process that was asked.
+    fn shown(&self, alone: bool) -> Shown<'_> {
+        let threads = self.json();
+        let hangs = self.pid.filter(|_| alone && threads.is_none());
         Shown {
             worker: self.worker,
             pid: self.pid,
-            threads: self.json(),
+            threads,
+            native: hangs.map(native_threads::describe),
         }
     }
 }

@@ -38,8 +38,9 @@ struct ShownPause {
     left: f64,
 }
 
+/// A restart, as programs see it.
 #[derive(Serialize)]
-struct ShownRestart<'a> {
+pub(super) struct ShownRestart<'a> {
     kind: &'static str,
     state: RestartState,
     error: Option<&'a str>,

@@ -17,7 +17,10 @@ use std::time::{Duration, Instant};
 /// Most connections that are accepted before the others get their turn.
 const ACCEPTS: usize = 16;
 
-/// Interval between reads of the counters, for the peaks.
+/// Most viewers of the dashboard. The other connections are for commands and probes.
+const VIEWERS: usize = 16;
+
+/// Interval between reads of the counters, for the peaks and the dashboard.
 const LOOK: Duration = Duration::from_secs(1);
 
 /// The purpose of a server.
@@ -113,6 +116,7 @@ impl ControlServer {
 
     /// Does all work that is possible now.
     pub fn turn(&mut self, now: Instant, host: &mut dyn Host) {
+        self.look(now, host);
         let (listeners, others): (Vec<Key>, Vec<Key>) = self
             .poller
             .ready()
@@ -123,15 +127,13 @@ impl ControlServer {
         self.answer_questions(now);
         self.connections.expire(now, &self.poller);
         self.listeners.expire(now, &self.poller);
-        self.look(now, host);
         self.end(now);
     }
 
-    /// Changes the rights, at the same address.
-    pub fn change(&mut self, kind: &Kind) {
-        match (&mut self.commands, kind) {
-            (Some(commands), Kind::Control(access)) => commands.replace(access),
-            (place, _) => *place = commands(kind),
+    /// Takes over the history of a server that ends.
+    pub fn succeed(&mut self, former: &mut ControlServer) {
+        if let (Some(commands), Some(former)) = (&mut self.commands, former.commands.take()) {
+            commands.succeed(former);
         }
     }
 
@@ -139,7 +141,7 @@ impl ControlServer {
     pub fn close_gracefully(&mut self, now: Instant) {
         self.closing.get_or_insert(now + self.grace);
         self.listeners.close(&self.poller);
-        self.connections.drop_reading(&self.poller);
+        self.connections.drop_unanswered(&self.poller);
     }
 
     /// Returns true once it has stopped and no response is pending.
@@ -165,10 +167,21 @@ impl ControlServer {
             Outcome::Answer(response) => Some(response),
             Outcome::Metrics => Some(self.pages.answer(request, now, host)),
             Outcome::Ask(what) => self.questions.ask(what, key, now, &mut self.poller, host),
+            Outcome::Watch => self.watch(key, now, host),
         };
         if let Some(response) = response {
             self.connections.answer(key, &response, now, &self.poller);
         }
+    }
+
+    /// Sends the events of the dashboard. Returns a response if there are too many viewers.
+    fn watch(&mut self, key: Key, now: Instant, host: &dyn Host) -> Option<Response> {
+        if self.connections.viewers() >= VIEWERS {
+            return Some(Response::text(503, "Too many viewers at once"));
+        }
+        let events = self.commands.as_mut()?.dashboard().opening(host);
+        self.connections.stream(key, &events, now, &self.poller);
+        None
     }
 
     fn accept(&mut self, key: Key, now: Instant, host: &mut dyn Host) {
@@ -205,8 +218,12 @@ impl ControlServer {
 
     fn look(&mut self, now: Instant, host: &dyn Host) {
         if let Some(commands) = self.commands.as_mut().filter(|_| self.look_at <= now) {
-            commands.look(host);
+            commands.look(now, host);
             self.look_at = now + LOOK;
+            if self.connections.viewers() > 0 {
+                let event = commands.dashboard().event(host);
+                self.connections.send_event(&event, now, &self.poller);
+            }
         }
     }
 

@@ -123,6 +123,15 @@ impl Child {
     pub fn serves(&self) -> bool {
         self.booted && !self.ending
     }
+
+    /// The name of its state.
+    pub(super) fn state_name(&self) -> &'static str {
+        match (self.booted, self.ending) {
+            (_, true) => "ending",
+            (true, false) => "serving",
+            (false, false) => "booting",
+        }
+    }
 }
 
 impl Status {

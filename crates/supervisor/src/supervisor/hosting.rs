@@ -72,8 +72,9 @@ impl Host for Supervisor {
         sent.then_some(reader)
     }
 
-    fn ask_workers(&mut self) -> Vec<WorkerAnswer> {
+    fn ask_workers(&mut self, only: Option<i32>) -> Vec<WorkerAnswer> {
         let workers = self.acting.fleet.children.iter().filter(|child| child.worker.is_some());
+        let workers = workers.filter(|child| only.is_none() || child.pid() == only);
         let answers = workers.map(|child| WorkerAnswer {
             worker: child.place.map(|place| place.index).filter(|_| child.spawner.is_none()),
             pid: child.pid(),

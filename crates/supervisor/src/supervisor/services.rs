@@ -64,12 +64,17 @@ impl Services {
     /// Uses another configuration from now on.
     pub(super) fn adopt(&mut self, configuration: &Configuration, log: &Log) {
         let now = Instant::now();
-        for mut former in self.control.take().into_iter().chain(self.health.take()) {
-            former.close_gracefully(now);
-            self.closing.push(former);
-        }
+        let mut control = self.control.take();
+        let health = self.health.take();
         if let Err(error) = self.listen(configuration) {
             log.error("control_failed", format!("control: {error}"));
+        }
+        if let (Some(server), Some(former)) = (&mut self.control, &mut control) {
+            server.succeed(former);
+        }
+        for mut former in control.into_iter().chain(health) {
+            former.close_gracefully(now);
+            self.closing.push(former);
         }
     }
 

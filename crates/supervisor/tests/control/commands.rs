@@ -118,7 +118,10 @@ fn an_unknown_command_is_refused() {
         answer(404, "text/plain", "Unsupported action"),
         server.command("nothing")
     );
-    assert_eq!(answer(404, "text/plain", "Unsupported action"), server.get("/?token=t"));
+    assert_eq!(
+        answer(404, "text/plain", "Unsupported action"),
+        server.get("//?token=t")
+    );
 }
 
 #[test]
@@ -176,21 +179,24 @@ fn commands_for_workers_are_not_available_without_them() {
 }
 
 #[test]
-fn other_rights_take_effect_at_the_same_address_and_the_peaks_stay() {
+fn the_next_server_at_the_same_address_has_other_rights_and_keeps_the_peaks() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
-    let mut server = ControlServer::new(vec![listener.into()], &Kind::Control(access())).unwrap();
+    let copy = listener.try_clone().unwrap();
+    let mut former = ControlServer::new(vec![copy.into()], &Kind::Control(access())).unwrap();
     let scoreboard = scoreboard();
     let mut host = FakeHost::new(status(0), Some(Arc::clone(&scoreboard)));
     scoreboard.slot(0).beat();
     scoreboard.slot(0).queued.store(50, Relaxed);
-    server.turn(Instant::now(), &mut host);
+    former.turn(Instant::now(), &mut host);
     scoreboard.slot(0).queued.store(1, Relaxed);
     let other = Access {
         token: Some("new".into()),
         ..access()
     };
-    server.change(&Kind::Control(other));
+    let mut server = ControlServer::new(vec![listener.into()], &Kind::Control(other)).unwrap();
+    server.succeed(&mut former);
+    former.close_gracefully(Instant::now());
     let [refused, taken] = ["t", "new"].map(|token| {
         let mut client = Client(TcpStream::connect(address).unwrap());
         client.write(format!("GET /stats?token={token} HTTP/1.1\r\n\r\n"));

@@ -2,6 +2,7 @@
 #![allow(missing_docs, clippy::unwrap_used, reason = "tests")]
 
 mod commands;
+mod dashboard;
 mod ending;
 mod health;
 mod limits;

@@ -76,8 +76,9 @@ impl Host for FakeHost {
         Some(reader)
     }
 
-    fn ask_workers(&mut self) -> Vec<WorkerAnswer> {
-        let children = self.status().children;
+    fn ask_workers(&mut self, only: Option<i32>) -> Vec<WorkerAnswer> {
+        let mut children = self.status().children;
+        children.retain(|child| only.is_none() || child.pid == only);
         let ends: Vec<(OwnedFd, File)> = children.iter().map(|_| pipe()).collect();
         let (readers, writers): (Vec<_>, Vec<_>) = ends.into_iter().unzip();
         self.pipes.as_ref().unwrap().send((None, writers)).unwrap();
