@@ -31,6 +31,8 @@ module Fairlead
       return Migrate.run(@arguments.drop(1), output: @output, errors: @errors) if @arguments.first == "migrate"
       return Control::Tool.run(@arguments.drop(1), output: @output, errors: @errors) if @arguments.first == "ctl"
 
+      return Control::Tool.run(@arguments, output: @output, errors: @errors) if @arguments.first == "top"
+
       RestartCommand.note
 
       dispatch

@@ -13,6 +13,7 @@ module Fairlead
                fairlead bench [options] URL     measures a server; see fairlead bench --help
                fairlead migrate [options] FILE  turns a configuration file for Puma into ours; see fairlead migrate --help
                fairlead ctl [options] COMMAND   steers a running server; see fairlead ctl --help
+               fairlead top [options]           shows a running server in this terminal; see fairlead top --help
       TEXT
 
       # Words that start a server in other programs.

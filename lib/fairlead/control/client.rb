@@ -26,6 +26,19 @@ module Fairlead
       # The same for a command that changes the server. +command+ may have a query.
       def post(command) = call("POST", command)
 
+      # Yields the parts of the response to +target+, including its head, as they arrive. A stream may be silent for any time.
+      def stream(target)
+        socket = connect
+        request(socket, target)
+        loop { yield socket.readpartial(64 * 1024) }
+      rescue EOFError
+        nil
+      rescue Errno::ECONNREFUSED, Errno::ENOENT, SocketError => e
+        raise Failure, "#{@url}: #{Error.reason(e)}"
+      ensure
+        socket&.close
+      end
+
       # True if a server listens there.
       def reachable?
         connect.close
@@ -47,13 +60,17 @@ module Fairlead
 
       def ask(method, command)
         socket = connect
-        socket.write("#{method} /#{command} HTTP/1.1\r\nhost: localhost\r\n#{"authorization: Bearer #{@token}\r\n" if @token}\r\n")
+        request(socket, command, method)
         head, body = read(socket).split("\r\n\r\n", 2)
         [Integer(head.to_s[%r{\AHTTP/1\.[01] (\d{3})}, 1] || raise(Failure, "#{@url} does not answer in HTTP"), 10), body.to_s]
       rescue SystemCallError, SocketError => e
         raise Failure, "#{@url}: #{Error.reason(e)}"
       ensure
         socket&.close
+      end
+
+      def request(socket, target, method = "GET")
+        socket.write("#{method} /#{target} HTTP/1.1\r\nhost: localhost\r\n#{"authorization: Bearer #{@token}\r\n" if @token}\r\n")
       end
 
       def connect

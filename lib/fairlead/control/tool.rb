@@ -11,11 +11,15 @@ module Fairlead
       autoload :Target, "fairlead/control/tool/target"
       autoload :Screen, "fairlead/control/tool/screen"
       autoload :Patience, "fairlead/control/tool/patience"
+      autoload :Dashboard, "fairlead/control/tool/dashboard"
+      autoload :Top, "fairlead/control/tool/top"
 
       # command => [signal, or nil if only the control server can do it; its effect]
       COMMANDS = {
         "status" => [0, "whether it runs, its workers and its last restart"],
         "stats" => [nil, "its statistics, with Puma's names"],
+        "dashboard" => [nil, "shows it in a browser, until Ctrl-C"],
+        "top" => [nil, "shows it in this terminal, until q; also fairlead top"],
         "restart" => ["USR2", "hot restart: a new server with the same listeners"],
         "phased-restart" => ["USR1", "replaces the workers one by one"],
         "refork" => ["URG", "replaces the workers by copies of a warm one"],
@@ -42,6 +46,9 @@ module Fairlead
 
       # Commands that need POST.
       POSTED = %w[pause resume].freeze
+
+      # The commands that go on until they are interrupted.
+      WATCHING = %w[dashboard top].freeze
 
       # Commands with another name in the control server, where Puma's command returns less.
       PATHS = { "thread-backtraces" => "backtraces" }.freeze
@@ -96,6 +103,8 @@ module Fairlead
       # With --wait it prints nothing until the server has done it.
       def steer
         target = Target.new(@arguments)
+        return watch(target) if WATCHING.include?(@arguments.command)
+
         @patience = Patience.new(@arguments, target) if @arguments.wait
         target.control? ? ask(target) : signal(target)
         0
@@ -118,6 +127,20 @@ module Fairlead
         timeout = @arguments.rest.first
         timeout ? "#{@arguments.command}?timeout=#{Float(timeout)}" : @arguments.command
       end
+
+      # --- until it is interrupted
+
+      def watch(target)
+        signal(target) unless target.control? # raises the reason
+        client = -> { look_up(target) }
+        return Dashboard.new(@output, &client).run if @arguments.command == "dashboard"
+
+        top = Top.new(@output, &client)
+        @arguments.once? ? top.once : top.run
+      end
+
+      # A restart may have changed the address or the token.
+      def look_up(target) = target.control? ? target.client : Target.new(@arguments).client
 
       # --- as a signal
 

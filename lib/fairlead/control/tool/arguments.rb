@@ -20,7 +20,7 @@ module Fairlead
         attr_reader :rest
 
         def initialize(arguments)
-          @quiet = @json = @help = @version = false
+          @quiet = @json = @once = @help = @version = false
           @command, *@rest = parser.permute(split(arguments))
           @rest += @flags_of_start
         rescue OptionParser::ParseError => e
@@ -29,6 +29,7 @@ module Fairlead
 
         def quiet? = @quiet
         def json? = @json
+        def once? = @once
         def help? = @help
         def version? = @version
 
@@ -68,6 +69,7 @@ module Fairlead
         def how(parser)
           parser.on("--wait=[SEC]", Float, "Waits until it is done, and fails if that fails (#{WAIT} s).") { |value| @wait = value || WAIT }
           parser.on("--json", "Prints for programs.") { @json = true }
+          parser.on("--once", "Prints one snapshot, for top.") { @once = true }
           parser.on("-Q", "--quiet", "Prints only errors and the requested output.") { @quiet = true }
           parser.on("-h", "-H", "--help", "Prints this.") { @help = true }
           parser.on("-V", "--version", "Prints the version.") { @version = true }

@@ -31,6 +31,13 @@ function age(seconds) {
   return `${Math.floor(seconds / size)} ${name}${more ? ` ${more} ${rest[1]}` : ''}`
 }
 
+// Minutes and seconds, which change evenly.
+function duration(seconds) {
+  const parts = [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60, Math.floor(seconds) % 60]
+  const [hours, minutes, rest] = parts.map(part => String(part).padStart(2, '0'))
+  return parts[0] ? `${parts[0]}:${minutes}:${rest} h` : `${parts[1]}:${rest} min`
+}
+
 function bytes(number) {
   if (number == null) return '–'
   const units = ['B', 'KB', 'MB', 'GB', 'TB']
@@ -83,9 +90,9 @@ function keep(parent, items, key, make, update) {
 // --- charts
 
 class Chart {
-  // series: [name, index in a point, class]; format: text of a value.
-  constructor(figure, series, format, stacked) {
-    Object.assign(this, { figure, series, format, stacked, cursor: null, points: [] })
+  // series: [name, index in a point, class]; format: text of a value; least: the lowest upper end of the axis.
+  constructor(figure, series, format, least, stacked) {
+    Object.assign(this, { figure, series, format, least, stacked, cursor: null, points: [] })
     this.title = figure.querySelector('figcaption').textContent
     this.svg = shape('svg', { viewBox: '0 0 600 100', preserveAspectRatio: 'none', 'aria-hidden': 'true' })
     this.top = element('output', { 'aria-hidden': 'true' })
@@ -124,7 +131,7 @@ class Chart {
       let sum = 0
       return this.series.map(([, index]) => point[index] == null ? null : sum = (this.stacked ? sum : 0) + point[index])
     })
-    const highest = round_up(Math.max(0, ...sums.flat().filter(value => value != null)))
+    const highest = roundUp(Math.max(this.least, ...sums.flat().filter(value => value != null)))
     const y = value => 100 - value / highest * 88
     const children = [shape('path', { class: 'grid', d: `M0 ${y(highest)}H600M0 ${y(highest / 2)}H600` })]
     for (let i = this.series.length - 1; i >= 0; i--) {
@@ -208,16 +215,15 @@ class Chart {
   }
 }
 
-function round_up(value) {
-  if (value <= 0) return 1e-3
+function roundUp(value) {
   const power = 10 ** Math.floor(Math.log10(value))
   return [1, 2, 5, 10].find(step => step * power >= value) * power
 }
 
 const charts = [
-  new Chart($('chart-rate'), [['all workers', RATE, 'a']], decimal, false),
-  new Chart($('chart-latency'), [['median', P50, 'a'], ['95 %', P95, 'b'], ['99 %', P99, 'c']], time, false),
-  new Chart($('chart-waits'), [['queue', QUEUE, 'a'], ['waiting room', ROOM, 'b'], ['lock', LOCK, 'c']], time, true)
+  new Chart($('chart-rate'), [['all workers', RATE, 'a']], decimal, 1, false),
+  new Chart($('chart-latency'), [['median', P50, 'a'], ['95 %', P95, 'b'], ['99 %', P99, 'c']], time, 1e-3, false),
+  new Chart($('chart-waits'), [['queue', QUEUE, 'a'], ['waiting room', ROOM, 'b'], ['lock', LOCK, 'c']], time, 1e-4, true)
 ]
 
 // --- the parts of a snapshot
@@ -297,7 +303,7 @@ function showRunning(running, snapshot) {
   keep($('running'), shown, item => item.id, makeRunning, (node, item) => {
     node.item = item
     const [when, , where] = node.firstElementChild.children
-    write(when, item.ended ? 'ended' : time(item.seconds))
+    write(when, item.ended ? 'ended' : item.seconds < 60 ? time(item.seconds) : duration(item.seconds))
     when.classList.toggle('slow', !item.ended && item.seconds >= 5)
     write(where, snapshot.workers ? `worker ${item.worker}, thread ${item.thread}` : `thread ${item.thread}`)
   })
@@ -384,7 +390,7 @@ function showLists({ refusals, processes, waiting_room: room, started_at: starte
     ['Messages dropped', count(sum(processes, 'dropped'))]])
   list($('server'), [['Started', started.replace('T', ' ').replace(/\.\d+Z$/, ' UTC')], ['Generation', generation],
     ['Last restart', restart ? `${restart.kind}: ${restart.state}` : 'none'],
-    ...(room ? [['Requests moved to another worker', count(room.moved)]] : [])])
+    ...(room ? [['Moved to other workers', count(room.moved)]] : [])])
 }
 
 // --- the connection

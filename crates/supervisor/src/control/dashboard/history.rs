@@ -26,7 +26,7 @@ pub(super) struct History {
     rates: Box<[f64; SLOTS]>,
 }
 
-/// One second. As JSON: a list of numbers, null for those that do not exist.
+/// One second. As JSON: a list of numbers, null where there is none.
 #[derive(Clone, Debug)]
 pub(super) struct Point {
     /// Time since the beginning of the history.
