@@ -137,6 +137,10 @@ module Fairlead
 
         top = Top.new(@output, &client)
         @arguments.once? ? top.once : top.run
+      rescue SignalException => e
+        raise unless e.signo == Signal.list["INT"]
+
+        0 # Ctrl-C
       end
 
       # A restart may have changed the address or the token.

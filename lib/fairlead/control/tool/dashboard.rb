@@ -45,14 +45,12 @@ module Fairlead
           @connections = ThreadGroup.new
         end
 
-        # Runs until the command is interrupted.
+        # Runs until a signal.
         def run
           @client.call.get("snapshot") # or raises the reason
           listener = TCPServer.new("127.0.0.1", 0)
           CLI.print("http://127.0.0.1:#{listener.addr[1]}/##{@secret}\nOpen this address in a browser. It works until Ctrl-C.\n", @output)
           loop { admit(listener.accept) }
-        rescue Interrupt
-          0
         ensure
           listener&.close
           @connections.list.each(&:kill)

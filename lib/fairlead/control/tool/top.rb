@@ -33,7 +33,7 @@ module Fairlead
         # Prints one snapshot. Raises Client::Failure.
         def once = CLI.print(Table.lines(snapshot).map { |line| "#{line}\n" }.join, @output)
 
-        # Runs until q or Ctrl-C.
+        # Runs until q, or a signal.
         def run
           return once unless @output.tty?
 
@@ -42,8 +42,6 @@ module Fairlead
             draw
             draw until asked_to_end?
           end
-          0
-        rescue Interrupt
           0
         end
 
