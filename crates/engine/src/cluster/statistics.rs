@@ -57,6 +57,8 @@ macro_rules! statistics {
             pending_message_bytes: Gauge, Engine, Nowhere, "Bytes of messages of clients that wait for callbacks.";
             dropped: Counter, Engine, Everywhere, "Messages dropped because a client or a block did not keep up.";
             overflowed: Counter, Engine, Everywhere, "Clients closed because they did not keep up.";
+            channels: Gauge, Engine, Everywhere, "Channels with subscribers in this process.";
+            subscriptions: Gauge, Engine, Everywhere, "Subscriptions in this process, to channels and patterns.";
             published: Counter, Process, Everywhere, "Messages published.";
             delivered: Counter, Process, Everywhere, "Messages delivered to subscribers.";
             mail_sent: Counter, Process, Nowhere, "Messages sent to other processes.";

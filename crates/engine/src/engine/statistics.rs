@@ -79,6 +79,9 @@ impl Statistics {
         counters.threads.store(threads.begun() as i64, Relaxed);
         counters.busy_threads.store(threads.busy() as i64, Relaxed);
         counters.idle_threads.store(threads.free() as i64, Relaxed);
+        let hub = self.services.realtime.hub();
+        counters.channels.store(hub.channels() as i64, Relaxed);
+        counters.subscriptions.store(hub.subscriptions() as i64, Relaxed);
         let pending = self.services.realtime.intake().bytes();
         counters.pending_message_bytes.store(pending as i64, Relaxed);
         self.write_sizes(counters);

@@ -18,6 +18,8 @@ use std::sync::{Arc, OnceLock};
 pub(super) struct Channels {
     texts: RwLock<Texts>,
     subscriptions: AtomicUsize,
+    /// Names with subscribers, as of the last change.
+    names: AtomicUsize,
 }
 
 struct Texts {
@@ -93,6 +95,11 @@ impl Channels {
         self.subscriptions.load(SeqCst)
     }
 
+    /// Number of channels with subscribers, without those that only a pattern matches.
+    pub(super) fn names(&self) -> usize {
+        self.names.load(SeqCst)
+    }
+
     /// Adds a subscription, replacing the subscriber's earlier one with the same text, unless a total is used up.
     /// Returns the number of subscriptions with this text.
     pub(super) fn subscribe(
@@ -113,6 +120,7 @@ impl Channels {
             self.subscriptions.fetch_add(1, SeqCst);
         }
         let count = texts.count(text);
+        self.names.store(texts.names.len(), SeqCst);
         drop(texts);
         drop((former, unlisted));
         Ok(count)
@@ -143,6 +151,7 @@ impl Channels {
         removed.recipient.as_ref()?;
         self.subscriptions.fetch_sub(1, SeqCst);
         let left = texts.count(text);
+        self.names.store(texts.names.len(), SeqCst);
         drop(texts);
         drop(removed);
         Some(left)

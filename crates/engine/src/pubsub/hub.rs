@@ -208,6 +208,16 @@ impl Hub {
         self.shared.counters()
     }
 
+    /// The number of channels with subscribers in this process, without those that only a pattern matches.
+    pub fn channels(&self) -> usize {
+        self.shared.channels.names()
+    }
+
+    /// The number of subscriptions in this process.
+    pub fn subscriptions(&self) -> usize {
+        self.shared.channels.len()
+    }
+
     /// The current statistics.
     pub fn stats(&self) -> PubSubStats {
         let counters = self.counters();

@@ -385,7 +385,7 @@ function showLists({ refusals, processes, waiting_room: room, started_at: starte
   list($('refusals'), refusals.length ? refusals.map(([reason, number]) => [reason.replaceAll('_', ' '), count(number)]) : [['nothing', '0']])
   list($('realtime'), [['Clients', count(sum(processes, 'clients'))],
     ...(processes.some(one => one.websockets != null) ? [['WebSockets', count(sum(processes, 'websockets'))], ['Event streams', count(sum(processes, 'event_streams'))]] : []),
-    ...(processes.some(one => one.channels != null) ? [['Channels, in all workers', count(sum(processes, 'channels'))]] : []),
+    ['Channels, summed over workers', count(sum(processes, 'channels'))], ['Subscriptions', count(sum(processes, 'subscriptions'))],
     ['Messages published', count(sum(processes, 'published'))], ['Messages delivered', count(sum(processes, 'delivered'))],
     ['Messages dropped', count(sum(processes, 'dropped'))]])
   list($('server'), [['Started', started.replace('T', ' ').replace(/\.\d+Z$/, ' UTC')], ['Generation', generation],

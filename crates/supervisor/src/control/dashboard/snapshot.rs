@@ -49,6 +49,8 @@ struct Process {
     rate: f64,
     #[serde(flatten)]
     counters: Counters,
+    channels: i64,
+    subscriptions: i64,
     published: u64,
     delivered: u64,
     dropped: u64,
@@ -95,6 +97,8 @@ impl Process {
             heartbeat_age: child.heartbeat_age,
             rate: rounded(history.rate(child.slot)),
             counters: counts.of_child(child).copied().unwrap_or_default(),
+            channels: stats.channels,
+            subscriptions: stats.subscriptions,
             published: stats.published,
             delivered: stats.delivered,
             dropped: stats.dropped,
