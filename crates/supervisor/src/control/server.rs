@@ -175,7 +175,7 @@ impl ControlServer {
     }
 
     /// Sends the events of the dashboard. Returns a response if there are too many viewers.
-    fn watch(&mut self, key: Key, now: Instant, host: &dyn Host) -> Option<Response> {
+    fn watch(&mut self, key: Key, now: Instant, host: &mut dyn Host) -> Option<Response> {
         if self.connections.viewers() >= VIEWERS {
             return Some(Response::text(503, "Too many viewers at once"));
         }
@@ -216,7 +216,7 @@ impl ControlServer {
         }
     }
 
-    fn look(&mut self, now: Instant, host: &dyn Host) {
+    fn look(&mut self, now: Instant, host: &mut dyn Host) {
         if let Some(commands) = self.commands.as_mut().filter(|_| self.look_at <= now) {
             commands.look(now, host);
             self.look_at = now + LOOK;

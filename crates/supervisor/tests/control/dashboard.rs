@@ -1,7 +1,7 @@
 //! The dashboard: its files, its snapshot, and the stream of events.
 
-use crate::support::{access, child, status, Builder, Client, Server};
-use fairlead_engine::Scoreboard;
+use crate::support::{access, child, scoreboard, status, Builder, Client, Server};
+use fairlead_engine::{RequestKind, ResponseKind, Scoreboard, Version};
 use fairlead_supervisor::control::{Access, Kind};
 use rustix::net::sockopt::{set_socket_recv_buffer_size, set_socket_send_buffer_size};
 use serde_json::Value;
@@ -65,8 +65,8 @@ fn raw(server: &Server, target: &str) -> String {
     text
 }
 
-fn scoreboard(requests: u64) -> Arc<Scoreboard> {
-    let scoreboard = Arc::<Scoreboard>::default();
+fn busy(requests: u64) -> Arc<Scoreboard> {
+    let scoreboard = scoreboard();
     let slot = scoreboard.slot(1);
     slot.beat();
     slot.requests.store(requests, Relaxed);
@@ -172,7 +172,7 @@ fn data_only_allows_the_dashboard_without_backtraces() {
 
 #[test]
 fn a_viewer_gets_the_history_and_then_a_snapshot_each_second() {
-    let scoreboard = scoreboard(10);
+    let scoreboard = busy(10);
     let server = Builder {
         scoreboard: Some(Arc::clone(&scoreboard)),
         ..Builder::default()
@@ -188,6 +188,35 @@ fn a_viewer_gets_the_history_and_then_a_snapshot_each_second() {
     let fields = ["index", "state", "busy_threads", "requests"].map(|key| first["processes"][1][key].clone());
     assert_eq!(serde_json::json!([1, "serving", 3, 10]), serde_json::json!(fields));
     assert!(next["now"].as_u64() > first["now"].as_u64());
+}
+
+#[test]
+fn a_snapshot_has_latencies_and_memory() {
+    let scoreboard = busy(0);
+    let server = Builder {
+        scoreboard: Some(Arc::clone(&scoreboard)),
+        ..Builder::default()
+    }
+    .start();
+    let (mut viewer, _) = Viewer::open(&server);
+    viewer.event("history");
+    viewer.snapshot(|snapshot| snapshot["point"].is_array());
+    let kind = ResponseKind {
+        request: RequestKind::new(b"GET", false),
+        version: Version::Http11,
+        status: 200,
+    };
+    scoreboard.count_response(1, kind, Duration::from_millis(60));
+    let snapshot = viewer.snapshot(|snapshot| snapshot["point"][2].is_number());
+
+    assert_eq!(snapshot["point"][2], snapshot["percentiles"][0]);
+    let median = snapshot["percentiles"][0].as_f64().unwrap();
+    assert!(
+        (0.05..0.075).contains(&median),
+        "{median} is not between the bounds around 60 ms"
+    );
+    let memory = [&snapshot["memory"], &snapshot["processes"][0]["memory"]].map(|bytes| bytes.as_u64());
+    assert_eq!([Some(12), Some(7)], memory);
 }
 
 #[test]

@@ -258,7 +258,7 @@ function showServer({ state, version, ruby, pid, uptime, restart, addresses }) {
   if (shown) write($('restart'), restart.state === 'running' ? `A ${restart.kind} restart is running.` : `The last ${restart.kind} restart has failed; the old code still serves. ${restart.error ?? ''}`)
 }
 
-function showNow({ point, percentiles, processes, waiting_room: room, max_threads: most }) {
+function showNow({ point, percentiles, processes, waiting_room: room, max_threads: most, memory }) {
   write($('rate'), decimal(point?.[RATE] ?? 0))
   write($('p50'), time(percentiles[0]))
   write($('p95'), time(percentiles[1]))
@@ -270,9 +270,8 @@ function showNow({ point, percentiles, processes, waiting_room: room, max_thread
   write($('connections'), count(sum(processes, 'connections')))
   write($('connections-share'), processes.length > 1 ? `up to ${count(Math.max(0, ...processes.map(one => one.connections)))} per worker` : '')
   write($('clients'), count(sum(processes, 'clients')))
-  const known = processes.filter(one => one.memory != null)
-  $('memory-tile').hidden = known.length === 0
-  write($('memory'), bytes(sum(known, 'memory')))
+  $('memory-tile').hidden = memory == null
+  write($('memory'), bytes(memory))
 }
 
 function makeRunning(item) {
@@ -384,7 +383,7 @@ function list(node, pairs) {
 function showLists({ refusals, processes, waiting_room: room, started_at: started, generation, restart }) {
   list($('refusals'), refusals.length ? refusals.map(([reason, number]) => [reason.replaceAll('_', ' '), count(number)]) : [['nothing', '0']])
   list($('realtime'), [['Clients', count(sum(processes, 'clients'))],
-    ...(processes.some(one => one.websockets != null) ? [['WebSockets', count(sum(processes, 'websockets'))], ['Event streams', count(sum(processes, 'event_streams'))]] : []),
+    ['WebSockets', count(sum(processes, 'websockets'))], ['Event streams', count(sum(processes, 'event_streams'))],
     ['Channels, summed over workers', count(sum(processes, 'channels'))], ['Subscriptions', count(sum(processes, 'subscriptions'))],
     ['Messages published', count(sum(processes, 'published'))], ['Messages delivered', count(sum(processes, 'delivered'))],
     ['Messages dropped', count(sum(processes, 'dropped'))]])

@@ -21,17 +21,13 @@ pub(super) fn waits(scoreboard: &Scoreboard) -> ([Option<f64>; 3], u64) {
 }
 
 /// The times from request to response.
-pub(super) fn responses(_scoreboard: &Scoreboard) -> Distribution {
-    Distribution::of([])
+pub(super) fn responses(scoreboard: &Scoreboard) -> Distribution {
+    Distribution::of(scoreboard.responses().into_iter().map(|(_, times)| times))
 }
 
 /// The requests and connections that the server itself has refused, by reason.
 pub(super) fn refusals(scoreboard: &Scoreboard) -> Vec<(&'static str, u64)> {
-    let slots = (0..fairlead_engine::SLOTS).map(|slot| scoreboard.slot(slot));
-    let (mut requests, mut connections) = (0, 0);
-    for stats in slots.filter(|slot| slot.age().is_some()).map(|slot| slot.stats(slot)) {
-        requests += stats.refused_requests;
-        connections += stats.refused_connections;
-    }
-    vec![("requests", requests), ("connections", connections)]
+    let mut refusals = scoreboard.refusals();
+    refusals.retain(|(_, count)| *count > 0);
+    refusals
 }

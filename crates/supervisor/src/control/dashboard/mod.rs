@@ -49,19 +49,27 @@ impl Dashboard {
     }
 
     /// The current snapshot as JSON.
-    pub(super) fn snapshot(&mut self, host: &dyn Host) -> Arc<[u8]> {
-        let history = &self.history;
-        let make = || json_of(&Snapshot::new(&host.status(), host.scoreboard(), history)).into();
-        Arc::clone(self.snapshot.get_or_insert_with(make))
+    pub(super) fn snapshot(&mut self, host: &mut dyn Host) -> Arc<[u8]> {
+        if let Some(snapshot) = &self.snapshot {
+            return Arc::clone(snapshot);
+        }
+        let memory = host.memory();
+        let snapshot = json_of(&Snapshot::new(
+            &host.status(),
+            host.scoreboard(),
+            &memory,
+            &self.history,
+        ));
+        Arc::clone(self.snapshot.insert(snapshot.into()))
     }
 
     /// The current snapshot as an event.
-    pub(super) fn event(&mut self, host: &dyn Host) -> Arc<[u8]> {
+    pub(super) fn event(&mut self, host: &mut dyn Host) -> Arc<[u8]> {
         event("snapshot", &self.snapshot(host)).into()
     }
 
     /// The history and the current snapshot, as events.
-    pub(super) fn opening(&mut self, host: &dyn Host) -> Arc<[u8]> {
+    pub(super) fn opening(&mut self, host: &mut dyn Host) -> Arc<[u8]> {
         if let Some(opening) = &self.opening {
             return Arc::clone(opening);
         }

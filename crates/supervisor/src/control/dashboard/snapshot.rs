@@ -1,6 +1,7 @@
 //! The state of the server at one moment, for the page and for `fairlead top`.
 
 use super::super::counts::{Counters, Counts, Room};
+use super::super::host::{MemoryOf, ProcessMemory};
 use super::super::report::ShownRestart;
 use super::super::status::{Child, ServerState, Status};
 use super::figures;
@@ -34,6 +35,8 @@ pub(super) struct Snapshot<'a> {
     processes: Vec<Process>,
     running: Vec<Running>,
     refusals: Vec<(&'static str, u64)>,
+    /// Bytes of all processes, including the supervisor and the spawners; `None` before they are known.
+    memory: Option<u64>,
 }
 
 /// A worker, or the sole process.
@@ -54,12 +57,21 @@ struct Process {
     published: u64,
     delivered: u64,
     dropped: u64,
+    websockets: i64,
+    event_streams: i64,
+    /// Bytes; `None` before they are known.
+    memory: Option<u64>,
 }
 
 impl<'a> Snapshot<'a> {
-    pub(super) fn new(status: &'a Status, scoreboard: Option<&'a Scoreboard>, history: &'a History) -> Snapshot<'a> {
+    pub(super) fn new(
+        status: &'a Status,
+        scoreboard: Option<&'a Scoreboard>,
+        memory: &[ProcessMemory],
+        history: &'a History,
+    ) -> Snapshot<'a> {
         let counts = Counts::of(scoreboard);
-        let process = |child| Process::new(child, &counts, scoreboard, history);
+        let process = |child| Process::new(child, &counts, scoreboard, memory, history);
         Snapshot {
             version: &status.version,
             ruby: &status.ruby.version,
@@ -79,12 +91,23 @@ impl<'a> Snapshot<'a> {
             processes: status.children.iter().map(process).collect(),
             running: scoreboard.map_or_else(Vec::new, |scoreboard| slowest(scoreboard, &status.children)),
             refusals: scoreboard.map_or_else(Vec::new, figures::refusals),
+            memory: (!memory.is_empty()).then(|| memory.iter().map(|process| process.bytes).sum()),
         }
     }
 }
 
 impl Process {
-    fn new(child: &Child, counts: &Counts, scoreboard: Option<&Scoreboard>, history: &History) -> Process {
+    fn new(
+        child: &Child,
+        counts: &Counts,
+        scoreboard: Option<&Scoreboard>,
+        memory: &[ProcessMemory],
+        history: &History,
+    ) -> Process {
+        let own = MemoryOf::Worker {
+            index: child.index,
+            slot: child.slot,
+        };
         let slot = scoreboard.map(|scoreboard| scoreboard.slot(child.slot));
         let stats = slot.map(|slot| slot.stats(slot)).unwrap_or_default();
         Process {
@@ -102,6 +125,12 @@ impl Process {
             published: stats.published,
             delivered: stats.delivered,
             dropped: stats.dropped,
+            websockets: stats.websockets,
+            event_streams: stats.event_streams,
+            memory: memory
+                .iter()
+                .find(|process| process.of == own)
+                .map(|process| process.bytes),
         }
     }
 }

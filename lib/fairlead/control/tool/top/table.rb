@@ -58,7 +58,7 @@ module Fairlead
             most = snapshot["processes"].count { |process| process["state"] == "serving" } * snapshot["max_threads"]
             room = snapshot.dig("waiting_room", "waiting")
             "#{sum["busy_threads"]} of #{most} threads busy   #{sum["queued"] + room.to_i} waiting#{" (#{room} in the waiting room)" if room}   " \
-              "#{sum["connections"]} connections   #{sum["clients"]} clients#{"   #{bytes(sum["memory"])}" if sum["memory"].positive?}"
+              "#{sum["connections"]} connections   #{sum["clients"]} clients#{"   #{bytes(snapshot["memory"])}" if snapshot["memory"]}"
           end
 
           def running(snapshot, room)
