@@ -95,7 +95,7 @@ impl Channels {
         self.subscriptions.load(SeqCst)
     }
 
-    /// Number of channels with subscribers, without those that only a pattern matches.
+    /// Number of channels with subscribers. Patterns do not count.
     pub(super) fn names(&self) -> usize {
         self.names.load(SeqCst)
     }

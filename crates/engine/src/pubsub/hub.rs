@@ -208,7 +208,7 @@ impl Hub {
         self.shared.counters()
     }
 
-    /// The number of channels with subscribers in this process, without those that only a pattern matches.
+    /// The number of channels with subscribers in this process. Patterns do not count.
     pub fn channels(&self) -> usize {
         self.shared.channels.names()
     }
