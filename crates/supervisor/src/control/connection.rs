@@ -7,6 +7,7 @@
 //!    └── malformed, too large, too late ─▲
 //! ```
 
+use super::event_stream::{EventStream, Left};
 use super::poller::Interest;
 use super::request::Request;
 use super::response::{head_of_events, Response};
@@ -47,13 +48,7 @@ enum ConnectionState {
         sent: usize,
         until: Instant,
     },
-    /// Events follow one another. A viewer that is slow misses some.
-    Streaming {
-        unsent: Arc<[u8]>,
-        sent: usize,
-        /// The deadline for the unsent bytes.
-        until: Instant,
-    },
+    Streaming(EventStream),
     Lingering {
         until: Instant,
     },
@@ -74,22 +69,22 @@ impl Connection {
 
     /// The events to poll for; `None` while a command runs, and when it is closed.
     pub(super) fn interest(&self) -> Option<Interest> {
-        match self.state {
+        match &self.state {
             ConnectionState::Reading { .. } | ConnectionState::Lingering { .. } => Some(Interest::IN),
             ConnectionState::Writing { .. } => Some(Interest::OUT),
-            ConnectionState::Streaming { .. } if self.has_unsent_events() => Some(Interest::IN | Interest::OUT),
-            ConnectionState::Streaming { .. } => Some(Interest::IN),
+            ConnectionState::Streaming(stream) if stream.deadline().is_some() => Some(Interest::IN | Interest::OUT),
+            ConnectionState::Streaming(_) => Some(Interest::IN),
             ConnectionState::Running | ConnectionState::Closed => None,
         }
     }
 
     /// The deadline of the current state.
     pub(super) fn deadline(&self) -> Option<Instant> {
-        match self.state {
+        match &self.state {
             ConnectionState::Reading { until, .. }
             | ConnectionState::Writing { until, .. }
-            | ConnectionState::Lingering { until } => Some(until),
-            ConnectionState::Streaming { until, .. } => self.has_unsent_events().then_some(until),
+            | ConnectionState::Lingering { until } => Some(*until),
+            ConnectionState::Streaming(stream) => stream.deadline(),
             ConnectionState::Running | ConnectionState::Closed => None,
         }
     }
@@ -110,7 +105,7 @@ impl Connection {
 
     /// Returns true if the peer gets events.
     pub(super) fn is_streaming(&self) -> bool {
-        matches!(self.state, ConnectionState::Streaming { .. })
+        matches!(self.state, ConnectionState::Streaming(_))
     }
 
     pub(super) fn is_closed(&self) -> bool {
@@ -123,10 +118,7 @@ impl Connection {
         match self.state {
             ConnectionState::Writing { .. } => self.write(now),
             ConnectionState::Reading { .. } | ConnectionState::Lingering { .. } => return self.read(now),
-            ConnectionState::Streaming { .. } => {
-                self.write_events(now);
-                self.hear();
-            }
+            ConnectionState::Streaming(_) => self.advance_stream(now),
             ConnectionState::Running | ConnectionState::Closed => {}
         }
         None
@@ -141,25 +133,27 @@ impl Connection {
 
     /// Begins a stream of events with these events.
     pub(super) fn stream(&mut self, events: &[u8], now: Instant) {
-        let unsent = [&*head_of_events(), events].concat().into();
-        self.send_next(unsent, now);
+        let begin = [&*head_of_events(), events].concat().into();
+        self.state = ConnectionState::Streaming(EventStream::new(begin, now + self.patience));
+        self.advance_stream(now);
     }
 
     /// Sends an event of a stream, unless an earlier one is not sent yet.
     pub(super) fn send_event(&mut self, event: &Arc<[u8]>, now: Instant) {
-        if self.is_streaming() && !self.has_unsent_events() {
-            self.send_next(Arc::clone(event), now);
+        if let ConnectionState::Streaming(stream) = &mut self.state {
+            stream.push(event, now + self.patience);
+            self.advance_stream(now);
         }
     }
 
-    fn send_next(&mut self, unsent: Arc<[u8]>, now: Instant) {
-        let until = now + self.patience;
-        self.state = ConnectionState::Streaming { unsent, sent: 0, until };
-        self.write_events(now);
-    }
-
-    fn has_unsent_events(&self) -> bool {
-        matches!(&self.state, ConnectionState::Streaming { unsent, sent, .. } if *sent < unsent.len())
+    fn advance_stream(&mut self, now: Instant) {
+        if let ConnectionState::Streaming(stream) = &mut self.state {
+            match stream.advance(&self.socket) {
+                Ok(true) => self.active_at = now,
+                Ok(false) => {}
+                Err(Left) => self.close(),
+            }
+        }
     }
 
     /// Ends the connection if its deadline has passed.
@@ -241,36 +235,6 @@ impl Connection {
             }
             Err(Errno::AGAIN | Errno::INTR) => {}
             Err(_) => self.close(),
-        }
-    }
-
-    /// Writes events once.
-    fn write_events(&mut self, now: Instant) {
-        let ConnectionState::Streaming { unsent, sent, .. } = &mut self.state else {
-            return;
-        };
-        if *sent == unsent.len() {
-            return;
-        }
-        match send(
-            &self.socket,
-            &unsent[*sent..],
-            SendFlags::DONTWAIT | SendFlags::NOSIGNAL,
-        ) {
-            Ok(length) => {
-                *sent += length;
-                self.active_at = now;
-            }
-            Err(Errno::AGAIN | Errno::INTR) => {}
-            Err(_) => self.close(),
-        }
-    }
-
-    /// Closes if the viewer has left. It has nothing to say.
-    fn hear(&mut self) {
-        let found = recv(&self.socket, &mut [0; 1], RecvFlags::DONTWAIT);
-        if !matches!(found, Err(Errno::AGAIN | Errno::INTR)) {
-            self.close();
         }
     }
 

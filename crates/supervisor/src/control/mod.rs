@@ -11,6 +11,7 @@ mod connections;
 mod counts;
 mod dashboard;
 pub(crate) mod date;
+mod event_stream;
 mod exposition;
 mod health;
 mod host;

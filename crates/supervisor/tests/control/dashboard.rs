@@ -80,6 +80,9 @@ fn the_files_need_no_token_and_allow_nothing_but_themselves() {
     for (path, kind) in [
         ("/", "text/html"),
         ("/dashboard.css", "text/css"),
+        ("/texts.js", "text/javascript"),
+        ("/elements.js", "text/javascript"),
+        ("/chart.js", "text/javascript"),
         ("/dashboard.js", "text/javascript"),
     ] {
         let text = raw(&server, path);

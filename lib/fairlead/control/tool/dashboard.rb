@@ -16,7 +16,7 @@ module Fairlead
       # does not know the secret, and neither its own host name for this machine nor its origin is accepted.
       class Dashboard
         # The files of the page, which contain nothing secret.
-        FILES = %w[/ /dashboard.css /dashboard.js].freeze
+        FILES = %w[/ /dashboard.css /texts.js /elements.js /chart.js /dashboard.js].freeze
         DATA = %w[/dashboard/events /backtraces].freeze
 
         # A host of this machine, with any port: the port of a tunnel through SSH is another one.
