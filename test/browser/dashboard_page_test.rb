@@ -72,6 +72,17 @@ class DashboardPageTest < Minitest::Test
     quiet(page)
   end
 
+  def test_a_path_is_text_and_never_html
+    server = serve(APP, "-t", "1:1", *FLAGS)
+    connect(server).write("GET /hang/<img/src=x/onerror=alert(1)> HTTP/1.1\r\nhost: a\r\n\r\n")
+    page = dashboard(server)
+    page.wait("#{ROWS}.length === 1")
+
+    assert_equal ["GET /hang/<img/src=x/onerror=alert(1)>"], page.evaluate(ROWS)
+    assert_equal 0, page.evaluate("document.images.length")
+    quiet(page)
+  end
+
   def press_until(page, key)
     pressed = (1..20).find do
       page.press("body", key)

@@ -4,7 +4,7 @@
 
 const $ = id => document.getElementById(id)
 const SILENT = 4000 // ms without a snapshot
-const HIDDEN_KEY = 'fairlead-token'
+const TOKEN_KEY = 'fairlead-token'
 
 const charts = [
   new Chart($('chart-rate'), [['all workers', RATE, 'a']], decimal, 1, false),
@@ -180,14 +180,14 @@ function showLists({ refusals, processes, waiting_room: room, started_at: starte
 
 // --- the connection
 
-let token = sessionStorage.getItem(HIDDEN_KEY)
+let token = sessionStorage.getItem(TOKEN_KEY)
 let stream = null
 let heard = 0
 
 // The address of `fairlead ctl dashboard` has a secret behind the #, which browsers do not send. It leaves the address at once.
 if (location.hash.length > 1) {
   token = decodeURIComponent(location.hash.slice(1))
-  sessionStorage.setItem(HIDDEN_KEY, token)
+  sessionStorage.setItem(TOKEN_KEY, token)
   history.replaceState(null, '', location.pathname)
 }
 
@@ -197,6 +197,11 @@ function say(text, state) {
   write($('link'), text)
   $('main').classList.toggle('stale', state === 'lost')
   if (state) { write($('state'), state); mark($('state'), 'state', state) }
+}
+
+// The text stays the same, so a screen reader says it once.
+function lose(reason) {
+  say(reason ?? (heard ? `no data since ${new Date(heard).toLocaleTimeString()}` : 'no connection'), 'lost')
 }
 
 function ask(reason) {
@@ -211,7 +216,7 @@ $('login').addEventListener('submit', event => {
   event.preventDefault()
   token = $('token').value
   $('token').value = ''
-  sessionStorage.setItem(HIDDEN_KEY, token)
+  sessionStorage.setItem(TOKEN_KEY, token)
   $('login').hidden = true
   watch()
 })
@@ -243,20 +248,24 @@ async function watch() {
   const own = stream = new AbortController()
   let pause = 1000
   while (own === stream && !document.hidden) {
+    let reason = null
     try {
       const response = await fetch('dashboard/events', { headers: headers(), cache: 'no-store', signal: own.signal })
       if (response.status === 403) return ask(token ? 'The server refuses this token.' : '')
-      if (response.ok) { pause = 1000; await read(response) } else say(await response.text(), 'lost')
+      if (response.ok) { pause = 1000; await read(response) } else reason = await response.text()
     } catch { /* the connection has failed: once more below */ }
     if (own.signal.aborted) return
-    if (heard) say(`no connection since ${new Date(heard).toLocaleTimeString()}`, 'lost')
+    lose(reason)
     await new Promise(done => setTimeout(done, pause))
     pause = Math.min(pause * 2, 10_000)
   }
 }
 
-document.addEventListener('visibilitychange', () => document.hidden ? stream?.abort() : watch())
+document.addEventListener('visibilitychange', () => {
+  if (document.hidden) stream?.abort()
+  else if ($('login').hidden) watch()
+})
 setInterval(() => {
-  if (heard && !document.hidden && $('login').hidden && Date.now() - heard > SILENT) say(`no data for ${age((Date.now() - heard) / 1000)}`, 'lost')
+  if (heard && !document.hidden && $('login').hidden && Date.now() - heard > SILENT) lose()
 }, 1000)
 watch()
