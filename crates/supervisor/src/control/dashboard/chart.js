@@ -6,12 +6,15 @@ const [AT, RATE, P50, P95, P99, QUEUE, ROOM, LOCK] = [0, 1, 2, 3, 4, 5, 6, 7]
 const POINTS = 600
 
 class Chart {
-  // series: [name, index in a point, class]; format: text of a value; least: the lowest upper end of the axis.
-  constructor(figure, series, format, least, stacked) {
-    Object.assign(this, { figure, series, format, least, stacked, cursor: null, points: [] })
+  // series: [name, index in a point, class]; format: text of a value; least: the lowest upper end of the axis;
+  // kind: lines, stacked, or logarithmic, where the median is not a flat line below rare outliers.
+  constructor(figure, series, format, least, kind) {
+    const stacked = kind === 'stacked'
+    Object.assign(this, { figure, series, format, least, stacked, isLogarithmic: kind === 'logarithmic', cursor: null, points: [] })
     this.title = figure.querySelector('figcaption').textContent
     this.svg = shape('svg', { viewBox: '0 0 600 100', preserveAspectRatio: 'none', 'aria-hidden': 'true' })
     this.top = element('output', { 'aria-hidden': 'true' })
+    this.bottom = element('output', { 'aria-hidden': 'true', class: 'bottom' })
     this.values = series.map(() => element('b'))
     this.when = element('li')
     const legend = element('ul', { class: 'legend' }, ...series.map(([name, , style], i) => {
@@ -21,7 +24,7 @@ class Chart {
       return element('li', {}, shape('svg', { viewBox: '0 0 20 10', 'aria-hidden': 'true' }, sample), `${name} `, this.values[i])
     }), this.when)
     const plot = element('div', { class: 'plot', tabindex: 0, role: 'group',
-      'aria-label': `${this.title}, the last ten minutes; left and right arrow show earlier values` }, this.svg, this.top)
+      'aria-label': `${this.title}, the last ten minutes; left and right arrow show earlier values` }, this.svg, this.top, this.bottom)
     this.rows = element('tbody')
     const head = element('tr', {}, ...['Minutes ago', ...series.map(([name]) => name)].map(text => element('th', { scope: 'col' }, text)))
     const table = element('table', { class: 'unseen' }, element('caption', {}, `${this.title}, by minute`), element('thead', {}, head), this.rows)
@@ -47,9 +50,14 @@ class Chart {
       let sum = 0
       return this.series.map(([, index]) => point[index] == null ? null : sum = (this.stacked ? sum : 0) + point[index])
     })
-    const highest = roundUp(Math.max(this.least, ...sums.flat().filter(value => value != null)))
-    const y = value => 100 - value / highest * 88
-    const children = [shape('path', { class: 'grid', d: `M0 ${y(highest)}H600M0 ${y(highest / 2)}H600` })]
+    const values = sums.flat().filter(value => value != null)
+    const highest = roundUp(Math.max(this.least, ...values))
+    const lowest = this.isLogarithmic ? Math.min(highest / 10, 10 ** Math.floor(Math.log10(Math.max(1e-4, Math.min(highest, ...values))))) : 0
+    const share = this.isLogarithmic
+      ? value => Math.max(0, Math.log(value / lowest) / Math.log(highest / lowest))
+      : value => value / highest
+    const y = value => 100 - share(value) * 88
+    const children = [shape('path', { class: 'grid', d: this.grid(lowest, highest).map(value => `M0 ${y(value)}H600`).join('') })]
     for (let i = this.series.length - 1; i >= 0; i--) {
       const style = this.series[i][2]
       children.push(this.stacked
@@ -62,6 +70,15 @@ class Chart {
     }
     this.svg.replaceChildren(...children)
     write(this.top, this.format(highest))
+    write(this.bottom, lowest ? this.format(lowest) : '')
+  }
+
+  // Values with a line: the upper end, and its half or the powers of ten.
+  grid(lowest, highest) {
+    if (!this.isLogarithmic) return [highest, highest / 2]
+    const powers = []
+    for (let power = lowest * 10; power < highest * 0.99; power *= 10) powers.push(power)
+    return [highest, ...powers]
   }
 
   line(sums, i, y) {

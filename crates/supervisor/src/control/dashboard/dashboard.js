@@ -7,9 +7,9 @@ const SILENT = 4000 // ms without a snapshot
 const TOKEN_KEY = 'fairlead-token'
 
 const charts = [
-  new Chart($('chart-rate'), [['all workers', RATE, 'a']], decimal, 1, false),
-  new Chart($('chart-latency'), [['median', P50, 'a'], ['95 %', P95, 'b'], ['99 %', P99, 'c']], time, 1e-3, false),
-  new Chart($('chart-waits'), [['queue', QUEUE, 'a'], ['waiting room', ROOM, 'b'], ['lock', LOCK, 'c']], time, 1e-4, true)
+  new Chart($('chart-rate'), [['all workers', RATE, 'a']], decimal, 1, 'lines'),
+  new Chart($('chart-latency'), [['median', P50, 'a'], ['95 %', P95, 'b'], ['99 %', P99, 'c']], time, 1e-3, 'logarithmic'),
+  new Chart($('chart-waits'), [['queue', QUEUE, 'a'], ['waiting room', ROOM, 'b'], ['lock', LOCK, 'c']], time, 1e-4, 'stacked')
 ]
 
 // --- the parts of a snapshot
@@ -52,7 +52,7 @@ function showNow({ point, percentiles, processes, waiting_room: room, max_thread
   write($('busy'), count(sum(processes, 'busy_threads')))
   write($('busy-of'), `of ${count(processes.filter(one => one.state === 'serving').length * most)}`)
   write($('waiting'), count(sum(processes, 'queued') + (room?.waiting ?? 0)))
-  write($('waiting-room'), room ? `${count(room.waiting)} in the waiting room` : '')
+  write($('waiting-room'), room ? `${count(room.waiting)} in waiting room` : '')
   write($('connections'), count(sum(processes, 'connections')))
   write($('connections-share'), processes.length > 1 ? `up to ${count(Math.max(0, ...processes.map(one => one.connections)))} per worker` : '')
   write($('clients'), count(sum(processes, 'clients')))

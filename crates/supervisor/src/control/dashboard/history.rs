@@ -11,6 +11,9 @@ use std::time::{Duration, Instant};
 /// Number of points.
 const POINTS: usize = 600;
 
+/// Number of points whose latencies count for the percentiles of a point: those of a single second would jump.
+const RECENT: usize = 10;
+
 /// The percentiles that are shown.
 const PARTS: [f64; 3] = [0.5, 0.95, 0.99];
 
@@ -22,6 +25,8 @@ pub(super) struct History {
     last: Option<Totals>,
     /// The latencies of all points together.
     window: Distribution,
+    /// The latencies of the last points.
+    recent: Distribution,
     /// Requests per second of each slot.
     rates: Box<[f64; SLOTS]>,
 }
@@ -34,6 +39,8 @@ pub(super) struct Point {
     /// Requests per second.
     rate: f64,
     latencies: Distribution,
+    /// Of the latencies of the last [`RECENT`] points, with this one.
+    percentiles: [Option<f64>; 3],
     /// Average seconds of a request, see [`figures::WAITS`].
     waits: [Option<f64>; 3],
 }
@@ -56,6 +63,7 @@ impl History {
             points: VecDeque::with_capacity(POINTS),
             last: None,
             window: Distribution::default(),
+            recent: Distribution::default(),
             rates: Box::new([0.0; SLOTS]),
         }
     }
@@ -99,10 +107,16 @@ impl History {
             let (now, last) = (now.waits[wait]?, last.waits[wait].unwrap_or_default());
             (waited > 0.0).then_some((now - last).max(0.0) / waited)
         };
+        let latencies = now.responses.since(&last.responses);
+        self.recent.add(&latencies);
+        if let Some(former) = self.points.iter().rev().nth(RECENT - 1) {
+            self.recent.subtract(&former.latencies);
+        }
         let point = Point {
             at: now.at.saturating_duration_since(self.began),
             rate: requests.iter().sum::<u64>() as f64 / seconds,
-            latencies: now.responses.since(&last.responses),
+            latencies,
+            percentiles: percentiles(&self.recent),
             waits: std::array::from_fn(average),
         };
         let rates = self.rates.iter_mut().zip(&requests);
@@ -153,7 +167,7 @@ impl Serialize for Point {
         let mut list = serializer.serialize_seq(Some(8))?;
         list.serialize_element(&(self.at.as_millis() as u64))?;
         list.serialize_element(&rounded(self.rate))?;
-        for time in percentiles(&self.latencies).into_iter().chain(self.waits) {
+        for time in self.percentiles.into_iter().chain(self.waits) {
             list.serialize_element(&time.map(rounded))?;
         }
         list.end()
