@@ -31,9 +31,9 @@ pub(super) struct Report<'a> {
     processes: Processes<'a>,
 }
 
-/// Times in seconds.
+/// A pause, with times in seconds.
 #[derive(Serialize)]
-struct ShownPause {
+pub(super) struct ShownPause {
     timeout: f64,
     left: f64,
 }

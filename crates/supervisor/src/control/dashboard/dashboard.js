@@ -34,11 +34,13 @@ function showSnapshot(snapshot) {
 
 const sum = (list, key) => list.reduce((total, one) => total + (one[key] ?? 0), 0)
 
-function showServer({ state, version, ruby, pid, uptime, restart, addresses }) {
+function showServer({ state, version, ruby, pid, uptime, pause, restart, addresses }) {
   write($('state'), state)
   mark($('state'), 'state', state)
   write($('about'), `${addresses.join(', ')} · ${version} · Ruby ${ruby} · pid ${pid} · up ${age(uptime)}`)
   document.title = `${state === 'ready' ? '' : `${state} · `}${addresses[0]?.replace(/^https?:\/\//, '') ?? ''} · Fairlead`
+  $('pause').hidden = !pause
+  if (pause) write($('pause'), `Paused: new requests wait for up to ${time(pause.timeout)}. The pause ends in ${time(Math.ceil(pause.left))} at the latest.`)
   const shown = restart && restart.state !== 'done'
   $('restart').hidden = !shown
   if (shown) write($('restart'), restart.state === 'running' ? `A ${restart.kind} restart is running.` : `The last ${restart.kind} restart has failed; the old code still serves. ${restart.error ?? ''}`)

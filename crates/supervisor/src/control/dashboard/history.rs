@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 /// Number of points.
 const POINTS: usize = 600;
 
-/// Number of points whose latencies count for the percentiles of a point: those of a single second would jump.
+/// Number of points that the percentiles of a point cover: the percentiles of a single second would jump.
 const RECENT: usize = 10;
 
 /// The percentiles that are shown.

@@ -2,7 +2,7 @@
 
 use super::super::counts::{Counters, Counts, Room};
 use super::super::host::{MemoryOf, ProcessMemory};
-use super::super::report::ShownRestart;
+use super::super::report::{ShownPause, ShownRestart};
 use super::super::status::{Child, ServerState, Status};
 use super::figures;
 use super::history::{rounded, History, Point};
@@ -23,6 +23,7 @@ pub(super) struct Snapshot<'a> {
     started_at: String,
     uptime: f64,
     addresses: &'a [String],
+    pause: Option<ShownPause>,
     restart: Option<ShownRestart<'a>>,
     workers: usize,
     max_threads: usize,
@@ -81,6 +82,7 @@ impl<'a> Snapshot<'a> {
             started_at: date::milliseconds(status.started_at),
             uptime: age(status.started_at),
             addresses: &status.addresses,
+            pause: status.pause.map(ShownPause::from),
             restart: status.restart.as_ref().map(ShownRestart::from),
             workers: status.workers,
             max_threads: status.max_threads,

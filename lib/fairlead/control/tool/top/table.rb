@@ -33,7 +33,8 @@ module Fairlead
           end
 
           def troubles(snapshot)
-            [("NO CONNECTION: #{plain(snapshot["failure"])}" if snapshot["failure"]), restart(snapshot["restart"] || {})].compact
+            [("NO CONNECTION: #{plain(snapshot["failure"])}" if snapshot["failure"]), *Screen.pause(snapshot["pause"]),
+             restart(snapshot["restart"] || {})].compact
           end
 
           def restart(restart)
