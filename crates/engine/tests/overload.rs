@@ -343,6 +343,61 @@ fn while_overloaded_some_are_served_in_time_and_the_rest_is_refused() {
     assert_eq!(server.connect().get("/").status, 200);
 }
 
+/// Health checks overtake the queue, so their short waits do not hide that it stands.
+#[test]
+fn urgent_requests_do_not_hide_an_overload() {
+    let overload = Config {
+        queue_target: 50 * MS,
+        queue_interval: 100 * MS,
+        priority_paths: vec!["/up".into()],
+        ..config()
+    };
+    let server = Server::start(overload, |exchange| {
+        std::thread::sleep(20 * MS);
+        reply(exchange, "served");
+    });
+    let (address, stop) = (server.address, std::sync::atomic::AtomicBool::new(false));
+    let refused = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut client = Client::connect(address);
+            while !stop.load(std::sync::atomic::Ordering::SeqCst) {
+                assert_eq!(client.get("/up").status, 200);
+            }
+        });
+        let responses = flood(&server, 200, 5 * MS);
+        stop.store(true, std::sync::atomic::Ordering::SeqCst);
+        responses.iter().filter(|(status, _)| *status == 503).count()
+    });
+    assert!(refused >= 50, "{refused}");
+}
+
+#[test]
+fn streams_that_wait_in_line_are_refused_in_time_by_workers_too() {
+    let (queues, _) = shared_queues();
+    let (release, hold) = mpsc::channel::<()>();
+    let hold = Mutex::new(hold);
+    let call = move |exchange: &mut Exchange<'_>| {
+        if path(exchange) == "/first" {
+            let _ = hold.lock().expect("no panic").recv_timeout(PATIENCE);
+        }
+        reply(exchange, "served");
+    };
+    let server = Server::on(&listen(), timeout(200 * MS), Some((queues, 0)), Arc::new(call));
+    let mut first = server.connect();
+    first.send("GET /first HTTP/1.1\r\nHost: test\r\n\r\n");
+    eventually("it is held", || server.engine.stats().busy_threads == 1);
+    let mut client = Http2Client::connect(server.address);
+    let began = Instant::now();
+    let asked: Vec<_> = (0..30).map(|_| client.ask(get("/late"), false)).collect();
+    for one in asked {
+        assert_eq!(client.response(one).expect("a response").status, 503);
+    }
+    // Two at a time, they would take 15 times as long as the timeout.
+    assert!(began.elapsed() < 7 * 200 * MS, "{:?}", began.elapsed());
+    drop(release);
+    assert_eq!(first.response().status, 200);
+}
+
 #[test]
 fn while_every_thread_hangs_the_overload_is_noticed_too() {
     let mut held = Held::start(Config {

@@ -180,3 +180,16 @@ fn a_server_that_ends_serves_the_requests_that_wait() {
     assert_eq!(client.response().text(), "served");
     assert!(paused.server.engine.wait(Some(PATIENCE)));
 }
+
+#[test]
+fn requests_of_clients_that_have_left_are_dropped_during_the_pause() {
+    let paused = Paused::start(one_thread(), MINUTE);
+    let gone = paused.waiting("/gone", 1);
+    let mut there = paused.waiting("/there", 2);
+    drop(gone);
+    eventually("it is dropped", || paused.server.engine.stats().abandoned_requests == 1);
+    assert_eq!(paused.server.engine.stats().queued, 1);
+    paused.scoreboard.pause.end();
+    assert_eq!(there.response().text(), "served");
+    assert_eq!(paused.served(), ["/there"]);
+}

@@ -158,6 +158,34 @@ fn early_hints_do_not_count_as_a_response() {
     );
 }
 
+/// The client has a part of an interim response, which no other response can follow.
+#[test]
+fn a_half_sent_interim_response_ends_with_the_connection() {
+    let config = Config {
+        early_hints: true,
+        ..timeout(300 * MS)
+    };
+    let holding = Holding::start(config, |exchange| {
+        let value = [b'z'; 8_000];
+        for _ in 0..2_000 {
+            exchange.start_early_hints();
+            let _ = exchange.field(b"link", &value);
+            exchange.end_early_hints();
+        }
+        std::thread::sleep(600 * MS);
+        reply(exchange, "late");
+    });
+    let mut client = holding.server.connect();
+    client.send("GET / HTTP/1.1\r\nHost: test\r\n\r\n");
+    eventually("the deadline", || holding.late() == 1);
+    let text = String::from_utf8(client.rest()).expect("a text");
+    assert!(
+        text.starts_with("HTTP/1.1 103 ") && !text.contains("504"),
+        "{} bytes",
+        text.len()
+    );
+}
+
 #[test]
 fn a_stream_of_http2_gets_its_504_and_the_others_go_on() {
     let holding = Holding::start(timeout(100 * MS), |exchange| reply(exchange, "served"));

@@ -36,9 +36,10 @@ module Fairlead
       private
 
       def put(text, pipe)
+        pipe.sync = true # closing writes nothing more
         pipe.write(text)
-      rescue Errno::EPIPE
-        nil
+      rescue SystemCallError
+        nil # nobody waits for the answer any more
       ensure
         pipe.close
       end

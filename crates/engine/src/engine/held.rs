@@ -2,23 +2,28 @@
 //! ready queue at the end of the pause, and are refused if they have waited for too long. Requests for `priority_paths`
 //! and events of clients go on, and so do requests that have entered the ready queue before.
 
+use super::job::Job;
 use crate::clock::Nanos;
 use crate::cluster::pause::Pause;
 use crate::connection::Connection;
 use crate::scheduler::Scheduler;
+use crate::stream::presence::Found;
 use crate::sync::Mutex;
 use crate::worker::Worker;
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed, Ordering::SeqCst};
 use std::sync::Arc;
 
-use super::job::Job;
+/// Requests that are checked in a tick.
+const SWEPT: usize = 8;
 
 /// See the head of this file.
 pub(super) struct Held {
     worker: Arc<Worker>,
     scheduler: Arc<Scheduler<Job>>,
     requests: Mutex<VecDeque<Box<Connection>>>,
+    /// Position at which the next [`Held::take_abandoned`] continues.
+    swept_to: AtomicUsize,
     /// Their number, readable without the lock; written only while the lock is held.
     count: AtomicUsize,
 }
@@ -30,6 +35,7 @@ impl Held {
             scheduler: Arc::clone(scheduler),
             requests: Mutex::default(),
             count: AtomicUsize::new(0),
+            swept_to: AtomicUsize::new(0),
         })
     }
 
@@ -70,6 +76,26 @@ impl Held {
         let mut requests = self.requests.lock();
         self.count.store(0, SeqCst);
         std::mem::take(&mut *requests)
+    }
+
+    /// Takes the requests of clients that have left, among the next few ones.
+    pub(super) fn take_abandoned(&self) -> VecDeque<Box<Connection>> {
+        let mut requests = self.requests.lock();
+        let (mut taken, mut index) = (VecDeque::new(), self.swept_to.load(Relaxed));
+        for _ in 0..SWEPT.min(requests.len()) {
+            if index >= requests.len() {
+                index = 0;
+            }
+            let next = requests.get_mut(index);
+            if next.is_some_and(|next| next.stream.find_client() == Found::Left) {
+                taken.extend(requests.remove(index));
+            } else {
+                index += 1;
+            }
+        }
+        self.swept_to.store(index, Relaxed);
+        self.count.store(requests.len(), SeqCst);
+        taken
     }
 
     /// Takes the next request that has waited for too long.

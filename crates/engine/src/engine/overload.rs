@@ -73,7 +73,8 @@ impl Overload {
 
     /// Checks a request that a thread is about to run. Returns its next move if it is not run.
     pub(super) fn check_turn(&self, connection: Box<Connection>, now: Nanos) -> Result<Box<Connection>, Move> {
-        if let Some(target) = self.target {
+        // An urgent request overtakes the others: its wait says nothing about them.
+        if let Some(target) = self.target.filter(|_| !connection.stream.is_urgent) {
             self.delay().note(now - connection.waits_since(), now, target);
         }
         if connection.stream.is_abandoned() {
@@ -144,6 +145,16 @@ impl Overload {
         let Some(limit) = self.longest_wait() else { return false };
         let first = self.admission.waiting_room().and_then(WaitingRoom::first_waits_since);
         first.is_some_and(|since| Nanos::now() - since > limit)
+    }
+
+    /// True if a request has waited for so long that it will be refused.
+    pub(super) fn is_overdue(&self, connection: &Connection) -> bool {
+        self.refusal(connection, Nanos::now()).is_some()
+    }
+
+    /// Drops a request that waits elsewhere, because its client has left.
+    pub(super) fn abandon(&self, connection: Box<Connection>) -> Move {
+        self.drop(connection, Dropped::Abandoned)
     }
 
     /// Refuses a request if the queue is too long, because a request of `flow` has joined it.

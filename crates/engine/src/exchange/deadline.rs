@@ -12,6 +12,7 @@
 
 use super::Services;
 use crate::clock::{AtomicMillis, Millis, Nanos};
+use crate::http::refusal::Refusal;
 use crate::observe::access_log::escaped;
 use crate::stream::Stream;
 use crate::sync::{Mutex, MutexGuard};
@@ -44,6 +45,8 @@ struct Running {
     timeout: Duration,
     transport: Link,
     is_head_request: bool,
+    /// True if the client has got only a part of an interim response.
+    is_interrupted: bool,
     /// The method and the path, for the log.
     text: String,
 }
@@ -53,6 +56,18 @@ struct Expired {
     at: Nanos,
     /// True if [`Deadline::take_expired`] has returned it.
     is_told: bool,
+}
+
+/// See [`Deadline::hold`].
+pub(super) struct Hold<'a>(MutexGuard<'a, State>);
+
+impl Hold<'_> {
+    /// Notes after an interim response if a part of it is still to be sent: no other response can follow that.
+    pub(super) fn note_unsent(mut self, is_unsent: bool) {
+        if let State::Running(running) = &mut *self.0 {
+            running.is_interrupted = is_unsent;
+        }
+    }
 }
 
 /// The deadlines of all threads of an engine.
@@ -88,6 +103,7 @@ impl Deadline {
             timeout,
             transport: Arc::clone(stream.transport()),
             is_head_request: request.is_head(),
+            is_interrupted: false,
             text: format!("{} {}", escaped(request.method()), escaped(request.path())),
         });
         true
@@ -106,9 +122,9 @@ impl Deadline {
 
     /// Prevents a response at the deadline while the guard lives, so that the app can send an interim response. `None` if
     /// the deadline has expired.
-    pub(super) fn hold(&self) -> Option<impl Sized + use<'_>> {
-        let state: MutexGuard<'_, State> = self.0.lock();
-        (!matches!(*state, State::Expired(_))).then_some(state)
+    pub(super) fn hold(&self) -> Option<Hold<'_>> {
+        let state = self.0.lock();
+        (!matches!(*state, State::Expired(_))).then_some(Hold(state))
     }
 
     /// The app has returned. Returns true if the deadline had expired.
@@ -162,6 +178,10 @@ impl Running {
     /// Sends the response, and logs the request.
     fn expire(&self, services: &Services) {
         let transport = &*self.transport;
+        self.log(services);
+        if self.is_interrupted {
+            return transport.cut();
+        }
         let mut bytes = Vec::new();
         services.write_closing(GATEWAY_TIMEOUT, self.is_head_request, &mut bytes);
         match transport.send_most(&bytes, false) {
@@ -171,7 +191,11 @@ impl Running {
             Ok(sent) if sent == bytes.len() => _ = transport.shut_down(Shutdown::Write),
             _ => transport.cut(),
         }
+    }
+
+    fn log(&self, services: &Services) {
         services.worker.counters().timed_out_requests.fetch_add(1, Relaxed);
+        services.worker.count_refusal(Refusal::RequestTimeout);
         services.worker.log.error(format_args!(
             "{} has not responded within {} s; its client got a 504, and it still runs",
             self.text,

@@ -51,6 +51,9 @@ impl Exchange<'_> {
             }
             write_head(self.head.response, end, self.stream.output.buffer());
             self.flush();
+            if let Some(Some(held)) = held {
+                held.note_unsent(!self.stream.output.is_empty());
+            }
             if !self.is_in_wait() {
                 self.output = OutputState::Held;
             }

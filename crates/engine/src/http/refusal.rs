@@ -73,6 +73,8 @@ refusals! {
     NoMemoryForHead: 503, "no_memory", "no memory for such a large head";
     NoDescriptorForBody: 503, "no_descriptor_for_body", "no descriptor for the body's file";
     NoDiskForBody: 503, "no_disk", "request bodies have reached their disk limit";
+    /// The app has not responded within `request_timeout`.
+    RequestTimeout: 504, "request_timeout", "the application has not responded within request_timeout";
     /// A new connection, before its request.
     TooManyConnections: 503, "max_connections", "max_connections are open";
     /// A new connection, before its request.

@@ -118,7 +118,11 @@ fn http(page: &mut Page, scoreboard: &Scoreboard) {
         "Time from the complete request to the end of the response by the application.",
     );
     for (kind, times) in scoreboard.responses() {
-        let status = kind.map_or(OTHER.to_string(), |kind| kind.status.to_string());
+        // Without a response, because the app has taken the socket or its thread was killed, there is no status.
+        let status = kind.map_or(OTHER.to_string(), |kind| match kind.status {
+            0 => String::new(),
+            status => status.to_string(),
+        });
         let labels = [
             ("http_request_method", kind.map_or(OTHER, |kind| kind.request.method())),
             ("http_response_status_code", &status),

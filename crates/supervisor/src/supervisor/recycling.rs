@@ -1,12 +1,13 @@
 //! Finds workers that have used up a limit: of memory, requests or age. The machine replaces them one at a time.
 
 use crate::background::Background;
+use crate::children::Child;
 use crate::fleet::Fleet;
 use crate::machine::{Event, Machine, Moment, ProcessId, RecycleReason, WorkerView};
 use crate::process_memory;
 use crate::settings::RecyclingSettings;
 use fairlead_engine::Slot;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{BuildHasher, RandomState};
 use std::io;
 use std::sync::atomic::Ordering::Relaxed;
@@ -26,6 +27,8 @@ pub(super) struct Recycler {
     workers: BTreeMap<ProcessId, Record>,
     memory: Option<Background<Readings>>,
     read_at: Moment,
+    /// The processes at the last reading.
+    sharers: BTreeSet<ProcessId>,
     /// True if a worker is stuck: the next one is replaced as soon as possible.
     urgent: bool,
     /// True once a problem with memory was reported: one line for a configuration is enough.
@@ -41,13 +44,44 @@ struct Record {
     memory: Option<Memory>,
 }
 
-/// The memory of a worker, in bytes.
+/// The memory of a worker, in bytes: its share of all pages. When another process ends, the others have larger shares
+/// of the same pages, and have not grown.
 #[derive(Clone, Copy)]
 struct Memory {
-    /// At the first reading.
+    /// At the first reading, and the growth since then around ends of other processes.
     first: u64,
     /// At the last reading.
     last: u64,
+    /// Growth before the last reading that `first` does not have.
+    grown: u64,
+}
+
+impl Memory {
+    fn new(first: u64) -> Memory {
+        Memory {
+            first,
+            last: first,
+            grown: 0,
+        }
+    }
+
+    /// Takes the next reading. `has_lost_sharer`: another process has ended since the last one.
+    fn read(self, now: u64, has_lost_sharer: bool) -> Memory {
+        let grown = now.saturating_sub(self.last);
+        match has_lost_sharer {
+            // It may have ended before the last reading was made.
+            true => Memory {
+                first: self.first + self.grown + grown,
+                last: now,
+                grown: 0,
+            },
+            false => Memory {
+                last: now,
+                grown,
+                ..self
+            },
+        }
+    }
 }
 
 impl Recycler {
@@ -57,6 +91,7 @@ impl Recycler {
             workers: BTreeMap::new(),
             memory: None,
             read_at: now,
+            sharers: BTreeSet::new(),
             urgent: false,
             reported: false,
         }
@@ -159,14 +194,18 @@ impl Recycler {
         let most = self.settings.max_memory?;
         let mut problem = None;
         let results = self.memory.as_mut().map(Background::results).unwrap_or_default();
-        for (id, reading) in results.into_iter().flatten() {
+        let readings: Readings = results.into_iter().flatten().collect();
+        let has_lost_sharer = !readings.is_empty() && self.note_sharers(fleet);
+        for (id, reading) in readings {
             let Some(record) = self.workers.get_mut(&id) else {
                 continue;
             };
             match reading {
                 Ok(last) => {
-                    let first = record.memory.map_or(last, |memory| memory.first);
-                    record.memory = Some(Memory { first, last });
+                    let before = record.memory;
+                    let memory = before.map_or(Memory::new(last), |memory| memory.read(last, has_lost_sharer));
+                    record.memory = Some(memory);
+                    let first = memory.first;
                     if first > most {
                         let (first, most) = (first / MEBIBYTE, most / MEBIBYTE);
                         problem = Some(format!(
@@ -185,6 +224,14 @@ impl Recycler {
         }
         self.begin_reading(now, settled, fleet);
         problem.filter(|_| !std::mem::replace(&mut self.reported, true))
+    }
+
+    /// Returns true if a process has ended since the last call.
+    fn note_sharers(&mut self, fleet: &Fleet) -> bool {
+        let now: BTreeSet<ProcessId> = fleet.children.iter().flat_map(Child::names).collect();
+        let has_lost = !self.sharers.is_subset(&now);
+        self.sharers = now;
+        has_lost
     }
 
     fn begin_reading(&mut self, now: Moment, settled: &[WorkerView], fleet: &Fleet) {

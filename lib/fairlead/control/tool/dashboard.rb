@@ -43,6 +43,7 @@ module Fairlead
           @client = client
           @secret = SecureRandom.hex(16)
           @connections = ThreadGroup.new
+          @silent = Thread::Queue.new
         end
 
         # Runs until a signal.
@@ -58,14 +59,26 @@ module Fairlead
 
         private
 
+        # If there are too many connections, the one that has been silent for longest gives way.
         def admit(browser)
+          make_room if @connections.list.size >= CONNECTIONS
           return browser.close if @connections.list.size >= CONNECTIONS
 
-          @connections.add(Thread.new { serve(browser) })
+          thread = Thread.new { serve(browser) }
+          @connections.add(thread)
+          @silent << thread
+        end
+
+        def make_room
+          oldest = @silent.pop(true) until oldest&.alive? && !oldest[:heard]
+          oldest.kill.join
+        rescue ThreadError
+          nil # all have sent a request
         end
 
         def serve(browser)
           target = permitted(read_head(browser))
+          Thread.current[:heard] = true
           forward(target, browser)
         rescue Refused => e
           answer(browser, e.status, e.message)
@@ -91,7 +104,7 @@ module Fairlead
 
         # The target to ask the control server for. Raises Refused.
         def permitted(head)
-          line, *fields = head.b.split("\r\n")
+          line, *fields = head.b.split("\r\n", -1)
           fields = fields.to_h { |field| field.split(":", 2).then { |name, value| [name.to_s.downcase, value.to_s.strip] } }
           target = line[%r{\AGET (/[!-~]*) HTTP/1\.[01]\z}, 1] or raise Refused.new("405 Method Not Allowed", "only GET")
           path = target[/\A[^?]*/]

@@ -14,6 +14,9 @@ module Fairlead
         # Seconds between two snapshots.
         INTERVAL = 1
 
+        # Rows and columns of a terminal that does not know its size.
+        USUAL_SIZE = [24, 80].freeze
+
         # The other screen of the terminal, without a cursor, and back.
         ENTER = "\e[?1049h\e[?25l"
         LEAVE = "\e[?25h\e[?1049l"
@@ -87,7 +90,7 @@ module Fairlead
         end
 
         def draw
-          rows, columns = @output.winsize
+          rows, columns = @output.winsize.zip(USUAL_SIZE).map { |size, usual| size.positive? ? size : usual }
           lines = Table.lines(current, rows: rows - 1).first(rows - 1).map { |line| line[0, columns] }
           @output.write(HOME, lines.join(LINE_END), "\e[K", SCREEN_END)
           @output.flush

@@ -23,6 +23,9 @@ use fairlead_wire::Version;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+/// Most searches for overdue requests in a row.
+const MOST_SWEEPS: usize = 64;
+
 /// See the head of this file.
 pub(super) struct Moves {
     parts: Arc<Parts>,
@@ -158,12 +161,21 @@ impl Moves {
         }
     }
 
+    /// A dropped request of an HTTP/2 connection lets the next one join the queue, which may be overdue as well.
+    fn sweep_queue(&self) {
+        for _ in 0..MOST_SWEEPS {
+            let dropped = self.parts.overload.sweep();
+            if dropped.is_empty() {
+                return;
+            }
+            dropped.into_iter().for_each(|next| self.put(next));
+        }
+    }
+
     /// Drops requests that wait in vain: see `overload.rs`.
     pub(super) fn drop_overdue(&self) {
+        self.sweep_queue();
         let parts = &*self.parts;
-        for next in parts.overload.sweep() {
-            self.put(next);
-        }
         while parts.overload.is_room_overdue() {
             let Some(mut connection) = parts.request_migration.move_in() else {
                 break;
@@ -230,6 +242,8 @@ impl Moves {
 
     /// Sends requests that have waited for `patience` to the waiting room, because no thread here can run them.
     pub(super) fn shed(&self, patience: Duration) {
+        // Overdue requests would take the places of others in the room.
+        self.sweep_queue();
         let by_flow = self.parts.flows.take_turns();
         self.parts.request_migration.shed(patience, by_flow, self);
         self.end_if_drained();

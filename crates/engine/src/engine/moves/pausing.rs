@@ -6,6 +6,7 @@ use crate::connection::Connection;
 use crate::engine::job::Job;
 use crate::engine::sink::{Move, Sink};
 use crate::http::refusal::Refusal;
+use crate::stream::presence::Found;
 use std::time::Duration;
 
 impl Moves {
@@ -27,6 +28,9 @@ impl Moves {
             self.release_held();
             return self.tell_of_work();
         }
+        for connection in self.parts.held.take_abandoned() {
+            self.abandon_held(connection);
+        }
         while let Some(connection) = self.parts.held.take_overdue() {
             self.refuse_paused(connection);
         }
@@ -36,6 +40,10 @@ impl Moves {
     fn release_held(&self) {
         let is_paused = self.parts.worker.pause().is_some_and(|pause| pause.is_on());
         for mut connection in self.parts.held.take_all() {
+            if connection.stream.find_client() == Found::Left {
+                self.abandon_held(connection);
+                continue;
+            }
             if is_paused {
                 match self.parts.request_migration.move_one(connection, self) {
                     Some(left) => connection = left,
@@ -49,6 +57,11 @@ impl Moves {
             self.parts.scheduler.ready().push(Job::Request(connection));
         }
         self.end_if_drained();
+    }
+
+    fn abandon_held(&self, mut connection: Box<Connection>) {
+        self.end_turn(&mut connection);
+        self.put(self.parts.overload.abandon(connection));
     }
 
     /// Refuses a request that has waited for too long.

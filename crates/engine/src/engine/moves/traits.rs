@@ -19,10 +19,12 @@ impl Sink for Moves {
 
 impl StreamTurns for Moves {
     fn take_turn(&self, connection: Box<Connection>, is_leaving: bool) {
+        // Other workers would wait for a turn that never comes.
+        let stays = is_leaving || self.parts.overload.is_overdue(&connection);
         if let Some(connection) = self.hold(connection) {
             self.parts.scheduler.schedule(Job::Request(connection));
         }
-        if !is_leaving {
+        if !stays {
             self.pass_on();
         }
     }

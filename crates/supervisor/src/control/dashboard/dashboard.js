@@ -112,6 +112,7 @@ async function showTrace({ pid, thread, request }, trace) {
 }
 
 function backtrace({ threads, native }, id, request) {
+  if (!threads && !native) return 'The process has ended.'
   if (!threads) return `Ruby does not answer: a thread keeps Ruby's lock in native code, or the process is stopped.\nIts native threads:\n${(native ?? '').split(', ').join('\n')}`
   const found = threads.find(one => one.thread === id) ?? threads.find(one => one.request === request)
   if (!found?.request) return 'The request has ended.'

@@ -116,11 +116,26 @@ fn memory_counts_from_what_the_application_needs_at_its_start() {
     let spent = |first: u64, last: u64| {
         let (first, last) = (first * MEBIBYTE, last * MEBIBYTE);
         let record = Record {
-            memory: Some(Memory { first, last }),
+            memory: Some(Memory::new(first).read(last, false)),
             ..Record::new(START)
         };
         recycler.memory_spent(&record, 1.0).is_some()
     };
     assert_eq!((spent(20, 100), spent(20, 101)), (false, true));
     assert_eq!((spent(120, 150), spent(120, 151)), (false, true));
+}
+
+#[test]
+fn a_worker_that_shares_its_pages_with_fewer_processes_has_not_grown() {
+    let mut memory = Memory::new(75);
+    memory = memory.read(76, false);
+    // The drained worker has ended.
+    memory = memory.read(111, true);
+    assert_eq!((memory.first, memory.last), (111, 111));
+    memory = memory.read(140, false);
+    memory = memory.read(150, false);
+    assert_eq!((memory.first, memory.last), (111, 150), "this is growth");
+    // It had ended just before the last reading.
+    memory = memory.read(151, true);
+    assert_eq!(memory.first, 111 + 10 + 1);
 }
