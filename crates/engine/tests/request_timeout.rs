@@ -2,7 +2,7 @@
 
 mod support;
 
-use fairlead_engine::{Config, Exchange, Gone};
+use fairlead_engine::{Config, Exchange, FilesConfig, Gone};
 use std::io::Read;
 use std::sync::{mpsc, Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -158,6 +158,37 @@ fn early_hints_do_not_count_as_a_response() {
     );
 }
 
+/// A page that is larger than the window of the stream.
+#[test]
+fn a_client_that_takes_the_response_slowly_gets_all_of_it() {
+    for ends_early in [false, true] {
+        let folder = tempfile::tempdir().expect("a folder");
+        std::fs::write(folder.path().join("504.html"), "x".repeat(60_000)).expect("a file");
+        let config = Config {
+            files: FilesConfig {
+                public_dir: Some(folder.path().into()),
+                ..FilesConfig::default()
+            },
+            ..timeout(50 * MS)
+        };
+        let holding = Holding::start(config, |exchange| reply(exchange, "late"));
+        let mut builder = h2::client::Builder::new();
+        builder.initial_window_size(10_000);
+        let mut client = Http2Client::with(holding.server.address, &builder);
+        let asked = client.ask(get("/hold"), false);
+        eventually("the deadline", || {
+            client.advance();
+            holding.late() == 1
+        });
+        if ends_early {
+            let _ = holding.release.send(());
+            eventually("the thread is free", || holding.server.engine.stats().busy_threads == 0);
+        }
+        let response = client.response(asked).expect("a response");
+        assert_eq!((response.status, response.body.len()), (504, 60_000));
+    }
+}
+
 /// The client has a part of an interim response, which no other response can follow.
 #[test]
 fn a_half_sent_interim_response_ends_with_the_connection() {
@@ -251,6 +282,7 @@ fn a_relayed_request_gets_its_504_through_the_worker_that_has_the_connection() {
     });
     for client in [&mut first, &mut second] {
         assert_eq!(client.response().status, 504);
+        assert!(client.is_closed());
     }
     drop(release);
     eventually("the threads are free", || {

@@ -74,6 +74,8 @@ module Fairlead
       end
 
       def connect
+        raise Failure, "the server has no control server: set control_url" if @url.nil?
+
         scheme, place = @url.sub(/\?.*/, "").split("://", 2)
         return Socket.unix(place.sub(/\A@/, "\0")) if scheme == "unix"
         raise Failure, "#{@url}: a control server has no TLS; use tcp://… or unix://…" if %w[ssl https].include?(scheme)

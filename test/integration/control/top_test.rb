@@ -34,7 +34,7 @@ class TopTest < Minitest::Test
     assert_equal ["", 0], [errors, status.exitstatus]
     assert_match(/\Afairlead \S+  ready  pid #{server.pid}  up \d+ s  #{server.addresses.first}\n/, output)
     assert_match(/^2 of 2 threads busy   0 waiting \(0 in the waiting room\)   2 connections/, output)
-    assert_equal 2, output.scan(%r{^ *\d+(?:\.\d)? m?s  GET /hang/[01] +[01] +\d+$}).size, output
+    assert_equal 2, output.scan(%r{^ *\d+(?:\.\d)? [mu]?s  GET /hang/[01] +[01] +\d+$}).size, output
     assert_match(/^0 +all busy  1 of 1 .*^1 +all busy  1 of 1 /m, output)
     refute_includes output, "secret"
   end

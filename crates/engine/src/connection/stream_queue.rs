@@ -24,6 +24,9 @@ use std::sync::{Arc, Weak};
 pub(crate) trait StreamTurns: Send + Sync {
     /// `is_leaving`: the caller, or its caller, sends requests to other workers, and continues with this one.
     fn take_turn(&self, connection: Box<Connection>, is_leaving: bool);
+
+    /// Drops a request that its client has abandoned.
+    fn abandon(&self, connection: Box<Connection>);
 }
 
 /// See the head of this file.
@@ -119,7 +122,15 @@ impl StreamQueue {
         inner.waiting = waiting;
         drop(inner);
         self.count.fetch_sub(abandoned.len(), Relaxed);
-        drop(abandoned);
+        for (_, connection) in abandoned {
+            self.abandon(connection);
+        }
+    }
+
+    fn abandon(&self, connection: Box<Connection>) {
+        if let Some(taker) = self.taker.upgrade() {
+            taker.abandon(connection);
+        }
     }
 
     /// Gives the next request that the client still waits for a turn, after a turn has ended here or has moved to
@@ -130,6 +141,7 @@ impl StreamQueue {
             self.count.fetch_sub(1, Relaxed);
             if connection.stream.is_abandoned() {
                 self.inner.lock().has_turn = false;
+                self.abandon(connection);
                 continue;
             }
             connection.wait(Waits::Here);

@@ -45,6 +45,15 @@ pub(super) struct Overload {
     target: Option<Target>,
 }
 
+/// Time since when a request has waited for the server. A client of HTTP/2 that sends many requests at once makes them
+/// wait for each other; a proxy sends requests of many clients.
+fn waits_since(connection: &Connection) -> Nanos {
+    match connection.stream.peers.is_trusted() {
+        true => connection.arrived(),
+        false => connection.waits_since(),
+    }
+}
+
 /// The reason why a request is not run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Dropped {
@@ -75,7 +84,7 @@ impl Overload {
     pub(super) fn check_turn(&self, connection: Box<Connection>, now: Nanos) -> Result<Box<Connection>, Move> {
         // An urgent request overtakes the others: its wait says nothing about them.
         if let Some(target) = self.target.filter(|_| !connection.stream.is_urgent) {
-            self.delay().note(now - connection.waits_since(), now, target);
+            self.delay().note(now - waits_since(&connection), now, target);
         }
         if connection.stream.is_abandoned() {
             return Err(self.drop(connection, Dropped::Abandoned));
@@ -186,7 +195,7 @@ impl Overload {
             return Some(Refusal::QueueTimeout);
         }
         let limit = self.limit_of_overload()?;
-        (now - connection.waits_since() > limit).then_some(Refusal::Overload)
+        (now - waits_since(connection) > limit).then_some(Refusal::Overload)
     }
 
     /// The shortest of the limits that apply now.

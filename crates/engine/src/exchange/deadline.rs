@@ -12,6 +12,7 @@
 
 use super::Services;
 use crate::clock::{AtomicMillis, Millis, Nanos};
+use crate::config::Config;
 use crate::http::refusal::Refusal;
 use crate::observe::access_log::escaped;
 use crate::stream::Stream;
@@ -26,6 +27,9 @@ use std::time::Duration;
 
 /// The status of the response at the deadline (RFC 9110 §15.6.5).
 pub(super) const GATEWAY_TIMEOUT: u16 = 504;
+
+/// Pause until the client is offered the rest of the response again.
+const RETRY: Duration = Duration::from_millis(10);
 
 /// The deadline of the request that one thread runs.
 #[derive(Debug, Default)]
@@ -54,6 +58,9 @@ struct Running {
 #[derive(Debug)]
 struct Expired {
     at: Nanos,
+    transport: Link,
+    /// Bytes of the response that the client has not taken yet.
+    unsent: Vec<u8>,
     /// True if [`Deadline::take_expired`] has returned it.
     is_told: bool,
 }
@@ -127,10 +134,12 @@ impl Deadline {
         (!matches!(*state, State::Expired(_))).then_some(Hold(state))
     }
 
-    /// The app has returned. Returns true if the deadline had expired.
-    fn end(&self) -> bool {
-        let before = std::mem::take(&mut *self.0.lock());
-        matches!(before, State::Expired(_))
+    /// The app has returned. Returns the unsent bytes of the response if the deadline had expired.
+    fn end(&self) -> Option<Vec<u8>> {
+        match std::mem::take(&mut *self.0.lock()) {
+            State::Expired(expired) => Some(expired.unsent),
+            _ => None,
+        }
     }
 
     /// Time of the deadline, since the start of the monotonic clock; `None` if there is none.
@@ -156,40 +165,40 @@ impl Deadline {
             if now < running.at {
                 return (running.at.rounded_up(), false);
             }
-            running.expire(services);
-            *state = State::Expired(Expired {
-                at: now,
-                is_told: false,
-            });
+            *state = State::Expired(running.expire(services, now));
         }
-        let (State::Expired(expired), stuck_after) = (&*state, services.config().stuck_after) else {
+        let State::Expired(expired) = &mut *state else {
             return (Millis::NEVER, false);
         };
+        let again = match expired.send(services.config(), now) {
+            true => Millis::NEVER,
+            false => now.rounded_up() + RETRY,
+        };
+        let stuck_after = services.config().stuck_after;
         let stuck_at = expired.at + stuck_after;
         match stuck_after.is_zero() {
-            false if now >= stuck_at => (Millis::NEVER, true),
-            false => (stuck_at.rounded_up(), false),
-            true => (Millis::NEVER, false),
+            false if now >= stuck_at => (again, true),
+            false => (again.min(stuck_at.rounded_up()), false),
+            true => (again, false),
         }
     }
 }
 
 impl Running {
-    /// Sends the response, and logs the request.
-    fn expire(&self, services: &Services) {
-        let transport = &*self.transport;
+    /// Makes the response, and logs the request.
+    fn expire(&self, services: &Services, now: Nanos) -> Expired {
         self.log(services);
+        let mut unsent = Vec::new();
         if self.is_interrupted {
-            return transport.cut();
+            self.transport.cut();
+        } else {
+            services.write_closing(GATEWAY_TIMEOUT, self.is_head_request, &mut unsent);
         }
-        let mut bytes = Vec::new();
-        services.write_closing(GATEWAY_TIMEOUT, self.is_head_request, &mut bytes);
-        match transport.send_most(&bytes, false) {
-            Ok(sent) if sent == bytes.len() && transport.is_for_one_response() => {
-                transport.give_back(AfterResponse::Close);
-            }
-            Ok(sent) if sent == bytes.len() => _ = transport.shut_down(Shutdown::Write),
-            _ => transport.cut(),
+        Expired {
+            at: now,
+            transport: Arc::clone(&self.transport),
+            unsent,
+            is_told: false,
         }
     }
 
@@ -201,6 +210,28 @@ impl Running {
             self.text,
             self.timeout.as_secs_f64()
         ));
+    }
+}
+
+impl Expired {
+    /// Sends as much as the client takes, and ends the connection after the last byte. Returns true if nothing is left.
+    fn send(&mut self, config: &Config, now: Nanos) -> bool {
+        if self.unsent.is_empty() {
+            return true;
+        }
+        let transport = &*self.transport;
+        match transport.send_most(&self.unsent, false) {
+            Ok(sent) => _ = self.unsent.drain(..sent),
+            Err(_) => self.unsent.clear(),
+        }
+        if self.unsent.is_empty() {
+            transport.give_back(AfterResponse::Close);
+            let _ = transport.shut_down(Shutdown::Write);
+        } else if now - self.at > config.write_timeout {
+            transport.cut();
+            self.unsent.clear();
+        }
+        self.unsent.is_empty()
     }
 }
 
@@ -237,14 +268,12 @@ impl Deadlines {
         fcntl_dupfd_cloexec(signal, 0)
     }
 
-    /// The app has returned from a request. Returns true if its deadline had expired.
-    pub(super) fn end(&self, deadline: &Deadline) -> bool {
-        let had_expired = deadline.end();
-        if had_expired {
-            // It may have counted as stuck.
-            self.next.store(Millis::LONG_AGO, SeqCst);
-        }
-        had_expired
+    /// The app has returned from a request. Returns the unsent bytes of the response if its deadline had expired.
+    pub(super) fn end(&self, deadline: &Deadline) -> Option<Vec<u8>> {
+        let unsent = deadline.end()?;
+        // It may have counted as stuck.
+        self.next.store(Millis::LONG_AGO, SeqCst);
+        Some(unsent)
     }
 
     /// Responds to the requests with deadlines that have come. Called every millisecond while a request runs; usually

@@ -58,8 +58,15 @@ impl Exchange<'_> {
     /// Ends the response; called by the engine when the app has returned.
     pub(crate) fn end(mut self) -> (Ended, Outcome) {
         self.end_body();
-        if let Some(deadline) = self.own_deadline() {
-            self.is_expired |= self.services.deadlines.end(deadline);
+        let unsent = self
+            .own_deadline()
+            .and_then(|deadline| self.services.deadlines.end(deadline));
+        self.is_expired |= unsent.is_some();
+        let unsent = unsent.filter(|unsent| !unsent.is_empty());
+        let is_half_sent = unsent.is_some();
+        if let Some(unsent) = unsent {
+            // The connection sends the rest, as of any other response.
+            self.stream.output.add(&unsent);
         }
         let ended = Ended {
             status: match self.is_expired {
@@ -74,6 +81,7 @@ impl Exchange<'_> {
         let outcome = match (self.owner, self.reach) {
             (Owner::Client(client), _) => Outcome::Client { client, close },
             (Owner::App, _) => Outcome::Hijacked,
+            (Owner::Server, _) if is_half_sent => Outcome::Responded { close: true },
             (Owner::Server, _) if self.is_expired => Outcome::Expired,
             (Owner::Server, Reach::There) => Outcome::Responded { close },
             (Owner::Server, Reach::Gone) if self.persistence != Persistence::EndsBody => Outcome::Gone,

@@ -63,7 +63,7 @@ impl Connections {
         if self.all.is_empty() || !is_in_reserve(&socket) {
             return Some(socket);
         }
-        let has_place = self.drop_silent(poller);
+        let has_place = self.drop_silent(poller) || self.drop_viewer(poller);
         has_place.then(|| fcntl_dupfd_cloexec(&socket, 0).ok()).flatten()
     }
 
@@ -125,6 +125,12 @@ impl Connections {
             .min_by_key(|(_, watched)| watched.connection.active_at())
             .map(|(key, _)| *key);
         silent.inspect(|key| self.close(*key, poller)).is_some()
+    }
+
+    /// Closes a stream, because commands and probes are more important. Returns false if there is none.
+    fn drop_viewer(&mut self, poller: &Poller) -> bool {
+        let viewer = self.select(Connection::is_streaming).first().copied();
+        viewer.inspect(|key| self.close(*key, poller)).is_some()
     }
 
     /// Closes the connections that have not sent a request, and the streams.

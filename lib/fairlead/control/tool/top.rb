@@ -14,6 +14,8 @@ module Fairlead
         # Seconds between two snapshots.
         INTERVAL = 1
 
+        OTHER = "the answer is of another version of Fairlead, or of another program; this is #{VERSION}".freeze
+
         # Rows and columns of a terminal that does not know its size.
         USUAL_SIZE = [24, 80].freeze
 
@@ -34,7 +36,7 @@ module Fairlead
         end
 
         # Prints one snapshot. Raises Client::Failure.
-        def once = CLI.print(Table.lines(snapshot).map { |line| "#{line}\n" }.join, @output)
+        def once = CLI.print(lines(snapshot).map { |line| "#{line}\n" }.join, @output)
 
         # Runs until q, or a signal.
         def run
@@ -50,7 +52,18 @@ module Fairlead
 
         private
 
-        def snapshot = JSON.parse(@client.call.get("snapshot"))
+        def snapshot
+          JSON.parse(@client.call.get("snapshot"))
+        rescue JSON::ParserError
+          raise Client::Failure, OTHER
+        end
+
+        # Raises Client::Failure for the snapshot of another version.
+        def lines(snapshot, **rows)
+          Table.lines(snapshot, **rows)
+        rescue NoMethodError, TypeError, ArgumentError
+          raise Client::Failure, OTHER
+        end
 
         # Changes the terminal for the block; restores it however that ends, and while the command is suspended.
         def on_screen
@@ -91,15 +104,15 @@ module Fairlead
 
         def draw
           rows, columns = @output.winsize.zip(USUAL_SIZE).map { |size, usual| size.positive? ? size : usual }
-          lines = Table.lines(current, rows: rows - 1).first(rows - 1).map { |line| line[0, columns] }
-          @output.write(HOME, lines.join(LINE_END), "\e[K", SCREEN_END)
+          shown = lines(current, rows: rows - 1).first(rows - 1).map { |line| line[0, columns] }
+          @output.write(HOME, shown.join(LINE_END), "\e[K", SCREEN_END)
           @output.flush
         end
 
         # The last snapshot, with the reason if there is no newer one: the server may be restarting.
         def current
           @last = snapshot
-        rescue Client::Failure, Target::Missing, JSON::ParserError => e
+        rescue Client::Failure, Target::Missing => e
           { **@last.to_h, "failure" => e.message }
         end
 

@@ -28,6 +28,10 @@ impl StreamTurns for Moves {
             self.pass_on();
         }
     }
+
+    fn abandon(&self, connection: Box<Connection>) {
+        self.put(self.parts.overload.abandon(connection));
+    }
 }
 
 impl Host for Moves {

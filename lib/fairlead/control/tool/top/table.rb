@@ -18,8 +18,10 @@ module Fairlead
           module_function
 
           # +rows+: the height of the terminal. Workers have priority over more than a few running requests.
-          def lines(snapshot, rows: nil)
-            return ["no connection: #{plain(snapshot["failure"])}"] unless snapshot["pid"]
+          def lines(snapshot, rows: nil) = texts(snapshot, rows).map { |line| plain(line) }
+
+          def texts(snapshot, rows)
+            return ["no connection: #{snapshot["failure"]}"] unless snapshot["pid"]
 
             head = [headline(snapshot), *troubles(snapshot), requests(snapshot), waits(snapshot), threads(snapshot)]
             workers = table(WORKERS, snapshot["processes"].map { |process| worker(process, snapshot) })
