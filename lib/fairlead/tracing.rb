@@ -20,7 +20,7 @@ module Fairlead
         def get(env, name) = env[PREFIX + name.upcase.tr("-", "_")]
 
         def keys(env)
-          env.keys.filter_map { |key| key.delete_prefix(PREFIX).downcase.tr("_", "-") if key.start_with?(PREFIX) }
+          env.keys.filter_map { |key| key.delete_prefix(PREFIX).downcase.tr("_", "-") if key.is_a?(String) && key.start_with?(PREFIX) }
         end
       end
     end

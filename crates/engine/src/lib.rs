@@ -77,7 +77,7 @@ pub use cluster::histogram::{AtomicHistogram, Histogram};
 pub use cluster::membership::Membership;
 pub use cluster::pause::Pause;
 pub use cluster::queues::{SharedQueues, WaitingRoom};
-pub use cluster::responses::{RequestKind, ResponseKind};
+pub use cluster::responses::{RequestKind, ResponseKind, ResponseSeries};
 pub use cluster::running::{RunningRequest, RunningRequests, SHOWN_THREADS};
 pub use cluster::scoreboard::{Scoreboard, Slot, SLOTS};
 pub use cluster::statistics::{Figure, Kind, Shown, Statistic, Stats};

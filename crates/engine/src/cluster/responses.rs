@@ -1,8 +1,8 @@
 //! The times of responses by method, status, protocol and scheme, for `http_server_request_duration_seconds`.
 //!
 //! The memory holds a fixed number of series. The first response of a kind claims one, for good: by a single
-//! compare-and-swap, without a lock. Once all are taken, responses of further kinds count in one series together, so
-//! clients cannot fill the memory with unusual methods. Nothing is ever cleared: workers with the same table add to
+//! compare-and-swap, without a lock. Once all are taken, responses of further kinds count together, by the class of their
+//! status, so clients cannot fill the memory with unusual methods. Nothing is ever cleared: workers with the same table add to
 //! it, and so does a replacement of a worker.
 
 use super::histogram::{AtomicHistogram, Histogram, RESPONSE_BOUNDS};
@@ -12,6 +12,9 @@ use std::time::Duration;
 
 /// Number of series in a table.
 const SERIES: usize = 128;
+
+/// First digits of statuses.
+const CLASSES: usize = 10;
 
 /// Methods with a series of their own (RFC 9110 §9, RFC 5789, QUERY); the first stands for all others.
 pub(crate) const METHODS: [&str; 11] = [
@@ -36,6 +39,15 @@ pub struct ResponseKind {
     pub status: u16,
 }
 
+/// A series of a table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ResponseSeries {
+    /// One kind.
+    Of(ResponseKind),
+    /// All kinds without a series, with a status that begins with this digit.
+    Others(u16),
+}
+
 /// A table, shared by workers.
 #[repr(C)]
 #[derive(Debug)]
@@ -43,8 +55,8 @@ pub(crate) struct Responses {
     /// [`ResponseKind::key`] of each series; 0 if it is free.
     keys: [AtomicU32; SERIES],
     series: [AtomicHistogram; SERIES],
-    /// All kinds that found no free series.
-    others: AtomicHistogram,
+    /// All kinds that found no free series, by the first digit of the status, so that errors remain visible.
+    others: [AtomicHistogram; CLASSES],
 }
 
 impl RequestKind {
@@ -125,13 +137,14 @@ impl Responses {
         Responses {
             keys: [const { AtomicU32::new(0) }; SERIES],
             series: [const { AtomicHistogram::new() }; SERIES],
-            others: AtomicHistogram::new(),
+            others: [const { AtomicHistogram::new() }; CLASSES],
         }
     }
 
     /// Counts a response.
     pub(crate) fn count(&self, kind: ResponseKind, time: Duration) {
-        let series = self.claim(kind.key()).unwrap_or(&self.others);
+        let class = usize::from(kind.status / 100).min(CLASSES - 1);
+        let series = self.claim(kind.key()).unwrap_or(&self.others[class]);
         series.count_within(&RESPONSE_BOUNDS, time);
     }
 
@@ -151,13 +164,14 @@ impl Responses {
         Some(&self.series[place])
     }
 
-    /// The series that are in use; `None` stands for all kinds without a series.
-    pub(crate) fn load(&self) -> impl Iterator<Item = (Option<ResponseKind>, Histogram)> + '_ {
+    /// The series that are in use.
+    pub(crate) fn load(&self) -> impl Iterator<Item = (ResponseSeries, Histogram)> + '_ {
         let own = self.keys.iter().zip(&self.series).filter_map(|(key, series)| {
             let kind = ResponseKind::of_key(key.load(Acquire))?;
-            Some((Some(kind), series))
+            Some((ResponseSeries::Of(kind), series))
         });
-        let all = own.chain([(None, &self.others)]);
+        let others = (0..).map(ResponseSeries::Others).zip(&self.others);
+        let all = own.chain(others);
         let loaded = all.map(|(kind, series)| (kind, series.load_within(&RESPONSE_BOUNDS, Relaxed)));
         loaded.filter(|(_, histogram)| histogram.count() > 0)
     }
@@ -178,18 +192,18 @@ mod tests {
     }
 
     fn counts(responses: &Responses) -> BTreeMap<String, u64> {
-        let shown = |kind: ResponseKind| {
-            format!(
+        let shown = |series: ResponseSeries| match series {
+            ResponseSeries::Others(class) => format!("others {class}xx"),
+            ResponseSeries::Of(kind) => format!(
                 "{} {} {} {}",
                 kind.request.method(),
                 kind.request.scheme(),
                 kind.version(),
                 kind.status
-            )
+            ),
         };
         let all = responses.load();
-        all.map(|(kind, times)| (kind.map_or("others".into(), shown), times.count()))
-            .collect()
+        all.map(|(series, times)| (shown(series), times.count())).collect()
     }
 
     #[test]
@@ -251,7 +265,9 @@ mod tests {
                 .for_each(|status| responses.count(kind("GET", status), Duration::ZERO));
         }
         let counts = counts(&responses);
-        assert_eq!((counts.len(), counts["others"]), (SERIES + 1, 14));
+        assert_eq!((counts.len(), counts["others 2xx"]), (SERIES + 1, 14));
+        responses.count(kind("GET", 503), Duration::ZERO);
+        assert_eq!(self::counts(&responses)["others 5xx"], 1, "errors remain visible");
     }
 
     #[test]

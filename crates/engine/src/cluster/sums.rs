@@ -2,7 +2,7 @@
 
 use super::histogram::Histogram;
 use super::lasting::Lasting;
-use super::responses::{RequestKind, ResponseKind};
+use super::responses::{RequestKind, ResponseKind, ResponseSeries};
 use super::scoreboard::{Scoreboard, LASTING};
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -18,8 +18,8 @@ impl Scoreboard {
         self.lasting(index).responses.count(kind, time);
     }
 
-    /// The times of responses by kind, in all workers since the start. `None` stands for all kinds beyond the limit.
-    pub fn responses(&self) -> Vec<(Option<ResponseKind>, Histogram)> {
+    /// The times of responses by kind, in all workers since the start.
+    pub fn responses(&self) -> Vec<(ResponseSeries, Histogram)> {
         let mut sums = BTreeMap::new();
         for (kind, times) in self.lasting.iter().flat_map(|lasting| lasting.responses.load()) {
             let sum = sums.entry(kind).or_insert_with(|| times.none());

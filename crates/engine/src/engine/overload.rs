@@ -176,7 +176,7 @@ impl Overload {
             .admission
             .waiting_room()
             .map_or(0, |room| room.scoreboard().waiting());
-        if ready.len() as u64 + room <= limit as u64 {
+        if ready.ordinary() as u64 + room <= limit as u64 {
             return None;
         }
         match ready.pop_last(flow)? {

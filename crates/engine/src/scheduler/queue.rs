@@ -296,6 +296,11 @@ impl<J: Queued> ReadyQueue<J> {
         self.length.load(SeqCst)
     }
 
+    /// Number of jobs that are not urgent.
+    pub(crate) fn ordinary(&self) -> usize {
+        self.len().saturating_sub(self.urgent.load(SeqCst))
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.len() == 0
     }

@@ -8,7 +8,7 @@ use super::host::{Host, MemoryOf, ProcessMemory};
 use super::puma_metrics::puma;
 use super::response::Response;
 use super::status::{Child, RestartState, Status};
-use fairlead_engine::{Figure, Kind, ResponseKind, Scoreboard, Shown, Statistic, Stats};
+use fairlead_engine::{Figure, Kind, ResponseKind, ResponseSeries, Scoreboard, Shown, Statistic, Stats};
 
 /// The value of all labels for kinds of responses beyond the limit.
 const OTHER: &str = "_OTHER";
@@ -117,12 +117,13 @@ fn http(page: &mut Page, scoreboard: &Scoreboard) {
         "http_server_request_duration_seconds",
         "Time from the complete request to the end of the response by the application.",
     );
-    for (kind, times) in scoreboard.responses() {
-        // Without a response, because the app has taken the socket or its thread was killed, there is no status.
-        let status = kind.map_or(OTHER.to_string(), |kind| match kind.status {
-            0 => String::new(),
-            status => status.to_string(),
-        });
+    for (series, times) in scoreboard.responses() {
+        let (kind, status) = match series {
+            // Without a response, because the app has taken the socket or its thread was killed, there is no status.
+            ResponseSeries::Of(kind) if kind.status == 0 => (Some(kind), String::new()),
+            ResponseSeries::Of(kind) => (Some(kind), kind.status.to_string()),
+            ResponseSeries::Others(class) => (None, format!("{class}xx")),
+        };
         let labels = [
             ("http_request_method", kind.map_or(OTHER, |kind| kind.request.method())),
             ("http_response_status_code", &status),

@@ -279,12 +279,18 @@ impl<J: Queued> FairQueue<J> {
 
     /// Takes the last request of the flow with most waiting jobs; of `newcomer`, if no other flow has more.
     pub(super) fn pop_last(&mut self, newcomer: Option<Flow>) -> Option<J> {
-        let (most, longest) = *self.lengths.last()?;
+        let (most, _) = *self.lengths.last()?;
         let is_longest = |flow: &Flow| self.lengths.contains(&(most, *flow));
-        let flow = newcomer.filter(is_longest).unwrap_or(longest);
-        let member = self.flows.get(&flow)?;
-        let last = member.waiting.iter().rposition(|(_, job)| job.arrived().is_some())?;
-        self.take_out(member.place, flow, last)
+        let longest = self.lengths.iter().rev().take(DEPARTING).map(|(_, flow)| *flow);
+        // A flow may have only jobs that are no requests.
+        let flows = newcomer.filter(is_longest).into_iter().chain(longest).chain(newcomer);
+        let last_request = |flow| {
+            let member = self.flows.get(&flow)?;
+            let index = member.waiting.iter().rposition(|(_, job)| job.arrived().is_some())?;
+            Some((member.place, flow, index))
+        };
+        let (place, flow, index) = flows.into_iter().find_map(last_request)?;
+        self.take_out(place, flow, index)
     }
 
     /// Takes the jobs that `leaves` selects among the next `most` jobs. The next call continues after these.

@@ -4,11 +4,12 @@
 
 const $ = id => document.getElementById(id)
 const SILENT = 4000 // ms without a snapshot
+const RETRY = 10_000 // ms until another connection
 const TOKEN_KEY = 'fairlead-token'
 
 const charts = [
   new Chart($('chart-rate'), [['all workers', RATE, 'a']], decimal, 1, 'lines'),
-  new Chart($('chart-latency'), [['median', P50, 'a'], ['95 %', P95, 'b'], ['99 %', P99, 'c']], time, 1e-3, 'logarithmic'),
+  new Chart($('chart-latency'), [['median', P50, 'a'], ['95 %', P95, 'b'], ['99 %', P99, 'c']], latency, 1e-3, 'logarithmic'),
   new Chart($('chart-waits'), [['queue', QUEUE, 'a'], ['waiting room', ROOM, 'b'], ['lock', LOCK, 'c']], time, 1e-4, 'stacked')
 ]
 
@@ -48,9 +49,9 @@ function showServer({ state, version, ruby, pid, uptime, pause, restart, address
 
 function showNow({ point, percentiles, processes, waiting_room: room, max_threads: most, memory }) {
   write($('rate'), decimal(point?.[RATE] ?? 0))
-  write($('p50'), time(percentiles[0]))
-  write($('p95'), time(percentiles[1]))
-  write($('p99'), time(percentiles[2]))
+  write($('p50'), latency(percentiles[0]))
+  write($('p95'), latency(percentiles[1]))
+  write($('p99'), latency(percentiles[2]))
   write($('busy'), count(sum(processes, 'busy_threads')))
   write($('busy-of'), `of ${count(processes.filter(one => one.state === 'serving').length * most)}`)
   write($('waiting'), count(sum(processes, 'queued') + (room?.waiting ?? 0)))
@@ -186,6 +187,7 @@ function showLists({ refusals, processes, waiting_room: room, started_at: starte
 let token = sessionStorage.getItem(TOKEN_KEY)
 let stream = null
 let heard = 0
+let tried = 0
 
 // The address of `fairlead ctl dashboard` has a secret behind the #, which browsers do not send. It leaves the address at once.
 if (location.hash.length > 1) {
@@ -249,6 +251,7 @@ async function read(response) {
 async function watch() {
   stream?.abort()
   const own = stream = new AbortController()
+  tried = Date.now()
   let pause = 1000
   while (own === stream && !document.hidden) {
     let reason = null
@@ -269,6 +272,9 @@ document.addEventListener('visibilitychange', () => {
   else if ($('login').hidden) watch()
 })
 setInterval(() => {
-  if (heard && !document.hidden && $('login').hidden && Date.now() - heard > SILENT) lose()
+  if (!heard || document.hidden || !$('login').hidden || Date.now() - heard <= SILENT) return
+  lose()
+  // A connection that a firewall has forgotten brings no error.
+  if (Date.now() - tried > RETRY) watch()
 }, 1000)
 watch()

@@ -62,8 +62,8 @@ impl Distribution {
         self.counts.iter().sum::<u64>() + self.longer
     }
 
-    /// The time in seconds that this part of all times does not exceed, by interpolation between two bounds; at most the
-    /// last bound. `None` if there are no times.
+    /// The time in seconds that this part of all times does not exceed, by interpolation between two bounds; at least the
+    /// first bound, and at most the last one. `None` if there are no times.
     pub(super) fn percentile(&self, part: f64) -> Option<f64> {
         let count = self.count();
         let wanted = part * count as f64;
@@ -72,7 +72,13 @@ impl Distribution {
         for (bound, count) in self.bounds.into_iter().zip(self.counts) {
             let count = count as f64;
             if count > 0.0 && below + count >= wanted {
-                return Some(lower + (bound - lower) * (wanted - below) / count);
+                // Nothing is known of times below the first bound.
+                let is_first = lower == 0.0;
+                return Some(if is_first {
+                    bound
+                } else {
+                    lower + (bound - lower) * (wanted - below) / count
+                });
             }
             below += count;
             lower = if bound > 0.0 { bound } else { lower };

@@ -13,6 +13,11 @@ function time(seconds) {
   return seconds < 60 ? `${seconds.toFixed(1)} s` : age(seconds)
 }
 
+// The times of responses are known from this time on.
+const SHORTEST = 0.005
+
+const latency = seconds => seconds === SHORTEST ? `< ${time(seconds)}` : time(seconds)
+
 function age(seconds) {
   const units = [[86400, 'd'], [3600, 'h'], [60, 'min'], [1, 's']]
   const index = Math.max(0, units.findIndex(([size]) => seconds >= size))

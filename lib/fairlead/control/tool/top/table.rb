@@ -12,6 +12,9 @@ module Fairlead
           # The indexes of the columns with text; numbers are aligned at the right.
           TEXTS = { RUNNING => [1], WORKERS => [0, 1] }.freeze
 
+          # Seconds: the times of responses are known from this time on.
+          SHORTEST = 0.005
+
           # Rows for running requests at most, if the terminal is not known.
           SHOWN = 20
 
@@ -47,7 +50,7 @@ module Fairlead
           end
 
           def requests(snapshot)
-            median, most, nearly_all = snapshot["percentiles"].map { |seconds| time(seconds) }
+            median, most, nearly_all = snapshot["percentiles"].map { |seconds| "#{"< " if seconds == SHORTEST}#{time(seconds)}" }
             "#{number(snapshot["point"]&.at(1) || 0)} requests/s   latency: median #{median}, 95 % #{most}, 99 % #{nearly_all}"
           end
 
