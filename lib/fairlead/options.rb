@@ -275,8 +275,8 @@ module Fairlead
     option :worker_max_memory, Types::Bytes.new(least: 1024**2),
            scope: :process, default: nil, none: "no limit", valid: ["600m"], invalid: ["500k"],
            doc: "The memory of a worker above which it is replaced: its own pages and its share of pages of several processes (PSS). " \
-                "A new worker serves before the old one ends, without closing a connection, one worker at a time. It is measured every " \
-                "5 seconds. Has no effect without workers. See [deployment.md](deployment.md#workers-that-grow)."
+                "A new worker serves before the old one ends, one worker at a time; WebSockets end, and other connections do not. It is measured " \
+                "every 5 seconds. Has no effect without workers. See [deployment.md](deployment.md#workers-that-grow)."
 
     option :worker_max_requests, Types::Count.new(1..1_000_000_000),
            scope: :process, default: nil, none: "no limit", valid: [10_000], invalid: [0],

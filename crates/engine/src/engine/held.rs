@@ -7,7 +7,6 @@ use crate::clock::Nanos;
 use crate::cluster::pause::Pause;
 use crate::connection::Connection;
 use crate::scheduler::Scheduler;
-use crate::stream::presence::Found;
 use crate::sync::Mutex;
 use crate::worker::Worker;
 use std::collections::VecDeque;
@@ -87,7 +86,7 @@ impl Held {
                 index = 0;
             }
             let next = requests.get_mut(index);
-            if next.is_some_and(|next| next.stream.find_client() == Found::Left) {
+            if next.is_some_and(|next| next.stream.has_left_or_ask()) {
                 taken.extend(requests.remove(index));
             } else {
                 index += 1;

@@ -22,7 +22,6 @@ use crate::config::fair_by::Flow;
 use crate::connection::{Connection, Next};
 use crate::http::refusal::Refusal;
 use crate::scheduler::Scheduler;
-use crate::stream::presence::Found;
 use crate::worker::Worker;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::Arc;
@@ -100,11 +99,9 @@ impl Overload {
         if let Some(refusal) = self.refusal(&connection, now) {
             return Err(self.drop(connection, Dropped::Refused(refusal)));
         }
-        match connection.stream.find_client() {
-            Found::There => Ok(connection),
-            Found::Left => Err(self.drop(connection, Dropped::Abandoned)),
-            // It waits for another turn, and the answer may come meanwhile.
-            Found::Asked => Err(Move::ToApp(connection)),
+        match connection.stream.has_left_or_ask() {
+            true => Err(self.drop(connection, Dropped::Abandoned)),
+            false => Ok(connection),
         }
     }
 
@@ -119,7 +116,7 @@ impl Overload {
         self.note_standstill(now);
         let mut leaves = |job: &mut Job| match job {
             Job::Request(connection) if now - connection.arrived() > SHORT => {
-                self.refusal(connection, now).is_some() || connection.stream.find_client() == Found::Left
+                self.refusal(connection, now).is_some() || connection.stream.has_left_or_ask()
             }
             _ => false,
         };

@@ -39,7 +39,6 @@ use crate::http::http1::BodyFraming;
 use crate::http::own_chunks::OwnChunks;
 use crate::http::request::Request;
 use crate::http::response::ResponseHead;
-use crate::stream::presence::Found;
 use crate::stream::Stream;
 use crate::tls::Session;
 use crate::transport::listener::Origin;
@@ -262,7 +261,7 @@ impl<'a> Exchange<'a> {
         let may_ask = self.phase == ResponsePhase::NotStarted && self.output == OutputState::Held;
         self.is_gone()
             || match may_ask {
-                true => self.stream.find_client() == Found::Left,
+                true => self.stream.has_left_or_ask(),
                 false => self.stream.has_left(),
             }
     }

@@ -4,7 +4,7 @@
 mod forwarded;
 pub(crate) mod output;
 pub(crate) mod peers;
-pub(crate) mod presence;
+mod presence;
 
 use crate::config::fair_by::Flow;
 use crate::config::{Config, HttpsRedirect, Scheme};

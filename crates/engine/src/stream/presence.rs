@@ -8,16 +8,6 @@ use super::Stream;
 use crate::transport::Presence;
 use fairlead_wire::Version;
 
-/// The client, as far as is known.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Found {
-    /// It is there, or has closed its half and was asked earlier.
-    There,
-    /// It has closed its half, and was asked just now.
-    Asked,
-    Left,
-}
-
 const INTERIM: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
 
 impl Stream {
@@ -26,21 +16,18 @@ impl Stream {
         self.transport.presence() == Presence::Left
     }
 
-    /// Looks for the client. Once for each request, asks a client that has closed its half; a later call has the answer,
-    /// at once on the same machine. Only before the head of the response.
-    pub(crate) fn find_client(&mut self) -> Found {
+    /// The same. Once for each request, asks a client that has closed its half. On the same machine the answer comes at
+    /// once; otherwise a later call has it. Only before the head of the response.
+    pub(crate) fn has_left_or_ask(&mut self) -> bool {
         match self.transport.presence() {
-            Presence::Left => Found::Left,
+            Presence::Left => true,
             Presence::HalfClosed if self.may_ask() => {
                 self.was_asked = true;
                 // A full socket belongs to a client that is there.
                 let _ = self.transport.send(INTERIM, false);
-                match self.has_left() {
-                    true => Found::Left,
-                    false => Found::Asked,
-                }
+                self.has_left()
             }
-            _ => Found::There,
+            _ => false,
         }
     }
 

@@ -118,6 +118,10 @@ impl Commands {
             return Some(Response::text(403, self.token.refusal()));
         }
         let command = request.command();
+        let only_reads = READING.contains(&command) || command == b"backtraces";
+        if !only_reads && self.token.suspects(request) {
+            return Some(Response::text(403, self.token.refusal()));
+        }
         let is_hidden = self.data_only && !READING.contains(&command);
         is_hidden.then(|| Response::text(404, format!("Command {} unavailable", inspect(command))))
     }

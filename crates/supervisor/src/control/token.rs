@@ -40,6 +40,17 @@ impl Token {
         texts.any(|text| sha256(&text).ct_eq(digest).into())
     }
 
+    /// Returns true if a page of another origin may have made a request without the secret. Browsers mark their requests
+    /// only for addresses that they trust: `https`, and the loopback interface.
+    pub(super) fn suspects(&self, request: &Request) -> bool {
+        let is_browser = || {
+            request
+                .field("user-agent")
+                .is_some_and(|name| name.starts_with(b"Mozilla/"))
+        };
+        self.digest.is_none() && request.field("sec-fetch-site").is_none() && is_browser()
+    }
+
     /// The text for a request that is not allowed; the first one is Puma's.
     pub(super) fn refusal(&self) -> &'static str {
         match self.digest {
@@ -228,5 +239,19 @@ mod tests {
     fn at_a_unix_socket_or_with_a_secret_the_host_means_nothing() {
         assert!(Token::new(None, "unix:///run/control.sock").allows(&request("/stop", "Host: anything")));
         assert!(secret("s3cret").allows(&request("/stop?token=s3cret", "Host: anything.example")));
+    }
+
+    #[test]
+    fn without_a_secret_a_browser_must_mark_its_request() {
+        let suspects = |token: &Token, fields: &str| token.suspects(&request("/stop", fields));
+        let open = Token::new(None, "tcp://10.0.0.1:9293");
+        assert!(suspects(&open, "User-Agent: Mozilla/5.0 (X11)"));
+        assert!(!suspects(&open, "User-Agent: curl/8"));
+        assert!(!suspects(&open, ""));
+        assert!(!suspects(
+            &open,
+            "User-Agent: Mozilla/5.0\r\nSec-Fetch-Site: same-origin"
+        ));
+        assert!(!suspects(&secret("s3cret"), "User-Agent: Mozilla/5.0"));
     }
 }

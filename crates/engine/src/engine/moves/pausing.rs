@@ -6,7 +6,6 @@ use crate::connection::Connection;
 use crate::engine::job::Job;
 use crate::engine::sink::{Move, Sink};
 use crate::http::refusal::Refusal;
-use crate::stream::presence::Found;
 use std::time::Duration;
 
 impl Moves {
@@ -40,7 +39,7 @@ impl Moves {
     fn release_held(&self) {
         let is_paused = self.parts.worker.pause().is_some_and(|pause| pause.is_on());
         for mut connection in self.parts.held.take_all() {
-            if connection.stream.find_client() == Found::Left {
+            if connection.stream.has_left_or_ask() {
                 self.abandon_held(connection);
                 continue;
             }
