@@ -10,6 +10,12 @@ use std::time::{Duration, Instant};
 /// Shortest time between two samples.
 const INTERVAL: Duration = Duration::from_secs(5);
 
+/// Age from which on a sample says nothing.
+const STALE: Duration = Duration::from_secs(20);
+
+/// Time for which samples are made after a question: longer than the usual interval of Prometheus.
+const INTEREST: Duration = Duration::from_secs(90);
+
 /// A process to look at.
 pub type Process = (MemoryOf, i32);
 
@@ -18,20 +24,42 @@ pub type Process = (MemoryOf, i32);
 pub struct MemoryUse {
     reader: Option<Background<Vec<ProcessMemory>>>,
     sample: Vec<ProcessMemory>,
-    /// The start of the last sample.
+    /// The start of the last sample, and the time at which it was there.
     began: Option<Instant>,
+    ended: Option<Instant>,
+    /// The last time at which somebody asked.
+    asked: Option<Instant>,
 }
 
 impl MemoryUse {
-    /// The last sample, without processes that have ended since. A new sample begins if this one is old: the next call
-    /// returns it. If a process never answers, there are no further samples.
+    /// True if somebody has asked lately, and [`MemoryUse::tend`] should begin a new sample.
+    pub fn is_due(&self) -> bool {
+        self.asked.is_some_and(|asked| asked.elapsed() < INTEREST) && self.is_old()
+    }
+
+    fn is_old(&self) -> bool {
+        self.began.is_none_or(|began| began.elapsed() >= INTERVAL)
+    }
+
+    /// The last sample, without processes that have ended since; empty if it is too old, because nobody has asked or a process
+    /// does not answer.
     pub fn look(&mut self, processes: Vec<Process>) -> Vec<ProcessMemory> {
+        self.asked = Some(Instant::now());
+        self.tend(processes)
+    }
+
+    /// Begins a new sample if the last one is old. Returns the last one.
+    pub fn tend(&mut self, processes: Vec<Process>) -> Vec<ProcessMemory> {
         if let Some(sample) = self.reader.as_mut().and_then(|reader| reader.results().pop()) {
             self.sample = sample;
+            self.ended = Some(Instant::now());
+        }
+        if self.ended.is_some_and(|ended| ended.elapsed() > STALE) {
+            self.sample.clear();
         }
         let lives = |memory: &&ProcessMemory| processes.iter().any(|(process, _)| *process == memory.of);
         let sample = self.sample.iter().filter(lives).copied().collect();
-        if self.began.is_none_or(|began| began.elapsed() >= INTERVAL) {
+        if self.is_old() {
             self.begin(processes);
         }
         sample

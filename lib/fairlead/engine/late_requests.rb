@@ -7,6 +7,10 @@ module Fairlead
     # Logs the backtrace of each request that runs longer than its timeout. The engine itself has responded to the client by
     # then; this needs Ruby's lock, so it waits while the request keeps the lock. The thread begins with the first timeout.
     class LateRequests
+      # Most backtraces that are logged at a time, and seconds until the next ones.
+      MOST = 10
+      PAUSE = 0.5
+
       def initialize(service)
         @service = service
         @log = service.log
@@ -58,7 +62,10 @@ module Fairlead
         loop do
           signal.wait_readable
           signal.read_nonblock(8, exception: false)
-          Native.late_requests.each { |thread, env| tell(thread, env) }
+          late = Native.late_requests
+          late.first(MOST).each { |thread, env| tell(thread, env) }
+          @log.late_requests_left_out(late.size - MOST) if late.size > MOST
+          sleep PAUSE
         end
       ensure
         signal.close

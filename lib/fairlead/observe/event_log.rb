@@ -110,6 +110,8 @@ module Fairlead
       warn("#{request_line(env)} still runs after its timeout:#{lines.join}")
     end
 
+    def late_requests_left_out(count) = warn("#{count} more requests still run after their timeouts")
+
     # +error+: a ThreadError or SystemCallError.
     def late_requests_unwatched(error) = warn("no thread can log the backtraces of late requests (#{error.message})")
 

@@ -44,7 +44,7 @@ class RequestTimeoutTest < Minitest::Test
 
     assert_equal [504, "close"], [answer.status, answer["connection"]]
     assert_equal "", client.rest
-    server.wait_for_output(%r{GET /hold has not responded within 0.2 s; its client got a 504})
+    server.wait_for_output(%r{GET /hold has not responded within 0.2 s: responding with 504})
     server.wait_for_output(/GET \/hold still runs after its timeout:\n(\t.*\n)*\t.*wait_for_the_file/)
     refute File.exist?(server.path("ended"))
     assert_equal "served", connect(server).request("GET", "/").answer.body

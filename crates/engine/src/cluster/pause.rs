@@ -40,6 +40,11 @@ impl Pause {
         }
     }
 
+    /// True if the request has arrived during the pause.
+    pub(crate) fn concerns(&self, arrived: Nanos) -> bool {
+        arrived >= Nanos::from_number(self.since.load(SeqCst))
+    }
+
     /// Longest wait of a request.
     pub fn wait(&self) -> Duration {
         Duration::from_millis(self.wait.load(SeqCst))

@@ -32,11 +32,14 @@ impl QueueDelay {
     pub(crate) fn note(&self, wait: Duration, now: Nanos, target: Target) {
         let (now, end) = (now.to_number(), self.end.load(Relaxed));
         if now >= end {
-            let next = now.saturating_add(nanoseconds(target.interval));
+            let interval = nanoseconds(target.interval);
+            let next = now.saturating_add(interval);
             // Only one thread of all workers ends the interval.
             if self.end.compare_exchange(end, next, Relaxed, Relaxed).is_ok() {
                 let shortest = self.shortest.swap(0, Relaxed);
-                let exceeds = shortest != 0 && u64::MAX - shortest > nanoseconds(target.wait);
+                // After a silence, the interval before it says nothing about now.
+                let is_recent = now - end < interval;
+                let exceeds = is_recent && shortest != 0 && u64::MAX - shortest > nanoseconds(target.wait);
                 self.is_standing.store(exceeds.into(), Relaxed);
             }
         }
@@ -101,8 +104,8 @@ mod tests {
         let delay = QueueDelay::default();
         note(&delay, &[(0, 900), (100, 900)]);
         assert!(delay.is_standing());
-        note(&delay, &[(10_000, 0), (10_100, 0)]);
-        assert!(!delay.is_standing());
+        note(&delay, &[(150, 900), (10_000, 900)]);
+        assert!(!delay.is_standing(), "the wait before the silence says nothing");
     }
 
     #[test]

@@ -56,7 +56,8 @@ impl Held {
 
     /// Keeps a request during a pause; otherwise returns it.
     pub(super) fn hold(&self, connection: Box<Connection>) -> Option<Box<Connection>> {
-        if connection.stream.is_urgent || self.is_over() {
+        let concerns = |pause: &Pause| pause.concerns(connection.arrived());
+        if connection.stream.is_urgent || !self.pause().is_some_and(concerns) {
             return Some(connection);
         }
         let mut requests = self.requests.lock();

@@ -15,7 +15,7 @@ use super::migration::Admission;
 use super::record;
 use super::sink::Move;
 use super::without_app::WithoutApp;
-use crate::clock::Nanos;
+use crate::clock::{AtomicMillis, Millis, Nanos};
 use crate::cluster::queue_delay::{QueueDelay, Target};
 use crate::cluster::queues::WaitingRoom;
 use crate::config::fair_by::Flow;
@@ -33,6 +33,9 @@ const SHORT: Duration = Duration::from_millis(10);
 /// Waiting requests that the monitor checks in a tick.
 const SWEPT: usize = 8;
 
+/// Pause after a request of the waiting room that is never refused.
+const ROOM_PAUSE: Duration = Duration::from_secs(1);
+
 /// See the head of this file.
 pub(super) struct Overload {
     worker: Arc<Worker>,
@@ -41,6 +44,8 @@ pub(super) struct Overload {
     without_app: Arc<WithoutApp>,
     /// The wait in the queue of a single process.
     own: QueueDelay,
+    /// The waiting room is left alone until this time.
+    next_room_check: AtomicMillis,
     target: Option<Target>,
 }
 
@@ -74,6 +79,7 @@ impl Overload {
             admission: Arc::clone(admission),
             without_app: Arc::clone(without_app),
             own: QueueDelay::default(),
+            next_room_check: AtomicMillis::new(Millis::LONG_AGO),
             target: (!wait.is_zero()).then_some(Target { wait, interval }),
             worker,
         }
@@ -145,7 +151,7 @@ impl Overload {
 
     /// True if the first request in the waiting room would be refused: no worker has a free thread for it.
     pub(super) fn is_room_overdue(&self) -> bool {
-        if !self.admission.has_requests() {
+        if !self.admission.has_requests() || Millis::now() < self.next_room_check.load(Relaxed) {
             return false;
         }
         let Some(limit) = self.longest_wait() else { return false };
@@ -161,6 +167,11 @@ impl Overload {
     /// Drops a request that waits elsewhere, because its client has left.
     pub(super) fn abandon(&self, connection: Box<Connection>) -> Move {
         self.drop(connection, Dropped::Abandoned)
+    }
+
+    /// Leaves the waiting room alone for a while: its first request has waited for long, and is not refused.
+    pub(super) fn pass_over_room(&self) {
+        self.next_room_check.store(Millis::now() + ROOM_PAUSE, Relaxed);
     }
 
     /// Refuses a request if the queue is too long, because a request of `flow` has joined it.

@@ -15,6 +15,7 @@ use crate::clock::{AtomicMillis, Millis, Nanos};
 use crate::config::Config;
 use crate::http::refusal::Refusal;
 use crate::observe::access_log::escaped;
+use crate::observe::excess::About;
 use crate::stream::Stream;
 use crate::sync::{Mutex, MutexGuard};
 use crate::transport::{AfterResponse, Link, Shutdown};
@@ -205,11 +206,15 @@ impl Running {
     fn log(&self, services: &Services) {
         services.worker.counters().timed_out_requests.fetch_add(1, Relaxed);
         services.worker.count_refusal(Refusal::RequestTimeout);
-        services.worker.log.error(format_args!(
-            "{} has not responded within {} s; its client got a 504, and it still runs",
-            self.text,
-            self.timeout.as_secs_f64()
-        ));
+        services.worker.log.about_peer(
+            About::LateResponse,
+            None,
+            format_args!(
+                "{} has not responded within {} s: responding with 504; it still runs",
+                self.text,
+                self.timeout.as_secs_f64()
+            ),
+        );
     }
 }
 

@@ -29,6 +29,8 @@ pub(crate) enum About {
     Http2,
     Client,
     SlowReader,
+    /// The app has not responded in time.
+    LateResponse,
     /// The client had the largest share of an exhausted resource.
     GaveWay,
     /// Streams of an HTTP/2 connection that has used up its budget.

@@ -47,13 +47,7 @@ impl Host for Supervisor {
     }
 
     fn memory(&mut self) -> Vec<ProcessMemory> {
-        let own = (MemoryOf::Supervisor, std::process::id() as i32);
-        let children = self.acting.fleet.children.iter();
-        let children = children.filter_map(|child| Some((memory_of(child)?, child.pid()?)));
-        let mut processes: Vec<(MemoryOf, i32)> = children.collect();
-        if processes.iter().all(|(_, pid)| *pid != own.1) {
-            processes.push(own);
-        }
+        let processes = self.processes();
         self.memory.look(processes)
     }
 
@@ -111,6 +105,18 @@ impl Supervisor {
             services.tell(&self.report());
         }
         self.acting.services = services;
+    }
+
+    /// The processes with a shown memory.
+    fn processes(&self) -> Vec<(MemoryOf, i32)> {
+        let own = (MemoryOf::Supervisor, std::process::id() as i32);
+        let children = self.acting.fleet.children.iter();
+        let children = children.filter_map(|child| Some((memory_of(child)?, child.pid()?)));
+        let mut processes: Vec<(MemoryOf, i32)> = children.collect();
+        if processes.iter().all(|(_, pid)| *pid != own.1) {
+            processes.push(own);
+        }
+        processes
     }
 
     fn paused(&self) -> Option<Paused> {
@@ -189,6 +195,10 @@ impl Supervisor {
     /// Does periodic work.
     pub(super) fn tend(&mut self) {
         self.note_restart();
+        if self.memory.is_due() {
+            let processes = self.processes();
+            self.memory.tend(processes);
+        }
         self.acting.ask_for_certificates();
         self.acting.tend_certificates();
         self.certifying.tend(&mut self.acting);

@@ -182,6 +182,7 @@ impl Moves {
             };
             parts.flows.rank(&mut connection);
             self.at_turn(connection, Nanos::now(), |connection| {
+                parts.overload.pass_over_room();
                 self.put(Move::ToApp(connection));
             });
         }
