@@ -171,7 +171,10 @@ fn a_client_that_takes_the_response_slowly_gets_all_of_it() {
             },
             ..timeout(50 * MS)
         };
-        let holding = Holding::start(config, |exchange| reply(exchange, "late"));
+        let holding = Holding::start(config, |exchange| {
+            exchange.start(200);
+            exchange.end_head(None);
+        });
         let mut builder = h2::client::Builder::new();
         builder.initial_window_size(10_000);
         let mut client = Http2Client::with(holding.server.address, &builder);

@@ -227,16 +227,21 @@ impl Expired {
         let transport = &*self.transport;
         match transport.send_most(&self.unsent, false) {
             Ok(sent) => _ = self.unsent.drain(..sent),
-            Err(_) => self.unsent.clear(),
+            Err(_) => return self.give_up(),
         }
         if self.unsent.is_empty() {
             transport.give_back(AfterResponse::Close);
             let _ = transport.shut_down(Shutdown::Write);
-        } else if now - self.at > config.write_timeout {
-            transport.cut();
-            self.unsent.clear();
+            return true;
         }
-        self.unsent.is_empty()
+        now - self.at > config.write_timeout && self.give_up()
+    }
+
+    /// Ends the connection in the middle of the response. Returns true: nothing is left.
+    fn give_up(&mut self) -> bool {
+        self.transport.cut();
+        self.unsent.clear();
+        true
     }
 }
 

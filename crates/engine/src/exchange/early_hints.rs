@@ -44,7 +44,7 @@ impl Exchange<'_> {
             };
             self.phase = ResponsePhase::NotStarted;
             // No other thread may respond in the middle of the interim response.
-            let deadline = self.deadline.clone();
+            let deadline = self.own_deadline().cloned();
             let held = deadline.as_ref().map(|deadline| deadline.hold());
             if matches!(held, Some(None)) {
                 return;

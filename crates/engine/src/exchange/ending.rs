@@ -6,6 +6,7 @@ use super::Exchange;
 use crate::http::http1::{BodyFraming, LAST_CHUNK};
 use crate::http::own_chunks::{OwnChunks, UNFINISHED};
 use crate::realtime::Client;
+use crate::stream::output::Output;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -65,7 +66,8 @@ impl Exchange<'_> {
         let unsent = unsent.filter(|unsent| !unsent.is_empty());
         let is_half_sent = unsent.is_some();
         if let Some(unsent) = unsent {
-            // The connection sends the rest, as of any other response.
+            // The connection sends the rest, as of any other response. Bytes of the late response do not follow it.
+            self.stream.output = Output::default();
             self.stream.output.add(&unsent);
         }
         let ended = Ended {

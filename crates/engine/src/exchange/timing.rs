@@ -20,7 +20,7 @@ impl<'a> Exchange<'a> {
         let is_told = match config.server_timing {
             ServerTiming::Never => false,
             ServerTiming::Always => true,
-            ServerTiming::Trusted => self.stream.peers.has_trusted_client(config),
+            ServerTiming::Trusted => self.stream.peers.has_trusted_client(self.request(), config),
         };
         self.lock_wait = is_told.then_some(lock_wait);
     }

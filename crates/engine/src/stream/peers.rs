@@ -99,8 +99,13 @@ impl Peers {
     }
 
     /// True if the client's own address is one of the trusted proxies.
-    pub(crate) fn has_trusted_client(&self, config: &Config) -> bool {
-        let is_known = !matches!(config.remote_address, RemoteAddress::Fixed(_));
+    pub(crate) fn has_trusted_client(&self, request: &Request, config: &Config) -> bool {
+        // A proxy may hide its client (RFC 7239 §6.3).
+        let hides_client = || {
+            let fields = [&b"forwarded"[..], b"x-forwarded-for"];
+            self.forwarded.client.is_none() && fields.iter().any(|name| request.field(name).is_some())
+        };
+        let is_known = !matches!(config.remote_address, RemoteAddress::Fixed(_)) && !hides_client();
         is_known && config.trusted_proxies.include(self.client())
     }
 

@@ -215,6 +215,8 @@ fn a_trusted_client_gets_them_and_a_stranger_behind_the_proxy_does_not() {
             ("X-Forwarded-For: 192.0.2.1\r\n", false),
             ("X-Forwarded-For: 10.1.2.3, 192.0.2.1\r\n", false),
             ("Forwarded: for=192.0.2.1\r\n", false),
+            ("Forwarded: for=_hidden\r\n", false),
+            ("X-Forwarded-For: unknown\r\n", false),
             ("", true),
         ],
     );

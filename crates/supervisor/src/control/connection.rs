@@ -12,6 +12,7 @@ use super::poller::Interest;
 use super::request::Request;
 use super::response::{head_of_events, Response};
 use rustix::io::Errno;
+use rustix::net::sockopt::set_tcp_user_timeout;
 use rustix::net::{recv, send, shutdown, RecvFlags, SendFlags, Shutdown};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
@@ -22,6 +23,9 @@ const HEAD_BYTES: usize = 8 * 1024;
 
 /// Time for the peer to close after the response.
 const LINGER: Duration = Duration::from_secs(1);
+
+/// Milliseconds after which a viewer that acknowledges nothing is gone.
+const OUT_OF_REACH: u32 = 20_000;
 
 /// An accepted socket.
 #[derive(Debug)]
@@ -133,6 +137,8 @@ impl Connection {
 
     /// Begins a stream of events with these events.
     pub(super) fn stream(&mut self, events: &[u8], now: Instant) {
+        // A viewer out of reach ends soon. Unix sockets have no such time.
+        let _ = set_tcp_user_timeout(&self.socket, OUT_OF_REACH);
         let begin = [&*head_of_events(), events].concat().into();
         self.state = ConnectionState::Streaming(EventStream::new(begin, now + self.patience));
         self.advance_stream(now);

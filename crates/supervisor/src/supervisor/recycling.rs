@@ -7,6 +7,7 @@ use crate::machine::{Event, Machine, Moment, ProcessId, RecycleReason, WorkerVie
 use crate::process_memory;
 use crate::settings::RecyclingSettings;
 use fairlead_engine::Slot;
+use rustix::io::Errno;
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{BuildHasher, RandomState};
 use std::io;
@@ -214,7 +215,7 @@ impl Recycler {
                         ));
                     }
                 }
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {} // it has ended
+                Err(error) if has_ended(&error) => {}
                 Err(error) => {
                     problem = Some(format!(
                         "the memory of a worker cannot be read, so worker_max_memory has no effect: {error}"
@@ -261,6 +262,11 @@ impl Record {
             memory: None,
         }
     }
+}
+
+/// True if a process is gone, or is about to be.
+fn has_ended(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::NotFound || error.raw_os_error() == Some(Errno::SRCH.raw_os_error())
 }
 
 fn part(limit: u64, share: f64) -> u64 {
