@@ -760,7 +760,7 @@ module Fairlead
                 "with `*` stands for all paths that begin with the rest: `/assets/*`. A list (`%w[/up /ping]` too)."
 
     option :access_log_sample, Types::Shares.new("LIST"),
-           scope: :engine, default: "all", valid: ["2xx=0.01,404=0.5"], invalid: ["2xx", "2xx=2", "sometimes=1", 0.5],
+           scope: :engine, default: "all", valid: ["2xx=0.01,3xx=0.1"], invalid: ["2xx", "2xx=2", "sometimes=1", 0.5],
            example: 'access_log_sample "2xx" => 0.01, "3xx" => 0.1',
            doc: "The share of requests that the access log has, by status or class of statuses: `2xx=0.01` logs every hundredth successful " \
                 "request, chosen at random. All requests with another status are logged. `slow_request` logs slow requests in any case."
