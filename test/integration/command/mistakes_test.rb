@@ -39,7 +39,7 @@ class MistakesTest < Minitest::Test
     %w[--ssl-bind 0.0.0.0] => "--ssl-bind: unknown option; only a configuration file can set ssl_bind",
     %w[-C .] => ".: cannot be read (Is a directory)",
     %w[-t 5-5] => "--threads: must be a number, or MIN:MAX such as 1:5, not \"5-5\"",
-    %w[--worker 2] => "--worker: ambiguous option; did you mean --workers, --worker-timeout, --worker-settle-time or --worker-boot-timeout?",
+    %w[--worker 2] => "--worker: ambiguous option; did you mean --workers, --worker-timeout, --worker-max-age,",
     %w[start] => "start: unknown command; `fairlead` without one starts the server, see fairlead --help",
     %w[server -p 3000] => "server: unknown command; `fairlead` without one starts the server, see fairlead --help",
     %w[restart] => "restart: unknown command; use fairlead ctl restart, which steers a running server",

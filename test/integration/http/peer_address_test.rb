@@ -27,8 +27,8 @@ class PeerAddressTest < Minitest::Test
     server = serve(APP, "--access-log", "access.log")
     RESETS.times { ask_and_reset(server, "GET / HTTP/1.1\r\nhost: a\r\n\r\n") }
 
-    assert_equal [[ADDRESS.inspect, server.serving_pid.to_s]], seen(server, RESETS).uniq
     assert_equal [ADDRESS], logged(server, RESETS).uniq
+    assert_equal [[ADDRESS.inspect, server.serving_pid.to_s]], seen(server, 1).uniq
   end
 
   def test_workers_and_those_who_wait_in_the_waiting_room

@@ -60,7 +60,7 @@ class StarvationAdvisoriesTest < Minitest::Test
     used = Fairlead::Test::Processes.processor_time(server.serving_pid) - before
     server.write("go", "")
 
-    clients.each { |client| assert_equal 200, client.answer.status }
+    clients.each { |client| assert_equal 200, client.final_answer.status }
     assert_operator used, :<, 0.5, "seconds of processor time in one second of waiting"
   end
 
