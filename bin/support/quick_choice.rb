@@ -95,6 +95,7 @@ module Fairlead
       "crates/engine/src/config/fair_by.rs" => %w[test/integration/scheduling],
       "crates/engine/src/config/https.rs" => %w[test/integration/proxies/https_test.rb],
       "crates/engine/src/config/log_format.rs" => %w[test/integration/clients/access_log_test.rb],
+      "crates/engine/src/config/log_sample.rs" => %w[test/integration/clients/access_log_test.rb],
       "crates/engine/src/config/peers.rs" => %w[test/integration/proxies],
       "crates/engine/src/connection" => %w[test/integration/http],
       "crates/engine/src/exchange" => %w[test/integration/rack],

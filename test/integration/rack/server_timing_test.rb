@@ -11,11 +11,13 @@ class ServerTimingTest < Minitest::Test
   include Fairlead::Test::Http2Commands
 
   APP = <<~'RUBY'
+    lines = ["db", 'cache;desc="a, b"']
+    LINES = Rack.release < "3" ? lines.join("\n") : lines
     handler = Class.new { def on_open(client) = client.close }
     run lambda { |env|
       case env["PATH_INFO"]
       when "/own" then [200, { "server-timing" => "db;dur=1.5" }, []]
-      when "/lines" then [200, { "Server-Timing" => "db\ncache;desc=\"a, b\"" }, []]
+      when "/lines" then [200, { "server-timing" => LINES }, []]
       when "/lazy" then [200, {}, Enumerator.new { |out| sleep 0.05; out << "a" }]
       when "/stream" then [200, {}, ->(stream) { sleep 0.05; stream.write("a"); stream.close }]
       when "/file" then [200, { "x-sendfile" => File.expand_path("config.ru") }, []]
