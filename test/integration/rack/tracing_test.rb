@@ -103,7 +103,9 @@ class TracingTest < Minitest::Test
     end
     [outside, inside].each do |server|
       get(server, "/", TRACED)
-      assert_equal ["fairlead.application", "fairlead.queue"], spans(server, "fairlead.application").map { |span| span["name"] } - %w[server fairlead.lock]
+      assert_equal ["fairlead.application", "fairlead.queue"], spans(server, "fairlead.application").map { |span|
+                                                                 span["name"]
+                                                               } - %w[server fairlead.lock]
     end
   end
 
