@@ -5,7 +5,7 @@ require_relative "overload"
 module Bench
   module Drive
     # A client with far more requests than the server can do (the flooder), beside a client with few (the polite one), each with its
-    # own address. The figures are those of the polite client; those of the flooder are beside them.
+    # own address. The figures are about the polite client; the flooder's are beside them.
     class Flood < Overload
       Party = Struct.new(:address, :factor, :connections, keyword_init: true)
       FLOODER = Party.new(address: "127.0.0.2", factor: 10, connections: 2_000)

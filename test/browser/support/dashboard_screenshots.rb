@@ -50,7 +50,7 @@ module Fairlead
 
       private
 
-      # A client whose visits come and go in waves; some begin with a report that never ends.
+      # A client with visits in waves; some begin with a report that never ends.
       def visit(port, number)
         report = TCPSocket.new("127.0.0.1", port)
         report.write("GET /reports/#{2023 + number} HTTP/1.1\r\nhost: shop\r\n\r\n") if number.even?

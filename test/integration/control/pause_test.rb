@@ -22,7 +22,7 @@ class PauseTest < Minitest::Test
     server
   end
 
-  # Returns a client whose request waits.
+  # Returns a client with a waiting request.
   def waiting(server, count)
     client = connect(server)
     client.request("GET", "/#{count}")

@@ -6,7 +6,7 @@ use super::job::Job;
 use crate::clock::Nanos;
 use crate::cluster::pause::Pause;
 use crate::connection::Connection;
-use crate::scheduler::Scheduler;
+use crate::scheduler::{sweep, Scheduler};
 use crate::sync::Mutex;
 use crate::worker::Worker;
 use std::collections::VecDeque;
@@ -81,19 +81,11 @@ impl Held {
     /// Takes the requests of clients that have left, among the next few ones.
     pub(super) fn take_abandoned(&self) -> VecDeque<Box<Connection>> {
         let mut requests = self.requests.lock();
-        let (mut taken, mut index) = (VecDeque::new(), self.swept_to.load(Relaxed));
-        for _ in 0..SWEPT.min(requests.len()) {
-            if index >= requests.len() {
-                index = 0;
-            }
-            let next = requests.get_mut(index);
-            if next.is_some_and(|next| next.stream.has_left_or_ask()) {
-                taken.extend(requests.remove(index));
-            } else {
-                index += 1;
-            }
-        }
-        self.swept_to.store(index, Relaxed);
+        let mut position = self.swept_to.load(Relaxed);
+        let taken = sweep(&mut requests, &mut position, SWEPT, |next| {
+            next.stream.has_left_or_ask()
+        });
+        self.swept_to.store(position, Relaxed);
         self.count.store(requests.len(), SeqCst);
         taken
     }

@@ -216,6 +216,8 @@ impl Workplace for Jobs {
     }
 
     fn shed(&self, patience: Duration) {
+        // Overdue requests would take the places of others in the room.
+        self.moves.sweep_queue();
         self.moves.shed(patience);
     }
 

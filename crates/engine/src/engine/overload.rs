@@ -159,9 +159,9 @@ impl Overload {
         first.is_some_and(|since| Nanos::now() - since > limit)
     }
 
-    /// True if a request has waited for so long that it will be refused.
+    /// True if a request that has waited for others of its connection until now has waited for so long that it will be refused.
     pub(super) fn is_overdue(&self, connection: &Connection) -> bool {
-        self.refusal(connection, Nanos::now()).is_some()
+        self.refusal(connection, connection.waits_since()).is_some()
     }
 
     /// Drops a request that waits elsewhere, because its client has left.

@@ -11,6 +11,8 @@ use crate::clock::Nanos;
 use crate::cluster::ledger::Ledger;
 use crate::config::fair_by::Flow;
 use crate::sync::{Mutex, MutexGuard};
+pub(crate) use arrival::sweep;
+
 use arrival::ArrivalQueue;
 use fair::{Charge, FairQueue};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};

@@ -59,7 +59,7 @@ module Fairlead
 
         private
 
-        # If there are too many connections, the one that has been silent for longest gives way.
+        # If there are too many connections, the longest silent connection gives way.
         def admit(browser)
           make_room if @connections.list.size >= CONNECTIONS
           return browser.close if @connections.list.size >= CONNECTIONS

@@ -161,8 +161,10 @@ impl Moves {
         }
     }
 
-    /// A dropped request of an HTTP/2 connection lets the next one join the queue, which may be overdue as well.
-    fn sweep_queue(&self) {
+    /// Drops requests that wait in vain in this worker. A dropped request of an HTTP/2 connection lets the next one join the
+    /// queue, which may be overdue as well. Only the monitor calls this: a request that joins the queue must not drop others,
+    /// which would let further ones join, on the same stack.
+    pub(super) fn sweep_queue(&self) {
         for _ in 0..MOST_SWEEPS {
             let dropped = self.parts.overload.sweep();
             if dropped.is_empty() {
@@ -243,8 +245,6 @@ impl Moves {
 
     /// Sends requests that have waited for `patience` to the waiting room, because no thread here can run them.
     pub(super) fn shed(&self, patience: Duration) {
-        // Overdue requests would take the places of others in the room.
-        self.sweep_queue();
         let by_flow = self.parts.flows.take_turns();
         self.parts.request_migration.shed(patience, by_flow, self);
         self.end_if_drained();

@@ -92,17 +92,9 @@ impl<J: Queued> ArrivalQueue<J> {
         while taken.len() < most && self.waiting.front_mut().is_some_and(|first| leaves(&mut first.job)) {
             taken.extend(self.pop());
         }
-        for _ in 0..most.min(self.waiting.len()) {
-            if self.swept_to >= self.waiting.len() {
-                self.swept_to = 0;
-            }
-            let next = self.waiting.get_mut(self.swept_to);
-            if next.is_some_and(|next| leaves(&mut next.job)) {
-                taken.extend(self.waiting.remove(self.swept_to).map(|waiting| waiting.job));
-            } else {
-                self.swept_to += 1;
-            }
-        }
+        let leaves = |waiting: &mut Waiting<J>| leaves(&mut waiting.job);
+        let swept = sweep(&mut self.waiting, &mut self.swept_to, most, leaves);
+        taken.extend(swept.into_iter().map(|waiting| waiting.job));
         taken
     }
 
@@ -115,4 +107,25 @@ impl<J: Queued> ArrivalQueue<J> {
     pub(super) fn shrink(&mut self) {
         self.waiting.shrink_to(USUAL_PLACES);
     }
+}
+
+/// Takes the elements that `leaves` selects among the next `most` ones from `position`, which is advanced, round and round.
+pub(crate) fn sweep<T>(
+    queue: &mut VecDeque<T>,
+    position: &mut usize,
+    most: usize,
+    mut leaves: impl FnMut(&mut T) -> bool,
+) -> VecDeque<T> {
+    let mut taken = VecDeque::new();
+    for _ in 0..most.min(queue.len()) {
+        if *position >= queue.len() {
+            *position = 0;
+        }
+        if queue.get_mut(*position).is_some_and(&mut leaves) {
+            taken.extend(queue.remove(*position));
+        } else {
+            *position += 1;
+        }
+    }
+    taken
 }

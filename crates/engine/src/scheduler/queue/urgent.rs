@@ -1,7 +1,7 @@
 //! Urgent jobs: each goes ahead of the others, but only one at a time, and after each of them another job has its turn.
 //! So a client that sends many urgent requests gets at most one thread and every second turn.
 
-use super::Queued;
+use super::{sweep, Queued};
 use crate::clock::Nanos;
 use std::collections::VecDeque;
 
@@ -74,16 +74,7 @@ impl<J: Queued> Urgent<J> {
 
     /// Takes the jobs that `leaves` selects among the first `most`.
     pub(super) fn sweep(&mut self, most: usize, leaves: &mut impl FnMut(&mut J) -> bool) -> Vec<J> {
-        let mut taken = Vec::new();
-        let mut index = 0;
-        for _ in 0..most {
-            let Some(job) = self.waiting.get_mut(index) else { break };
-            match leaves(job) {
-                true => taken.extend(self.waiting.remove(index)),
-                false => index += 1,
-            }
-        }
-        taken
+        sweep(&mut self.waiting, &mut 0, most, leaves).into()
     }
 
     pub(super) fn take_all(&mut self) -> Vec<J> {

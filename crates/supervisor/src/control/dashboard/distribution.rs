@@ -36,7 +36,7 @@ impl Distribution {
         self.longer += histogram.count().saturating_sub(below);
     }
 
-    /// The times of this one that `earlier` does not have.
+    /// The times without the ones in `earlier`.
     pub(super) fn since(&self, earlier: &Distribution) -> Distribution {
         let mut difference = *self;
         difference.subtract(earlier);
