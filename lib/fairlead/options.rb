@@ -661,6 +661,21 @@ module Fairlead
                 "all patterns that begin like its channel, so patterns that begin with a wildcard cost time for each message. Beyond it, " \
                 "addresses give way as with `max_subscriptions_total`. 0 means no limit."
 
+    option :history_bytes, Types::Bytes.new(least: 256 * 1024, zero: true),
+           scope: :engine, default: 16 * 1024**2, valid: ["64m", 0], invalid: ["1k"],
+           doc: "The memory for the history: recent messages that are published with a history, among them broadcasts of Action Cable. All " \
+                "processes of the server share it; a page of it is used when there are messages for it. The newest message replaces the " \
+                "oldest ones. A message that would take more than an eighth of it is delivered, but not kept. A change needs a stop and a " \
+                "start. 0 means no history."
+
+    option :history_messages, Types::Count.new(0..1_000_000),
+           scope: :engine, default: 100, valid: [1000], invalid: [-1],
+           doc: "The most messages of a channel that a client gets from the history. A client that has missed more is told so instead."
+
+    option :history_time, Types::Seconds.new,
+           scope: :engine, default: 300, valid: [60], invalid: [0],
+           doc: "The time for which a message stays in the history."
+
     option :messages_pending_bytes, Types::Bytes.new(least: 64 * 1024),
            scope: :engine, default: 64 * 1024**2, valid: ["128m"], invalid: ["1k"],
            doc: "The most bytes of messages of all WebSockets of a process that wait for callbacks. Beyond it, reading from WebSockets " \

@@ -46,7 +46,7 @@ class StatisticsTest < Minitest::Test
   end
 
   def test_the_room_and_the_workers_have_those_of_the_table
-    shared = Fairlead::Native::Shared.new(2, 2)
+    shared = Fairlead::Native::Shared.new(2, 2, 0)
     shared.beat(1)
     stats = shared.stats
 

@@ -198,6 +198,10 @@ settings! {
         pub max_subscriptions_total: usize,
         /// Most different patterns among these subscriptions; 0 for no limit.
         pub max_patterns: usize,
+        /// Most messages of a channel that a client gets from the history.
+        pub history_messages: usize,
+        /// Time for which a message of the history is delivered.
+        pub history_time: Duration,
         /// Seconds of silence after which a client gets a ping (or a comment); 0 for never.
         pub ping_interval: u32,
         /// Most control frames of a client in a second (1008); 0 for no limit.

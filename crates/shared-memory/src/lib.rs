@@ -5,9 +5,9 @@
 
 mod memory_file;
 
-use fairlead_engine::pubsub::Bus;
+use fairlead_engine::pubsub::{Bus, History};
 use fairlead_engine::{Scoreboard, SharedQueues, SLOTS};
-use memory_file::MemoryFile;
+use memory_file::{MemoryFile, WordsFile};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
@@ -18,23 +18,46 @@ pub struct SharedMemory {
     scoreboard: &'static Scoreboard,
     queues: Arc<SharedQueues>,
     bus: Arc<Bus>,
-    /// The file in memory that holds the scoreboard.
+    /// The files in memory that hold the scoreboard and the history.
     file: OwnedFd,
+    history_file: OwnedFd,
+}
+
+/// The history of a process that shares no memory.
+///
+/// # Errors
+/// If `bytes` is too little, or memory is short.
+pub fn own_history(bytes: usize) -> io::Result<History> {
+    History::create(WordsFile::new("fairlead history", bytes)?.map()?, None)
 }
 
 impl SharedMemory {
-    /// Number of descriptors of [`SharedMemory::descriptors`]: the scoreboard, and the waiting room.
-    pub const DESCRIPTORS: usize = 1 + SharedQueues::DESCRIPTORS;
+    /// Number of descriptors of [`SharedMemory::descriptors`]: the scoreboard, the history, and the waiting room.
+    pub const DESCRIPTORS: usize = 2 + SharedQueues::DESCRIPTORS;
 
-    /// Creates the memory, with mailboxes for the first `workers` slots. All slots are empty.
+    /// Creates the memory, with mailboxes for the first `workers` slots, and without a history. All slots are empty.
     ///
     /// # Errors
     /// If descriptors or memory are short.
     pub fn new(workers: usize) -> io::Result<SharedMemory> {
+        SharedMemory::with_history(workers, 0)
+    }
+
+    /// The same, with a history of so many bytes; 0 for none.
+    ///
+    /// # Errors
+    /// If descriptors or memory are short, or the history would be too small.
+    pub fn with_history(workers: usize, history_bytes: usize) -> io::Result<SharedMemory> {
         let memory = MemoryFile::<Scoreboard>::new("fairlead scoreboard")?;
         let (scoreboard, file) = (memory.map()?, memory.into_file());
         let queues = SharedQueues::new(scoreboard)?;
-        SharedMemory::of(file, scoreboard, queues, workers)
+        let words = WordsFile::new("fairlead history", history_bytes)?;
+        let history = match words.is_empty() {
+            true => None,
+            false => Some(History::create(words.map()?, Some(words.copy()?))?),
+        };
+        let bus = Bus::new(scoreboard, workers)?.with_history(history);
+        Ok(SharedMemory::of([file, words.into_file()], scoreboard, queues, bus))
     }
 
     /// Adopts the memory of another process with the same [`SharedMemory::layout`], by its descriptors. Mailboxes follow one by one.
@@ -42,30 +65,38 @@ impl SharedMemory {
     /// # Errors
     /// If the file has another size, or memory is short.
     pub fn adopt(descriptors: [OwnedFd; SharedMemory::DESCRIPTORS]) -> io::Result<SharedMemory> {
-        let [file, queues @ ..] = descriptors;
+        let [file, words, queues @ ..] = descriptors;
         let memory = MemoryFile::<Scoreboard>::adopt(file)?;
         let (scoreboard, file) = (memory.map()?, memory.into_file());
-        SharedMemory::of(file, scoreboard, SharedQueues::adopt(scoreboard, queues), 0)
+        let words = WordsFile::adopt(words)?;
+        let history = match words.is_empty() {
+            true => None,
+            false => Some(History::adopt(words.map()?, words.copy()?)?),
+        };
+        let bus = Bus::new(scoreboard, 0)?.with_history(history);
+        let queues = SharedQueues::adopt(scoreboard, queues);
+        Ok(SharedMemory::of([file, words.into_file()], scoreboard, queues, bus))
     }
 
     fn of(
-        file: OwnedFd,
+        [file, history_file]: [OwnedFd; 2],
         scoreboard: &'static Scoreboard,
         queues: SharedQueues,
-        workers: usize,
-    ) -> io::Result<SharedMemory> {
-        Ok(SharedMemory {
+        bus: Bus,
+    ) -> SharedMemory {
+        SharedMemory {
             scoreboard,
             queues: Arc::new(queues),
-            bus: Arc::new(Bus::new(scoreboard, workers)?),
+            bus: Arc::new(bus),
             file,
-        })
+            history_file,
+        }
     }
 
     /// A name of the layout: two processes may share memory if it is equal.
     pub fn layout() -> String {
         let (version, format) = (env!("CARGO_PKG_VERSION"), SharedQueues::FORMAT);
-        format!("{version} {} {format}", size_of::<Scoreboard>())
+        format!("{version} {} {format} {}", size_of::<Scoreboard>(), History::FORMAT)
     }
 
     /// The descriptors with which another process adopts the memory.
@@ -73,7 +104,8 @@ impl SharedMemory {
         let queues = self.queues.descriptors();
         std::array::from_fn(|index| match index {
             0 => self.file.as_fd(),
-            _ => queues[index - 1],
+            1 => self.history_file.as_fd(),
+            _ => queues[index - 2],
         })
     }
 

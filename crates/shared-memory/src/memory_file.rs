@@ -6,6 +6,7 @@ use rustix::io::Errno;
 use rustix::mm::{mmap, MapFlags, ProtFlags};
 use std::marker::PhantomData;
 use std::os::fd::OwnedFd;
+use std::sync::atomic::AtomicU64;
 
 /// A type that processes may share.
 ///
@@ -66,6 +67,67 @@ impl<T: Shareable> MemoryFile<T> {
                 0,
             )?;
             Ok(&*address.cast::<T>())
+        }
+    }
+
+    /// The file.
+    pub(crate) fn into_file(self) -> OwnedFd {
+        self.file
+    }
+}
+
+/// A file in memory for any number of words.
+pub(crate) struct WordsFile {
+    file: OwnedFd,
+    count: usize,
+}
+
+impl WordsFile {
+    /// A new file, full of zeros, for so many bytes. The system provides a page when it is first used.
+    ///
+    /// # Errors
+    /// If descriptors are short.
+    pub(crate) fn new(name: &str, bytes: usize) -> rustix::io::Result<WordsFile> {
+        let file = memfd_create(name, MemfdFlags::CLOEXEC)?;
+        ftruncate(&file, (bytes / size_of::<AtomicU64>() * size_of::<AtomicU64>()) as u64)?;
+        WordsFile::adopt(file)
+    }
+
+    /// Adopts the file of another process.
+    ///
+    /// # Errors
+    /// If the descriptor is no file.
+    pub(crate) fn adopt(file: OwnedFd) -> rustix::io::Result<WordsFile> {
+        let bytes = usize::try_from(fstat(&file)?.st_size).map_err(|_| Errno::INVAL)?;
+        let count = bytes / size_of::<AtomicU64>();
+        Ok(WordsFile { file, count })
+    }
+
+    /// A copy of the descriptor.
+    ///
+    /// # Errors
+    /// If descriptors are short.
+    pub(crate) fn copy(&self) -> std::io::Result<OwnedFd> {
+        self.file.try_clone()
+    }
+
+    /// Returns true if it has no words.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// Maps the file, which must not be empty. It is never unmapped.
+    ///
+    /// # Errors
+    /// If memory is short, or there are no words.
+    pub(crate) fn map(&self) -> rustix::io::Result<&'static [AtomicU64]> {
+        let flags = ProtFlags::READ | ProtFlags::WRITE;
+        let bytes = self.count * size_of::<AtomicU64>();
+        // SAFETY: a new mapping of a file of at least that size, page-aligned. Words are valid with any value, and change
+        // through atomics only. No code unmaps them, and no code shortens the file, which has no name.
+        unsafe {
+            let address = mmap(std::ptr::null_mut(), bytes, flags, MapFlags::SHARED, &self.file, 0)?;
+            Ok(std::slice::from_raw_parts(address.cast::<AtomicU64>(), self.count))
         }
     }
 

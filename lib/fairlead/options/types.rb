@@ -107,18 +107,22 @@ module Fairlead
         SUFFIXES = { "" => 1, "k" => 1024, "m" => 1024**2, "g" => 1024**3 }.freeze
         LARGEST = 1024**5
 
-        def initialize(least: 0)
+        # +zero+: true if 0 is allowed although it is less than +least+.
+        def initialize(least: 0, zero: false)
           super("SIZE")
           @least = least
+          @zero = zero
         end
 
         def unit = "bytes"
 
-        def expectation = "a size of at least #{format(@least)}, such as 500, 64k, 10m or 1g"
+        def expectation = "#{"0 or " if @zero}a size of at least #{format(@least)}, such as 500, 64k, 10m or 1g"
 
         def parse(value)
           number = value.is_a?(String) ? read(value) : value
-          number.is_a?(Integer) && number.between?(@least, LARGEST) ? number : invalid!(value)
+          return number if number.is_a?(Integer) && (number.between?(@least, LARGEST) || (@zero && number.zero?))
+
+          invalid!(value)
         end
 
         def format(value)

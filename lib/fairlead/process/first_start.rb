@@ -56,7 +56,7 @@ module Fairlead
 
     # Makes this process the first one: it already has the application. Returns its Role, which the block makes as above.
     def stay
-      @shared = Native::Shared.new(Worker::MOST, 0)
+      @shared = Native::Shared.new(Worker::MOST, 0, @configuration.history_bytes)
       Native.open_file_limit!
       @pid = Process.pid
       @link, theirs = Link.pair
@@ -99,7 +99,7 @@ module Fairlead
     def prepare_process
       Native.open_file_limit!
       Native.adopt_orphans!
-      @shared = Native::Shared.new(Worker::MOST, 0)
+      @shared = Native::Shared.new(Worker::MOST, 0, @configuration.history_bytes)
     end
 
     def hand_over(link)

@@ -13,9 +13,10 @@ module Fairlead
 
     attr_reader :number, :kind
 
-    # Reads the first messages of the supervisor. Raises Error.
-    def initialize(link)
+    # Reads the first messages of the supervisor. +history_bytes+: for the memory of a server of this version. Raises Error.
+    def initialize(link, history_bytes: 0)
       @link = link
+      @history_bytes = history_bytes
       message = receive
       raise Error, "the supervisor is gone" unless message&.kind == :inherit
 
@@ -105,7 +106,7 @@ module Fairlead
 
       @other = true
       @link.send(:other_version, VERSION, SupervisorSettings::PROTOCOL, Native::Shared::LAYOUT, OtherSupervisor.find)
-      Native::Shared.new(Worker::MOST, 0)
+      Native::Shared.new(Worker::MOST, 0, @history_bytes)
     end
 
     # Takes the listeners. Returns the settings of the certificates of the running processes, by the keys of the addresses.

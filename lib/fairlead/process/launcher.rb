@@ -100,7 +100,7 @@ module Fairlead
 
     # Joins a running server.
     def join(link)
-      joining = Joining.new(link)
+      joining = Joining.new(link, history_bytes: @configuration.history_bytes)
       joining.watch_supervisor
       joining.open(@service) { |inherited| check(inherited) }
       Control::OwnStats.know(*joining.control)

@@ -81,6 +81,45 @@ module Fairlead
       left && true
     end
 
+    # Delivers the messages of a channel to a WebSocket, in the frames of Action Cable: `{"identifier":…,"message":…}`. Each message
+    # has to be JSON. No Ruby runs for a message. A channel may have several identifiers.
+    #
+    # @param channel [String, Symbol]
+    # @param identifier [String] of the client's subscription
+    # @param since [String, nil] a position: the messages of the history after it come first
+    # @param extended [Boolean] adds `stream_id`, `epoch` and `offset` to the frames
+    # @return [Integer, false, nil] the number of messages of the history; false if some are not kept any more; nil if the client
+    #   is closed, is no WebSocket, or has too many subscriptions
+    # @raise [ArgumentError] if +since+ is no position
+    # @api private
+    def stream(channel, identifier, since = nil, extended: false)
+      subscription = PubSub::Subscription.new(channel)
+      messages = nil
+      PubSub.registry.joined(subscription) do
+        count, messages = stream_natively(subscription.channel, identifier, since, extended)
+        count
+      end
+      messages
+    end
+
+    # Ends a {stream}.
+    #
+    # @return [Boolean] false if there was none
+    # @api private
+    def unstream(channel, identifier)
+      name = PubSub::Subscription.channel(channel)
+      !PubSub.registry.left(name) { unstream_natively(name, identifier) }.nil?
+    end
+
+    # Ends all streams of an identifier.
+    #
+    # @return [nil]
+    # @api private
+    def unstream_all(identifier)
+      PubSub.forgotten(unstream_all_natively(identifier))
+      nil
+    end
+
     # Like {Fairlead.publish}. The client gets the message too, if it has subscribed to the channel.
     #
     # @param to [String, Symbol] the channel

@@ -18,6 +18,8 @@ module Fairlead
     PROCESS = Scope.new("PROCESS", 1)
     # Every process of this server except this one.
     SIBLINGS = Scope.new("SIBLINGS", 2)
+    # Every process of this server, and the history: a client that subscribes later can get the message, too.
+    HISTORY = Scope.new("HISTORY", 3)
 
     class << self
       # @return [Engine] the engine for messages without a named engine
@@ -51,6 +53,24 @@ module Fairlead
       # @return [Engine]
       # @raise [TypeError] if it is not an Engine
       def reset(engine) = registry.reset(engine)
+
+      # The position after all messages of the history so far, for `since:` of {Client#subscribe}.
+      #
+      # @return [String, nil] nil without a server in this process, or without a history
+      def position = Native.position
+
+      # The messages of a channel that were published with {HISTORY} after a position or a time.
+      #
+      # @param channel [String, Symbol]
+      # @param since [String, Time, Numeric] a position, a time, or seconds since the Unix epoch
+      # @param most [Integer]
+      # @param time [Integer] the age of the oldest message, in seconds
+      # @return [Array<Array(Integer, Float, String)>, false, nil] the offset, the time and the message of each; false if some
+      #   messages since the position are not kept any more; nil as for {position}
+      def history(channel, since:, most: 100, time: 300)
+        position, seconds = since.is_a?(String) ? [since, 0.0] : [nil, since.to_f]
+        Native.history(Subscription.channel(channel), position, seconds, most, time)
+      end
 
       # The registry of this process.
       #

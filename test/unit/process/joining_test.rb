@@ -38,7 +38,7 @@ class JoiningTest < Minitest::Test
   end
 
   def test_a_supervisor_of_the_same_version_shares_its_memory
-    shared = Fairlead::Native::Shared.new(2, 0)
+    shared = Fairlead::Native::Shared.new(2, 0, 0)
     ios = shared.descriptors.map { |number| IO.for_fd(number, autoclose: false) }
     inherit = ["inherit", "7", Fairlead::SupervisorSettings::PROTOCOL, Fairlead::Native::Shared::LAYOUT, "phased", Process.pid, "", ""]
     @supervisor.sendmsg(inherit.join("\0"), 0, nil, Socket::AncillaryData.unix_rights(*ios))

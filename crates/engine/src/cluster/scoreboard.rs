@@ -154,6 +154,10 @@ macro_rules! slot {
             /// Bytes of large messages in the worker's mailbox. May be briefly wrong; corrected when the mailbox is
             /// empty.
             pub mail_bytes: AtomicI64,
+            /// The place in the history up to which the worker has read, plus one; 0 if it does not read it.
+            pub(crate) history_place: AtomicU64,
+            /// 1 while the dispatcher of the worker sleeps.
+            pub(crate) asleep: AtomicU64,
             /// Requests that have run for longer than `stuck_after`. The worker stores it; the supervisor replaces a
             /// worker that has any.
             pub stuck: AtomicU32,
@@ -166,8 +170,8 @@ macro_rules! slot {
             /// Clears the slot for the next worker.
             pub fn reset(&self) {
                 // Destructured, so that the compiler reports a missing field.
-                let Slot { beat, serving, given_up, in_room, known_mailboxes, reads_mail, mail_bytes, stuck, active, $($name),* } = self;
-                for word in [beat, serving, given_up, in_room, known_mailboxes, reads_mail] {
+                let Slot { beat, serving, given_up, in_room, known_mailboxes, reads_mail, mail_bytes, history_place, asleep, stuck, active, $($name),* } = self;
+                for word in [beat, serving, given_up, in_room, known_mailboxes, reads_mail, history_place, asleep] {
                     word.store(0, SeqCst);
                 }
                 mail_bytes.store(0, SeqCst);

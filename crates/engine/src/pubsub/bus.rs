@@ -9,14 +9,16 @@
 //! mail; a publisher that needs it earlier waits for it.
 
 use super::envelope::Envelope;
+use super::history::History;
 use super::hub::Posted;
+use super::keeping::{self, GivenUp};
 use super::mailbox::{space, DatagramBuffer, Mailbox, Put, TakenMail};
 use super::PATIENCE;
 use crate::clock::Millis;
 use crate::cluster::scoreboard::{Scoreboard, Slot, SLOTS};
 use rustix::event::{poll, PollFd, PollFlags, Timespec};
 use rustix::fd::{BorrowedFd, OwnedFd};
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
+use std::sync::atomic::{fence, AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
 use std::sync::OnceLock;
 
 /// Longest wait for a mailbox to become writable before checking again.
@@ -39,6 +41,9 @@ pub struct Bus {
     /// For each worker that this process has given up: the envelopes that it had taken until then, plus one. Otherwise
     /// 0.
     given_up: [AtomicU64; SLOTS],
+    history: Option<History>,
+    /// Dispatchers that do not read the history.
+    given_up_readers: GivenUp,
 }
 
 /// A worker that has no room for an envelope.
@@ -61,9 +66,22 @@ impl Bus {
             scoreboard,
             mailboxes: std::array::from_fn(|_| OnceLock::new()),
             given_up: std::array::from_fn(|_| AtomicU64::new(0)),
+            history: None,
+            given_up_readers: GivenUp::default(),
         };
         (0..workers).try_for_each(|slot| bus.add(slot))?;
         Ok(bus)
+    }
+
+    /// Adds a history, which all processes of the server share.
+    #[must_use]
+    pub fn with_history(self, history: Option<History>) -> Bus {
+        Bus { history, ..self }
+    }
+
+    /// The history that all processes of the server share.
+    pub fn history(&self) -> Option<&History> {
+        self.history.as_ref()
     }
 
     /// Opens the mailbox of worker number `slot` if there is none yet; to be called before that worker is forked.
@@ -126,6 +144,76 @@ impl Bus {
     pub fn publish(&self, channel: &[u8], message: &[u8], block: &mut dyn FnMut(&mut dyn FnMut())) -> Posted {
         self.scoreboard.others().published.fetch_add(1, Relaxed);
         self.send(None, channel, message, block)
+    }
+
+    /// Publishes to all workers, through the history, from a process without a hub. Like [`Bus::publish`] if there is no
+    /// history.
+    pub fn keep(&self, channel: &[u8], message: &[u8], block: &mut dyn FnMut(&mut dyn FnMut())) -> Posted {
+        let Some(history) = &self.history else {
+            return self.publish(channel, message, block);
+        };
+        match self.publish_kept(None, history, channel, message, block) {
+            (posted, true) => posted,
+            (_, false) => self.publish(channel, message, block),
+        }
+    }
+
+    /// Appends a message to the history, and wakes the dispatchers of all workers except `own`. Returns false if the message
+    /// is too long for the history, and has to be published in the other way.
+    pub(super) fn publish_kept(
+        &self,
+        own: Option<usize>,
+        history: &History,
+        channel: &[u8],
+        message: &[u8],
+        block: &mut dyn FnMut(&mut dyn FnMut()),
+    ) -> (Posted, bool) {
+        let counters = own.map_or(self.scoreboard.others(), |slot| self.scoreboard.slot(slot));
+        let readers: Vec<(usize, &Slot)> = (0..self.scoreboard.mailboxes())
+            .map(|slot| (slot, self.scoreboard.slot(slot)))
+            .filter(|(_, reader)| reader.history_place.load(SeqCst) != 0)
+            .collect();
+        let given_up = &self.given_up_readers;
+        let (mut posted, appended) = keeping::append(history, &readers, given_up, (channel, message), block);
+        if let Some((_, false)) = appended {
+            return (posted, false);
+        }
+        counters.published.fetch_add(1, Relaxed);
+        if appended.is_some() {
+            posted.undelivered += self.wake(own, &readers, block);
+        }
+        counters.mail_lost.fetch_add(posted.undelivered as u64, Relaxed);
+        (posted, true)
+    }
+
+    /// Wakes the dispatchers that sleep. Returns the number of workers that could not be woken.
+    fn wake(&self, own: Option<usize>, readers: &[(usize, &Slot)], block: &mut dyn FnMut(&mut dyn FnMut())) -> usize {
+        fence(SeqCst);
+        let asleep = readers.iter().filter(|(slot, reader)| {
+            Some(*slot) != own && reader.asleep.load(SeqCst) != 0 && reader.asleep.swap(0, SeqCst) != 0
+        });
+        let mut strangers: Vec<usize> = asleep
+            .map(|(slot, _)| *slot)
+            .filter(|slot| !self.wake_one(*slot))
+            .collect();
+        if !strangers.is_empty() {
+            let since = Millis::now();
+            block(&mut || {
+                while !strangers.is_empty() && Millis::now() - since < PATIENCE {
+                    let _ = poll(&mut [], Some(&SHORT_STEP));
+                    strangers.retain(|slot| self.scoreboard.slot(*slot).reads_mail() && !self.wake_one(*slot));
+                }
+            });
+        }
+        strangers.len()
+    }
+
+    /// Wakes the dispatcher of a worker. Returns false if this process does not know its mailbox yet. A dispatcher with a full
+    /// mailbox is awake.
+    fn wake_one(&self, slot: usize) -> bool {
+        self.mailboxes[slot]
+            .get()
+            .is_some_and(|mailbox| !matches!(mailbox.rouse(), Put::Short))
     }
 
     /// Sends to all workers that read their mail, except worker number `own`.
@@ -251,6 +339,7 @@ impl Bus {
                 }
                 TakenMail::Mail(_) => _ = own.mail_received.fetch_add(1, Relaxed),
                 TakenMail::Spoiled => _ = own.mail_lost.fetch_add(1, Relaxed),
+                TakenMail::Wake => continue,
                 TakenMail::Nothing => {}
             }
             return taken;

@@ -6,6 +6,7 @@
 //! so publishers that wait for it make progress.
 
 use super::channels::{Ids, Recipients};
+use super::history::Next;
 use super::hub::Shared;
 use super::mailbox::{space, DatagramBuffer, TakenMail};
 use super::publication::Publication;
@@ -13,7 +14,7 @@ use super::subscriber::Subscriber;
 use crate::clock::Nanos;
 use std::collections::HashSet;
 use std::panic::{catch_unwind, AssertUnwindSafe};
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{fence, Ordering::Relaxed, Ordering::SeqCst};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -35,6 +36,8 @@ pub(super) struct Dispatcher {
     recipients: Vec<Recipients>,
     touched: Touched,
     space: Box<DatagramBuffer>,
+    /// The place in the history up to which this process has read.
+    place: u64,
     /// The time in which the next round delivers.
     round: Duration,
 }
@@ -47,9 +50,11 @@ struct Touched {
 }
 
 impl Dispatcher {
-    pub(super) fn new(shared: Arc<Shared>) -> Dispatcher {
+    /// `place`: in the history, from which on this process reads.
+    pub(super) fn new(shared: Arc<Shared>, place: u64) -> Dispatcher {
         Dispatcher {
             shared,
+            place,
             recipients: Vec::new(),
             touched: Touched::default(),
             space: space(),
@@ -60,7 +65,18 @@ impl Dispatcher {
     /// Runs until the queue is closed, and delivers everything that was in it.
     pub(super) fn run(mut self) {
         let shared = Arc::clone(&self.shared);
-        while shared.queue.sleep(shared.mailbox()) {
+        let asleep = &shared.counters().asleep;
+        loop {
+            let has_more = || {
+                asleep.store(1, SeqCst);
+                fence(SeqCst);
+                shared.has_unread(self.place)
+            };
+            let longest = shared.beat.remaining(Nanos::now());
+            if !shared.queue.sleep(shared.mailbox(), longest, has_more) {
+                break;
+            }
+            asleep.store(0, SeqCst);
             while self.deliver_round() {}
         }
         // Mail may have arrived between the last check and the end.
@@ -72,6 +88,9 @@ impl Dispatcher {
         let end = Nanos::now() + self.round;
         let mut handed_out = 0;
         let mut mail = true;
+        if let Some(publication) = self.shared.beat.take(Nanos::now()) {
+            self.hand_out(&publication);
+        }
         while handed_out < MOST_PUBLICATIONS {
             let before = handed_out;
             if let Some(publication) = self.shared.queue.take() {
@@ -81,11 +100,12 @@ impl Dispatcher {
             if mail {
                 match self.next_mail() {
                     TakenMail::Mail(publication) => self.hand_out(&Arc::new(publication)),
-                    TakenMail::Spoiled | TakenMail::Announcement(..) => {}
+                    TakenMail::Spoiled | TakenMail::Announcement(..) | TakenMail::Wake => {}
                     TakenMail::Nothing => mail = false,
                 }
                 handed_out += usize::from(mail);
             }
+            handed_out += usize::from(self.read_on());
             if handed_out == before || Nanos::now() >= end {
                 break;
             }
@@ -101,8 +121,40 @@ impl Dispatcher {
         }
     }
 
+    /// Delivers the next message of the history. Returns false if there is none.
+    fn read_on(&mut self) -> bool {
+        if !self.shared.has_unread(self.place) {
+            return false;
+        }
+        let shared = Arc::clone(&self.shared);
+        let Some(history) = shared.history() else {
+            return false;
+        };
+        let recipients = &mut self.recipients;
+        let next = history.next(&mut self.place, |channel| {
+            shared.channels.find(channel, recipients);
+            !recipients.is_empty()
+        });
+        shared.has_read(self.place);
+        match next {
+            Next::Message(publication) => self.deliver(&publication),
+            Next::Overrun => {
+                self.recipients.clear();
+                shared.counters().mail_lost.fetch_add(1, Relaxed);
+            }
+            Next::Unwanted => {}
+            Next::Nothing => return false,
+        }
+        true
+    }
+
     fn hand_out(&mut self, publication: &Arc<Publication>) {
         self.shared.channels.find(&publication.channel, &mut self.recipients);
+        self.deliver(publication);
+    }
+
+    /// Delivers to the recipients that were found.
+    fn deliver(&mut self, publication: &Arc<Publication>) {
         let mut delivered = 0;
         for list in self.recipients.drain(..) {
             delivered += list.len();

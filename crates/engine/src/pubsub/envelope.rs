@@ -19,6 +19,9 @@ pub(super) const INLINE_BYTES: usize = 32 * 1024;
 /// number of that worker.
 const ANNOUNCEMENT: u64 = u64::MAX;
 
+/// The datagram that only wakes a dispatcher. It is shorter than every envelope.
+pub(super) const WAKE: [u8; 1] = [0];
+
 /// The datagram that accompanies the descriptors of the mailbox of worker number `slot`.
 pub(super) fn announcement(slot: usize) -> [u8; HEADER] {
     let mut datagram = [0; HEADER];

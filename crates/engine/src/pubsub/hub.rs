@@ -1,8 +1,11 @@
 //! The hub: publish and subscribe within one process, shared by all its subscribers and publishers.
 
+use super::beat::{Beat, NextBeat};
 use super::bus::Bus;
 use super::channels::{Channels, Full, Recipient, Totals};
 use super::dispatcher::Dispatcher;
+use super::history::History;
+use super::keeping::{self, GivenUp};
 use super::publication::Publication;
 use super::queue::Queue;
 use super::subscriber::{Delivery, Subscriber};
@@ -13,7 +16,7 @@ use crate::sync::{Condvar, Mutex};
 use fairlead_wire::pattern::Match;
 use rustix::fd::BorrowedFd;
 use std::io;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
 use std::sync::Arc;
 
 /// The processes that a publication is for.
@@ -62,6 +65,12 @@ pub(super) struct Shared {
     pub(super) channels: Channels,
     pub(super) queue: Queue,
     pub(super) bus: Option<(Arc<Bus>, usize)>,
+    /// The history of this process alone; otherwise the bus has it.
+    own_history: Option<Arc<History>>,
+    given_up: GivenUp,
+    pub(super) beat: NextBeat,
+    /// The place in the history at which this process stops reading.
+    last_place: AtomicU64,
     pub(super) panics: AtomicU64,
     own: Slot,
     /// True once the dispatcher has ended.
@@ -74,10 +83,22 @@ impl Hub {
     /// # Errors
     /// If the descriptor that wakes the dispatcher cannot be made.
     pub fn new(bus: Option<(Arc<Bus>, usize)>) -> io::Result<Arc<Hub>> {
+        Hub::with_history(bus, None)
+    }
+
+    /// The same. `history`: of this process, if it has no bus.
+    ///
+    /// # Errors
+    /// As above.
+    pub fn with_history(bus: Option<(Arc<Bus>, usize)>, history: Option<Arc<History>>) -> io::Result<Arc<Hub>> {
         let shared = Shared {
             channels: Channels::default(),
             queue: Queue::new()?,
             bus,
+            own_history: history,
+            given_up: GivenUp::default(),
+            beat: NextBeat::default(),
+            last_place: AtomicU64::new(u64::MAX),
             panics: AtomicU64::new(0),
             own: Slot::default(),
             ended: Default::default(),
@@ -96,13 +117,14 @@ impl Hub {
         if self.is_elsewhere() || !self.shared.queue.open() {
             return Ok(());
         }
+        let place = self.shared.start_reading();
         if let Some((bus, slot)) = &self.shared.bus {
             bus.open(*slot);
         }
         let shared = Arc::clone(&self.shared);
         let named = std::thread::Builder::new().name("fairlead dispatcher".into());
         let started = named.spawn(move || {
-            Dispatcher::new(Arc::clone(&shared)).run();
+            Dispatcher::new(Arc::clone(&shared), place).run();
             shared.end();
         });
         if started.is_err() {
@@ -156,6 +178,14 @@ impl Hub {
         Ok(left.unwrap_or(count - 1))
     }
 
+    /// Subscribes to a beat, which begins with its first subscriber. A process has one beat.
+    pub(crate) fn subscribe_to_beat(&self, subscriber: Arc<dyn Subscriber>, beat: &'static Beat) {
+        self.subscribe(subscriber, beat.channel, Match::Exact, Delivery::Text);
+        if self.shared.beat.begin(beat) {
+            self.shared.queue.rouse();
+        }
+    }
+
     /// Ends the subscription of the subscriber with this id to the text `name`. Returns the number of its subscribers
     /// left in this process; `None` if there was no such subscription.
     pub fn unsubscribe(&self, id: u64, name: &[u8]) -> Option<usize> {
@@ -187,6 +217,43 @@ impl Hub {
             }
         }
         posted
+    }
+
+    /// Publishes to every process of the server, through the history, which keeps the message. Like [`Hub::publish`] if there
+    /// is no history.
+    pub fn publish_kept(&self, channel: &[u8], message: &[u8], block: &mut dyn FnMut(&mut dyn FnMut())) -> Posted {
+        let Some(history) = self.shared.history() else {
+            return self.publish(channel, message, Scope::Cluster, block);
+        };
+        if let Some((bus, slot)) = &self.shared.bus {
+            let own = (!self.is_elsewhere()).then_some(*slot);
+            let (posted, is_kept) = bus.publish_kept(own, history, channel, message, block);
+            if own.is_some() && is_kept {
+                self.shared.queue.rouse();
+            } else if own.is_some() {
+                return self.publish(channel, message, Scope::Cluster, block);
+            }
+            return posted;
+        }
+        if self.is_elsewhere() {
+            return Posted { undelivered: 1 };
+        }
+        self.counters().published.fetch_add(1, Relaxed);
+        let readers = [(0, self.counters())];
+        let (posted, appended) = keeping::append(history, &readers, &self.shared.given_up, (channel, message), block);
+        match appended {
+            Some((_, false)) => self.publish(channel, message, Scope::Process, block),
+            Some(_) => {
+                self.shared.queue.rouse();
+                posted
+            }
+            None => posted,
+        }
+    }
+
+    /// The history of the messages, if this process has one.
+    pub fn history(&self) -> Option<&History> {
+        self.shared.history()
     }
 
     /// Publishes from a process that the app has forked: it has the mailboxes, but no subscribers of its own.
@@ -248,6 +315,37 @@ impl Shared {
         }
     }
 
+    pub(super) fn history(&self) -> Option<&History> {
+        match &self.bus {
+            Some((bus, _)) => bus.history(),
+            None => self.own_history.as_deref(),
+        }
+    }
+
+    /// Announces that this process reads the history from its end on, and returns that place.
+    fn start_reading(&self) -> u64 {
+        let place = self.history().map_or(0, History::end);
+        let reads = self.history().is_some();
+        self.counters()
+            .history_place
+            .store(if reads { place + 1 } else { 0 }, SeqCst);
+        place
+    }
+
+    /// Announces that this process has read the history up to `place`.
+    pub(super) fn has_read(&self, place: u64) {
+        let own = &self.counters().history_place;
+        if own.load(Relaxed) != 0 {
+            own.store(place + 1, SeqCst);
+        }
+    }
+
+    /// Returns true if the history has more for this process than `place`.
+    pub(super) fn has_unread(&self, place: u64) -> bool {
+        let end = self.history().map_or(0, History::end);
+        place < end.min(self.last_place.load(SeqCst))
+    }
+
     /// Readable when this process has mail.
     pub(super) fn mailbox(&self) -> Option<BorrowedFd<'_>> {
         self.bus.as_ref().and_then(|(bus, slot)| bus.receiver(*slot))
@@ -259,6 +357,9 @@ impl Shared {
     }
 
     fn close_mailbox(&self) {
+        let end = self.history().map_or(0, History::end);
+        self.last_place.store(end, SeqCst);
+        self.counters().history_place.store(0, SeqCst);
         if let Some((bus, slot)) = &self.bus {
             bus.close(*slot);
         }

@@ -1,7 +1,7 @@
 //! The mailbox of one worker: a socket pair. The kernel keeps its queue, so the contents do not belong to a process
 //! that may die. Any process puts envelopes in; only the worker takes them out.
 
-use super::envelope::{announced, announcement, open, Envelope, HEADER, INLINE_BYTES};
+use super::envelope::{announced, announcement, open, Envelope, HEADER, INLINE_BYTES, WAKE};
 use super::publication::Publication;
 use crate::cluster::datagrams;
 use rustix::event::{poll, PollFd, PollFlags, Timespec};
@@ -41,6 +41,8 @@ pub(super) enum TakenMail {
     Mail(Publication),
     /// The mailbox of the worker with this number; `None` if its descriptors could not be received.
     Announcement(usize, Option<Mailbox>),
+    /// There is something to read in the history.
+    Wake,
     /// An envelope with a file that could not be received or read.
     Spoiled,
     Nothing,
@@ -112,6 +114,11 @@ impl Mailbox {
         Put::from(self.send_datagram(&[IoSlice::new(&datagram)], &descriptors))
     }
 
+    /// Wakes the dispatcher of this mailbox.
+    pub(super) fn rouse(&self) -> Put {
+        Put::from(self.send_datagram(&[IoSlice::new(&WAKE)], &[]))
+    }
+
     fn send(&self, envelope: &Envelope<'_>) -> rustix::io::Result<usize> {
         let file = envelope.file();
         self.send_datagram(&envelope.datagram(), file.as_slice())
@@ -136,6 +143,9 @@ impl Mailbox {
             return TakenMail::Nothing;
         };
         let datagram = space.get(..length).unwrap_or_default();
+        if datagram == WAKE {
+            return TakenMail::Wake;
+        }
         if let Some(slot) = announced(datagram) {
             let mailbox = file.zip(other).map(|(sender, receiver)| Mailbox { sender, receiver });
             return TakenMail::Announcement(slot, mailbox);

@@ -14,14 +14,21 @@
 //!   [`Subscriber`], as a [`Publication`] that makes each of its wire forms once.
 //! * `bus.rs`, `mailbox.rs`, `envelope.rs`: from process to process.
 //!
+//! * `history/` keeps recent messages in memory that the processes share; `keeping.rs` publishes through it.
+//! * `beat.rs` repeats a publication.
+//!
 //! Messages of one thread to one channel reach each subscriber at most once, in order and complete. If a process does
-//! not take a message, the publisher gets a report. Nothing is kept for later subscribers.
+//! not take a message, the publisher gets a report. Only the history keeps
+//! messages for later subscribers.
 
+mod beat;
 mod bus;
 mod channels;
 mod dispatcher;
 mod envelope;
+pub(crate) mod history;
 mod hub;
+mod keeping;
 mod mailbox;
 mod patterns;
 mod publication;
@@ -30,9 +37,11 @@ mod shares;
 mod subscriber;
 
 pub use crate::limits::holders::Owner;
+pub(crate) use beat::Beat;
 pub use bus::Bus;
 pub use channels::{Full, Totals};
 pub use fairlead_wire::pattern::Match;
+pub use history::{History, Kept, Past, Position, Since};
 pub use hub::{Hub, Posted, PubSubStats, Scope};
 pub use publication::{Publication, WireForm, ENCODINGS};
 pub use shares::Most;

@@ -1,5 +1,6 @@
 //! One published message, and its encoded forms: each is made once, for the first subscriber that needs it.
 
+use super::history::Position;
 use std::any::Any;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
@@ -14,6 +15,14 @@ pub struct WireForm {
 }
 
 impl WireForm {
+    /// A form with these bytes.
+    pub fn new(bytes: impl Into<Box<[u8]>>) -> WireForm {
+        WireForm {
+            bytes: bytes.into(),
+            receipt: OnceLock::new(),
+        }
+    }
+
     /// The bytes to send.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
@@ -40,7 +49,10 @@ pub struct Publication {
     pub channel: Box<[u8]>,
     /// The message.
     pub message: Box<[u8]>,
+    /// Its position, if it is in the history: after it, and before the next message.
+    pub position: Option<Position>,
     encodings: [OnceLock<Arc<WireForm>>; ENCODINGS],
+    derived: OnceLock<Box<dyn Any + Send + Sync>>,
 }
 
 impl Publication {
@@ -49,8 +61,27 @@ impl Publication {
         Publication {
             channel: channel.into(),
             message: message.into(),
+            position: None,
             encodings: Default::default(),
+            derived: OnceLock::new(),
         }
+    }
+
+    /// A publication from the history.
+    pub(super) fn kept(channel: Box<[u8]>, message: Box<[u8]>, position: Position) -> Publication {
+        Publication {
+            position: Some(position),
+            ..Publication::new(channel, message)
+        }
+    }
+
+    /// A value that the first subscriber that needs it makes from the message. All subscribers use the same type.
+    ///
+    /// # Panics
+    /// If they do not.
+    pub fn derived<T: Any + Send + Sync>(&self, make: impl FnOnce(&[u8]) -> T) -> &T {
+        let derived = self.derived.get_or_init(|| Box::new(make(&self.message)));
+        derived.downcast_ref().expect("one type for all subscribers")
     }
 
     /// Wire form number `index`. `make` makes it from the message when it is first needed.
@@ -58,12 +89,7 @@ impl Publication {
     /// # Panics
     /// If `index` is not below [`ENCODINGS`].
     pub fn encoded(&self, index: usize, make: impl FnOnce(&[u8]) -> Vec<u8>) -> &Arc<WireForm> {
-        self.encodings[index].get_or_init(|| {
-            Arc::new(WireForm {
-                bytes: make(&self.message).into(),
-                receipt: OnceLock::new(),
-            })
-        })
+        self.encodings[index].get_or_init(|| Arc::new(WireForm::new(make(&self.message))))
     }
 }
 

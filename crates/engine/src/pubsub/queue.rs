@@ -5,7 +5,7 @@
 use super::publication::Publication;
 use super::PATIENCE;
 use crate::sync::{Condvar, Mutex, MutexGuard};
-use rustix::event::{eventfd, poll, EventfdFlags, PollFd, PollFlags};
+use rustix::event::{eventfd, poll, EventfdFlags, PollFd, PollFlags, Timespec};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io;
 use std::collections::VecDeque;
@@ -20,6 +20,9 @@ const MOST_WAITING: usize = 16 * 1024;
 
 /// The time that the dispatcher pauses if the system has no memory to poll with.
 const PAUSE: Duration = Duration::from_millis(1);
+
+/// The kernel rounds timeouts.
+const MILLISECOND: Duration = Duration::from_millis(1);
 
 pub(super) struct Queue {
     state: Mutex<QueueState>,
@@ -120,6 +123,11 @@ impl Queue {
         self.wake(state);
     }
 
+    /// Wakes the dispatcher, because the history has something for it.
+    pub(super) fn rouse(&self) {
+        self.wake(self.state.lock());
+    }
+
     fn wake(&self, mut state: MutexGuard<'_, QueueState>) {
         let asleep = std::mem::take(&mut state.asleep);
         drop(state);
@@ -141,18 +149,30 @@ impl Queue {
         Some(publication)
     }
 
-    /// Sleeps until there is a publication here or mail in the mailbox. Returns false if the queue is closed and empty.
-    pub(super) fn sleep(&self, mailbox: Option<BorrowedFd<'_>>) -> bool {
+    /// Sleeps until there is a publication here or mail in the mailbox, or this thread is roused. Returns false if the queue
+    /// is closed and empty. `longest`: the time after which it wakes anyway. `has_more`: is called when this thread can be roused; true if it must not sleep.
+    pub(super) fn sleep(
+        &self,
+        mailbox: Option<BorrowedFd<'_>>,
+        longest: Option<Duration>,
+        has_more: impl FnOnce() -> bool,
+    ) -> bool {
         let mut state = self.state.lock();
         if !state.publications.is_empty() || state.phase == QueuePhase::Closed {
             return !state.publications.is_empty();
         }
         state.asleep = true;
         drop(state);
+        if has_more() {
+            self.state.lock().asleep = false;
+            return true;
+        }
         let waker = self.waker.as_fd();
         let mailbox = mailbox.unwrap_or(waker);
         let mut fds = [waker, mailbox].map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN));
-        match poll(&mut fds, None) {
+        let longest = longest.map(|longest| longest + MILLISECOND);
+        let longest = longest.and_then(|longest| Timespec::try_from(longest).ok());
+        match poll(&mut fds, longest.as_ref()) {
             Ok(_) | Err(io::Errno::INTR) => {}
             Err(_) => std::thread::sleep(PAUSE),
         }

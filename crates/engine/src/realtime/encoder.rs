@@ -40,7 +40,7 @@ impl Context<'_> {
 
 impl Encoded<'_> {
     /// A frame that was not compressed, or without earlier messages.
-    fn alone(frame: Frame) -> Self {
+    pub(super) fn alone(frame: Frame) -> Self {
         Encoded {
             frame,
             context: Context(None),
@@ -107,6 +107,18 @@ impl Encoder {
             }
         };
         Encoded::alone(frame)
+    }
+
+    /// Encodes text for a WebSocket, for this client alone.
+    pub(super) fn text(&self, text: &[u8]) -> Encoded<'_> {
+        self.web_socket_message(text, true)
+    }
+
+    /// The window for a text of this length, as for [`encoding::text`], if clients can share it; `None` if they cannot.
+    pub(super) fn shared_window(&self, length: usize) -> Option<Option<u8>> {
+        let deflate = self.deflate.filter(|_| length >= self.deflate_min_bytes);
+        let can_share = deflate.is_none_or(encoding::can_share);
+        can_share.then(|| deflate.map(|deflate| encoding::window(deflate.server_bits)))
     }
 
     /// The compression for a message that is large enough.

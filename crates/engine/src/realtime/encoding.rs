@@ -26,7 +26,7 @@ const USUAL_BITS: u8 = 15;
 const NARROW_BITS: u8 = 9;
 
 /// The window for messages to a client that has negotiated a window of `2^bits` bytes.
-fn window(bits: u8) -> u8 {
+pub(super) fn window(bits: u8) -> u8 {
     if bits < USUAL_BITS {
         NARROW_BITS
     } else {
@@ -99,6 +99,14 @@ pub(super) fn shared_message(publication: &Publication, text: bool, bits: Option
         }
     });
     Arc::clone(form)
+}
+
+/// A text frame for all clients with such a window; `None`: not compressed.
+pub(super) fn text(text: &[u8], bits: Option<u8>) -> Vec<u8> {
+    match bits {
+        Some(bits) => deflated(Opcode::Text, text, bits),
+        None => plain(Opcode::Text, text),
+    }
 }
 
 pub(super) fn shared_event(publication: &Publication, chunked: bool) -> Arc<WireForm> {

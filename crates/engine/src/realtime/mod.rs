@@ -10,10 +10,12 @@
 //!   client with a full inbox; `intake.rs` bounds the bytes in all inboxes, `unfinished.rs` incomplete messages.
 //! * `carrier.rs` is the connection under a client, which may continue afterwards.
 //! * `subscriptions.rs` has the subscriptions of a client, and the messages for blocks of the app.
+//! * `cable/` delivers messages in the frames of Action Cable.
 //! * `clients.rs` has all clients of an engine.
 //! * `process.rs` is a subscription that belongs to the process instead of a client.
 
 mod backpressure;
+mod cable;
 mod carrier;
 mod client;
 mod clients;
@@ -38,6 +40,7 @@ mod ticking;
 mod turns;
 mod unfinished;
 
+pub use cable::{StreamOptions, Streamed};
 pub(crate) use carrier::{Carrier, Owner};
 pub use client::{Client, Events, Protocol};
 pub(crate) use clients::is_client;
@@ -52,6 +55,7 @@ use crate::limits::budget::{Budgets, Kind};
 use crate::pubsub::Hub;
 use crate::spool::{Slowness, Spool};
 use crate::worker::Worker;
+use cable::Identifiers;
 use clients::Clients;
 use intake::Intake;
 use std::sync::{Arc, Weak};
@@ -63,6 +67,7 @@ pub(crate) struct Realtime {
     worker: Arc<Worker>,
     hub: Arc<Hub>,
     clients: Clients,
+    identifiers: Identifiers,
     intake: Intake,
     spool: Arc<Spool>,
     budgets: Arc<Budgets>,
@@ -102,6 +107,7 @@ impl Realtime {
             worker,
             hub,
             clients: Clients::default(),
+            identifiers: Identifiers::default(),
             spool,
             budgets,
             host,

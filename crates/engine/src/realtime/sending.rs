@@ -127,6 +127,34 @@ impl Client {
         true
     }
 
+    /// Queues a published message. Returns true if it has to be flushed.
+    pub(super) fn deliver_encoded<'a>(&'a self, mut outbox: MutexGuard<'a, Outbox>, encoded: Encoded<'_>) -> bool {
+        let Encoded { frame, context } = encoded;
+        if let Err(frame) = self.queue(&mut outbox, frame) {
+            if !self.send(outbox, frame) {
+                context.forget();
+            }
+            return false;
+        }
+        let is_waited_for = outbox.writes;
+        if is_waited_for {
+            self.flush_or_count(outbox);
+        }
+        !is_waited_for
+    }
+
+    /// Queues texts of the history, which bounds them, before all other messages.
+    pub(super) fn send_past(&self, mut outbox: MutexGuard<'_, Outbox>, texts: impl Iterator<Item = Vec<u8>>) {
+        outbox.begin();
+        for text in texts {
+            let Encoded { frame, context } = self.encoder.text(&text);
+            outbox.frames.push(frame);
+            outbox.owes_drained = true;
+            drop(context);
+        }
+        self.flush_or_count(outbox);
+    }
+
     /// Slowness of the peer; `None` if it takes everything at once, or a thread writes to it now.
     pub(super) fn slowness(&self, now: Millis) -> Option<Slowness> {
         self.outbox.try_lock()?.frames.slowness(now)
@@ -220,22 +248,12 @@ impl Subscriber for Client {
             }
             return false;
         }
-        let mut outbox = self.outbox.lock();
+        let outbox = self.outbox.lock();
         if !self.is_open() {
             return false;
         }
-        let Encoded { frame, context } = self.encoder.published(publication, delivery);
-        if let Err(frame) = self.queue(&mut outbox, frame) {
-            if !self.send(outbox, frame) {
-                context.forget();
-            }
-            return false;
-        }
-        let is_waited_for = outbox.writes;
-        if is_waited_for {
-            self.flush_or_count(outbox);
-        }
-        !is_waited_for
+        let encoded = self.encoder.published(publication, delivery);
+        self.deliver_encoded(outbox, encoded)
     }
 
     fn flush(&self) {

@@ -1,5 +1,6 @@
 //! The subscriptions of one client, and the messages that are published for blocks of the app.
 
+use super::cable::{Stream, Streams};
 use super::client::Client;
 use super::inbox::Event;
 use super::Realtime;
@@ -66,10 +67,27 @@ struct Names {
     /// Names, and the ids that their events carry: 0 if there never was a block. A name keeps its id, so that waiting
     /// messages find a block after another subscription to the name.
     ids: HashMap<Box<[u8]>, u64>,
+    /// Streams of Action Cable.
+    streams: Streams,
     /// Names without a subscriber in this process since this client gave way: the end of the client reports them.
     left: Vec<Box<[u8]>>,
     /// A refusal was logged since the last subscription that was not refused.
     is_refused: bool,
+}
+
+/// The limits of all subscriptions of the process.
+fn totals(realtime: &Realtime) -> Totals {
+    Totals {
+        subscriptions: realtime.worker.config.max_subscriptions_total,
+        patterns: realtime.worker.config.max_patterns,
+    }
+}
+
+impl Names {
+    /// The number of subscriptions.
+    fn len(&self) -> usize {
+        self.ids.len() + self.streams.len()
+    }
 }
 
 impl Subscriptions {
@@ -94,7 +112,7 @@ impl Subscriptions {
         };
         let known = names.ids.get(name).copied();
         let most = config.max_subscriptions;
-        if known.is_none() && most > 0 && names.ids.len() >= most {
+        if known.is_none() && most > 0 && names.len() >= most {
             return Some(Err(Limit::Own));
         }
         let id = known.filter(|id| *id != 0).unwrap_or(own);
@@ -102,10 +120,7 @@ impl Subscriptions {
             Delivery::Event(_) => Delivery::Event(id),
             direct => direct,
         };
-        let totals = Totals {
-            subscriptions: config.max_subscriptions_total,
-            patterns: config.max_patterns,
-        };
+        let totals = totals(realtime);
         let subscribed = realtime.hub.subscribe_within(subscriber, name, kind, delivery, totals);
         if subscribed.is_ok() {
             names.is_refused &= known.is_some();
@@ -114,6 +129,30 @@ impl Subscriptions {
             }
         }
         Some(subscribed.map(|count| (count, id)).map_err(Limit::from))
+    }
+
+    /// Adds a stream, unless a limit is reached. The result is as above.
+    fn add_stream(
+        &self,
+        subscriber: &Client,
+        realtime: &Realtime,
+        stream: &Arc<Stream>,
+    ) -> Option<Result<usize, Limit>> {
+        let most = realtime.worker.config.max_subscriptions;
+        let mut names = self.names.lock();
+        if !subscriber.is_open() {
+            return None;
+        }
+        if most > 0 && names.len() >= most {
+            return Some(Err(Limit::Own));
+        }
+        let added = names.streams.add(stream, &realtime.hub, totals(realtime));
+        names.is_refused &= added.is_err();
+        Some(added.map_err(Limit::from))
+    }
+
+    pub(super) fn with_streams<R>(&self, change: impl FnOnce(&mut Streams) -> R) -> R {
+        change(&mut self.names.lock().streams)
     }
 
     /// Notes a refusal. Returns true if it has to be logged.
@@ -133,7 +172,9 @@ impl Subscriptions {
     fn remove_all(&self, subscriber: u64, hub: &Hub) -> Vec<Box<[u8]>> {
         let mut names = self.names.lock();
         let (ids, mut left) = (take(&mut names.ids), take(&mut names.left));
+        let mut streams = take(&mut names.streams);
         drop(names);
+        left.extend(streams.remove_all(hub));
         let ids = ids.into_keys();
         left.extend(ids.filter(|name| hub.unsubscribe(subscriber, name) == Some(0)));
         left
@@ -164,19 +205,29 @@ impl Client {
     /// address gives way.
     pub fn subscribe(&self, name: &[u8], kind: Match, delivery: Delivery) -> Option<(usize, u64)> {
         let realtime = self.realtime.upgrade()?;
+        let me = self.me.upgrade()?;
+        self.make_way(&realtime, || {
+            self.subscriptions.add(Arc::clone(&me), &realtime, name, kind, delivery)
+        })
+    }
+
+    /// Subscribes a stream; as above.
+    pub(super) fn subscribe_stream(&self, stream: &Arc<Stream>, realtime: &Realtime) -> Option<usize> {
+        self.make_way(realtime, || self.subscriptions.add_stream(self, realtime, stream))
+    }
+
+    /// Calls `add` until nothing refuses it, or nobody gives way.
+    fn make_way<T>(&self, realtime: &Realtime, add: impl Fn() -> Option<Result<T, Limit>>) -> Option<T> {
         let mut have_given_way = 0;
         loop {
-            match self
-                .subscriptions
-                .add(self.me.upgrade()?, &realtime, name, kind, delivery)?
-            {
+            match add()? {
                 Ok(subscribed) => return Some(subscribed),
                 Err(Limit::Total(option, Some(most))) if most.gives_way && have_given_way < MOST_AT_A_TIME => {
                     have_given_way += 1;
                     most.subscriber.give_way(option);
                 }
                 Err(limit) => {
-                    self.log_refusal(&realtime, &limit);
+                    self.log_refusal(realtime, &limit);
                     return None;
                 }
             }
@@ -202,6 +253,7 @@ impl Client {
 
     /// Ends all subscriptions; returns the names that have no subscriber left in this process.
     pub(super) fn unsubscribe_all(&self, realtime: &Realtime) -> Vec<Box<[u8]>> {
+        self.end_cable_pings(realtime);
         self.subscriptions.remove_all(self.id, &realtime.hub)
     }
 

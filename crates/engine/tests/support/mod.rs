@@ -134,6 +134,8 @@ pub fn config() -> Config {
         max_subscriptions: 10_000,
         max_subscriptions_total: 1_000_000,
         max_patterns: 10_000,
+        history_messages: 100,
+        history_time: Duration::from_secs(300),
         ping_interval: 40,
         max_pings: 100,
         deflate: Some(Context::PerMessage),

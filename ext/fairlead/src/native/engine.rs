@@ -113,7 +113,8 @@ fn new(
         clients: ruby.ary_new().as_raw(),
     };
     let io_error = |error: std::io::Error| super::system_error(ruby, "the engine", &error);
-    let hub = process::hub(siblings.map(|_| slot)).map_err(io_error)?;
+    let history_bytes = settings.get("history_bytes")?;
+    let hub = process::hub(shared.map(|_| slot), history_bytes).map_err(io_error)?;
     let prefix = siblings.map(|_| format!("[{}] ", std::process::id()));
     let logs = settings.logs(prefix.unwrap_or_default())?;
     let membership = shared.map(|shared| match siblings {

@@ -5,17 +5,22 @@ use crate::gvl::{wait_without_gvl, EngineCode};
 use crate::objects::call;
 use crate::realtime::kind;
 use crate::strings::{bytes, ids, new};
-use fairlead_engine::pubsub::{Bus, Delivery, Hub, Scope};
+use fairlead_engine::pubsub::{Bus, Delivery, History, Hub, Kept, Position, Scope, Since};
 use fairlead_engine::{Descriptors, Engine, ProcessSubscription};
+use fairlead_shared_memory::own_history;
 use magnus::rb_sys::AsRawValue;
 use magnus::{function, prelude::*, value::Lazy, Error, RArray, RHash, RModule, RString, Ruby, Value};
 use rb_sys::{rb_ary_new, rb_ary_push, VALUE};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
 
 /// Blocks of subscriptions by number, and tasks in order: a Hash and an Array that live as long as the process.
 static BLOCKS: Lazy<RHash> = Lazy::new(Ruby::hash_new);
 static TASKS: Lazy<RArray> = Lazy::new(Ruby::ary_new);
+
+/// The scope of messages that are kept; see [`publish`].
+const KEPT: u8 = 3;
 
 static PROCESS: Mutex<Process> = Mutex::new(Process {
     pid: 0,
@@ -86,6 +91,8 @@ pub(super) fn init(native: RModule) -> Result<(), Error> {
     native.define_singleton_method("subscribe", function!(subscribe, 3))?;
     native.define_singleton_method("unsubscribe", function!(unsubscribe, 1))?;
     native.define_singleton_method("publish", function!(publish, 3))?;
+    native.define_singleton_method("position", function!(position, 0))?;
+    native.define_singleton_method("history", function!(history, 5))?;
     native.define_singleton_method("defer", function!(defer, 1))
 }
 
@@ -95,13 +102,19 @@ pub(super) fn set_bus(bus: &Arc<Bus>) {
 }
 
 /// The hub of this process, made and started with its first engine.
-pub(super) fn hub(slot: Option<usize>) -> std::io::Result<Arc<Hub>> {
+/// `history_bytes`: of its history, if no bus has one; 0 for none.
+pub(super) fn hub(slot: Option<usize>, history_bytes: usize) -> std::io::Result<Arc<Hub>> {
     let mut process = current();
     if let Some(hub) = &process.hub {
         return Ok(Arc::clone(hub));
     }
     let bus = BUS.lock().unwrap_or_else(PoisonError::into_inner).clone();
-    let hub = Hub::new(bus.zip(slot))?;
+    let bus = bus.zip(slot);
+    let history = match (&bus, history_bytes) {
+        (Some(_), _) | (None, 0) => None,
+        (None, bytes) => Some(Arc::new(own_history(bytes)?)),
+    };
+    let hub = Hub::with_history(bus, history)?;
     hub.start()?;
     process.hub = Some(Arc::clone(&hub));
     Ok(hub)
@@ -225,17 +238,19 @@ pub(crate) fn block(ruby: &Ruby, id: u64) -> Option<VALUE> {
     ruby.get_inner(&BLOCKS).get(id).map(AsRawValue::as_raw)
 }
 
-/// Publishes from any process of the server. `scope`: 0 every process, 1 this one, 2 all others. False if a process did
+/// Publishes from any process of the server. `scope`: 0 every process, 1 this one, 2 all others, 3 every process and the
+/// history. False if a process did
 /// not take the message in time. Waits, without the GVL, while the mailbox of another process is full.
 fn publish(ruby: &Ruby, channel: RString, message: RString, scope: u8) -> Result<bool, Error> {
+    let keeps = scope == KEPT;
     let scope = match scope {
-        0 => Scope::Cluster,
+        0 | KEPT => Scope::Cluster,
         1 => Scope::Process,
         2 => Scope::Siblings,
         _ => {
             return Err(Error::new(
                 ruby.exception_arg_error(),
-                format!("unknown scope {scope}; use 0, 1 or 2"),
+                format!("unknown scope {scope}; use 0, 1, 2 or 3"),
             ))
         }
     };
@@ -252,13 +267,74 @@ fn publish(ruby: &Ruby, channel: RString, message: RString, scope: u8) -> Result
         wait_without_gvl(ruby, || code.run());
     };
     if let Some(hub) = hub {
-        return Ok(hub.publish(&channel, &message, scope, &mut wait).undelivered == 0);
+        let posted = match keeps {
+            true => hub.publish_kept(&channel, &message, &mut wait),
+            false => hub.publish(&channel, &message, scope, &mut wait),
+        };
+        return Ok(posted.undelivered == 0);
     }
     let bus = BUS.lock().unwrap_or_else(PoisonError::into_inner).clone();
     match bus {
+        Some(bus) if keeps => Ok(bus.keep(&channel, &message, &mut wait).undelivered == 0),
         Some(bus) if scope != Scope::Process => Ok(bus.publish(&channel, &message, &mut wait).undelivered == 0),
         _ => Ok(true),
     }
+}
+
+/// Calls `read` with the history of this process, or of the server to which it belongs.
+fn with_history<R>(read: impl FnOnce(&History) -> R) -> Option<R> {
+    let hub = current().hub.clone();
+    let bus = BUS.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    let of_hub = hub.as_ref().and_then(|hub| hub.history());
+    of_hub.or_else(|| bus.as_ref().and_then(|bus| bus.history())).map(read)
+}
+
+/// The position after all messages that were published so far; nil without a history.
+fn position() -> Option<String> {
+    with_history(|history| history.position().to_string())
+}
+
+/// `history(channel, since, seconds, most, time)`: the messages of a channel after the position `since`, or published since
+/// `seconds` after the Unix epoch: at most `most`, and none older than `time` seconds. Returns Arrays with the offset, the
+/// time and the message; false if some are not kept any more, or nil without a history.
+fn history(
+    ruby: &Ruby,
+    channel: RString,
+    since: Option<String>,
+    seconds: f64,
+    most: usize,
+    time: u64,
+) -> Result<Value, Error> {
+    let kept = Kept {
+        messages: most,
+        time: Duration::from_secs(time),
+    };
+    // SAFETY: as above.
+    let channel = unsafe { bytes(ruby, channel.as_raw()) }.to_vec();
+    let past = with_history(|history| match since {
+        Some(since) => match since.parse::<Position>() {
+            Ok(since) => history.since(&channel, since, kept),
+            Err(()) => Since::Lost,
+        },
+        None => {
+            let seconds = Duration::try_from_secs_f64(seconds).unwrap_or_default();
+            Since::All(history.since_time(&channel, seconds, kept))
+        }
+    });
+    let list = match past {
+        None => return Ok(ruby.qnil().as_value()),
+        Some(Since::Lost) => return Ok(ruby.qfalse().as_value()),
+        Some(Since::All(past)) => past,
+    };
+    let result = ruby.ary_new_capa(list.len());
+    for past in list {
+        let message = match std::str::from_utf8(&past.message) {
+            Ok(text) => ruby.str_new(text),
+            Err(_) => ruby.str_from_slice(&past.message),
+        };
+        result.push((past.offset, past.time.as_secs_f64(), message))?;
+    }
+    Ok(result.as_value())
 }
 
 /// Has a thread of the application call `task`, in turn with requests. Nil if no engine runs.

@@ -18,7 +18,7 @@ pub(crate) struct Shared {
 pub(crate) fn init(ruby: &Ruby, native: RModule) -> Result<(), Error> {
     let class = native.define_class("Shared", ruby.class_object())?;
     crate::classes::know::<Shared>(ruby);
-    class.define_singleton_method("new", function!(Shared::new, 2))?;
+    class.define_singleton_method("new", function!(Shared::new, 3))?;
     class.define_singleton_method("adopt", function!(Shared::adopt, 2))?;
     class.const_set("LAYOUT", SharedMemory::layout())?;
     class.const_set("DESCRIPTORS", SharedMemory::DESCRIPTORS)?;
@@ -29,13 +29,14 @@ pub(crate) fn init(ruby: &Ruby, native: RModule) -> Result<(), Error> {
 }
 
 impl Shared {
-    /// Makes the memory for up to `slots` workers, of which `workers` are about to be forked.
-    fn new(ruby: &Ruby, slots: usize, workers: usize) -> Result<Shared, Error> {
+    /// Makes the memory for up to `slots` workers, of which `workers` are about to be forked. `history_bytes`: of the history,
+    /// or 0.
+    fn new(ruby: &Ruby, slots: usize, workers: usize, history_bytes: usize) -> Result<Shared, Error> {
         if slots > SharedMemory::slots() || workers > slots {
             let text = format!("too many workers; use at most {}", SharedMemory::slots());
             return Err(Error::new(ruby.exception_arg_error(), text));
         }
-        let memory = SharedMemory::new(workers);
+        let memory = SharedMemory::with_history(workers, history_bytes);
         let memory = memory.map_err(|error| system_error(ruby, "the memory that workers share", &error))?;
         Ok(Shared::of(memory, slots))
     }

@@ -2,7 +2,7 @@
 //! it alive until the last callback has run; the application may keep it for longer.
 
 use super::callbacks::Callbacks;
-use super::subscriptions;
+use super::{streams, subscriptions};
 use crate::gvl::wait_without_gvl;
 use crate::objects::set;
 use crate::strings::{bytes, strings};
@@ -72,7 +72,11 @@ pub(crate) fn init(ruby: &Ruby, fairlead: RModule) -> Result<(), Error> {
     class.define_method("write", method!(write, -1))?;
     class.define_method("close", method!(close, -1))?;
     class.define_private_method("subscribe_natively", method!(subscriptions::subscribe, 4))?;
-    class.define_private_method("unsubscribe_natively", method!(subscriptions::unsubscribe, 1))
+    class.define_private_method("unsubscribe_natively", method!(subscriptions::unsubscribe, 1))?;
+    class.define_private_method("stream_natively", method!(streams::stream, 4))?;
+    class.define_private_method("unstream_natively", method!(streams::unstream, 2))?;
+    class.define_private_method("unstream_all_natively", method!(streams::unstream_all, 1))?;
+    class.define_private_method("send_cable_pings", method!(streams::send_pings, 0))
 }
 
 /// Makes the object. Inside `protect`.

@@ -3,6 +3,7 @@
 mod callbacks;
 mod client;
 mod events;
+mod streams;
 mod subscriptions;
 mod upgrade;
 

@@ -1,0 +1,106 @@
+//! The parts of the memory: a header, the table of channels and the ring of entries. All of it consists of atomic words.
+
+use ring::rand::{SecureRandom, SystemRandom};
+use std::io;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+/// The first word of memory that a process has prepared.
+const PREPARED: u64 = 0x6661_6972_6c65_0001;
+
+/// Words of the header.
+const HEADER: usize = 16;
+
+/// Words of one entry of the table, and entries of one bucket.
+pub(super) const SLOT: usize = 4;
+pub(super) const BUCKET: usize = 8;
+
+/// Words of the memory for each word of the table.
+const TABLE_PART: usize = 9;
+
+/// The smallest ring, in words.
+const SMALLEST_RING: usize = 1024;
+
+#[derive(Debug)]
+pub(super) struct Layout {
+    words: &'static [AtomicU64],
+    buckets: usize,
+}
+
+/// The words of the header.
+pub(super) struct Header<'a> {
+    /// The number of the server.
+    pub(super) epoch: &'a AtomicU64,
+    /// Keys of the hash function.
+    pub(super) keys: [&'a AtomicU64; 2],
+    /// The place behind the newest entry, the place of the oldest one, and the place behind the newest entry with all
+    /// steps finished: numbers of words since the first entry ever.
+    pub(super) tail: &'a AtomicU64,
+    pub(super) head: &'a AtomicU64,
+    pub(super) finished: &'a AtomicU64,
+    /// The offset of the newest entry.
+    pub(super) offset: &'a AtomicU64,
+    /// The highest offset of a channel that the table has given up.
+    pub(super) forgotten: &'a AtomicU64,
+}
+
+fn random() -> io::Result<u64> {
+    let mut bytes = [0; 8];
+    let filled = SystemRandom::new().fill(&mut bytes);
+    filled.map_err(|_| io::Error::other("the system has no randomness"))?;
+    Ok(u64::from_ne_bytes(bytes))
+}
+
+impl Layout {
+    pub(super) fn create(words: &'static [AtomicU64]) -> io::Result<Layout> {
+        let layout = Layout::of(words)?;
+        let [epoch, keys @ ..] = [random()?, random()?, random()?];
+        let header = layout.header();
+        // Short enough for a JavaScript number.
+        header.epoch.store(epoch >> 16 | 1, Relaxed);
+        for (key, number) in header.keys.iter().zip(keys) {
+            key.store(number, Relaxed);
+        }
+        words[0].store(PREPARED, Relaxed);
+        Ok(layout)
+    }
+
+    pub(super) fn adopt(words: &'static [AtomicU64]) -> io::Result<Layout> {
+        let layout = Layout::of(words)?;
+        if words[0].load(Relaxed) != PREPARED {
+            return Err(io::Error::other("the history is not prepared"));
+        }
+        Ok(layout)
+    }
+
+    fn of(words: &'static [AtomicU64]) -> io::Result<Layout> {
+        let buckets = (words.len() / TABLE_PART / (SLOT * BUCKET)).max(1);
+        let layout = Layout { words, buckets };
+        if words.len() < HEADER + SMALLEST_RING + SLOT * BUCKET || layout.ring().len() < SMALLEST_RING {
+            return Err(io::Error::other("the memory of the history is too small"));
+        }
+        Ok(layout)
+    }
+
+    pub(super) fn header(&self) -> Header<'_> {
+        let word = |index: usize| &self.words[index];
+        Header {
+            epoch: word(1),
+            keys: [word(2), word(3)],
+            tail: word(4),
+            head: word(5),
+            finished: word(6),
+            offset: word(7),
+            forgotten: word(8),
+        }
+    }
+
+    /// Bucket number `index` modulo the number of buckets.
+    pub(super) fn bucket(&self, index: u64) -> &[AtomicU64] {
+        let first = HEADER + (index % self.buckets as u64) as usize * SLOT * BUCKET;
+        &self.words[first..first + SLOT * BUCKET]
+    }
+
+    pub(super) fn ring(&self) -> &[AtomicU64] {
+        &self.words[HEADER + self.buckets * SLOT * BUCKET..]
+    }
+}

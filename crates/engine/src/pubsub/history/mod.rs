@@ -1,0 +1,258 @@
+//! The history: recent messages of all channels, in memory that the processes of a server share. It outlives each of
+//! them.
+//!
+//! ```text
+//!    header                table                                  ring
+//!  ┌────────┬──────────────────────────────┬──────────────────────────────────────────────┐
+//!  │ tail … │ channel -> its newest entry  │ … entry │ entry │ entry │ (free) │ entry │ … │
+//!  └────────┴──────────────────────────────┴──────────────────────────────────────────────┘
+//!                                                  previous entry of the same channel: ◀──┘
+//! ```
+//!
+//! * [`History`] appends, under the lock of `lock.rs`, and reads without a lock. `layout.rs` divides the memory, `ring.rs`
+//!   reads and writes entries, `table.rs` finds the newest entry of a channel. [`Position`] (`position.rs`) is a place in
+//!   the order of all messages.
+//! * The dispatcher of each worker reads the ring from end to end, so all workers deliver in the same order. A new entry
+//!   overwrites the oldest ones.
+//! * A process may die at any step. The store of the tail makes an entry visible; the next process that locks repeats the
+//!   steps after it, which may have been missed.
+
+mod layout;
+mod lock;
+mod position;
+mod ring;
+mod table;
+#[cfg(test)]
+mod tests;
+
+pub use self::position::Position;
+pub(super) use self::ring::Next;
+
+use self::layout::Layout;
+use self::lock::Lock;
+use self::ring::{Draft, Entry, Ring};
+use self::table::Table;
+use crate::clock::{Millis, Nanos};
+use rustix::fd::OwnedFd;
+use std::io;
+use std::sync::atomic::{AtomicU64, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
+use std::time::Duration;
+
+/// The largest part of the ring that one message takes.
+const LARGEST_PART: u64 = 8;
+
+/// See the head of this file.
+#[derive(Debug)]
+pub struct History {
+    layout: Layout,
+    lock: Lock,
+}
+
+/// The messages that a channel keeps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Kept {
+    /// The number of messages of one channel.
+    pub messages: usize,
+    /// The time for which a message is kept.
+    pub time: Duration,
+}
+
+/// A message of the history.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Past {
+    /// Its number in the order of all messages of the server.
+    pub offset: u64,
+    /// The time of its publication, since the Unix epoch.
+    pub time: Duration,
+    /// The message.
+    pub message: Box<[u8]>,
+}
+
+/// The messages of a channel after a position.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Since {
+    /// All of them, the oldest first.
+    All(Vec<Past>),
+    /// Some are not kept any more, or the position is of another server.
+    Lost,
+}
+
+/// The reason why a message was not appended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum NotAppended {
+    /// Another thread or process holds the lock.
+    Busy,
+    /// A reader has not read the entries that the message would overwrite.
+    Full,
+}
+
+impl History {
+    /// The version of the layout: processes may share a history if it is equal.
+    pub const FORMAT: u32 = 1;
+
+    /// Prepares memory that is full of zeros, and that other processes map, too. `file`: what they map; `None` if no other
+    /// process does.
+    ///
+    /// # Errors
+    /// If the memory is too small, or there is no randomness.
+    pub fn create(words: &'static [AtomicU64], file: Option<OwnedFd>) -> io::Result<History> {
+        let layout = Layout::create(words)?;
+        Ok(History::of(layout, file))
+    }
+
+    /// Uses memory that another process has prepared.
+    ///
+    /// # Errors
+    /// If no process has.
+    pub fn adopt(words: &'static [AtomicU64], file: OwnedFd) -> io::Result<History> {
+        let layout = Layout::adopt(words)?;
+        Ok(History::of(layout, Some(file)))
+    }
+
+    fn of(layout: Layout, file: Option<OwnedFd>) -> History {
+        History {
+            layout,
+            lock: Lock::new(file),
+        }
+    }
+
+    /// Appends a message, unless it would overwrite an entry at or after `unread`, the place of the slowest reader. A
+    /// message that is too long is not kept: an entry without it says so to everyone who asks for the channel's messages.
+    /// Returns the offset, and false if the message is too long.
+    ///
+    /// # Errors
+    /// See [`NotAppended`]. Try again a little later.
+    pub(super) fn append(&self, channel: &[u8], message: &[u8], unread: u64) -> Result<(u64, bool), NotAppended> {
+        let _lock = self.lock.try_lock().ok_or(NotAppended::Busy)?;
+        let (ring, table, header) = (self.ring(), self.table(), self.layout.header());
+        self.repair();
+        let hash = table.hash(channel);
+        let previous = table.newest(hash);
+        let offset = header.offset.load(Relaxed) + 1;
+        let draft = Draft {
+            offset,
+            hash,
+            previous,
+            time: Millis::now().to_number(),
+            wall: Nanos::now().since_epoch().as_millis() as u64,
+            channel,
+            message: (ring::words_of(channel, message) <= ring.words() / LARGEST_PART).then_some(message),
+        };
+        let place = ring.write(&draft, unread).ok_or(NotAppended::Full)?;
+        self.finish(place, offset, hash);
+        Ok((offset, draft.message.is_some()))
+    }
+
+    /// The steps that follow the store of the tail.
+    fn finish(&self, place: u64, offset: u64, hash: u64) {
+        let header = self.layout.header();
+        self.table().put(hash, place, offset);
+        header.offset.store(offset, Release);
+        header.finished.store(header.tail.load(Relaxed), Release);
+    }
+
+    /// Repeats these steps for the newest entry, if the process that has written it died before it finished them.
+    fn repair(&self) {
+        let header = self.layout.header();
+        let finished = header.finished.load(Relaxed);
+        if finished == header.tail.load(Relaxed) {
+            return;
+        }
+        if let Some(entry) = self.ring().entry(finished) {
+            self.finish(finished, entry.offset, entry.hash);
+        }
+    }
+
+    /// The place after the newest entry, for a reader that begins.
+    pub(super) fn end(&self) -> u64 {
+        self.layout.header().tail.load(Acquire)
+    }
+
+    /// Reads the entry at `place`, and moves `place` behind it. `is_wanted`: false if nobody wants the message of this
+    /// channel, which is then not copied.
+    pub(super) fn next(&self, place: &mut u64, is_wanted: impl FnOnce(&[u8]) -> bool) -> Next {
+        self.ring().next(place, is_wanted, self.epoch())
+    }
+
+    /// The entry that is visible, but not in the table yet: a process is about to finish it, or has died.
+    fn unfinished(&self) -> Option<(u64, Entry)> {
+        let header = self.layout.header();
+        loop {
+            let finished = header.finished.load(Acquire);
+            let tail = header.tail.load(Acquire);
+            let entry = (finished < tail).then(|| self.ring().entry(finished)).flatten();
+            if finished == header.finished.load(Acquire) {
+                return entry.map(|entry| (finished, entry));
+            }
+        }
+    }
+
+    /// The position after all messages that were published before this call.
+    pub fn position(&self) -> Position {
+        let unfinished = self.unfinished().map_or(0, |(_, entry)| entry.offset);
+        Position {
+            epoch: self.epoch(),
+            offset: self.layout.header().offset.load(Acquire).max(unfinished),
+        }
+    }
+
+    /// A number of this server. Positions of another server mean nothing here.
+    pub fn epoch(&self) -> u64 {
+        self.layout.header().epoch.load(Relaxed)
+    }
+
+    /// The messages of a channel after a position.
+    pub fn since(&self, channel: &[u8], position: Position, kept: Kept) -> Since {
+        if position.epoch != self.epoch() || position.offset > self.position().offset {
+            return Since::Lost;
+        }
+        match self.walk(channel, kept, |entry| entry.offset > position.offset) {
+            (past, reached) if reached <= position.offset => Since::All(past),
+            _ => Since::Lost,
+        }
+    }
+
+    /// The messages of a channel since a moment of the wall clock, as far as they are kept.
+    pub fn since_time(&self, channel: &[u8], since: Duration, kept: Kept) -> Vec<Past> {
+        let since = since.as_millis() as u64;
+        self.walk(channel, kept, |entry| entry.wall >= since).0
+    }
+
+    /// Goes from the newest entry of a channel to older ones. Returns the messages that are wanted, the oldest first, and
+    /// the offset of the newest message of the channel that is not among them, as far as known; 0: there is none.
+    fn walk(&self, channel: &[u8], kept: Kept, is_wanted: impl Fn(&Entry) -> bool) -> (Vec<Past>, u64) {
+        let (ring, table, now) = (self.ring(), self.table(), Millis::now());
+        let hash = table.hash(channel);
+        let unfinished = self.unfinished().filter(|(_, entry)| entry.hash == hash);
+        let newest = unfinished.map(|(place, entry)| (place, entry.offset));
+        let mut next = newest.or_else(|| table.newest(hash));
+        let mut past = Vec::new();
+        // Another channel may have taken the place of this one in the table.
+        let mut left = if next.is_none() { table.forgotten() } else { 0 };
+        while let Some((place, offset)) = next {
+            let found = ring.message(place, channel);
+            let is_kept = |entry: &Entry| now - Millis::from_number(entry.time) <= kept.time;
+            let usable = found.filter(|(entry, _)| is_wanted(entry) && is_kept(entry) && past.len() < kept.messages);
+            let Some((entry, Some(message))) = usable else {
+                left = offset;
+                break;
+            };
+            past.push(Past {
+                offset: entry.offset,
+                time: Duration::from_millis(entry.wall),
+                message,
+            });
+            next = entry.previous;
+        }
+        past.reverse();
+        (past, left)
+    }
+
+    fn ring(&self) -> Ring<'_> {
+        Ring::new(&self.layout)
+    }
+
+    fn table(&self) -> Table<'_> {
+        Table::new(&self.layout)
+    }
+}

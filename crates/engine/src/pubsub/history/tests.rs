@@ -1,0 +1,220 @@
+use super::*;
+use std::collections::HashMap;
+use std::sync::atomic::AtomicBool;
+
+const KEPT: Kept = Kept {
+    messages: 100,
+    time: Duration::from_secs(300),
+};
+
+fn words(count: usize) -> &'static [AtomicU64] {
+    Box::leak((0..count).map(|_| AtomicU64::new(0)).collect())
+}
+
+fn history(count: usize) -> History {
+    History::create(words(count), None).expect("a history")
+}
+
+fn append(history: &History, channel: &str, message: &str) -> u64 {
+    let appended = history.append(channel.as_bytes(), message.as_bytes(), u64::MAX);
+    appended.expect("nobody else appends").0
+}
+
+fn texts(since: Since) -> Option<Vec<String>> {
+    match since {
+        Since::All(past) => Some(
+            past.iter()
+                .map(|past| String::from_utf8_lossy(&past.message).into())
+                .collect(),
+        ),
+        Since::Lost => None,
+    }
+}
+
+#[test]
+fn the_messages_of_a_channel_after_a_position_are_found_in_order() {
+    let history = history(10_000);
+    append(&history, "a", "before");
+    let position = history.position();
+    for number in 0..5 {
+        append(&history, "a", &format!("a{number}"));
+        append(&history, "b", &format!("b{number}"));
+    }
+    assert_eq!(
+        texts(history.since(b"a", position, KEPT)),
+        Some(vec!["a0".into(), "a1".into(), "a2".into(), "a3".into(), "a4".into()])
+    );
+    assert_eq!(texts(history.since(b"c", position, KEPT)), Some(vec![]));
+    assert_eq!(texts(history.since(b"a", history.position(), KEPT)), Some(vec![]));
+    let past = history.since_time(b"b", Duration::ZERO, KEPT);
+    assert_eq!(past.len(), 5);
+    assert!(past[0].time > Duration::from_secs(1_700_000_000), "{past:?}");
+    assert!(history
+        .since_time(b"b", past[4].time + Duration::from_secs(1), KEPT)
+        .is_empty());
+}
+
+#[test]
+fn a_position_that_is_too_old_or_of_another_server_is_lost() {
+    let history = history(10_000);
+    let position = history.position();
+    (0..3).for_each(|_| _ = append(&history, "a", "x"));
+    let two = Kept { messages: 2, ..KEPT };
+    assert_eq!(texts(history.since(b"a", position, two)), None);
+    assert_eq!(texts(history.since(b"other", position, two)), Some(vec![]));
+    let later = Position {
+        offset: position.offset + 1,
+        ..position
+    };
+    assert_eq!(texts(history.since(b"a", later, two)).map(|texts| texts.len()), Some(2));
+    let short = Kept {
+        time: Duration::ZERO,
+        ..KEPT
+    };
+    std::thread::sleep(Duration::from_millis(2));
+    assert_eq!(texts(history.since(b"a", position, short)), None);
+    for wrong in [
+        Position {
+            epoch: position.epoch + 1,
+            ..position
+        },
+        Position { offset: 4, ..position },
+    ] {
+        assert_eq!(texts(history.since(b"a", wrong, KEPT)), None);
+    }
+}
+
+#[test]
+fn a_message_that_is_too_long_leaves_a_gap() {
+    let history = history(10_000);
+    let position = history.position();
+    let long = vec![b'x'; 10_000 * 8 / 8];
+    assert_eq!(history.append(b"a", &long, u64::MAX).map(|(_, kept)| kept), Ok(false));
+    assert_eq!(texts(history.since(b"a", position, KEPT)), None);
+    let position = history.position();
+    append(&history, "a", "after");
+    assert_eq!(texts(history.since(b"a", position, KEPT)), Some(vec!["after".into()]));
+}
+
+#[test]
+fn an_overwritten_message_is_lost_and_never_garbage() {
+    let history = history(2_000);
+    let mut positions = HashMap::new();
+    for number in 0..2_000 {
+        let channel = format!("channel {}", number % 7);
+        let before = history.position();
+        append(&history, &channel, &format!("{number} {}", "x".repeat(number % 50)));
+        positions.insert(channel, (number, before));
+    }
+    for (channel, (number, before)) in positions {
+        let found = texts(history.since(channel.as_bytes(), before, KEPT)).expect("the newest");
+        assert!(
+            found.len() == 1 && found[0].starts_with(&format!("{number} ")),
+            "{found:?}"
+        );
+        let long_ago = Position { offset: 0, ..before };
+        assert_eq!(texts(history.since(channel.as_bytes(), long_ago, KEPT)), None);
+    }
+}
+
+#[test]
+fn a_channel_that_the_table_has_given_up_counts_as_lost() {
+    let history = history(2_000);
+    let first = history.position();
+    append(&history, "first", "x");
+    for number in 0..200 {
+        append(&history, &number.to_string(), "x");
+    }
+    assert_eq!(texts(history.since(b"first", first, KEPT)), None);
+    assert_eq!(texts(history.since(b"first", history.position(), KEPT)), Some(vec![]));
+}
+
+#[test]
+fn a_reader_sees_all_messages_and_stops_the_writer_before_it_overwrites_them() {
+    let history = history(2_000);
+    let mut place = history.end();
+    let mut appended = 0;
+    while history.append(b"a", &[b'x'; 100], place).is_ok() {
+        appended += 1;
+    }
+    assert!(appended > 50, "{appended}");
+    assert_eq!(history.append(b"a", &[b'x'; 100], place), Err(NotAppended::Full));
+    let mut offsets = Vec::new();
+    loop {
+        match history.next(&mut place, |_| true) {
+            Next::Message(publication) => offsets.extend(publication.position.map(|position| position.offset)),
+            Next::Nothing => break,
+            other => panic!("{other:?}"),
+        }
+    }
+    assert_eq!(offsets, (1..=appended).collect::<Vec<_>>());
+    let mut slow = place;
+    (0..1_000).for_each(|_| _ = append(&history, "a", "y"));
+    assert!(matches!(history.next(&mut slow, |_| true), Next::Overrun));
+    assert!(matches!(history.next(&mut slow, |_| true), Next::Message(_)));
+    assert!(matches!(history.next(&mut slow, |_| false), Next::Unwanted));
+}
+
+#[test]
+fn the_next_writer_finishes_the_entry_of_a_process_that_has_died() {
+    let history = history(10_000);
+    append(&history, "a", "1");
+    let position = history.position();
+    let header = history.layout.header();
+    let before = (header.finished.load(Relaxed), header.offset.load(Relaxed));
+    let words = history.table().newest(history.table().hash(b"a")).expect("an entry");
+    append(&history, "a", "2");
+    // The steps after the store of the tail are undone, as if they had never happened.
+    history.table().put(history.table().hash(b"a"), words.0, words.1);
+    header.finished.store(before.0, Relaxed);
+    header.offset.store(before.1, Relaxed);
+    assert_eq!(texts(history.since(b"a", position, KEPT)), Some(vec!["2".into()]));
+    assert_eq!(history.position().offset, 2, "others have read the message");
+    append(&history, "b", "3");
+    assert_eq!(texts(history.since(b"a", position, KEPT)), Some(vec!["2".into()]));
+    assert_eq!(history.position().offset, 3);
+}
+
+#[test]
+fn readers_beside_writers_get_whole_messages_only() {
+    let history: &'static History = Box::leak(Box::new(history(4_000)));
+    let stop: &'static AtomicBool = Box::leak(Box::default());
+    let writers: Vec<_> = (0..2u8)
+        .map(|writer| {
+            std::thread::spawn(move || {
+                let mut number = 0usize;
+                while !stop.load(Relaxed) {
+                    let message = vec![b'a' + writer; number % 300];
+                    number += usize::from(history.append(&[writer; 5], &message, u64::MAX).is_ok());
+                }
+            })
+        })
+        .collect();
+    let (mut place, mut offset, mut seen) = (history.end(), 0, 0);
+    while seen < 20_000 {
+        match history.next(&mut place, |_| true) {
+            Next::Message(publication) => {
+                let position = publication.position.expect("kept").offset;
+                assert!(position > offset, "{position} after {offset}");
+                offset = position;
+                let writer = publication.channel[0];
+                assert!(*publication.channel == [writer; 5], "{publication:?}");
+                assert!(publication.message.iter().all(|byte| *byte == b'a' + writer));
+                seen += 1;
+            }
+            _ => std::thread::yield_now(),
+        }
+        if seen % 64 == 0 {
+            let position = Position {
+                offset: offset.saturating_sub(10),
+                epoch: history.epoch(),
+            };
+            if let Since::All(past) = history.since(&[0; 5], position, KEPT) {
+                assert!(past.iter().all(|past| past.message.iter().all(|byte| *byte == b'a')));
+                assert!(past.windows(2).all(|pair| pair[0].offset < pair[1].offset));
+            }
+        }
+    }
+    stop.store(true, Relaxed);
+    writers.into_iter().for_each(|writer| writer.join().expect("no panic"));
+}
