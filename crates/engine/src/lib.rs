@@ -96,7 +96,9 @@ pub use http::request::{Request, Waits};
 pub use http::response::FieldError;
 pub use limits::descriptors::Descriptors;
 pub use limits::request_totals::RequestTotals;
-pub use realtime::{Client, Event, Events, Offered, ProcessSubscription, Protocol, StreamOptions, Streamed};
+pub use realtime::{
+    Client, Event, Events, Offered, ProcessSubscription, Protocol, SignedStreams, StreamOptions, StreamStart, Streamed,
+};
 pub use tls::{
     CertificateSettings, ClientAuthentication, Details, Fingerprint, Identity, Session, Source, TicketKeys, Tls,
     TlsSettings, Verification,

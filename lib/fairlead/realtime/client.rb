@@ -53,9 +53,12 @@ module Fairlead
     #   or a pattern of tokens such as "news.*.sport" and "news.>" (:subject)
     # @option keywords [:binary] :as sends binary frames, which an event stream does not have
     # @option keywords [#call] :handler replaces the block
+    # @option keywords [String] :since a position (see {PubSub.position}), or the id of the last event that an event stream has
+    #   received: messages of the history after it come first. Events then have their position as the id
     # @yieldparam channel [String] UTF-8, or binary if it is not valid UTF-8
     # @yieldparam message [String] UTF-8, or binary if it is not valid UTF-8
-    # @return [String, Symbol, nil] the name as given; nil if the client is closed or has too many
+    # @return [String, Symbol, false, nil] the name as given; false if there is one subscription more, but messages since the
+    #   position are not kept any more; nil if the client is closed or has too many
     #   subscriptions (see the options +max_subscriptions+, +max_subscriptions_total+ and +max_patterns+), or is an event stream
     #   and +as+ is :binary
     # @raise [ArgumentError] if there is no name, or +match+ or +handler+ is none of these
@@ -63,6 +66,7 @@ module Fairlead
     def subscribe(name = nil, options = nil, **keywords, &block)
       subscription = PubSub::Subscription.parse(name, options, keywords, block)
       return if subscription.binary? && protocol == :sse
+      return subscribe_since(subscription) if subscription.since
 
       made = PubSub.registry.joined(subscription) do
         subscribe_natively(subscription.channel, subscription.native_match, subscription.binary?, subscription.callable)
@@ -87,16 +91,18 @@ module Fairlead
     # @param channel [String, Symbol]
     # @param identifier [String] of the client's subscription
     # @param since [String, nil] a position: the messages of the history after it come first
+    # @param page [String, nil] the same as a sealed position, which a client has presented. The client gets the messages that its
+    #   page has not received; some are lost if the position was not made for this channel
     # @param extended [Boolean] adds `stream_id`, `epoch` and `offset` to the frames
     # @return [Integer, false, nil] the number of messages of the history; false if some are not kept any more; nil if the client
     #   is closed, is no WebSocket, or has too many subscriptions
     # @raise [ArgumentError] if +since+ is no position
     # @api private
-    def stream(channel, identifier, since = nil, extended: false)
+    def stream(channel, identifier, since = nil, page: nil, extended: false)
       subscription = PubSub::Subscription.new(channel)
       messages = nil
       PubSub.registry.joined(subscription) do
-        count, messages = stream_natively(subscription.channel, identifier, since, extended)
+        count, messages = stream_natively(subscription.channel, identifier, since, page, extended)
         count
       end
       messages
@@ -132,5 +138,16 @@ module Fairlead
 
     # @return [Integer] the version of publish and subscribe that it supports
     def pubsub? = 1
+
+    private
+
+    def subscribe_since(subscription)
+      messages = nil
+      made = PubSub.registry.joined(subscription) do
+        count, messages = subscribe_since_natively(subscription.channel, subscription.since, subscription.binary?)
+        count
+      end
+      made && (messages ? subscription.name : false)
+    end
   end
 end

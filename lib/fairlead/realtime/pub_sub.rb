@@ -59,6 +59,13 @@ module Fairlead
       # @return [String, nil] nil without a server in this process, or without a history
       def position = Native.position
 
+      # A position for a page that will subscribe to a channel: only this server can have made it.
+      #
+      # @param channel [String, Symbol]
+      # @param position [String] see {position}
+      # @return [String, nil] nil as for {position}
+      def seal(channel, position = self.position) = position && Native.seal_position(Subscription.channel(channel), position)
+
       # The messages of a channel that were published with {HISTORY} after a position or a time.
       #
       # @param channel [String, Symbol]

@@ -4,6 +4,7 @@
 //! bytes of a client are bounded, and so are its messages that wait for the app.
 
 use super::backpressure::Backpressure;
+use super::cable::{Receipts, SignedStreams};
 use super::carrier::Carrier;
 use super::clients::index;
 use super::encoder::Encoder;
@@ -87,6 +88,8 @@ pub struct Client {
     pub(super) reader: Mutex<Reader>,
     pub(super) inbox: Mutex<Inbox>,
     pub(super) subscriptions: Subscriptions,
+    pub(super) receipts: Receipts,
+    pub(super) signed_streams: OnceLock<Arc<SignedStreams>>,
 }
 
 impl std::fmt::Debug for Client {
@@ -148,6 +151,8 @@ impl Client {
             outbox: Mutex::new(Outbox::new(beginning.transport, beginning.count, now)),
             inbox: Mutex::default(),
             subscriptions: Subscriptions::default(),
+            receipts: Receipts::default(),
+            signed_streams: OnceLock::new(),
         })
     }
 

@@ -1,6 +1,6 @@
 //! Encodes messages for the wire. A publication is encoded once for all clients with the same form.
 
-use crate::pubsub::{Publication, WireForm, ENCODINGS};
+use crate::pubsub::{Position, Publication, WireForm, ENCODINGS};
 use fairlead_wire::event_stream;
 use fairlead_wire::websocket::{frame, Deflate, Deflater, Opcode};
 use std::cell::RefCell;
@@ -128,6 +128,11 @@ pub(super) fn named_event(
     let mut bytes = Vec::with_capacity(data.len() + 16);
     event_stream::event(&mut bytes, data, name, id, retry);
     piece_of(bytes, chunked)
+}
+
+/// An event with its position in the history as the id, which the browser sends again when it reconnects.
+pub(super) fn positioned_event(data: &[u8], position: Position, chunked: bool) -> Vec<u8> {
+    named_event(data, None, Some(position.to_string().as_bytes()), None, chunked)
 }
 
 /// A comment, sent to an event stream to keep it alive.

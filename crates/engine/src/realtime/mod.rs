@@ -40,7 +40,7 @@ mod ticking;
 mod turns;
 mod unfinished;
 
-pub use cable::{StreamOptions, Streamed};
+pub use cable::{SignedStreams, StreamOptions, StreamStart, Streamed};
 pub(crate) use carrier::{Carrier, Owner};
 pub use client::{Client, Events, Protocol};
 pub(crate) use clients::is_client;

@@ -59,7 +59,7 @@ pub(super) struct ReadTurn {
 /// A control frame: concerns the connection, and not the app.
 pub(super) enum Control {
     Ping(Vec<u8>),
-    Pong,
+    Pong(Vec<u8>),
     Close(Option<u16>),
 }
 
@@ -111,7 +111,7 @@ impl Control {
     fn of(incoming: &Incoming<'_>) -> Option<Control> {
         match incoming {
             Incoming::Ping(data) => Some(Control::Ping(data.to_vec())),
-            Incoming::Pong(_) => Some(Control::Pong),
+            Incoming::Pong(data) => Some(Control::Pong(data.to_vec())),
             Incoming::Close(code, _) => Some(Control::Close(*code)),
             Incoming::Text(_) | Incoming::Binary(_) => None,
         }

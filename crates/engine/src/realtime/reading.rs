@@ -207,8 +207,10 @@ impl Client {
     /// # Errors
     /// If the peer sends too many control frames.
     fn answer(&self, reader: &mut Reader, control: &Control, realtime: &Realtime, now: Millis) -> Result<(), Failure> {
-        if let Control::Close(_) = control {
-            return Ok(());
+        match control {
+            Control::Close(_) => return Ok(()),
+            Control::Pong(data) if self.hear_receipt(data, realtime) => return Ok(()),
+            _ => {}
         }
         reader.count_control(now, realtime.worker.config.max_pings)?;
         if let Control::Ping(data) = control {

@@ -143,11 +143,10 @@ impl Client {
         !is_waited_for
     }
 
-    /// Queues texts of the history, which bounds them, before all other messages.
-    pub(super) fn send_past(&self, mut outbox: MutexGuard<'_, Outbox>, texts: impl Iterator<Item = Vec<u8>>) {
+    /// Queues messages of the history, which bounds them, before all later messages.
+    pub(super) fn send_past<'a>(&self, mut outbox: MutexGuard<'_, Outbox>, past: impl Iterator<Item = Encoded<'a>>) {
         outbox.begin();
-        for text in texts {
-            let Encoded { frame, context } = self.encoder.text(&text);
+        for Encoded { frame, context } in past {
             outbox.frames.push(frame);
             outbox.owes_drained = true;
             drop(context);

@@ -1,6 +1,6 @@
 //! The subscriptions of one client, and the messages that are published for blocks of the app.
 
-use super::cable::{Stream, Streams};
+use super::cable::{Stream, Streams, PINGS};
 use super::client::Client;
 use super::inbox::Event;
 use super::Realtime;
@@ -123,6 +123,7 @@ impl Subscriptions {
         let totals = totals(realtime);
         let subscribed = realtime.hub.subscribe_within(subscriber, name, kind, delivery, totals);
         if subscribed.is_ok() {
+            names.streams.remove_plain(&realtime.hub, name);
             names.is_refused &= known.is_some();
             if known != Some(id) {
                 names.ids.insert(name.into(), id);
@@ -147,6 +148,9 @@ impl Subscriptions {
             return Some(Err(Limit::Own));
         }
         let added = names.streams.add(stream, &realtime.hub, totals(realtime));
+        if added.is_ok() && stream.identifier.is_none() && names.ids.remove(&stream.channel).is_some() {
+            realtime.hub.unsubscribe(subscriber.id, &stream.channel);
+        }
         names.is_refused &= added.is_err();
         Some(added.map_err(Limit::from))
     }
@@ -164,7 +168,9 @@ impl Subscriptions {
     /// events; `None` if there was no subscription.
     fn remove(&self, subscriber: u64, hub: &Hub, name: &[u8]) -> Option<(usize, u64)> {
         let mut names = self.names.lock();
-        let id = names.ids.remove(name)?;
+        let Some(id) = names.ids.remove(name) else {
+            return names.streams.remove_plain(hub, name).map(|left| (left, 0));
+        };
         hub.unsubscribe(subscriber, name).map(|left| (left, id))
     }
 
@@ -175,13 +181,14 @@ impl Subscriptions {
         let mut streams = take(&mut names.streams);
         drop(names);
         left.extend(streams.remove_all(hub));
+        hub.unsubscribe(subscriber, PINGS.channel);
         let ids = ids.into_keys();
         left.extend(ids.filter(|name| hub.unsubscribe(subscriber, name) == Some(0)));
         left
     }
 
     /// Keeps names without a subscriber for the end of the client.
-    fn keep_left(&self, left: Vec<Box<[u8]>>) {
+    pub(super) fn keep_left(&self, left: Vec<Box<[u8]>>) {
         self.names.lock().left.extend(left);
     }
 
@@ -253,7 +260,6 @@ impl Client {
 
     /// Ends all subscriptions; returns the names that have no subscriber left in this process.
     pub(super) fn unsubscribe_all(&self, realtime: &Realtime) -> Vec<Box<[u8]>> {
-        self.end_cable_pings(realtime);
         self.subscriptions.remove_all(self.id, &realtime.hub)
     }
 

@@ -92,6 +92,7 @@ pub(super) fn init(native: RModule) -> Result<(), Error> {
     native.define_singleton_method("unsubscribe", function!(unsubscribe, 1))?;
     native.define_singleton_method("publish", function!(publish, 3))?;
     native.define_singleton_method("position", function!(position, 0))?;
+    native.define_singleton_method("seal_position", function!(seal_position, 2))?;
     native.define_singleton_method("history", function!(history, 5))?;
     native.define_singleton_method("defer", function!(defer, 1))
 }
@@ -292,6 +293,15 @@ fn with_history<R>(read: impl FnOnce(&History) -> R) -> Option<R> {
 /// The position after all messages that were published so far; nil without a history.
 fn position() -> Option<String> {
     with_history(|history| history.position().to_string())
+}
+
+/// `seal_position(channel, position)`: a position for a page that will subscribe to a channel. Nil without a history, or if
+/// `position` is none of this server.
+fn seal_position(ruby: &Ruby, channel: RString, position: String) -> Option<String> {
+    // SAFETY: as above.
+    let channel = unsafe { bytes(ruby, channel.as_raw()) }.to_vec();
+    let position: Position = position.parse().ok()?;
+    with_history(|history| history.seal(&channel, position).ok()).flatten()
 }
 
 /// `history(channel, since, seconds, most, time)`: the messages of a channel after the position `since`, or published since

@@ -24,6 +24,11 @@ impl OnThread<'_> {
         let Some(object) = client::of(self.ruby, value) else {
             return;
         };
+        if let Event::Message { text: true, data } = &event {
+            if client.run_command(data) {
+                return;
+            }
+        }
         let _in_app = InApp::enter(self.engine);
         match event {
             Event::Open => self.call_back(&object, Callback::Open),

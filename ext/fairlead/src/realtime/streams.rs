@@ -3,43 +3,89 @@
 use super::client::NativeClient;
 use crate::strings::{bytes, new};
 use fairlead_engine::pubsub::Position;
-use fairlead_engine::{Client, StreamOptions, Streamed};
+use fairlead_engine::{Client, SignedStreams, StreamOptions, StreamStart, Streamed};
 use magnus::rb_sys::{AsRawValue, FromRawValue};
 use magnus::typed_data::Obj;
 use magnus::{prelude::*, Error, RArray, RString, Ruby, Value};
+use std::sync::{Arc, Mutex, PoisonError};
 
-/// `stream_natively(channel, identifier, since, extended)`: `since` is a position or nil. Returns the number of this process's
-/// subscribers of the channel, and the number of messages since the position, or false if some are lost; nil if the client is
-/// closed, is no WebSocket or has too many subscriptions.
+/// `stream_natively(channel, identifier, since, page, extended)`: `since` is a position or nil, `page` a sealed position that a
+/// client has presented, or nil. Returns the number of this process's subscribers of the channel, and the number of messages
+/// since the position, or false if some are lost; nil if the client is closed, is no WebSocket or has too many subscriptions.
 pub(super) fn stream(
     ruby: &Ruby,
     this: Obj<NativeClient>,
     channel: RString,
     identifier: String,
     since: Option<String>,
+    page: Option<String>,
     extended: bool,
 ) -> Result<Option<RArray>, Error> {
     let Some(client) = this.open() else { return Ok(None) };
-    let since = match since.as_deref().map(str::parse::<Position>) {
-        None => None,
-        Some(Ok(since)) => Some(since),
-        Some(Err(())) => {
-            return Err(Error::new(
-                ruby.exception_arg_error(),
-                "since is not a position; use Fairlead::Cable.position",
-            ))
-        }
+    // SAFETY: the String is on the stack; its bytes are copied before any Ruby runs.
+    let channel = unsafe { bytes(ruby, channel.as_raw()) }.to_vec();
+    let since = match (page, since) {
+        (Some(page), _) => Some(client.start_of_page(&channel, &page)),
+        (None, Some(since)) => Some(StreamStart::Position(position(ruby, &since)?)),
+        (None, None) => None,
     };
-    let options = StreamOptions { since, extended };
+    let options = StreamOptions {
+        since,
+        extended,
+        ..StreamOptions::default()
+    };
+    Ok(result(ruby, client.stream(&channel, &identifier, options)))
+}
+
+/// `subscribe_since_natively(channel, since, binary)`: delivers the messages of a channel as they are, after the messages since
+/// a position. If `since` is not a position, some are lost. The result is as above.
+pub(super) fn subscribe_since(
+    ruby: &Ruby,
+    this: Obj<NativeClient>,
+    channel: RString,
+    since: String,
+    binary: bool,
+) -> Option<RArray> {
+    let options = StreamOptions {
+        since: Some(since.parse().map_or(StreamStart::Unknown, StreamStart::Position)),
+        is_text: !binary,
+        ..StreamOptions::default()
+    };
     // SAFETY: the String is on the stack, and no Ruby runs while its bytes are used.
-    let streamed = client.stream(unsafe { bytes(ruby, channel.as_raw()) }, &identifier, options);
-    Ok(streamed.map(|(count, streamed)| {
-        let messages = match streamed {
-            Streamed::After(messages) => ruby.integer_from_u64(messages as u64).as_value(),
-            Streamed::Lost => ruby.qfalse().as_value(),
-        };
-        ruby.ary_new_from_values(&[ruby.integer_from_u64(count as u64).as_value(), messages])
-    }))
+    result(
+        ruby,
+        this.open()?
+            .subscribe_since(unsafe { bytes(ruby, channel.as_raw()) }, options),
+    )
+}
+
+fn position(ruby: &Ruby, text: &str) -> Result<Position, Error> {
+    text.parse().map_err(|()| {
+        let text = "since is not a position; use the result of Fairlead::PubSub.position";
+        Error::new(ruby.exception_arg_error(), text)
+    })
+}
+
+fn result(ruby: &Ruby, streamed: Option<(usize, Streamed)>) -> Option<RArray> {
+    let (count, streamed) = streamed?;
+    let messages = match streamed {
+        Streamed::After(messages) => ruby.integer_from_u64(messages as u64).as_value(),
+        Streamed::Lost => ruby.qfalse().as_value(),
+    };
+    Some(ruby.ary_new_from_values(&[ruby.integer_from_u64(count as u64).as_value(), messages]))
+}
+
+/// `confirm_signed_streams(channel, secret)`: confirms subscriptions to signed streams of the channel with this class name
+/// without Ruby from now on.
+pub(super) fn confirm_signed_streams(ruby: &Ruby, this: Obj<NativeClient>, channel: String, secret: RString) {
+    static STREAMS: Mutex<Option<Arc<SignedStreams>>> = Mutex::new(None);
+    let Some(client) = this.open() else { return };
+    // SAFETY: as above.
+    let secret = unsafe { bytes(ruby, secret.as_raw()) };
+    let mut known = STREAMS.lock().unwrap_or_else(PoisonError::into_inner);
+    let streams = known.take().filter(|streams| streams.is(&channel, secret));
+    let streams = known.insert(streams.unwrap_or_else(|| Arc::new(SignedStreams::new(&channel, secret))));
+    client.confirm_signed_streams(streams);
 }
 
 /// Returns the number of this process's remaining subscribers of the channel, or nil if there was no such stream.

@@ -18,7 +18,7 @@ module Fairlead
           options = { match: options } unless options.is_a?(Hash)
           options = options.merge(keywords)
           name = options.fetch(:to) { options[:channel] } if name.nil?
-          new(name, match: options[:match], binary: options[:as] == :binary, callable: options[:handler] || block)
+          new(name, match: options[:match], binary: options[:as] == :binary, callable: options[:handler] || block, since: options[:since])
         end
 
         # The channel of that name: its bytes. Raises ArgumentError if there is no name, TypeError if it is not a String or a
@@ -33,16 +33,20 @@ module Fairlead
         end
       end
 
+      # +since+: a position in the history, or nil.
       # +name+: as given. +channel+: its bytes. +match+: nil, :redis or :subject. +callable+: is called with the messages, or
       # nil.
-      attr_reader :name, :channel, :match, :callable
+      attr_reader :name, :channel, :match, :callable, :since
 
-      def initialize(name, match: nil, binary: false, callable: nil)
+      def initialize(name, match: nil, binary: false, callable: nil, since: nil)
         @name = name
         @channel = self.class.channel(name)
         @match = MATCHES.fetch(match) { raise ArgumentError, "match: is :redis, :glob or :subject, not #{match.inspect}" }
         @binary = binary
         @callable = callable
+        @since = since
+        raise ArgumentError, "since: has no meaning for a pattern or with a block" if since && (@match || callable)
+
         raise ArgumentError, "a handler needs a method call" unless callable.nil? || callable.respond_to?(:call)
       end
 

@@ -14,6 +14,13 @@ const HEADER: usize = 16;
 pub(super) const SLOT: usize = 4;
 pub(super) const BUCKET: usize = 8;
 
+/// Words of a page, and pages of one bucket.
+pub(super) const PAGE: usize = 2;
+pub(super) const PAGES: usize = 8;
+
+/// Words of the memory for each word of the pages.
+const PAGES_PART: usize = 32;
+
 /// Words of the memory for each word of the table.
 const TABLE_PART: usize = 9;
 
@@ -24,6 +31,8 @@ const SMALLEST_RING: usize = 1024;
 pub(super) struct Layout {
     words: &'static [AtomicU64],
     buckets: usize,
+    /// Buckets of pages.
+    page_buckets: usize,
 }
 
 /// The words of the header.
@@ -41,9 +50,13 @@ pub(super) struct Header<'a> {
     pub(super) offset: &'a AtomicU64,
     /// The highest offset of a channel that the table has given up.
     pub(super) forgotten: &'a AtomicU64,
+    /// The key that seals positions.
+    pub(super) seal: [&'a AtomicU64; 4],
+    /// The offset at the time when a page was last given up.
+    pub(super) forgotten_pages: &'a AtomicU64,
 }
 
-fn random() -> io::Result<u64> {
+pub(super) fn random() -> io::Result<u64> {
     let mut bytes = [0; 8];
     let filled = SystemRandom::new().fill(&mut bytes);
     filled.map_err(|_| io::Error::other("the system has no randomness"))?;
@@ -60,6 +73,9 @@ impl Layout {
         for (key, number) in header.keys.iter().zip(keys) {
             key.store(number, Relaxed);
         }
+        for key in header.seal {
+            key.store(random()?, Relaxed);
+        }
         words[0].store(PREPARED, Relaxed);
         Ok(layout)
     }
@@ -74,11 +90,16 @@ impl Layout {
 
     fn of(words: &'static [AtomicU64]) -> io::Result<Layout> {
         let buckets = (words.len() / TABLE_PART / (SLOT * BUCKET)).max(1);
-        let layout = Layout { words, buckets };
-        if words.len() < HEADER + SMALLEST_RING + SLOT * BUCKET || layout.ring().len() < SMALLEST_RING {
+        let page_buckets = (words.len() / PAGES_PART / (PAGE * PAGES)).max(1);
+        let tables = HEADER + buckets * SLOT * BUCKET + page_buckets * PAGE * PAGES;
+        if words.len() < tables + SMALLEST_RING {
             return Err(io::Error::other("the memory of the history is too small"));
         }
-        Ok(layout)
+        Ok(Layout {
+            words,
+            buckets,
+            page_buckets,
+        })
     }
 
     pub(super) fn header(&self) -> Header<'_> {
@@ -91,6 +112,8 @@ impl Layout {
             finished: word(6),
             offset: word(7),
             forgotten: word(8),
+            seal: [word(9), word(10), word(11), word(12)],
+            forgotten_pages: word(13),
         }
     }
 
@@ -100,7 +123,15 @@ impl Layout {
         &self.words[first..first + SLOT * BUCKET]
     }
 
+    /// Bucket of pages number `index` modulo their number.
+    pub(super) fn page_bucket(&self, index: u64) -> &[AtomicU64] {
+        let index = (index % self.page_buckets as u64) as usize;
+        let first = HEADER + self.buckets * SLOT * BUCKET + index * PAGE * PAGES;
+        &self.words[first..first + PAGE * PAGES]
+    }
+
     pub(super) fn ring(&self) -> &[AtomicU64] {
-        &self.words[HEADER + self.buckets * SLOT * BUCKET..]
+        let tables = self.buckets * SLOT * BUCKET + self.page_buckets * PAGE * PAGES;
+        &self.words[HEADER + tables..]
     }
 }

@@ -12,6 +12,7 @@
 //! * [`History`] appends, under the lock of `lock.rs`, and reads without a lock. `layout.rs` divides the memory, `ring.rs`
 //!   reads and writes entries, `table.rs` finds the newest entry of a channel. [`Position`] (`position.rs`) is a place in
 //!   the order of all messages.
+//! * `seal.rs` and `pages.rs`: positions in pages, which clients present when they connect.
 //! * The dispatcher of each worker reads the ring from end to end, so all workers deliver in the same order. A new entry
 //!   overwrites the oldest ones.
 //! * A process may die at any step. The store of the tail makes an entry visible; the next process that locks repeats the
@@ -19,17 +20,22 @@
 
 mod layout;
 mod lock;
+mod pages;
 mod position;
 mod ring;
+mod seal;
 mod table;
 #[cfg(test)]
 mod tests;
 
 pub use self::position::Position;
 pub(super) use self::ring::Next;
+pub(crate) use self::seal::from_hex;
+pub use self::seal::PagePosition;
 
 use self::layout::Layout;
 use self::lock::Lock;
+use self::pages::Pages;
 use self::ring::{Draft, Entry, Ring};
 use self::table::Table;
 use crate::clock::{Millis, Nanos};
@@ -246,6 +252,34 @@ impl History {
         }
         past.reverse();
         (past, left)
+    }
+
+    /// The current position for a new page, sealed for a channel.
+    ///
+    /// # Errors
+    /// If there is no randomness.
+    pub fn seal(&self, channel: &[u8], position: Position) -> io::Result<String> {
+        let page = layout::random()?.max(1);
+        Ok(seal::seal(&self.layout, channel, PagePosition { position, page }))
+    }
+
+    /// The position in a text that [`History::seal`] has made for this channel.
+    pub fn open(&self, channel: &[u8], sealed: &str) -> Option<PagePosition> {
+        seal::open(&self.layout, channel, sealed).filter(|open| open.page != 0)
+    }
+
+    /// The position after the messages that a page has received. `None` if it is not known any more.
+    pub(crate) fn resume(&self, page: PagePosition) -> Option<Position> {
+        let offset = Pages::new(&self.layout).enter(page.page, page.position.offset)?;
+        Some(Position {
+            offset,
+            ..page.position
+        })
+    }
+
+    /// Notes that a page has received its messages up to an offset.
+    pub(crate) fn received(&self, page: u64, offset: u64) {
+        Pages::new(&self.layout).received(page, offset);
     }
 
     fn ring(&self) -> Ring<'_> {

@@ -156,6 +156,50 @@ fn a_reader_sees_all_messages_and_stops_the_writer_before_it_overwrites_them() {
 }
 
 #[test]
+fn only_a_sealed_position_of_the_same_channel_is_opened() {
+    let history = history(10_000);
+    append(&history, "a", "x");
+    let sealed = history.seal(b"a", history.position()).expect("randomness");
+    let opened = history.open(b"a", &sealed).expect("valid");
+    assert_eq!(opened.position, history.position());
+    assert_ne!(
+        history.seal(b"a", history.position()).ok(),
+        Some(sealed.clone()),
+        "each page has a number"
+    );
+    assert_eq!(history.open(b"b", &sealed), None);
+    for at in 0..sealed.len() {
+        let mut forged = sealed.clone().into_bytes();
+        forged[at] = if forged[at] == b'1' { b'2' } else { b'1' };
+        let forged = String::from_utf8(forged).expect("ASCII");
+        assert_eq!(history.open(b"a", &forged), None, "{forged}");
+    }
+    assert_eq!(self::history(10_000).open(b"a", &sealed), None, "of another server");
+}
+
+#[test]
+fn a_page_resumes_after_its_messages_or_is_forgotten() {
+    let history = history(2_000);
+    let page = |number: u64, history: &History| PagePosition {
+        position: history.position(),
+        page: number,
+    };
+    let first = page(7, &history);
+    assert_eq!(history.resume(first), Some(first.position));
+    (0..3).for_each(|_| _ = append(&history, "a", "x"));
+    history.received(7, 2);
+    history.received(7, 1);
+    history.received(8, 3);
+    assert_eq!(history.resume(first).map(|position| position.offset), Some(2));
+    for number in 100..400 {
+        append(&history, "a", "x");
+        assert!(history.resume(page(number, &history)).is_some(), "a new page");
+    }
+    assert_eq!(history.resume(first), None);
+    history.received(7, 5);
+}
+
+#[test]
 fn the_next_writer_finishes_the_entry_of_a_process_that_has_died() {
     let history = history(10_000);
     append(&history, "a", "1");

@@ -1,23 +1,30 @@
 //! Frames of Action Cable: `{"identifier":…,"message":…}`. The message of a publication is JSON already, and goes into the
 //! frame as it is.
 
+use super::identifiers::Identifier;
 use super::stream::Stream;
-use crate::pubsub::{Past, Position, WireForm};
+use crate::pubsub::{Position, WireForm};
+use crate::realtime::encoding;
 use crate::sync::Mutex;
 use serde::de::IgnoredAny;
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
-/// The forms of a publication for Action Cable, made when first needed.
+/// The forms of a publication for streams, made when first needed.
+#[derive(Default)]
 pub(super) struct Forms {
-    /// The message can be part of a frame.
-    pub(super) is_json: bool,
+    is_json: OnceLock<bool>,
     by_key: Mutex<HashMap<FormKey, Arc<WireForm>>>,
 }
 
-/// The address of an identifier, which lives while a stream has it; true for the extended protocol; the window of the
-/// compression.
-type FormKey = (usize, bool, Option<u8>);
+#[derive(PartialEq, Eq, Hash)]
+enum FormKey {
+    /// The address of an identifier, which lives while a stream has it; true for the extended protocol; the window of the
+    /// compression.
+    Cable(usize, bool, Option<u8>),
+    /// An event with its position as the id; true if it is a chunk.
+    Event(bool),
+}
 
 /// Returns true if a message can be part of a frame.
 pub(super) fn is_json(message: &[u8]) -> bool {
@@ -25,8 +32,8 @@ pub(super) fn is_json(message: &[u8]) -> bool {
 }
 
 /// The text of a frame. `position`: after the message, for the extended protocol.
-pub(super) fn text(stream: &Stream, message: &[u8], position: Option<Position>) -> Vec<u8> {
-    let identifier = stream.identifier.json.as_bytes();
+pub(super) fn text(stream: &Stream, identifier: &Identifier, message: &[u8], position: Option<Position>) -> Vec<u8> {
+    let identifier = identifier.json.as_bytes();
     let mut text = Vec::with_capacity(identifier.len() + message.len() + 128);
     text.extend_from_slice(br#"{"identifier":"#);
     text.extend_from_slice(identifier);
@@ -41,24 +48,35 @@ pub(super) fn text(stream: &Stream, message: &[u8], position: Option<Position>) 
     text
 }
 
-/// The text of a frame with a message of the history.
-pub(super) fn past_text(stream: &Stream, past: &Past, epoch: u64) -> Vec<u8> {
-    let offset = past.offset;
-    text(stream, &past.message, Some(Position { epoch, offset }))
-}
-
 impl Forms {
-    pub(super) fn of(message: &[u8]) -> Forms {
-        Forms {
-            is_json: is_json(message),
-            by_key: Mutex::default(),
-        }
+    pub(super) fn of(_: &[u8]) -> Forms {
+        Forms::default()
     }
 
-    /// The form for all streams with the same identifier and window.
-    pub(super) fn shared(&self, stream: &Stream, bits: Option<u8>, make: impl FnOnce() -> Vec<u8>) -> Arc<WireForm> {
-        let address = Arc::as_ptr(&stream.identifier).addr();
-        let key = (address, stream.options.extended, bits);
+    /// Returns true if the message can be part of a frame.
+    pub(super) fn is_json(&self, message: &[u8]) -> bool {
+        *self.is_json.get_or_init(|| is_json(message))
+    }
+
+    /// The frame for all streams with the same identifier and window.
+    pub(super) fn shared(
+        &self,
+        identifier: &Arc<Identifier>,
+        extended: bool,
+        bits: Option<u8>,
+        make: impl FnOnce() -> Vec<u8>,
+    ) -> Arc<WireForm> {
+        self.form(FormKey::Cable(Arc::as_ptr(identifier).addr(), extended, bits), make)
+    }
+
+    /// The event for all event streams.
+    pub(super) fn event(&self, message: &[u8], position: Position, chunked: bool) -> Arc<WireForm> {
+        self.form(FormKey::Event(chunked), || {
+            encoding::positioned_event(message, position, chunked)
+        })
+    }
+
+    fn form(&self, key: FormKey, make: impl FnOnce() -> Vec<u8>) -> Arc<WireForm> {
         let mut by_key = self.by_key.lock();
         let form = by_key.entry(key).or_insert_with(|| Arc::new(WireForm::new(make())));
         Arc::clone(form)

@@ -9,7 +9,7 @@ const FEW: usize = 1024;
 
 /// The identifier of a subscription: the text by which a client names it.
 #[derive(Debug)]
-pub(crate) struct Identifier {
+pub(in crate::realtime) struct Identifier {
     /// The text as a JSON string, with quotes.
     pub(super) json: Box<str>,
     text: Box<str>,
@@ -17,7 +17,7 @@ pub(crate) struct Identifier {
 
 /// All identifiers that are in use.
 #[derive(Default)]
-pub(crate) struct Identifiers {
+pub(in crate::realtime) struct Identifiers {
     known: Mutex<Known>,
 }
 

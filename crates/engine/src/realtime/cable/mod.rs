@@ -4,16 +4,22 @@
 //! * [`Stream`] (`stream.rs`) delivers one channel of the hub under one [`Identifier`] (`identifiers.rs`).
 //! * `frames.rs` makes the frames: one for all clients with the same identifier.
 //! * `streams.rs` has the streams of a client.
+//! * `signed_streams.rs` confirms subscriptions without the application.
+//! * `receipts.rs` asks how far a client has received the messages for its pages.
 //! * `pings.rs`: the pings of Action Cable, which are messages.
 
 mod frames;
 mod identifiers;
 mod pings;
+mod receipts;
+mod signed_streams;
 mod stream;
 mod streams;
 
 pub(super) use identifiers::Identifiers;
 pub(super) use pings::PINGS;
+pub(super) use receipts::Receipts;
+pub use signed_streams::SignedStreams;
 pub(super) use stream::Stream;
 pub(super) use streams::Streams;
-pub use streams::{StreamOptions, Streamed};
+pub use streams::{StreamOptions, StreamStart, Streamed};

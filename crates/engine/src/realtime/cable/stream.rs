@@ -1,16 +1,17 @@
-//! One channel of the hub that a client receives under one identifier.
+//! One channel of the hub that a client receives: in the frames of Action Cable under one identifier, or as it is.
 
 use super::frames::{self, Forms};
 use super::identifiers::Identifier;
-use super::streams::StreamOptions;
+use super::streams::{StreamOptions, StreamStart};
 use crate::observe::excess::About;
-use crate::pubsub::{Delivery, Kept, Owner, Past, Position, Publication, Since, Subscriber};
-use crate::realtime::client::{next_id, Client};
+use crate::pubsub::{Delivery, History, Kept, Owner, Past, Position, Publication, Since, Subscriber};
+use crate::realtime::client::{next_id, Client, Protocol};
 use crate::realtime::encoder::Encoded;
 use crate::realtime::encoding;
 use crate::realtime::frames::Frame;
 use crate::realtime::outbox::Outbox;
 use crate::realtime::Realtime;
+use fairlead_wire::websocket::Opcode;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Weak};
 
@@ -22,8 +23,9 @@ pub(crate) struct Stream {
     pub(super) id: u64,
     client: Weak<Client>,
     owner: Owner,
-    pub(super) channel: Box<[u8]>,
-    pub(super) identifier: Arc<Identifier>,
+    pub(in crate::realtime) channel: Box<[u8]>,
+    /// `None`: messages are sent as they are.
+    pub(in crate::realtime) identifier: Option<Arc<Identifier>>,
     pub(super) options: StreamOptions,
     /// Messages of the history up to this offset are not delivered. Changed with the outbox locked.
     after: AtomicU64,
@@ -33,7 +35,7 @@ impl Stream {
     pub(super) fn new(
         client: &Arc<Client>,
         channel: &[u8],
-        identifier: Arc<Identifier>,
+        identifier: Option<Arc<Identifier>>,
         options: StreamOptions,
     ) -> Arc<Stream> {
         Arc::new(Stream {
@@ -49,30 +51,95 @@ impl Stream {
 
     /// Sends the messages since a position, and lets later messages pass. Returns the number of them; `None` if some are
     /// lost.
-    pub(super) fn catch_up(&self, client: &Client, realtime: &Realtime, since: Position) -> Option<usize> {
+    pub(super) fn catch_up(&self, client: &Client, realtime: &Realtime, start: StreamStart) -> Option<usize> {
+        if let StreamStart::Page(page) = start {
+            client.receipts.want(page.page);
+        }
         let outbox = client.outbox.lock();
         // With the outbox locked, no later message can come first.
-        let past = self.past(realtime, since);
-        let newest = past
-            .as_ref()
-            .map(|past| past.last().map_or(since.offset, |newest| newest.offset));
-        self.after.store(newest.unwrap_or(0), Relaxed);
-        let past = past.filter(|_| client.is_open())?;
-        let whole = past.iter().filter(|past| frames::is_json(&past.message));
-        client.send_past(outbox, whole.map(|past| frames::past_text(self, past, since.epoch)));
+        let past = realtime.hub.history().and_then(|history| {
+            let since = self.position(history, start)?;
+            Some((since, self.past(history, realtime, since)?))
+        });
+        let last = |(since, past): &(Position, Vec<Past>)| past.last().map_or(since.offset, |newest| newest.offset);
+        self.after.store(past.as_ref().map_or(0, last), Relaxed);
+        let (since, past) = past.filter(|_| client.is_open())?;
+        self.note(client, past.last().map(|newest| newest.offset));
+        let frames = past
+            .iter()
+            .filter_map(|past| self.past_frame(client, past, since.epoch));
+        client.send_past(outbox, frames);
+        client.ask_for_receipt();
         Some(past.len())
     }
 
-    fn past(&self, realtime: &Realtime, since: Position) -> Option<Vec<Past>> {
+    fn position(&self, history: &History, start: StreamStart) -> Option<Position> {
+        match start {
+            StreamStart::Position(position) => Some(position),
+            StreamStart::Page(page) => history.resume(page),
+            StreamStart::Unknown => None,
+        }
+    }
+
+    /// Notes a message for the page of this stream, if it has one.
+    fn note(&self, client: &Client, offset: Option<u64>) {
+        if let (Some(StreamStart::Page(_)), Some(offset)) = (self.options.since, offset) {
+            client.receipts.delivered(offset);
+        }
+    }
+
+    fn past(&self, history: &History, realtime: &Realtime, since: Position) -> Option<Vec<Past>> {
         let config = &realtime.worker.config;
         let kept = Kept {
             messages: config.history_messages,
             time: config.history_time,
         };
-        match realtime.hub.history()?.since(&self.channel, since, kept) {
+        match history.since(&self.channel, since, kept) {
             Since::All(past) => Some(past),
             Since::Lost => None,
         }
+    }
+
+    fn past_frame<'a>(&self, client: &'a Client, past: &Past, epoch: u64) -> Option<Encoded<'a>> {
+        let offset = past.offset;
+        let position = Position { epoch, offset };
+        let Some(identifier) = &self.identifier else {
+            return Some(client.encoder.positioned(&past.message, self.options.is_text, position));
+        };
+        frames::is_json(&past.message).then(|| {
+            client
+                .encoder
+                .text(&frames::text(self, identifier, &past.message, Some(position)))
+        })
+    }
+
+    /// The frame of a publication; `None` if it cannot be part of one.
+    fn frame<'a>(&self, client: &'a Client, publication: &Arc<Publication>) -> Option<Encoded<'a>> {
+        let Some(identifier) = &self.identifier else {
+            return Some(match (client.protocol(), publication.position) {
+                (Protocol::EventStream { chunked }, Some(position)) => {
+                    let forms: &Forms = publication.derived(Forms::of);
+                    Encoded::alone(Frame::Shared(forms.event(&publication.message, position, chunked)))
+                }
+                _ if self.options.is_text => client.encoder.published(publication, Delivery::Text),
+                _ => client.encoder.published(publication, Delivery::Binary),
+            });
+        };
+        let forms: &Forms = publication.derived(Forms::of);
+        if !forms.is_json(&publication.message) {
+            return None;
+        }
+        let text = || frames::text(self, identifier, &publication.message, publication.position);
+        let is_shared = Arc::strong_count(identifier) > 1;
+        let window = client.encoder.shared_window(publication.message.len());
+        Some(match window.filter(|_| is_shared) {
+            Some(bits) => {
+                let extended = self.options.extended;
+                let form = forms.shared(identifier, extended, bits, || encoding::text(&text(), bits));
+                Encoded::alone(Frame::Shared(form))
+            }
+            None => client.encoder.text(&text()),
+        })
     }
 
     /// Returns true if a message has not been delivered, and must be.
@@ -97,27 +164,18 @@ impl Subscriber for Stream {
         if !client.is_open() || !self.is_new(publication, &outbox) {
             return false;
         }
-        let forms: &Forms = publication.derived(Forms::of);
-        if !forms.is_json {
+        let Some(encoded) = self.frame(&client, publication) else {
             drop(outbox);
             client.drop_message_that_is_no_json(&self.channel);
             return false;
-        }
-        let text = || frames::text(self, &publication.message, publication.position);
-        let is_shared = Arc::strong_count(&self.identifier) > 1;
-        let window = client.encoder.shared_window(publication.message.len());
-        let encoded = match window.filter(|_| is_shared) {
-            Some(bits) => {
-                let form = forms.shared(self, bits, || encoding::text(&text(), bits));
-                Encoded::alone(Frame::Shared(form))
-            }
-            None => client.encoder.text(&text()),
         };
+        self.note(&client, publication.position.map(|position| position.offset));
         client.deliver_encoded(outbox, encoded)
     }
 
     fn flush(&self) {
         if let Some(client) = self.client.upgrade() {
+            client.ask_for_receipt();
             client.flush();
         }
     }
@@ -143,6 +201,29 @@ impl Subscriber for Stream {
 }
 
 impl Client {
+    /// Sends the ping that asks for a receipt, if it is due.
+    fn ask_for_receipt(&self) {
+        if !self.receipts.is_due() {
+            return;
+        }
+        let outbox = self.outbox.lock();
+        if let Some(question) = self.receipts.question().filter(|_| self.is_open()) {
+            self.send_quietly(outbox, encoding::plain(Opcode::Ping, &question));
+        }
+    }
+
+    /// Takes a receipt, and asks for the next one. Returns false if the pong is none.
+    pub(in crate::realtime) fn hear_receipt(&self, pong: &[u8], realtime: &Realtime) -> bool {
+        let Some((offset, pages)) = self.receipts.answer(pong) else {
+            return false;
+        };
+        if let Some(history) = realtime.hub.history() {
+            pages.into_iter().for_each(|page| history.received(page, offset));
+        }
+        self.ask_for_receipt();
+        true
+    }
+
     /// Logs a message that cannot be part of a frame. Rails fails to decode it, too, and delivers it to nobody.
     fn drop_message_that_is_no_json(&self, channel: &[u8]) {
         if let Some(realtime) = self.realtime.upgrade() {

@@ -1,20 +1,33 @@
 //! The streams of one client, by the identifier of their subscription.
 
-use super::identifiers::Identifier;
 use super::stream::Stream;
-use crate::pubsub::{Delivery, Full, Hub, Match, Position, Totals};
+use crate::pubsub::{Delivery, Full, Hub, Match, PagePosition, Position, Subscriber, Totals};
 use crate::realtime::client::Client;
-use crate::realtime::Realtime;
 use std::collections::HashMap;
 use std::sync::Arc;
+
+/// The place in the history from which on a client gets messages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StreamStart {
+    /// After this position.
+    Position(Position),
+    /// After the messages that this page has received.
+    Page(PagePosition),
+    /// The client has named a position that was not made here: its messages are lost.
+    Unknown,
+}
 
 /// The properties of a stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StreamOptions {
-    /// Messages of the history after this position are delivered first.
-    pub since: Option<Position>,
+    /// Messages of the history from here on are delivered first.
+    pub since: Option<StreamStart>,
     /// Frames have the id of the stream and the position (`actioncable-v1-ext-json`).
     pub extended: bool,
+    /// The subscription is confirmed here, and not by the application.
+    pub confirmed: bool,
+    /// Without an identifier: a WebSocket gets text, and not bytes.
+    pub is_text: bool,
 }
 
 /// The result of [`Client::stream`].
@@ -30,6 +43,8 @@ pub enum Streamed {
 #[derive(Default)]
 pub(in crate::realtime) struct Streams {
     by_identifier: HashMap<Box<str>, Vec<Arc<Stream>>>,
+    /// Streams without an identifier, by channel.
+    plain: HashMap<Box<[u8]>, Arc<Stream>>,
     count: usize,
 }
 
@@ -38,25 +53,39 @@ impl Streams {
         self.count
     }
 
-    fn find(&self, identifier: &Identifier, channel: &[u8]) -> Option<&Arc<Stream>> {
-        let streams = self.by_identifier.get(identifier.text())?;
-        streams.iter().find(|stream| *stream.channel == *channel)
+    /// Returns true if the subscription with this identifier was confirmed here.
+    fn has_confirmed(&self, identifier: &str) -> bool {
+        let streams = self.by_identifier.get(identifier);
+        streams.is_some_and(|streams| streams.iter().any(|stream| stream.options.confirmed))
     }
 
-    /// Subscribes a stream to its channel. Returns the number of subscribers of the channel in this process.
+    /// Subscribes a stream to its channel, in place of the same one. Returns the number of subscribers of the channel in this
+    /// process.
     pub(in crate::realtime) fn add(&mut self, stream: &Arc<Stream>, hub: &Hub, totals: Totals) -> Result<usize, Full> {
-        if let Some(former) = self.find(&stream.identifier, &stream.channel) {
-            // The same again: the new stream takes over.
-            let former = Arc::clone(former);
-            self.remove(hub, stream.identifier.text(), &stream.channel);
-            drop(former);
-        }
-        let subscriber = Arc::clone(stream) as Arc<dyn crate::pubsub::Subscriber>;
+        let subscriber = Arc::clone(stream) as Arc<dyn Subscriber>;
+        match &stream.identifier {
+            Some(identifier) => self.remove(hub, identifier.text(), &stream.channel),
+            None => self.remove_plain(hub, &stream.channel),
+        };
         let count = hub.subscribe_within(subscriber, &stream.channel, Match::Exact, Delivery::Text, totals)?;
-        let streams = self.by_identifier.entry(stream.identifier.text().into()).or_default();
-        streams.push(Arc::clone(stream));
+        let added = Arc::clone(stream);
+        match &stream.identifier {
+            Some(identifier) => self
+                .by_identifier
+                .entry(identifier.text().into())
+                .or_default()
+                .push(added),
+            None => drop(self.plain.insert(stream.channel.clone(), added)),
+        }
         self.count += 1;
         Ok(count)
+    }
+
+    /// Ends a stream without an identifier; as [`Streams::remove`].
+    pub(in crate::realtime) fn remove_plain(&mut self, hub: &Hub, channel: &[u8]) -> Option<usize> {
+        let stream = self.plain.remove(channel)?;
+        self.count -= 1;
+        hub.unsubscribe(stream.id, channel)
     }
 
     /// Ends a stream. Returns the number of subscribers of the channel that are left in this process; `None` if there was
@@ -83,7 +112,8 @@ impl Streams {
     pub(in crate::realtime) fn remove_all(&mut self, hub: &Hub) -> Vec<Box<[u8]>> {
         self.count = 0;
         let all = std::mem::take(&mut self.by_identifier);
-        unsubscribe(hub, all.into_values().flatten())
+        let plain = std::mem::take(&mut self.plain);
+        unsubscribe(hub, all.into_values().flatten().chain(plain.into_values()))
     }
 }
 
@@ -99,16 +129,33 @@ impl Client {
     /// subscribers of the channel in this process, too; `None` if the client is not open, is no WebSocket, or has too many
     /// subscriptions.
     pub fn stream(&self, channel: &[u8], identifier: &str, options: StreamOptions) -> Option<(usize, Streamed)> {
-        let realtime = self.realtime.upgrade()?;
         if !self.is_web_socket() {
             return None;
         }
-        let identifier = realtime.identifiers.get(identifier);
+        self.add_stream(channel, Some(identifier), options)
+    }
+
+    /// Delivers the messages of a channel as they are, the messages of the history first. The result is as above.
+    pub fn subscribe_since(&self, channel: &[u8], options: StreamOptions) -> Option<(usize, Streamed)> {
+        self.add_stream(channel, None, options)
+    }
+
+    fn add_stream(
+        &self,
+        channel: &[u8],
+        identifier: Option<&str>,
+        options: StreamOptions,
+    ) -> Option<(usize, Streamed)> {
+        let realtime = self.realtime.upgrade()?;
+        let identifier = identifier.map(|text| realtime.identifiers.get(text));
         let stream = Stream::new(&self.me.upgrade()?, channel, identifier, options);
         let count = self.subscribe_stream(&stream, &realtime)?;
+        if let Some(identifier) = stream.identifier.as_ref().filter(|_| options.confirmed) {
+            self.reply(identifier.text(), "confirm_subscription");
+        }
         let streamed = match options.since {
             None => Streamed::After(0),
-            Some(since) => match stream.catch_up(self, &realtime, since) {
+            Some(start) => match stream.catch_up(self, &realtime, start) {
                 Some(count) => Streamed::After(count),
                 None => Streamed::Lost,
             },
@@ -132,15 +179,26 @@ impl Client {
         self.subscriptions.with_streams(remove)
     }
 
+    /// Returns true if the subscription with this identifier was confirmed here, and not by the application.
+    pub(super) fn has_confirmed(&self, identifier: &str) -> bool {
+        self.subscriptions
+            .with_streams(|streams| streams.has_confirmed(identifier))
+    }
+
+    /// Ends a subscription that was confirmed here; false if there is none.
+    pub(super) fn unsubscribe_signed(&self, identifier: &str) -> bool {
+        let confirmed = self.has_confirmed(identifier);
+        if confirmed {
+            let left = self.unstream_all(identifier);
+            self.subscriptions.keep_left(left);
+        }
+        confirmed
+    }
+
     /// Sends the pings of Action Cable until the client ends.
     pub fn send_cable_pings(&self) {
         if let (Some(realtime), Some(client)) = (self.realtime.upgrade(), self.me.upgrade()) {
             realtime.hub.subscribe_to_beat(client, &super::PINGS);
         }
-    }
-
-    /// Ends the pings.
-    pub(in crate::realtime) fn end_cable_pings(&self, realtime: &Realtime) {
-        realtime.hub.unsubscribe(self.id, super::PINGS.channel);
     }
 }
