@@ -43,7 +43,7 @@ impl App for Chat {
             }
             Event::Shutdown => "shutdown".into(),
             Event::Close => "close".into(),
-            Event::Drained | Event::Published(..) | Event::Replaced => return,
+            Event::Drained | Event::Deferred(_) | Event::Published(..) | Event::Replaced => return,
         };
         self.log.lock().expect("no panic").push(line);
     }
@@ -61,6 +61,71 @@ impl Chat {
     fn log(&self) -> Vec<String> {
         self.log.lock().expect("no panic").clone()
     }
+}
+
+/// Defers three ids, at the open and with each message, and records the order.
+struct Deferring {
+    log: Mutex<Vec<String>>,
+}
+
+impl App for Deferring {
+    fn call(&self, exchange: &mut Exchange<'_>) {
+        assert!(exchange.start_upgrade());
+        let _ = exchange.field(b"sec-websocket-protocol", b"chat");
+        exchange.end_upgrade();
+    }
+
+    fn event(&self, client: &Arc<Peer>, event: Event) {
+        let line = match event {
+            Event::Open => format!("open {}", client.defer(1)),
+            Event::Message { data, .. } => {
+                let both = client.defer(2) && client.defer(3);
+                format!("message {} {both}", String::from_utf8_lossy(&data))
+            }
+            Event::Deferred(id) => {
+                client.write(b"ran", true);
+                format!("deferred {id}")
+            }
+            Event::Close => format!("close {}", client.defer(4)),
+            _ => return,
+        };
+        self.log.lock().expect("no panic").push(line);
+    }
+}
+
+#[test]
+fn deferred_blocks_run_in_turn_and_never_after_the_close() {
+    let app = Arc::new(Deferring { log: Mutex::default() });
+    let server = Server::run(&listen(), config(), None, Arc::clone(&app));
+    let mut client = WebSocket::connect(server.address);
+    assert_eq!(client.receive(), text("ran"));
+    client.send(Opcode::Text, b"one");
+    assert_eq!([client.receive(), client.receive()], [text("ran"), text("ran")]);
+    client.send(Opcode::Close, &1000u16.to_be_bytes());
+    eventually("the close", || app.log.lock().expect("no panic").len() == 6);
+    let expected = [
+        "open true",
+        "deferred 1",
+        "message one true",
+        "deferred 2",
+        "deferred 3",
+        "close false",
+    ];
+    assert_eq!(*app.log.lock().expect("no panic"), expected);
+}
+
+#[test]
+fn an_app_that_defers_without_end_overflows() {
+    let app = Arc::new(Deferring { log: Mutex::default() });
+    let config = Config {
+        client_pending_messages: 2,
+        client_overflow: Overflow::Close,
+        ..config()
+    };
+    let server = Server::run(&listen(), config, None, Arc::clone(&app));
+    let ahead = [frame(Opcode::Text, b"one"), frame(Opcode::Text, b"two")].concat();
+    let _client = WebSocket::connect_with(server.address, &ahead);
+    eventually("the end", || server.engine.stats().overflowed == 1);
 }
 
 #[test]

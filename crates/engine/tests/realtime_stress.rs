@@ -92,7 +92,7 @@ impl App for Echo {
             Event::Published(7, publication) => _ = client.write(&publication.message, true),
             Event::Published(..) => self.fault("an event of no subscription".into()),
             Event::Close if client.write(b"late", true) => self.fault("a write to a client that is gone".into()),
-            Event::Drained | Event::Replaced | Event::Shutdown | Event::Close => {}
+            Event::Deferred(_) | Event::Drained | Event::Replaced | Event::Shutdown | Event::Close => {}
         }
         self.end(client, is_last);
     }

@@ -42,6 +42,12 @@ module Fairlead
   #   @param reason [String, nil]
   #   @return [nil]
   #   @raise [ArgumentError] if a peer must not send that code (RFC 6455 section 7.4)
+  #
+  # @!method defer
+  #   Runs the block in the client's turn, after the callbacks that wait already; may be called from any thread.
+  #   @return [Boolean] false if the client is closed, or too many messages and blocks wait for its turn (see
+  #     +client_pending_messages+)
+  #   @raise [ArgumentError] if there is no block
   class Client
     # Subscribes to a channel: `subscribe("news")`, `subscribe(to: "news")`. Messages published there go straight to the
     # client. With a block (or `handler:`) they go to the block instead. A second subscription of the same name replaces

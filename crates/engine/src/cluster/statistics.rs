@@ -59,6 +59,7 @@ macro_rules! statistics {
             overflowed: Counter, Engine, Everywhere, "Clients closed because they did not keep up.";
             channels: Gauge, Engine, Everywhere, "Channels with subscribers in this process.";
             subscriptions: Gauge, Engine, Everywhere, "Subscriptions in this process, to channels and patterns.";
+            refused_subscriptions: Counter, Engine, Everywhere, "Subscriptions of clients refused because of `max_subscriptions` or a total.";
             published: Counter, Process, Everywhere, "Messages published.";
             delivered: Counter, Process, Everywhere, "Messages delivered to subscribers.";
             mail_sent: Counter, Process, Nowhere, "Messages sent to other processes.";

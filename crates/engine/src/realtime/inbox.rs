@@ -21,6 +21,8 @@ pub enum Event {
     },
     /// A message was published on a channel that the client has subscribed to with this id.
     Published(u64, Arc<Publication>),
+    /// The app has deferred a block with this id until the client's turn.
+    Deferred(u64),
     /// The kernel has everything that was written.
     Drained,
     /// The client has another handler.

@@ -241,7 +241,15 @@ impl Client {
         }
     }
 
+    /// Notes that the app has refused a subscription of its own because of `max_subscriptions`.
+    pub fn refuse_subscription(&self) {
+        if let Some(realtime) = self.realtime.upgrade() {
+            self.log_refusal(&realtime, &Limit::Own);
+        }
+    }
+
     fn log_refusal(&self, realtime: &Realtime, limit: &Limit) {
+        realtime.worker.counters().refused_subscriptions.fetch_add(1, Relaxed);
         if self.subscriptions.refuse() {
             realtime.worker.log.about_peer(
                 About::Client,
@@ -278,17 +286,32 @@ impl Client {
 
     /// Adds a message for a block of the app, unless too many wait. The peer is not to blame for that.
     pub(super) fn publish_event(&self, publication: &Arc<Publication>, id: u64) {
+        self.tell_app(|| Event::Published(id, Arc::clone(publication)));
+    }
+
+    /// Adds a block of the app with this id to the client's events. Returns false if the client has ended, or too many
+    /// messages and blocks wait already; then it overflows as with published messages.
+    pub fn defer(&self, id: u64) -> bool {
+        self.tell_app(|| Event::Deferred(id))
+    }
+
+    /// Adds an event that the app itself has caused, unless too many wait.
+    fn tell_app(&self, event: impl FnOnce() -> Event) -> bool {
         let Some(realtime) = self.realtime.upgrade() else {
-            return;
+            return false;
         };
         let config = &realtime.worker.config;
         let inbox = self.inbox.lock();
+        if inbox.is_closed() {
+            return false;
+        }
         if inbox.takes_published(config.client_pending_messages, config.client_pending_bytes) {
             if inbox.is_empty() {
                 self.subscriptions.catch_up();
             }
             drop(inbox);
-            return self.tell(Event::Published(id, Arc::clone(publication)));
+            self.tell(event());
+            return true;
         }
         drop(inbox);
         match config.client_overflow {
@@ -298,6 +321,7 @@ impl Client {
                 self.fail(self.outbox.lock(), TRY_AGAIN_LATER, LAG);
             }
         }
+        false
     }
 
     /// Logs the first dropped message, until the app has caught up.

@@ -71,6 +71,8 @@ pub(crate) fn init(ruby: &Ruby, fairlead: RModule) -> Result<(), Error> {
     class.define_method("timeout=", method!(set_timeout, 1))?;
     class.define_method("write", method!(write, -1))?;
     class.define_method("close", method!(close, -1))?;
+    class.define_method("defer", method!(subscriptions::defer, 0))?;
+    class.define_private_method("refuse_subscription", method!(subscriptions::refuse, 0))?;
     class.define_private_method("subscribe_natively", method!(subscriptions::subscribe, 4))?;
     class.define_private_method("unsubscribe_natively", method!(subscriptions::unsubscribe, 1))?;
     class.define_private_method("stream_natively", method!(streams::stream, 5))?;

@@ -34,6 +34,7 @@ impl OnThread<'_> {
             Event::Open => self.call_back(&object, Callback::Open),
             Event::Message { text, data } => self.message(&object, text, &data),
             Event::Published(id, publication) => self.deliver(&object, id, &publication),
+            Event::Deferred(id) => self.run_deferred(&object, id),
             Event::Drained => self.call_back(&object, Callback::Drained),
             Event::Replaced => self.replace(&object),
             Event::Shutdown => self.call_back(&object, Callback::Shutdown),
@@ -109,6 +110,14 @@ impl OnThread<'_> {
             return;
         };
         self.logged(object.env_value(), || call_with(self.ruby, block, publication));
+    }
+
+    fn run_deferred(&self, object: &Obj<NativeClient>, id: u64) {
+        self.logged(object.env_value(), || {
+            if let Some(block) = object.take_block(self.ruby, id) {
+                call(self.ruby, block, ids().call, &[]);
+            }
+        });
     }
 
     fn replace(&self, object: &Obj<NativeClient>) {

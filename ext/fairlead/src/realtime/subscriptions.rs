@@ -15,6 +15,12 @@ impl NativeClient {
         Some(block.as_raw())
     }
 
+    /// Removes a deferred block and returns it.
+    pub(super) fn take_block(&self, ruby: &Ruby, id: u64) -> Option<VALUE> {
+        let block: Option<Value> = self.blocks(ruby)?.delete(id).ok()?;
+        block.map(|block| block.as_raw())
+    }
+
     /// The Hash of blocks, if there is one.
     fn blocks(&self, _: &Ruby) -> Option<RHash> {
         // SAFETY: the GVL is held; nil or a Hash, which the object marks.
@@ -62,6 +68,27 @@ pub(super) fn unsubscribe(ruby: &Ruby, this: Obj<NativeClient>, name: RString) -
         }
         None => Ok(ruby.qfalse().as_value()),
     }
+}
+
+/// `defer { … }`: runs the block in the client's turn, after the events that wait already. Returns true, or false if the
+/// client is closed, or too many messages and blocks wait for its turn.
+pub(super) fn defer(ruby: &Ruby, this: Obj<NativeClient>) -> Result<bool, Error> {
+    let block = ruby.block_proc()?;
+    let Some(client) = this.at_home() else {
+        return Ok(false);
+    };
+    let id = keep_block(ruby, &this, block.as_value())?;
+    // Its turn needs the GVL, so the block is there.
+    let is_deferred = client.defer(id);
+    if !is_deferred {
+        forget_block(ruby, &this, id)?;
+    }
+    Ok(is_deferred)
+}
+
+/// Notes that the application has refused a subscription because of `max_subscriptions`.
+pub(super) fn refuse(this: Obj<NativeClient>) {
+    this.at_home().inspect(|client| client.refuse_subscription());
 }
 
 /// Stores the block and returns its number.

@@ -70,6 +70,37 @@ class CallbackOrderTest < Minitest::Test
     refute_includes client.receive_all(200), "two callbacks at once"
   end
 
+  def test_deferred_blocks_run_in_the_turn_of_the_client
+    client = web_socket(pushing(<<~'RUBY', "-t", 5))
+      def on_message(client, data)
+        return client.defer { raise "it is logged" } if data == "raise"
+        return client.write(client.defer.inspect) if data == "nothing"
+
+        Thread.new { client.defer { client.write("thread") } }.join
+        client.write("#{client.defer { client.write("deferred") }}")
+        Fairlead.defer { client.defer { client.write("another thread of the server") } }
+        sleep(0.05)
+        client.write("end")
+      rescue ArgumentError => e
+        client.write(e.class.name)
+      end
+    RUBY
+    %w[raise nothing go].each { |text| client.send_text(text) }
+
+    assert_equal %w[ArgumentError true end thread deferred], client.receive_all(5)
+    assert_equal "another thread of the server", client.receive.last
+  end
+
+  def test_nothing_is_deferred_after_the_end
+    server = pushing("def on_close(client) = File.write('closed', client.defer { File.write('never', '') }.inspect)")
+    web_socket(server).close(1000)
+    wait_until("the end") { File.exist?(server.path("closed")) && !File.empty?(server.path("closed")) }
+
+    assert_equal "false", File.read(server.path("closed"))
+    assert_served server
+    refute_path_exists server.path("never")
+  end
+
   def test_callbacks_of_different_clients_run_at_once
     server = pushing(<<~RUBY, "-t", 2)
       def on_message(client, data)
