@@ -35,6 +35,7 @@ module Fairlead
   autoload :Timer, "fairlead/realtime/timer"
   autoload :Timers, "fairlead/realtime/timers"
   autoload :Background, "fairlead/realtime/background"
+  autoload :Cable, "fairlead/cable"
   autoload :KeptStreams, "fairlead/realtime/kept_streams"
 
   # The command `fairlead`.

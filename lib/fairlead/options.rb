@@ -699,6 +699,12 @@ module Fairlead
            scope: :engine, default: 1024, valid: ["256"], invalid: [-1],
            doc: "Shorter messages are not compressed."
 
+    option :cable_sockets, Types::Choice.new(:auto, :native, :rails),
+           scope: :process, embedded: true, default: :auto, valid: ["native"], invalid: ["puma"],
+           doc: "Who serves the WebSockets of Action Cable: `native` sockets of the server, or Rails (`rails`), which hijacks them and serves " \
+                "them with threads of its own. `auto` means native sockets with `adapter: fairlead` in `config/cable.yml`. See " \
+                "[action_cable_sockets.md](action_cable_sockets.md)."
+
     group "Control"
 
     option :control_url, Types::ControlAddress.new("URL"),

@@ -66,7 +66,7 @@ module Fairlead
 
     # The application, behind the middleware of AppLoader.use. Loads it the first time.
     def app
-      @app ||= AppLoader.wrap(dressed(@given || AppLoader.of(configuration)))
+      @app ||= AppLoader.wrap(dressed(@given || AppLoader.of(configuration))).tap { prepare_cable }
     end
 
     # True if the application does not come from a rackup file.
@@ -122,6 +122,11 @@ module Fairlead
     end
 
     private
+
+    # Only Rails defines that constant.
+    def prepare_cable
+      Cable::Sockets.prepare(configuration) if defined?(::ActionCable)
+    end
 
     def reopen(file)
       file.reopen

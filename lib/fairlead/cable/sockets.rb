@@ -1,0 +1,77 @@
+# frozen_string_literal: true
+
+module Fairlead
+  module Cable
+    # Serves Action Cable's WebSockets natively, in place of Rails' hijacked sockets and their threads. Rails' Connection,
+    # Channel and Server stay as they are: the modules of this folder replace their transport, and only for requests that this
+    # server can upgrade. Applications without Action Cable load none of this.
+    module Sockets
+      autoload :Heartbeat, "fairlead/cable/heartbeat"
+      autoload :Limit, "fairlead/cable/limit"
+      autoload :PeriodicTimers, "fairlead/cable/periodic_timers"
+      autoload :RemoteDisconnects, "fairlead/cable/remote_disconnects"
+      autoload :Streams, "fairlead/cable/streams"
+      autoload :Upgrade, "fairlead/cable/upgrade"
+
+      # The name of our adapter in config/cable.yml.
+      ADAPTER = "fairlead"
+
+      # The option +cable_sockets+, and the one with the largest number of subscriptions of a client; 0 for no limit.
+      @mode = :auto
+      @max_subscriptions = 0
+
+      class << self
+        attr_reader :mode, :max_subscriptions
+
+        # Called with the application: applies the options, if the application has loaded Action Cable.
+        def prepare(configuration)
+          @mode = configuration.cable_sockets
+          @max_subscriptions = configuration.max_subscriptions
+          install if defined?(::ActionCable) && mode != :rails
+        end
+
+        # Extends Action Cable as soon as its parts are loaded.
+        def install
+          return if @installed
+
+          @installed = true
+          ::ActiveSupport.on_load(:action_cable) { Sockets.extend_server }
+          ::ActiveSupport.on_load(:action_cable_connection) { Sockets.extend_connection(self) }
+          ::ActiveSupport.on_load(:action_cable_channel) { Sockets.extend_channel(self) }
+        end
+
+        # True if sockets of that Action Cable server are to be native.
+        def native?(server)
+          mode == :native || (mode == :auto && server.config.cable&.fetch("adapter", nil).to_s == ADAPTER)
+        end
+
+        # True if +pubsub+ is our adapter.
+        def own?(pubsub)
+          defined?(::ActionCable::SubscriptionAdapter::Fairlead) && pubsub.is_a?(::ActionCable::SubscriptionAdapter::Fairlead)
+        end
+
+        # The channel of this server for a broadcasting of Action Cable: with the +channel_prefix+ of config/cable.yml.
+        def channel(pubsub, broadcasting) = pubsub.send(:channel_with_prefix, broadcasting)
+
+        # --- for the hooks
+
+        def extend_server
+          ::ActionCable::Server::Base.prepend(Heartbeat)
+          # Rails 8.2 has it beside its Server::Socket.
+          owner = ::ActionCable::Connection.const_defined?(:WebSocket) ? ::ActionCable::Connection : ::ActionCable::Server::Socket
+          owner::WebSocket.prepend(Upgrade)
+        end
+
+        def extend_connection(base)
+          base.prepend(RemoteDisconnects)
+          ::ActionCable::Connection::Subscriptions.prepend(Limit)
+        end
+
+        def extend_channel(base)
+          base.prepend(Streams)
+          base.prepend(PeriodicTimers)
+        end
+      end
+    end
+  end
+end
