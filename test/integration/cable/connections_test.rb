@@ -115,11 +115,17 @@ class CableConnectionsTest < Minitest::Test
   end
 
   def test_every_client_gets_pings
-    server = cable(code: FAST_BEAT)
+    server = cable
     clients = Array.new(3) { |number| joined(server, "client#{number}") }
 
-    clients.each { |client| assert_equal(%w[ping] * 3, client.receive_all(3).map { |text| JSON.parse(text)["type"] }) }
+    assert_equal %w[ping] * 3, clients.map { |client| JSON.parse(client.receive.last)["type"] }
     assert_kind_of Integer, JSON.parse(clients.first.receive.last)["message"]
+  end
+
+  def test_another_interval_of_pings
+    client = joined(cable(code: FAST_BEAT))
+
+    assert_equal %w[ping] * 3, client.receive_all(3).map { |text| JSON.parse(text)["type"] }
   end
 
   # Applications override it, to note who is there.
