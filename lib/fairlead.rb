@@ -37,6 +37,8 @@ module Fairlead
   autoload :Background, "fairlead/realtime/background"
   autoload :Cable, "fairlead/cable"
   autoload :KeptStreams, "fairlead/realtime/kept_streams"
+  autoload :PublishSocket, "fairlead/realtime/publish_socket"
+  autoload :Cable, "fairlead/cable"
 
   # The command `fairlead`.
   autoload :CLI, "fairlead/cli"

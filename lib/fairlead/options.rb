@@ -705,6 +705,14 @@ module Fairlead
                 "them with threads of its own. `auto` means native sockets with `adapter: fairlead` in `config/cable.yml`. See " \
                 "[action_cable_sockets.md](action_cable_sockets.md)."
 
+    option :publish_socket, Types::SocketPath.new("PATH"),
+           scope: :process, default: ->(values) { PublishSocket.default(values[:directory]) },
+           shown_default: "`tmp/sockets/fairlead.sock`, if `config/cable.yml` names the adapter `fairlead`",
+           variables: %w[FAIRLEAD_PUBLISH_SOCKET], valid: ["tmp/publish.sock"], invalid: [""],
+           doc: "The Unix socket on which other processes of the application publish, such as jobs and consoles: " \
+                "see [action_cable.md](action_cable.md#other-processes). Its owner and root may use it. `false` opens none. " \
+                "If another server listens on it, this server says so and goes on without it."
+
     group "Control"
 
     option :control_url, Types::ControlAddress.new("URL"),

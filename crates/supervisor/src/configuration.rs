@@ -22,6 +22,8 @@ pub struct Configuration {
     pub control: Option<Listener>,
     /// The listener of the health endpoints.
     pub health: Option<Listener>,
+    /// The publish socket; nothing if another server has the one of the settings.
+    pub publishing: Option<Listener>,
 }
 
 /// Descriptors that settings refer to by index.
@@ -69,6 +71,7 @@ impl Configuration {
             settings.listener = add(listener)?;
         }
         settings.health = self.health.as_ref().map(&mut add).transpose()?;
+        settings.publishing = self.publishing.as_ref().map(&mut add).transpose()?;
         Ok((settings, self.all_listeners().map(Listener::identity).collect()))
     }
 
@@ -95,7 +98,8 @@ impl Configuration {
         })
     }
 
-    /// Calls `listener` for each one: for clients, of the control server and of the health endpoints, in this order.
+    /// Calls `listener` for each one, in the order of [`Configuration::all_listeners`]. A server goes on without a publish
+    /// socket.
     fn with_listeners(
         settings: Settings,
         mut listener: impl FnMut(&ListenerSettings) -> Result<Listener, String>,
@@ -108,13 +112,15 @@ impl Configuration {
                 .map(|control| listener(&control.listener))
                 .transpose()?,
             health: settings.health.as_ref().map(&mut listener).transpose()?,
+            publishing: settings.publishing.as_ref().and_then(|one| listener(one).ok()),
             settings,
         })
     }
 
-    /// All listeners: for clients, of the control server and of the health endpoints.
+    /// All listeners: for clients, of the control server, of the health endpoints, and the publish socket.
     pub fn all_listeners(&self) -> impl Iterator<Item = &Listener> {
-        self.listeners.iter().chain(&self.control).chain(&self.health)
+        let services = self.control.iter().chain(&self.health).chain(&self.publishing);
+        self.listeners.iter().chain(services)
     }
 
     /// Stops listening on the listeners that `other` does not have.

@@ -329,6 +329,7 @@ mod tests {
             listeners: Vec::new(),
             control: None,
             health: None,
+            publishing: None,
         }
     }
 

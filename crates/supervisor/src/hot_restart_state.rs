@@ -50,7 +50,8 @@ pub struct HotRestartState {
     pub machine: Option<Saved>,
     /// The configuration in force, with all listeners.
     pub settings: Settings,
-    /// The identities of the files of those listeners: for clients, of the control server and of the health endpoints.
+    /// The identities of the files of those listeners: for clients, of the control server, of the health endpoints, and the
+    /// publish socket.
     pub socket_files: Vec<Option<Identity>>,
     /// The processes, with their links.
     pub children: Vec<SavedChild>,

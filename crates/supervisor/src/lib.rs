@@ -24,6 +24,7 @@ pub mod native_threads;
 pub mod pid_file;
 pub mod process_memory;
 pub mod program;
+pub mod publishing;
 pub mod restart_file;
 pub mod restart_signals;
 pub mod running_time;

@@ -31,6 +31,9 @@ pub struct Settings {
     pub control: Option<ControlSettings>,
     /// The health endpoints.
     pub health: Option<ListenerSettings>,
+    /// The publish socket.
+    #[serde(default)]
+    pub publishing: Option<ListenerSettings>,
     /// The absolute path of the pid file.
     pub pid_file: Option<SystemText>,
     /// The state file.

@@ -2,7 +2,8 @@
 
 module Fairlead
   module Control
-    # The listeners of the control server and of the health endpoints, opened for the supervisor, which serves them.
+    # The listeners of the control server and of the health endpoints and the publish socket, opened for the supervisor, which
+    # serves them.
     class Sockets
       BACKLOG = 128
 
@@ -17,6 +18,9 @@ module Fairlead
 
       # A Listener or a Present; nil without a control server, or without health endpoints.
       attr_reader :control, :health
+
+      # The publish socket, likewise.
+      attr_reader :publishing
 
       # The address of the control server and its secret; nil without one.
       attr_reader :url, :token
@@ -34,6 +38,7 @@ module Fairlead
         @beside = beside
         @health = listen(@configuration.health_url) if @configuration.health_url
         open_control if @configuration.control_url || plugins?
+        open_publishing if @configuration.publish_socket
         self
       rescue Error
         remove
@@ -43,6 +48,7 @@ module Fairlead
       # Logs the addresses, and the protection of the control server.
       def announce(log)
         log.health_listening(url_of(@health)) if @health && !present?(@health)
+        log.publish_socket_refused(@refusal) if @refusal
         return unless @configuration.control_url && !present?(@control)
 
         log.control_listening(@url)
@@ -57,7 +63,7 @@ module Fairlead
 
       private
 
-      def each(&block) = [@control, @health].compact.each(&block)
+      def each(&block) = [@control, @health, @publishing].compact.each(&block)
 
       def present?(listener) = listener.is_a?(Present)
 
@@ -69,6 +75,24 @@ module Fairlead
         @control = address == "auto" ? open_auto : listen(address)
         @url = present?(@control) ? @present_url : url_of(@control)
         @token = Token.new(@configuration.control_token || @present_token).text
+      end
+
+      # The server goes on if another one has the socket, or if there is no room at the usual place.
+      def open_publishing
+        path = @configuration.publish_socket
+        make_folder(File.dirname(path))
+        @publishing = listen(PublishSocket.address(path))
+      rescue BindError => e
+        raise unless e.in_use? || !@configuration.given?(:publish_socket)
+
+        @refusal = e
+      end
+
+      # Only the last folder of the path.
+      def make_folder(folder)
+        Dir.mkdir(folder)
+      rescue SystemCallError
+        nil # opening the socket tells why
       end
 
       # The address that `auto` has meant so far.

@@ -80,6 +80,11 @@ module Fairlead
 
     def health_listening(url) = info("health endpoints on #{url}")
 
+    # +error+: a BindError.
+    def publish_socket_refused(error)
+      warn("warning: processes beside the server cannot publish through it: #{error.message} (publish_socket)")
+    end
+
     def control_open(url) = warn("warning: the control server on #{url} takes commands from everybody who reaches it: there is no token")
 
     def certificates_reloaded(location) = info("certificates reloaded for #{location}")
@@ -157,6 +162,12 @@ module Fairlead
 
     # +doing+: :subscribe, :unsubscribe or :publish.
     def pub_sub_engine_failed(engine, doing, error) = problem("#{engine.class}##{doing} failed: #{trace(error)}")
+
+    def server_lost(error) = problem(error.message)
+
+    def server_back(path, lost) = info("the server on #{path} is back; #{lost} #{lost == 1 ? "message was" : "messages were"} lost")
+
+    def workers_missed(path, count) = warn("the server on #{path}: #{count} #{count == 1 ? "worker" : "workers"} did not take a message in time")
 
     def broker_lost(name, error) = warn("#{name} cannot be reached; messages are not published through it: #{Error.sum_up(error)}")
 

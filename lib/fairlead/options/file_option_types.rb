@@ -23,6 +23,15 @@ module Fairlead
         def format(value) = value.join(": ")
       end
 
+      # The absolute path of a Unix socket; nil for none.
+      class SocketPath < Path
+        def expectation = "a path, or false"
+
+        def parse(value) = PublishSocket::NONE.include?(value) ? false : super
+
+        def resolve(value) = value && SystemText.absolute(value, yield)
+      end
+
       # "DIR", a folder for x-sendfile, or "PREFIX=DIR", the folder that PREFIX means in x-accel-redirect; the value is [prefix
       # or nil, absolute path]. The prefix ends with a slash, so that /a/ is never the beginning of /ab.
       class SendfileRoot < Path

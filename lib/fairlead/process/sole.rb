@@ -120,7 +120,8 @@ module Fairlead
       @index = message.number(0)
       @slot = message.number(1)
       @place = true
-      message.ios.each(&:close) # it has no siblings to get messages from
+      @shared.adopt_mailbox(@slot, message.ios.map(&:fileno)) # for messages of processes beside the server
+      message.ios.each(&:close)
     end
 
     def end_server

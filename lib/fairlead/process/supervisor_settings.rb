@@ -21,7 +21,7 @@ module Fairlead
       @service = service
       @configuration = service.configuration
       @ios = []
-      @settings = { **versions, **process(pid), **files, **life, listeners: [], control: nil, health: nil }
+      @settings = { **versions, **process(pid), **files, **life, listeners: [], control: nil, health: nil, publishing: nil }
       name_listeners(sockets) if sockets
     end
 
@@ -103,6 +103,7 @@ module Fairlead
     def name_listeners(sockets)
       @settings[:listeners] = @service.listeners.map { |listener| describe(listener, listener.known_as) }
       @settings[:health] = sockets.health && describe(sockets.health, sockets.health.binding)
+      @settings[:publishing] = sockets.publishing && describe(sockets.publishing, sockets.publishing.binding)
       return unless sockets.control
 
       @settings[:control] = {

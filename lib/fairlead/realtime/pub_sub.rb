@@ -9,6 +9,7 @@ module Fairlead
     autoload :Engine, "fairlead/realtime/pub_sub/engine"
     autoload :Redis, "fairlead/realtime/pub_sub/redis"
     autoload :Registry, "fairlead/realtime/pub_sub/registry"
+    autoload :RunningServer, "fairlead/realtime/pub_sub/running_server"
     autoload :Scope, "fairlead/realtime/pub_sub/scope"
     autoload :Subscription, "fairlead/realtime/pub_sub/subscription"
 

@@ -282,7 +282,10 @@ impl Acting {
     /// cause the commit, and the control server is then within its turn.
     pub(super) fn adopt_services(&mut self) {
         if std::mem::take(&mut self.services_are_old) {
-            self.services.adopt(self.adoption.current(), &self.log);
+            let configuration = self.adoption.current();
+            self.services.adopt(configuration, &self.log);
+            self.services
+                .publish(configuration, self.fleet.memory().bus(), &self.log);
             self.services.store(self.adoption.current_mut());
         }
     }

@@ -104,6 +104,7 @@ impl Supervisor {
         let mut adoption = Adoption::begin(start.configuration)?;
         let mut services = Services::open(adoption.current()).map_err(text)?;
         services.store(adoption.current_mut());
+        services.publish(adoption.current(), fleet.memory().bus(), &log);
         let acting = Acting::new(Parts {
             machine,
             now,

@@ -49,6 +49,7 @@ impl Supervisor {
     /// Performs the planned replacement, if no pending work would be lost.
     pub(super) fn leave_if_idle(&mut self) {
         let acting = &self.acting;
+        acting.services.rest(acting.departure.is_planned());
         if !acting.departure.is_planned() {
             return;
         }
@@ -342,7 +343,8 @@ impl Supervisor {
         watch.resume(hot_restart_state.touched_at.map(time));
         let certifying = hot_restart_state.acme.as_deref();
         let certifying = certifying.map(|saved| Certifying::restore(saved, package, now));
-        let services = Services::resume(&configuration, hot_restart_state.systemd).map_err(text)?;
+        let mut services = Services::resume(&configuration, hot_restart_state.systemd).map_err(text)?;
+        services.publish(&configuration, fleet.memory().bus(), &log);
         let mut adoption = Adoption::resume(configuration)?;
         adoption.inherit(hot_restart_state.caller_pid_file);
         Strangers::adopt();

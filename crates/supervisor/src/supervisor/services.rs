@@ -1,4 +1,4 @@
-//! External interfaces: the control server, the health endpoints, and systemd.
+//! External interfaces: the control server, the health endpoints, the publish socket, and systemd.
 
 use crate::configuration::Configuration;
 use crate::control::{Access, ControlServer, Host, Kind};
@@ -6,8 +6,10 @@ use crate::link::Link;
 use crate::listeners::Listener;
 use crate::log::Log;
 use crate::machine::{Moment, ServerStatus};
+use crate::publishing::Publishing;
 use crate::settings::ControlSettings;
 use crate::systemd::{Report, Reporter, Systemd, Told};
+use fairlead_engine::pubsub::Bus;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -20,6 +22,7 @@ pub(super) struct Services {
     health: Option<ControlServer>,
     /// Servers of a previous configuration, which still send responses.
     closing: Vec<ControlServer>,
+    publishing: Option<Publishing>,
     systemd: Option<Reporter>,
     /// The last report to systemd.
     told: Option<(Moment, ServerStatus)>,
@@ -58,7 +61,8 @@ impl Services {
     /// Returns true if no message for systemd and no response is pending.
     pub(super) fn is_idle(&self) -> bool {
         let told = self.systemd.as_ref().is_none_or(|systemd| systemd.told().is_some());
-        told && self.servers().all(ControlServer::is_idle)
+        let rests = self.publishing.as_ref().is_none_or(Publishing::is_resting);
+        told && rests && self.servers().all(ControlServer::is_idle)
     }
 
     /// Uses another configuration from now on.
@@ -75,6 +79,33 @@ impl Services {
         for mut former in control.into_iter().chain(health) {
             former.close_gracefully(now);
             self.closing.push(former);
+        }
+    }
+
+    /// Publishes on the socket of the configuration from now on, for processes beside the server.
+    pub(super) fn publish(&mut self, configuration: &Configuration, bus: &Arc<Bus>, log: &Log) {
+        let listener = configuration.publishing.as_ref();
+        let is_same = |running: &Publishing| listener.is_some_and(|listener| running.accepts_on(listener));
+        if self.publishing.as_ref().is_some_and(is_same) {
+            return;
+        }
+        self.publishing = None;
+        let Some(listener) = listener else { return };
+        let bus = Arc::clone(bus);
+        let publish =
+            move |channel: &[u8], message: &[u8]| bus.publish(channel, message, &mut |wait| wait()).undelivered;
+        match Publishing::start(listener, Box::new(publish), log.clone()) {
+            Ok(publishing) => self.publishing = Some(publishing),
+            Err(error) => log.error("publishing_failed", format!("publish socket: {error}")),
+        }
+    }
+
+    /// Another program is about to take over the publish socket, or is not.
+    pub(super) fn rest(&self, rests: bool) {
+        match &self.publishing {
+            Some(publishing) if rests => publishing.rest(),
+            Some(publishing) => publishing.resume(),
+            None => {}
         }
     }
 
@@ -151,6 +182,7 @@ impl Services {
     /// Stops listening. Pending responses are sent by [`Services::turn`].
     pub(super) fn close(&mut self) {
         let now = Instant::now();
+        self.publishing = None;
         self.closing
             .extend(self.control.take().into_iter().chain(self.health.take()));
         for server in &mut self.closing {

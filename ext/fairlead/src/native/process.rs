@@ -25,6 +25,7 @@ const KEPT: u8 = 3;
 static PROCESS: Mutex<Process> = Mutex::new(Process {
     pid: 0,
     hub: None,
+    is_child: false,
     descriptors: None,
     engines: Vec::new(),
     resident: None,
@@ -38,6 +39,8 @@ struct Process {
     /// The process to which this state belongs: a forked process starts with a new state.
     pid: u32,
     hub: Option<Arc<Hub>>,
+    /// True if a process that served has forked this one.
+    is_child: bool,
     descriptors: Option<Arc<Descriptors>>,
     engines: Vec<Weak<Engine>>,
     /// The engine that serves beside a supervisor in this process.
@@ -79,6 +82,7 @@ fn current() -> MutexGuard<'static, Process> {
         process.engines.clear();
         process.resident = None;
         process.subscriptions = Some(HashMap::new());
+        process.is_child |= process.hub.is_some();
         // A fork does not copy the threads of a hub, and such a thread may hold locks of the hub, so nothing of it is
         // dropped.
         std::mem::forget(process.hub.take());
@@ -94,6 +98,7 @@ pub(super) fn init(native: RModule) -> Result<(), Error> {
     native.define_singleton_method("position", function!(position, 0))?;
     native.define_singleton_method("seal_position", function!(seal_position, 2))?;
     native.define_singleton_method("history", function!(history, 5))?;
+    native.define_singleton_method("place", function!(place, 0))?;
     native.define_singleton_method("defer", function!(defer, 1))
 }
 
@@ -345,6 +350,16 @@ fn history(
         result.push((past.offset, past.time.as_secs_f64(), message))?;
     }
     Ok(result.as_value())
+}
+
+/// The reach of published messages, as a sum: 1 if they get to subscribers of this process, 2 if they get to the other
+/// processes of a server. 4: the subscribers in this process are copies, because a process that serves has forked it.
+fn place() -> u8 {
+    let process = current();
+    let (delivers, is_copy) = (process.hub.is_some(), process.is_child && process.hub.is_none());
+    drop(process);
+    let is_in_server = BUS.lock().unwrap_or_else(PoisonError::into_inner).is_some();
+    u8::from(delivers) | u8::from(is_in_server) << 1 | u8::from(is_copy) << 2
 }
 
 /// Has a thread of the application call `task`, in turn with requests. Nil if no engine runs.

@@ -70,14 +70,26 @@ module Fairlead
       # --- the subscriptions of the process
 
       def subscribe(subscription)
+        made = add(subscription)
+        wait_for(subscription) if made
+        subscription.name
+      end
+
+      # The same without waiting for brokers. Returns false if there is no server in this process yet.
+      def add(subscription)
         raise ArgumentError, "a subscription of the process needs a block or a handler" unless subscription.callable
 
-        made = @lock.synchronize do
+        @lock.synchronize do
           @own[subscription.channel] = subscription
           make(subscription)
         end
-        wait_for(subscription) if made
-        subscription.name
+      end
+
+      # Waits until messages of its channel arrive. Must not be called with a lock.
+      def wait_for(subscription)
+        @engines.each do |engine|
+          log_failures(engine, :wait_for) { engine.wait_for(subscription.channel, subscription.match) } unless engine.is_a?(Scope)
+        end
       end
 
       # False when there was none.
@@ -138,13 +150,6 @@ module Fairlead
           count = yield
           announce(subscription.channel, subscription.match) if count
           count
-        end
-      end
-
-      # Must not be called with the lock.
-      def wait_for(subscription)
-        @engines.each do |engine|
-          log_failures(engine, :wait_for) { engine.wait_for(subscription.channel, subscription.match) } unless engine.is_a?(Scope)
         end
       end
 
