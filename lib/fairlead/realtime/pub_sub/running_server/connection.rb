@@ -51,7 +51,7 @@ module Fairlead
           when NOT_TAKEN then number
           else raise Refused, "it answers #{outcome}, which this version of Fairlead does not know"
           end
-        rescue Errno::EPIPE, Errno::ECONNRESET, EOFError => e
+        rescue Errno::EPIPE, Errno::ECONNRESET, Errno::ENOTCONN, EOFError => e
           raise Closed, "it has closed the connection", cause: e
         end
 
