@@ -48,7 +48,8 @@ module Fairlead
 
       # Returns the subscription if brokers may have to confirm it.
       def subscribe(channel)
-        subscription = PubSub::Subscription.new(channel, callable: ->(_, message) { deliver(channel, message, :call_back) })
+        callable = ->(_, message) { deliver(channel, message, :call_back) }
+        subscription = PubSub::Subscription.new(channel, callable: callable, owner: :cable)
         subscription if PubSub.registry.add(subscription)
       end
 
@@ -58,7 +59,7 @@ module Fairlead
         return @all[channel] = left if left.any?
 
         @all.delete(channel)
-        PubSub.registry.unsubscribe(channel)
+        PubSub.registry.unsubscribe(channel, owner: :cable)
       end
 
       def deliver(channel, message, way)

@@ -63,6 +63,29 @@ class ControlSocketsTest < Minitest::Test
     end
   end
 
+  def test_the_publish_socket_is_for_its_owner_alone_and_leaves_with_the_server
+    in_folder({}) do
+      assert_raises(Fairlead::BindError) { open_for(publish_socket: "two/folders/publish.sock") }
+      sockets = open_for(publish_socket: "folder/publish.sock")
+
+      assert_equal 0o600, File.stat("folder/publish.sock").mode & 0o777
+      sockets.remove
+      assert_empty Dir.children("folder")
+    end
+  end
+
+  def test_a_publish_socket_of_another_server_is_left_to_it
+    in_folder({}) do
+      first = open_for(publish_socket: "publish.sock")
+      second = open_for(publish_socket: "publish.sock")
+
+      assert_nil second.publishing
+      assert_match(/\Awarning: .*: another process listens on it \(publish_socket\)$/, told(second))
+      assert_empty told(first)
+      assert_kind_of Sockets::Present, beside(first, publish_socket: "publish.sock").publishing
+    end
+  end
+
   def test_who_may_use_it_is_told
     sockets = open_for(control_url: "tcp://127.0.0.1:0", control_token: "none")
 

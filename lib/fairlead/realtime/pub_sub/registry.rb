@@ -16,7 +16,7 @@ module Fairlead
         @background = background
         @lock = Monitor.new
         @engines = []
-        @own = {}   # channel => Subscription of the process
+        @own = {}   # channel => { owner => Subscription of the process }
         @known = {} # channel => [match, …], as the engines have been told
       end
 
@@ -80,8 +80,9 @@ module Fairlead
         raise ArgumentError, "a subscription of the process needs a block or a handler" unless subscription.callable
 
         @lock.synchronize do
-          @own[subscription.channel] = subscription
-          make(subscription)
+          owners = @own[subscription.channel] ||= {}
+          owners[subscription.owner] = subscription
+          make(owners)
         end
       end
 
@@ -92,19 +93,22 @@ module Fairlead
         end
       end
 
-      # False when there was none.
-      def unsubscribe(name)
+      # False when there was none. +owner+: as of Subscription.
+      def unsubscribe(name, owner: nil)
         channel = Subscription.channel(name)
         @lock.synchronize do
-          left(channel) { @background.native.unsubscribe(channel) }
-          @own.delete(channel) ? true : false
+          owners = @own[channel] or next false
+          next false unless owners.delete(owner)
+
+          owners.any? ? make(owners) : forget(channel)
+          true
         end
       end
 
       # Makes the subscriptions of the process. Called by Background.
       def start
-        made = @lock.synchronize { @own.values.select { |subscription| make(subscription) } }
-        made.each { |subscription| wait_for(subscription) }
+        made = @lock.synchronize { @own.values.select { |owners| make(owners) } }
+        made.flat_map(&:values).each { |subscription| wait_for(subscription) }
       end
 
       # Tells the engines that there are no subscribers any more. Called by Background.
@@ -139,10 +143,17 @@ module Fairlead
 
       private
 
-      def make(subscription)
+      # The extension has one subscription of the process for each channel.
+      def make(owners)
+        subscription = Subscription.together(owners.values)
         join(subscription) do
           @background.native.subscribe(subscription.channel, subscription.native_match, subscription.callable)
         end
+      end
+
+      def forget(channel)
+        @own.delete(channel)
+        left(channel) { @background.native.unsubscribe(channel) }
       end
 
       def join(subscription)

@@ -31,15 +31,26 @@ module Fairlead
           else raise TypeError, "the name of a channel is a String or a Symbol, not #{name.class}"
           end
         end
+
+        # One subscription that calls all of these, which have the same name. The one of the application comes last: it may raise.
+        def together(subscriptions)
+          return subscriptions.first if subscriptions.one?
+
+          all = subscriptions.sort_by { |one| one.owner ? 0 : 1 }
+          new(all.last.name, match: all.filter_map(&:match).first, callable: lambda { |channel, message|
+            all.each { |one| one.callable.call(channel, message) if one.match || one.channel == channel.b }
+          })
+        end
       end
 
       # +since+: a position in the history, or nil.
       # +name+: as given. +channel+: its bytes. +match+: nil, :redis or :subject. +callable+: is called with the messages, or
-      # nil.
-      attr_reader :name, :channel, :match, :callable, :since
+      # nil. +owner+: nil for the application, and a Symbol for a part of Fairlead that subscribes beside it.
+      attr_reader :name, :channel, :match, :callable, :since, :owner
 
-      def initialize(name, match: nil, binary: false, callable: nil, since: nil)
+      def initialize(name, match: nil, binary: false, callable: nil, since: nil, owner: nil)
         @name = name
+        @owner = owner
         @channel = self.class.channel(name)
         @match = MATCHES.fetch(match) { raise ArgumentError, "match: is :redis, :glob or :subject, not #{match.inspect}" }
         @binary = binary
