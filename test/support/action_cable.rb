@@ -91,8 +91,10 @@ module Fairlead
 
       # Returns the next message that is not a ping.
       def heard(client)
-        message = JSON.parse(client.receive.last)
-        message["type"] == "ping" ? heard(client) : message
+        wait_until("a message of Action Cable") do
+          message = JSON.parse(client.receive.last)
+          message unless message["type"] == "ping"
+        end
       end
 
       # Returns the content of the next message of a subscription.
