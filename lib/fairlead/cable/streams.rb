@@ -36,7 +36,7 @@ module Fairlead
 
         def stream_from(broadcasting, callback = nil, coder: nil, &block)
           socket = own_socket or return super
-          return if respond_to?(:unsubscribed?) && unsubscribed?
+          return if subscription_rejected? || (respond_to?(:unsubscribed?) && unsubscribed?)
 
           broadcasting = String(broadcasting)
           defer_subscription_confirmation!
