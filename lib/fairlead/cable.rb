@@ -6,7 +6,9 @@ module Fairlead
     autoload :Place, "fairlead/cable/place"
     autoload :Socket, "fairlead/cable/socket"
     autoload :Sockets, "fairlead/cable/sockets"
+    autoload :Positions, "fairlead/cable/positions"
     autoload :Subscribers, "fairlead/cable/subscribers"
+    autoload :TurboStreams, "fairlead/cable/turbo_streams"
 
     @lock = Mutex.new
 
@@ -18,10 +20,20 @@ module Fairlead
       # @param payload [String]
       # @return [Boolean] false if this is known to fail
       def broadcast(channel, payload)
-        return Fairlead.publish(channel, payload) if Place.current.server? || !PubSub.default.equal?(PubSub::CLUSTER)
+        default = PubSub.default
+        return Fairlead.publish(channel, payload) unless default.equal?(PubSub::CLUSTER)
+        return Fairlead.publish(channel, payload, PubSub::HISTORY) if Place.current.server?
 
         server ? server.publish(channel, payload) : true
       end
+
+      # A position for a channel of Action Cable, for a page that subscribes to it with the parameter +since+: messages that were
+      # broadcast since the beginning of the current request come first.
+      #
+      # @param broadcasting [String] as for +stream_from+; for a model, +SomeChannel.broadcasting_for(model)+
+      # @param env [Hash, nil] of the current request
+      # @return [String, nil] nil if this server keeps no messages for it
+      def position(broadcasting, env = nil) = Positions.sealed(broadcasting, env)
 
       # The callbacks of this process.
       #

@@ -66,7 +66,7 @@ module Fairlead
 
     # The application, behind the middleware of AppLoader.use. Loads it the first time.
     def app
-      @app ||= AppLoader.wrap(dressed(@given || AppLoader.of(configuration))).tap { prepare_cable }
+      @app ||= load_app
     end
 
     # True if the application does not come from a rackup file.
@@ -122,6 +122,12 @@ module Fairlead
     end
 
     private
+
+    def load_app
+      app = dressed(@given || AppLoader.of(configuration))
+      prepare_cable
+      AppLoader.wrap(app)
+    end
 
     # Only Rails defines that constant.
     def prepare_cable

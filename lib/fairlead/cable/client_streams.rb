@@ -21,9 +21,11 @@ module Fairlead
         @lock = Mutex.new
       end
 
-      # Both return nil if the client is closed, or has too many subscriptions.
-      def plain(channel, identifier)
-        @socket.stream(channel, identifier) && Plain.new(@socket, channel, identifier)
+      # Returns the stream, and false if messages since the position of the page are lost. Both methods return nil if the client
+      # is closed, or has too many subscriptions.
+      def plain(channel, identifier, page: nil)
+        messages = @socket.stream(channel, identifier, page: page)
+        [Plain.new(@socket, channel, identifier), messages] unless messages.nil?
       end
 
       def handled(channel, handler)

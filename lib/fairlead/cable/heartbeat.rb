@@ -24,6 +24,7 @@ module Fairlead
 
         def add_connection(connection)
           Heartbeat.begin(connection) || setup_heartbeat_timer(needed: true)
+          TurboStreams.begin(connection)
           super
         end
       end

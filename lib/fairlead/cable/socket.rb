@@ -103,14 +103,8 @@ module Fairlead
       # The streams of this client.
       def streams = @streams ||= ClientStreams.new(self)
 
-      # True if the server can deliver plain streams.
-      def streams? = @client.respond_to?(:stream)
-
-      # Delivers the messages of a channel to the subscription +identifier+. Returns nil if the client is closed, or has too many
-      # subscriptions.
-      def stream(channel, identifier)
-        !@client.stream(channel, identifier).nil? || nil
-      end
+      # Delivers the messages of a channel to the subscription +identifier+; see Client#stream.
+      def stream(channel, identifier, page: nil) = @client.stream(channel, identifier, page: page)
 
       def unstream(channel, identifier) = @client.unstream(channel, identifier)
 

@@ -35,6 +35,7 @@ module Fairlead
           return if @installed
 
           @installed = true
+          TurboStreams.install
           ::ActiveSupport.on_load(:action_cable) { Sockets.extend_server }
           ::ActiveSupport.on_load(:action_cable_connection) { Sockets.extend_connection(self) }
           ::ActiveSupport.on_load(:action_cable_channel) { Sockets.extend_channel(self) }
@@ -49,6 +50,9 @@ module Fairlead
         def own?(pubsub)
           defined?(::ActionCable::SubscriptionAdapter::Fairlead) && pubsub.is_a?(::ActionCable::SubscriptionAdapter::Fairlead)
         end
+
+        # True if broadcasts stay in this server, and go through its history.
+        def without_broker? = PubSub.default.equal?(PubSub::CLUSTER)
 
         # The channel of this server for a broadcasting of Action Cable: with the +channel_prefix+ of config/cable.yml.
         def channel(pubsub, broadcasting) = pubsub.send(:channel_with_prefix, broadcasting)

@@ -9,6 +9,9 @@ module Fairlead
         # The methods that a plain stream leaves out: with another version of one of them, it takes Rails' path.
         METHODS = %i[worker_pool_stream_handler stream_handler default_stream_handler stream_decoder stream_transmitter].freeze
 
+        # A message that makes a page load itself again.
+        REFRESH = '<turbo-stream action="refresh"></turbo-stream>'
+
         # The event of each message that Rails transmits. Somebody may wait for it.
         EVENT = "transmit.action_cable"
 
@@ -18,8 +21,12 @@ module Fairlead
             return false if ::ActiveSupport::Notifications.notifier.listening?(EVENT)
 
             own?(channel, :transmit, ::ActionCable::Channel::Base) &&
-              METHODS.all? { |name| own?(channel, name, ::ActionCable::Channel::Streams) } &&
-              own?(channel.connection, :transmit, ::ActionCable::Connection::Base) && encodes_json?(socket.target)
+              METHODS.all? { |name| own?(channel, name, ::ActionCable::Channel::Streams) } && plain_connection?(channel.connection, socket)
+          end
+
+          # True if messages to that connection need nothing but JSON.
+          def plain_connection?(connection, socket)
+            own?(connection, :transmit, ::ActionCable::Connection::Base) && encodes_json?(socket.target)
           end
 
           private
@@ -71,9 +78,23 @@ module Fairlead
         def open_stream(socket, broadcasting, handler, coder)
           name = Sockets.channel(pubsub, broadcasting)
           is_plain = handler.nil? && (coder.nil? || coder == ::ActiveSupport::JSON)
-          return socket.streams.plain(name, identifier) if is_plain && socket.streams? && Streams.plain?(self, socket)
+          return open_plain_stream(socket, broadcasting, name) if is_plain && Streams.plain?(self, socket)
 
           socket.streams.handled(name, worker_pool_stream_handler(broadcasting, handler, coder: coder))
+        end
+
+        # The client may have the position of a page.
+        def open_plain_stream(socket, broadcasting, name)
+          page = params["since"]
+          stream, complete = socket.streams.plain(name, identifier, page: (page if page.is_a?(String)))
+          messages_lost(broadcasting) unless complete || stream.nil?
+          stream
+        end
+
+        # Messages since the position of the page are not kept any more. A page with Turbo Streams loads itself again.
+        def messages_lost(broadcasting)
+          logger.info "#{self.class.name} cannot send all messages of #{broadcasting} since the position of the page"
+          transmit(REFRESH) if defined?(::Turbo::StreamsChannel) && is_a?(::Turbo::StreamsChannel)
         end
 
         # Rejects the subscription. Rails does it at the end of +subscribed+; this may be later.

@@ -75,16 +75,22 @@ fn result(ruby: &Ruby, streamed: Option<(usize, Streamed)>) -> Option<RArray> {
     Some(ruby.ary_new_from_values(&[ruby.integer_from_u64(count as u64).as_value(), messages]))
 }
 
-/// `confirm_signed_streams(channel, secret)`: confirms subscriptions to signed streams of the channel with this class name
-/// without Ruby from now on.
-pub(super) fn confirm_signed_streams(ruby: &Ruby, this: Obj<NativeClient>, channel: String, secret: RString) {
+/// `confirm_signed_streams(channel, prefix, secret)`: confirms subscriptions to signed streams of the channel with this class
+/// name without Ruby from now on. `prefix`: of their channels.
+pub(super) fn confirm_signed_streams(
+    ruby: &Ruby,
+    this: Obj<NativeClient>,
+    channel: String,
+    prefix: String,
+    secret: RString,
+) {
     static STREAMS: Mutex<Option<Arc<SignedStreams>>> = Mutex::new(None);
     let Some(client) = this.open() else { return };
     // SAFETY: as above.
     let secret = unsafe { bytes(ruby, secret.as_raw()) };
     let mut known = STREAMS.lock().unwrap_or_else(PoisonError::into_inner);
-    let streams = known.take().filter(|streams| streams.is(&channel, secret));
-    let streams = known.insert(streams.unwrap_or_else(|| Arc::new(SignedStreams::new(&channel, secret))));
+    let streams = known.take().filter(|streams| streams.is(&channel, &prefix, secret));
+    let streams = known.insert(streams.unwrap_or_else(|| Arc::new(SignedStreams::new(&channel, &prefix, secret))));
     client.confirm_signed_streams(streams);
 }
 

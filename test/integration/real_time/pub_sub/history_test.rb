@@ -168,7 +168,7 @@ class HistoryTest < Minitest::Test
   def test_signed_streams_are_confirmed_without_the_application
     server = pushing(CONSOLE, "-t", 1)
     client = web_socket(server)
-    told(client, "client.send(:confirm_signed_streams, 'Turbo::StreamsChannel', 'secret')")
+    told(client, "client.send(:confirm_signed_streams, 'Turbo::StreamsChannel', '', 'secret')")
     name = "InJvb20i--c6767fcc43bd1c52db471c20499b4fd6fe1e32a421b21f2b00a3f25efb3c9995"
     page = text(requested(server, "Fairlead::PubSub.seal('room')"))
     requested(server, publish("one"))

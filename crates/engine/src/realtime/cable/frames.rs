@@ -8,12 +8,18 @@ use crate::realtime::encoding;
 use crate::sync::Mutex;
 use serde::de::IgnoredAny;
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
+
+/// Most frames for single clients that are compressed for one publication.
+const MOST_COMPRESSED: usize = 64;
 
 /// The forms of a publication for streams, made when first needed.
 #[derive(Default)]
 pub(super) struct Forms {
     is_json: OnceLock<bool>,
+    /// Frames for one client each that were compressed.
+    compressed: AtomicUsize,
     by_key: Mutex<HashMap<FormKey, Arc<WireForm>>>,
 }
 
@@ -74,6 +80,11 @@ impl Forms {
         self.form(FormKey::Event(chunked), || {
             encoding::positioned_event(message, position, chunked)
         })
+    }
+
+    /// Returns true if one more frame for a single client may be compressed: for many it would take too long.
+    pub(super) fn may_compress(&self) -> bool {
+        self.compressed.fetch_add(1, Relaxed) < MOST_COMPRESSED
     }
 
     fn form(&self, key: FormKey, make: impl FnOnce() -> Vec<u8>) -> Arc<WireForm> {

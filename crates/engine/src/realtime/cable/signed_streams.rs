@@ -2,12 +2,13 @@
 //! subscribe. Rails' MessageVerifier makes such signatures, with SHA-256 and JSON.
 
 use super::streams::{StreamOptions, StreamStart, Streamed};
-use crate::pubsub::from_hex;
+use crate::pubsub::{from_hex, PagePosition};
 use crate::realtime::client::Client;
 use base64::prelude::{Engine as _, BASE64_STANDARD};
 use memchr::memmem;
 use ring::hmac::{verify, Key, HMAC_SHA256};
 use serde_json::Value;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 /// The message of a stream that has lost some: the page loads itself again.
@@ -17,6 +18,8 @@ const REFRESH: &[u8] = br#""<turbo-stream action=\"refresh\"></turbo-stream>""#;
 #[derive(Debug)]
 pub struct SignedStreams {
     channel: Box<str>,
+    /// In front of the names, in the channels of the hub.
+    prefix: Box<str>,
     key: Key,
     secret: Box<[u8]>,
 }
@@ -28,18 +31,19 @@ struct Command {
 }
 
 impl SignedStreams {
-    /// Streams of the channel with this class name.
-    pub fn new(channel: &str, secret: &[u8]) -> SignedStreams {
+    /// Streams of the channel with this class name. `prefix`: of their channels in the hub.
+    pub fn new(channel: &str, prefix: &str, secret: &[u8]) -> SignedStreams {
         SignedStreams {
             channel: channel.into(),
+            prefix: prefix.into(),
             key: Key::new(HMAC_SHA256, secret),
             secret: secret.into(),
         }
     }
 
     /// Returns true if it was made from these arguments.
-    pub fn is(&self, channel: &str, secret: &[u8]) -> bool {
-        (&*self.channel, &*self.secret) == (channel, secret)
+    pub fn is(&self, channel: &str, prefix: &str, secret: &[u8]) -> bool {
+        (&*self.channel, &*self.prefix, &*self.secret) == (channel, prefix, secret)
     }
 
     /// The name in a text with a valid signature.
@@ -50,7 +54,7 @@ impl SignedStreams {
         serde_json::from_slice(&BASE64_STANDARD.decode(data).ok()?).ok()
     }
 
-    /// The subscription to one of these streams that a message asks for, with the name of the stream.
+    /// The subscription to one of these streams that a message asks for, with the channel of its stream.
     fn subscription(&self, message: &[u8]) -> Option<(Command, String)> {
         let command = Command::parse(message, "subscribe")?;
         let text = |name: &str| command.parameters.get(name).and_then(Value::as_str);
@@ -58,7 +62,7 @@ impl SignedStreams {
             return None;
         }
         let name = self.verified(text("signed_stream_name")?)?;
-        Some((command, name))
+        Some((command, format!("{}{name}", self.prefix)))
     }
 }
 
@@ -121,7 +125,18 @@ impl Client {
         let realtime = self.realtime.upgrade();
         let history = realtime.as_ref().and_then(|realtime| realtime.hub.history());
         let open = history.and_then(|history| history.open(channel, sealed));
-        open.map_or(StreamStart::Unknown, StreamStart::Page)
+        let page = open.map(|open| self.own_page(open));
+        page.map_or(StreamStart::Unknown, StreamStart::Page)
+    }
+
+    /// The page of this client: a cache may have given a page to several clients, and each has received other messages.
+    fn own_page(&self, page: PagePosition) -> PagePosition {
+        let mut hasher = DefaultHasher::new();
+        (page.page, self.peer.map(|peer| peer.ip())).hash(&mut hasher);
+        PagePosition {
+            page: hasher.finish().max(1),
+            ..page
+        }
     }
 
     /// Sends a message of the protocol about a subscription.
@@ -149,7 +164,7 @@ mod tests {
     const SIGNED: &str = "InJvb20i--c6767fcc43bd1c52db471c20499b4fd6fe1e32a421b21f2b00a3f25efb3c9995";
 
     fn streams() -> SignedStreams {
-        SignedStreams::new("Turbo::StreamsChannel", b"secret")
+        SignedStreams::new("Turbo::StreamsChannel", "app:", b"secret")
     }
 
     #[test]
@@ -181,7 +196,7 @@ mod tests {
         let asks = |message: &[u8]| streams().subscription(message).map(|(_, name)| name);
         assert_eq!(
             asks(&message("subscribe", "Turbo::StreamsChannel", SIGNED)),
-            Some("room".into())
+            Some("app:room".into())
         );
         assert_eq!(asks(&message("message", "Turbo::StreamsChannel", SIGNED)), None);
         assert_eq!(asks(&message("subscribe", "Turbo::StreamsChannel::Own", SIGNED)), None);

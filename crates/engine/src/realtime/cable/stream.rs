@@ -138,7 +138,8 @@ impl Stream {
                 let form = forms.shared(identifier, extended, bits, || encoding::text(&text(), bits));
                 Encoded::alone(Frame::Shared(form))
             }
-            None => client.encoder.text(&text()),
+            None if forms.may_compress() => client.encoder.text(&text()),
+            None => Encoded::alone(Frame::Own(encoding::text(&text(), None))),
         })
     }
 
