@@ -11,6 +11,7 @@ end
 
 require_relative "harness/shape"
 require_relative "harness/dialect"
+require_relative "harness/cable_dialect"
 require_relative "harness/drive"
 require_relative "harness/certificates"
 require_relative "harness/tls"

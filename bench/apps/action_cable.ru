@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# Action Cable without the rest of Rails: one channel whose subscribers get what any of them says. The async adapter
-# keeps subscriptions in the memory of one process.
+# Action Cable without the rest of Rails: one channel whose subscribers get what any of them says, and what a request
+# publishes. CABLE, which precedes this text, is the configuration of its adapter.
 require "action_cable"
 require "logger"
 
@@ -17,11 +17,17 @@ class ChatChannel < ActionCable::Channel::Base
 end
 
 ActionCable.server.config.tap do |config|
-  config.cable = { "adapter" => "async" }
+  config.cable = CABLE.dup
   config.logger = Logger.new(nil)
   config.connection_class = -> { ActionCable::Connection::Base }
   config.disable_request_forgery_protection = true
 end
 
 map("/cable") { run ActionCable.server }
+map("/publish") do
+  run(lambda do |env|
+    ActionCable.server.broadcast("chat", env["rack.input"].read)
+    [204, {}, []]
+  end)
+end
 map("/") { run ->(_env) { [200, { "content-type" => "text/plain" }, ["ready\n"]] } }

@@ -44,6 +44,10 @@ module Bench
       percentile(99)
     end
 
+    def longest
+      percentile(100)
+    end
+
     # The rate of the other kind of clients.
     def beside_rate
       beside&.rate

@@ -27,7 +27,7 @@ module Bench
       end
 
       def dialect
-        Dialect::ACTION_CABLE
+        CableDialect.new("adapter" => "async")
       end
 
       def takes_requests?

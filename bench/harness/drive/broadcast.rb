@@ -6,9 +6,12 @@ module Bench
     class Broadcast
       TROUBLES = %w[lost duplicated out_of_order truncated].freeze
 
-      def initialize(messages:, size:, events: false)
+      # rate: messages per second; nil sends them as fast as possible. publishers: connections that publish. by: `:message`
+      # publishes through WebSockets, `:post` by requests. events: event streams instead of WebSockets, and requests.
+      def initialize(messages:, size:, rate: nil, publishers: 1, by: :message, events: false)
         @messages = messages
-        @size = size
+        @arguments = ["--size", size.to_s, "--publishers", publishers.to_s, *(["--rate", rate.to_s] if rate)]
+        @by = by
         @events = events
       end
 
@@ -46,13 +49,23 @@ module Bench
       private
 
       def load(target, messages)
-        dialect = target.dialect
-        how = @events ? [target.running.url(dialect.events), "--sse", "--publish", target.running.url(dialect.publish)] : chat(target)
-        target.real_time(*how, "--messages", messages.to_s, "--size", @size.to_s)
+        target.real_time(*(@events ? events(target) : chat(target)), *publish(target), *@arguments, "--messages", messages.to_s)
+      end
+
+      def events(target)
+        [target.running.url(target.dialect.events), "--sse"]
       end
 
       def chat(target)
-        [target.websocket(target.dialect.chat), "--broadcast", *target.dialect.arguments_for(:chat)]
+        [target.websocket(target.dialect.chat), "--broadcast", *target.dialect.arguments_for(posts? ? :listen : :chat)]
+      end
+
+      def publish(target)
+        posts? ? ["--publish", target.running.url(target.dialect.publish)] : []
+      end
+
+      def posts?
+        @events || @by == :post
       end
     end
   end
