@@ -2,7 +2,7 @@
 
 require "test_helper"
 require "support/servers"
-require_relative "support/board_application"
+require "support/board_application"
 require_relative "support/browsing"
 
 # A generated Rails application with `broadcasts_to` and `turbo_stream_from` in real browsers.

@@ -4,7 +4,7 @@ require "support/rails_application"
 
 module Fairlead
   module Test
-    # The generated application with a page of Turbo streams (support/board), for the installed turbo-rails.
+    # The generated application with a page of Turbo streams (board), for the installed turbo-rails.
     class BoardApplication < RailsApplication
       ROUTES = <<~RUBY
         root to: "notes#index"
