@@ -36,6 +36,8 @@ pub struct Scoreboard {
     pub refused: AtomicU64,
     /// One more than the highest index of a worker that has ever read mail.
     mailboxes: AtomicU64,
+    /// One more than the index of the worker that does the work of all; see [`Scoreboard::lead`].
+    leader: AtomicU64,
     /// Counts of replaced workers in histograms.
     past: Slot,
     /// Keys for the encryption of session tickets.
@@ -158,6 +160,8 @@ macro_rules! slot {
             pub(crate) history_place: AtomicU64,
             /// 1 while the dispatcher of the worker sleeps.
             pub(crate) asleep: AtomicU64,
+            /// 1 while the worker leads, or wants to.
+            pub(crate) leads: AtomicU64,
             /// Requests that have run for longer than `stuck_after`. The worker stores it; the supervisor replaces a
             /// worker that has any.
             pub stuck: AtomicU32,
@@ -170,8 +174,8 @@ macro_rules! slot {
             /// Clears the slot for the next worker.
             pub fn reset(&self) {
                 // Destructured, so that the compiler reports a missing field.
-                let Slot { beat, serving, given_up, in_room, known_mailboxes, reads_mail, mail_bytes, history_place, asleep, stuck, active, $($name),* } = self;
-                for word in [beat, serving, given_up, in_room, known_mailboxes, reads_mail, history_place, asleep] {
+                let Slot { beat, serving, given_up, in_room, known_mailboxes, reads_mail, mail_bytes, history_place, asleep, leads, stuck, active, $($name),* } = self;
+                for word in [beat, serving, given_up, in_room, known_mailboxes, reads_mail, history_place, asleep, leads] {
                     word.store(0, SeqCst);
                 }
                 mail_bytes.store(0, SeqCst);
@@ -206,6 +210,7 @@ impl Default for Scoreboard {
             moved: AtomicU64::new(0),
             refused: AtomicU64::new(0),
             mailboxes: AtomicU64::new(0),
+            leader: AtomicU64::new(0),
             past: Slot::default(),
             ticket_keys: TicketKeys::new(),
             pause: Pause::default(),
@@ -294,6 +299,35 @@ impl Scoreboard {
         taken < workers.saturating_mul(most)
     }
 
+    /// Makes the worker of this slot the leader, if there is none. Returns true if it leads. A worker that has ended leads no
+    /// more, as soon as its slot is cleared.
+    pub fn lead(&self, slot: usize) -> bool {
+        let own = slot as u64 + 1;
+        let leader = self.leader.load(SeqCst);
+        let leads = |leader: u64| {
+            self.slots
+                .get(leader as usize - 1)
+                .is_some_and(|slot| slot.leads.load(SeqCst) != 0)
+        };
+        if leader == own && leads(own) {
+            return true;
+        }
+        if leader != 0 && leads(leader) {
+            return false;
+        }
+        self.slots[slot].leads.store(1, SeqCst);
+        let has_won = self.leader.compare_exchange(leader, own, SeqCst, SeqCst).is_ok();
+        if !has_won {
+            self.slots[slot].leads.store(0, SeqCst);
+        }
+        has_won
+    }
+
+    /// Lets another worker lead.
+    pub fn stop_leading(&self, slot: usize) {
+        self.slots[slot].leads.store(0, SeqCst);
+    }
+
     /// One more than the highest index of a worker that has ever read mail.
     pub(crate) fn mailboxes(&self) -> usize {
         self.mailboxes.load(SeqCst) as usize
@@ -356,5 +390,21 @@ impl Slot {
     /// True if messages for the worker should be put into its mailbox.
     pub(crate) fn reads_mail(&self) -> bool {
         self.reads_mail.load(SeqCst) == 1
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_worker_leads_until_it_stops_or_ends() {
+        let scoreboard: Box<Scoreboard> = Box::default();
+        assert!(scoreboard.lead(3) && scoreboard.lead(3));
+        assert!(!scoreboard.lead(0));
+        scoreboard.stop_leading(3);
+        assert!(scoreboard.lead(0) && !scoreboard.lead(3));
+        scoreboard.reset(0);
+        assert!(scoreboard.lead(5) && !scoreboard.lead(0));
     }
 }

@@ -270,6 +270,22 @@ impl Hub {
         }
     }
 
+    /// Makes this process the one that does the work of all, if there is none. Returns true if it leads.
+    pub fn lead(&self) -> bool {
+        match &self.shared.bus {
+            Some((bus, slot)) if !self.is_elsewhere() => bus.scoreboard().lead(*slot),
+            Some(_) => false,
+            None => true,
+        }
+    }
+
+    /// Lets another process lead.
+    pub fn stop_leading(&self) {
+        if let Some((bus, slot)) = self.shared.bus.as_ref().filter(|_| !self.is_elsewhere()) {
+            bus.scoreboard().stop_leading(*slot);
+        }
+    }
+
     /// The slot with the counters of this process.
     pub fn counters(&self) -> &Slot {
         self.shared.counters()
@@ -361,6 +377,7 @@ impl Shared {
         self.last_place.store(end, SeqCst);
         self.counters().history_place.store(0, SeqCst);
         if let Some((bus, slot)) = &self.bus {
+            bus.scoreboard().stop_leading(*slot);
             bus.close(*slot);
         }
     }

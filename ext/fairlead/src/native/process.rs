@@ -95,6 +95,8 @@ pub(super) fn init(native: RModule) -> Result<(), Error> {
     native.define_singleton_method("subscribe", function!(subscribe, 3))?;
     native.define_singleton_method("unsubscribe", function!(unsubscribe, 1))?;
     native.define_singleton_method("publish", function!(publish, 3))?;
+    native.define_singleton_method("lead", function!(lead, 0))?;
+    native.define_singleton_method("stop_leading", function!(stop_leading, 0))?;
     native.define_singleton_method("position", function!(position, 0))?;
     native.define_singleton_method("seal_position", function!(seal_position, 2))?;
     native.define_singleton_method("history", function!(history, 5))?;
@@ -284,6 +286,19 @@ fn publish(ruby: &Ruby, channel: RString, message: RString, scope: u8) -> Result
         Some(bus) if keeps => Ok(bus.keep(&channel, &message, &mut wait).undelivered == 0),
         Some(bus) if scope != Scope::Process => Ok(bus.publish(&channel, &message, &mut wait).undelivered == 0),
         _ => Ok(true),
+    }
+}
+
+/// Makes this process the one that does the work of all processes of the server, if there is none. Returns true if it leads.
+fn lead() -> bool {
+    let hub = current().hub.clone();
+    hub.is_some_and(|hub| hub.lead())
+}
+
+/// Lets another process lead.
+fn stop_leading() {
+    if let Some(hub) = current().hub.clone() {
+        hub.stop_leading();
     }
 }
 
