@@ -13,18 +13,17 @@ module Fairlead
     @lock = Mutex.new
 
     class << self
-      # Publishes a broadcast: to all processes of the server to which this process belongs, through a broker if one was set, or
-      # through the server of this application that runs beside this process.
+      # Publishes a broadcast: through a broker if one was set, or else with history, to all processes of the server to which this
+      # process belongs, or of the server of this application that runs beside this process.
       #
       # @param channel [String]
       # @param payload [String]
       # @return [Boolean] false if this is known to fail
       def broadcast(channel, payload)
-        default = PubSub.default
-        return Fairlead.publish(channel, payload) unless default.equal?(PubSub::CLUSTER)
+        return Fairlead.publish(channel, payload) unless PubSub.default.equal?(PubSub::CLUSTER)
         return Fairlead.publish(channel, payload, PubSub::HISTORY) if Place.current.server?
 
-        server ? server.publish(channel, payload) : true
+        server ? server.publish(channel, payload, history: true) : true
       end
 
       # A position for a channel of Action Cable, for a page that subscribes to it with the parameter +since+: messages that were

@@ -63,7 +63,7 @@ class PublishSocketHostileTest < Minitest::Test
     socket = raw(server)
     socket.write(request("news", "new kind", flags: 128), request("news", "hello"))
 
-    assert_equal [2, 0, 0, 0, 0, *[0] * 5], socket.read(10).bytes
+    assert_equal [2, 0, 0, 0, 1, *[0] * 5], socket.read(10).bytes
     wait_for_hearing(server, "hello")
     assert_equal [["hello"]], heard(server).values
     assert_empty server.stderr

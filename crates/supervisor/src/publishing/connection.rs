@@ -71,11 +71,11 @@ impl Connection {
         &mut self,
         now: Instant,
         part: &mut Part,
-        mut publish: impl FnMut(&Request<'_>) -> usize,
+        publish: &mut impl FnMut(&Request<'_>) -> usize,
     ) -> Result<(), Ending> {
         for _ in 0..READS {
             let is_over = self.receive(part)?;
-            self.answer(now, &mut publish)?;
+            self.answer(now, publish)?;
             if is_over {
                 break;
             }

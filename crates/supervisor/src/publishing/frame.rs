@@ -12,8 +12,11 @@ pub(super) const LONGEST: usize = 16 * 1024 * 1024;
 /// Bytes before the channel.
 const HEAD: usize = 9;
 
+/// The flag of a message that is also for the history.
+const HISTORY: u8 = 1;
+
 /// The flags that this version knows.
-const KNOWN_FLAGS: u8 = 0;
+const KNOWN_FLAGS: u8 = HISTORY;
 
 /// The beginning of a buffer.
 #[derive(Debug, PartialEq, Eq)]
@@ -28,10 +31,12 @@ pub(super) enum Frame<'a> {
 
 /// A message to publish.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Request<'a> {
+pub struct Request<'a> {
     flags: u8,
-    pub(super) channel: &'a [u8],
-    pub(super) message: &'a [u8],
+    /// Its channel.
+    pub channel: &'a [u8],
+    /// The message.
+    pub message: &'a [u8],
 }
 
 /// The result of a request.
@@ -82,6 +87,11 @@ impl Frame<'_> {
 }
 
 impl Request<'_> {
+    /// True if the message is also for the history.
+    pub fn is_for_history(&self) -> bool {
+        self.flags & HISTORY != 0
+    }
+
     /// True if this version can do what the flags ask for.
     pub(super) fn is_known(&self) -> bool {
         self.flags & !KNOWN_FLAGS == 0
@@ -163,9 +173,9 @@ mod tests {
 
     #[test]
     fn a_request_with_a_new_flag_is_not_known() {
-        let bytes = request(1, b"news", b"");
+        let bytes = request(2, b"news", b"");
         assert!(matches!(Frame::read(&bytes), Frame::Request(request, _) if !request.is_known()));
-        assert_eq!(Outcome::UnknownFlags.reply(), [2, 0, 0, 0, 0]);
+        assert_eq!(Outcome::UnknownFlags.reply(), [2, 0, 0, 0, 1]);
     }
 
     #[test]

@@ -17,8 +17,10 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering::SeqCst};
 use std::sync::Arc;
 
-/// Publishes a message: channel and message. Returns the number of workers that did not take it in time.
-pub type Publish = Box<dyn FnMut(&[u8], &[u8]) -> usize + Send>;
+pub use frame::Request;
+
+/// Publishes a message. Returns the number of workers that did not take it in time.
+pub type Publish = Box<dyn FnMut(&Request<'_>) -> usize + Send>;
 
 /// The stack of the thread.
 const STACK: usize = 256 * 1024;

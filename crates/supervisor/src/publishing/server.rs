@@ -1,7 +1,6 @@
 //! The thread: one connection after the other gets its turn.
 
 use super::connection::{part, Connection, Ending, Part};
-use super::frame::Request;
 use super::{Order, Publish, Wish};
 use crate::log::Log;
 use rustix::event::{poll, PollFd, PollFlags, Timespec};
@@ -157,9 +156,7 @@ impl Server {
             }
             let now = Instant::now();
             let publish = &mut self.publish;
-            let advanced = connection.advance(now, &mut self.part, |request: &Request<'_>| {
-                publish(request.channel, request.message)
-            });
+            let advanced = connection.advance(now, &mut self.part, publish);
             waited += now.elapsed();
             match advanced {
                 Ok(()) => kept.push(connection),

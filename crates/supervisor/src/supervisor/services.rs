@@ -6,7 +6,7 @@ use crate::link::Link;
 use crate::listeners::Listener;
 use crate::log::Log;
 use crate::machine::{Moment, ServerStatus};
-use crate::publishing::Publishing;
+use crate::publishing::{Publishing, Request};
 use crate::settings::ControlSettings;
 use crate::systemd::{Report, Reporter, Systemd, Told};
 use fairlead_engine::pubsub::Bus;
@@ -92,8 +92,14 @@ impl Services {
         self.publishing = None;
         let Some(listener) = listener else { return };
         let bus = Arc::clone(bus);
-        let publish =
-            move |channel: &[u8], message: &[u8]| bus.publish(channel, message, &mut |wait| wait()).undelivered;
+        let publish = move |request: &Request<'_>| {
+            let (channel, message) = (request.channel, request.message);
+            let posted = match request.is_for_history() {
+                true => bus.keep(channel, message, &mut |wait| wait()),
+                false => bus.publish(channel, message, &mut |wait| wait()),
+            };
+            posted.undelivered
+        };
         match Publishing::start(listener, Box::new(publish), log.clone()) {
             Ok(publishing) => self.publishing = Some(publishing),
             Err(error) => log.error("publishing_failed", format!("publish socket: {error}")),

@@ -51,11 +51,12 @@ module Fairlead
 
       # @param channel [String]
       # @param message [String]
+      # @param history [Boolean] whether the message is also for the history (see {HISTORY})
       # @return [Boolean] false if a worker has not got the message
-      def publish(channel, message)
+      def publish(channel, message, history: false)
         return refuse(channel, message) if channel.bytesize + message.bytesize > LONGEST
 
-        missed = @lock.synchronize { exchange(channel, message) }
+        missed = @lock.synchronize { exchange([channel, message, history ? Connection::HISTORY : 0]) }
         log.workers_missed(path, missed) if missed.positive?
         missed.zero?
       rescue Unreachable
@@ -76,10 +77,10 @@ module Fairlead
       private
 
       # Returns the number of workers that have not got the message.
-      def exchange(channel, message)
+      def exchange(request)
         raise Unreachable if @paused_until && Clock.now < @paused_until
 
-        missed = attempt(channel, message, Clock.now + TIMEOUT)
+        missed = attempt(request, Clock.now + TIMEOUT)
         recovered
         missed
       rescue Unreachable => e
@@ -92,14 +93,14 @@ module Fairlead
 
       # A server that hands its socket over to another program closes connections between two messages, so a message without a
       # reply was not taken.
-      def attempt(channel, message, deadline)
-        deliver(channel, message, deadline)
+      def attempt(request, deadline)
+        deliver(request, deadline)
       rescue Connection::Closed
-        deliver(channel, message, deadline)
+        deliver(request, deadline)
       end
 
-      def deliver(channel, message, deadline)
-        missed = connection(deadline).publish(channel, message, deadline)
+      def deliver(request, deadline)
+        missed = connection(deadline).publish(*request, deadline)
       ensure
         disconnect unless missed # another thread may have interrupted it
       end

@@ -23,6 +23,9 @@ module Fairlead
         # Most bytes of one write.
         PART = 256 * 1024
 
+        # The flag of a message that is also for the history.
+        HISTORY = 1
+
         TAKEN = 0
         NOT_TAKEN = 1
 
@@ -43,8 +46,8 @@ module Fairlead
         end
 
         # Returns the number of workers that did not take the message. Raises Closed, Refused or SystemCallError.
-        def publish(channel, message, deadline)
-          write([5 + channel.bytesize + message.bytesize, 0, channel.bytesize].pack("NCN") << channel.b << message.b, deadline)
+        def publish(channel, message, flags, deadline)
+          write([5 + channel.bytesize + message.bytesize, flags, channel.bytesize].pack("NCN") << channel.b << message.b, deadline)
           outcome, number = read(deadline).unpack("CN")
           case outcome
           when TAKEN then 0
