@@ -32,7 +32,7 @@ pub struct Settings {
     /// The health endpoints.
     pub health: Option<ListenerSettings>,
     /// The publish socket.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub publishing: Option<ListenerSettings>,
     /// The absolute path of the pid file.
     pub pid_file: Option<SystemText>,

@@ -20,6 +20,7 @@ class RailsBroadcastsTest < Minitest::Test
     "rails_server" => ->(test) { test.rails_server(files: { "config/cable.yml" => CABLE }) },
     "fairlead" => ->(test) { test.fairlead(files: { "config/cable.yml" => CABLE }) },
     "workers" => ->(test) { test.fairlead("-w", 2, files: { "config/cable.yml" => CABLE }) },
+    "rails_sockets" => ->(test) { test.fairlead("-w", 2, "--cable-sockets", "rails", files: { "config/cable.yml" => CABLE }) },
     "preloaded_workers" => ->(test) { test.fairlead("-w", 2, "--preload", files: { "config/cable.yml" => CABLE }) }
   }.freeze
 
@@ -52,17 +53,8 @@ class RailsBroadcastsTest < Minitest::Test
   end
 
   # As after a change of code in development.
-  def test_a_restart_of_action_cable_leaves_no_client_deaf
-    server = fairlead(files: { "config/cable.yml" => CABLE })
-    client = in_room(server)
-    server.write("app/channels/room_channel.rb", "#{File.read(server.path("app/channels/room_channel.rb"))}\n# changed\n")
-    version(server)
-    assert_equal "server_restart", receive_until(client) { |message| message["type"] == "disconnect" }["reason"]
-    again = in_room(server)
-    rails(server, "runner", SAY)
-
-    assert_equal ["from a runner"], hear(again, 1)
-    assert silent?(again)
+  %w[native rails].each do |sockets|
+    define_method(:"test_a_restart_of_action_cable_leaves_no_client_deaf_with_#{sockets}_sockets") { assert_restarts(sockets) }
   end
 
   def test_without_a_server_nothing_fails_and_the_log_says_so_once
@@ -108,6 +100,19 @@ class RailsBroadcastsTest < Minitest::Test
   end
 
   private
+
+  def assert_restarts(sockets)
+    server = fairlead("--cable-sockets", sockets, files: { "config/cable.yml" => CABLE })
+    client = in_room(server)
+    server.write("app/channels/room_channel.rb", "#{File.read(server.path("app/channels/room_channel.rb"))}\n# changed\n")
+    version(server)
+    assert_equal "server_restart", receive_until(client) { |message| message["type"] == "disconnect" }["reason"]
+    again = in_room(server)
+    rails(server, "runner", SAY)
+
+    assert_equal ["from a runner"], hear(again, 1)
+    assert silent?(again)
+  end
 
   # A client that is subscribed to the room.
   def in_room(server)
