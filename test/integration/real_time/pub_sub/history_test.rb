@@ -68,6 +68,25 @@ class HistoryTest < Minitest::Test
     assert_equal %w[one], messages(client, 1)
   end
 
+  PUBLISHING = "$publishing ||= Thread.new { (0..).each { |number| Fairlead.publish('room', [Process.pid, number].inspect, #{HISTORY}); " \
+               "sleep(0.001) if number % 20 == 0 } }; Process.pid"
+
+  def test_workers_that_are_killed_while_they_publish_damage_nothing
+    server = pushing(CONSOLE, "-w", 3, "-t", 2, "--history-bytes", "1m", "--client-pending-bytes", "64m")
+    client = web_socket(server)
+    own = Integer(told(client, "client.stream('room', 'x', extended: true); Process.pid"))
+    6.times do
+      publishers = []
+      wait_until("two publishers") { (publishers |= [Integer(requested(server, PUBLISHING))] - [own]).size == 2 }
+      client.wait_for("messages of both", 20) { publishers.all? { |pid| client.messages.last(2_000).any? { |_, data| data.include?("[#{pid}, ") } } }
+      Process.kill(:KILL, publishers.first)
+      wait_until("its successor") { !server.worker_pids.include?(publishers.first) && server.worker_pids.size == 3 }
+    end
+
+    assert_undamaged(client)
+    assert_equal "plain", get(server).body
+  end
+
   def test_a_message_that_is_no_json_breaks_no_frame
     server = pushing(CONSOLE, "-t", 2)
     client = web_socket(server)
@@ -197,6 +216,18 @@ class HistoryTest < Minitest::Test
   end
 
   private
+
+  # All messages are whole, in order, and none of a publisher is missing.
+  def assert_undamaged(client)
+    frames = client.messages.slice!(0..).map { |_, data| JSON.parse(data) }.reject { |frame| frame.is_a?(String) }
+    offsets = frames.map { |frame| frame.fetch("offset") }
+
+    assert_equal offsets.sort.uniq, offsets
+    frames.group_by { |frame| frame["message"].first }.each_value do |own|
+      numbers = own.map { |frame| frame["message"].last }
+      assert_equal (numbers.first..numbers.last).to_a, numbers
+    end
+  end
 
   # Code that publishes each of the texts to the channel "room".
   def publish(*texts) = texts.map { |text| "Fairlead.publish('room', #{JSON.generate(text).inspect}, #{HISTORY})" }.join(";")
