@@ -213,7 +213,7 @@ impl Client {
     }
 
     /// Handles a client that does not take the frames sent to it.
-    fn overflow(&self, outbox: MutexGuard<'_, Outbox>) -> bool {
+    pub(super) fn overflow(&self, outbox: MutexGuard<'_, Outbox>) -> bool {
         let Some(realtime) = self.realtime.upgrade() else {
             return false;
         };

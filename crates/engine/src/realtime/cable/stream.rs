@@ -56,6 +56,11 @@ impl Stream {
             client.receipts.want(page.page);
         }
         let outbox = client.outbox.lock();
+        if outbox.frames.bytes() > client.most_bytes() {
+            self.after.store(0, Relaxed);
+            client.overflow(outbox);
+            return None;
+        }
         // With the outbox locked, no later message can come first.
         let past = realtime.hub.history().and_then(|history| {
             let since = self.position(history, start)?;
