@@ -9,6 +9,7 @@ module Fairlead
   module OtherRuby
     CHOSEN = {
       "test/integration/applications" => "applications in Ruby, with handlers and timers",
+      "test/integration/cable" => "another Rails",
       "test/integration/compat" => "interfaces of other servers, which are written in Ruby",
       "test/integration/embedding" => "Rackup, Rails, Capybara and Sinatra start the server",
       "test/integration/hijack" => "Rack's hijacking, Ruby's sockets and Action Cable",
