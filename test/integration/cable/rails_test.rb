@@ -37,10 +37,10 @@ class CableInRailsTest < Minitest::Test
 
     assert_equal [heard.first] * 4, heard
     assert_equal ["<b>grün</b>", 1], heard.first.values_at("title", "version")
-    # Each returns its database connection.
+    # Each returns its database connection. Since Rails 7.2, each query does.
     5.times { act(clients.first, "fail") }
     act(clients.first, "connections")
-    assert_equal({ "busy" => 1 }, told(clients.first))
+    assert_includes 0..1, told(clients.first)["busy"]
     wait_for_log(server, /ActiveRecord::RecordNotFound/)
     wait_for_log(server, %r{Started GET "/cable/?" \[WebSocket\] for 127\.0\.0\.1})
     wait_for_log(server, /Successfully upgraded to WebSocket/)
