@@ -28,9 +28,9 @@ module Fairlead
         run ->(_env) { [200, {}, ["#{VERSION} #{Process.pid}"]] }
       RUBY
 
-      # Starts a server with a publish socket.
-      def hearing(workers, *arguments, files: {}, **options)
-        supervised(workers, *arguments, app: HEARING, files: CABLE.merge(files), **options)
+      # Starts a server with a publish socket. The block, if there is one, starts it.
+      def hearing(workers, *arguments, files: {}, **options, &start)
+        prepared(workers, *arguments, app: HEARING, files: CABLE.merge(files), **options, &start || :start)
       end
 
       # Returns a publisher in this process, and its log.

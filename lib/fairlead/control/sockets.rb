@@ -79,20 +79,21 @@ module Fairlead
 
       # The server goes on if another one has the socket, or if there is no room at the usual place.
       def open_publishing
-        path = @configuration.publish_socket
-        make_folder(File.dirname(path))
-        @publishing = listen(PublishSocket.address(path))
+        @publishing = listen(PublishSocket.address(place_for(@configuration.publish_socket)))
       rescue BindError => e
         raise unless e.in_use? || !@configuration.given?(:publish_socket)
 
         @refusal = e
       end
 
-      # Only the last folder of the path.
-      def make_folder(folder)
-        Dir.mkdir(folder)
+      # The path without symbolic links: releases may share the folder, and a supervisor recognises its socket by the path. Makes the
+      # last folder of the path. If that fails, opening the socket tells why.
+      def place_for(path)
+        folder = File.dirname(path)
+        Dir.mkdir(folder) unless File.exist?(folder)
+        File.join(SystemText.decode(File.realpath(folder)), File.basename(path))
       rescue SystemCallError
-        nil # opening the socket tells why
+        path
       end
 
       # The address that `auto` has meant so far.

@@ -74,6 +74,22 @@ class PublishSocketRestartsTest < Minitest::Test
     refute other.publish("news", "nobody is there")
   end
 
+  # As releases that share the folder.
+  def test_a_hot_restart_goes_on_with_the_same_socket_at_another_path
+    server = hearing(0, config: %(publish_socket "one/publish.sock"\n)) { |one| prepare_releases(one) }
+    publisher, log = publisher(server, server.path("one/publish.sock"))
+    results = publishing(publisher) do
+      configure(server, %(publish_socket "two/publish.sock"\n))
+      assert_restarts(server)
+    end
+    other, = publisher(server, server.path("two/publish.sock"))
+
+    assert_heard_once(server, results)
+    assert other.publish("news", "at the other path")
+    assert_empty log.string
+    assert_empty server.stderr
+  end
+
   def test_a_hot_restart_opens_a_socket_that_was_deleted
     server = hearing(0)
     File.unlink(server.path(SOCKET))
@@ -99,6 +115,12 @@ class PublishSocketRestartsTest < Minitest::Test
   end
 
   private
+
+  def prepare_releases(server)
+    Dir.mkdir(server.path("shared"))
+    %w[one two].each { |name| File.symlink("shared", server.path(name)) }
+    server.start
+  end
 
   # Each message was taken, some process has heard it, and none has heard it twice. A process that has come or gone meanwhile has heard
   # a part.

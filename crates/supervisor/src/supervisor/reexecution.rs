@@ -54,7 +54,7 @@ impl Supervisor {
             return;
         }
         let serves = acting.machine.state() == ServerStatus::Ready;
-        let is_idle = acting.is_idle() && self.requests.are_done(acting.now);
+        let is_idle = acting.is_idle() && acting.services.is_resting() && self.requests.are_done(acting.now);
         let are_services_idle = acting.services.is_idle();
         let Some(to) = self.acting.departure.due(serves, is_idle, are_services_idle) else {
             return;

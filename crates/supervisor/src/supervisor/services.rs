@@ -61,8 +61,7 @@ impl Services {
     /// Returns true if no message for systemd and no response is pending.
     pub(super) fn is_idle(&self) -> bool {
         let told = self.systemd.as_ref().is_none_or(|systemd| systemd.told().is_some());
-        let rests = self.publishing.as_ref().is_none_or(Publishing::is_resting);
-        told && rests && self.servers().all(ControlServer::is_idle)
+        told && self.servers().all(ControlServer::is_idle)
     }
 
     /// Uses another configuration from now on.
@@ -90,7 +89,12 @@ impl Services {
             return;
         }
         self.publishing = None;
-        let Some(listener) = listener else { return };
+        let Some(listener) = listener else {
+            if let Some(other) = &configuration.settings.publishing {
+                log.warn("publishing", format!("another process listens on {}", other.address));
+            }
+            return;
+        };
         let bus = Arc::clone(bus);
         let publish = move |request: &Request<'_>| {
             let (channel, message) = (request.channel, request.message);
@@ -104,6 +108,11 @@ impl Services {
             Ok(publishing) => self.publishing = Some(publishing),
             Err(error) => log.error("publishing_failed", format!("publish socket: {error}")),
         }
+    }
+
+    /// Returns true if no message of a process beside the server is being published, and none will be.
+    pub(super) fn is_resting(&self) -> bool {
+        self.publishing.as_ref().is_none_or(Publishing::is_resting)
     }
 
     /// Another program is about to take over the publish socket, or is not.
