@@ -175,7 +175,12 @@ module Fairlead
       warn("#{name} does not permit the subscription to #{channel.inspect}; its messages do not arrive here: #{Error.sum_up(error)}")
     end
 
-    def broker_back(name) = info("#{name} is back")
+    def broker_back(name, seconds, lost) = info("#{name} is back after #{seconds.round(1)} s; this process lost #{lost} publications")
+
+    # +counts+: of the process, see PubSub::Broker#statistics.
+    def broker_loses(name, reason, counts)
+      warn("messages of #{name} are lost: #{reason}; so far #{counts[:lost]} publications of this process, and #{counts[:missed]} messages for it")
+    end
 
     def thread_not_replaced(error)
       problem("cannot start a thread in place of one that has ended (#{error.message}); trying again until it succeeds")

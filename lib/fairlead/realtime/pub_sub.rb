@@ -6,6 +6,7 @@ module Fairlead
   #
   #   Fairlead::PubSub.default = Fairlead::PubSub::Redis.new("redis://10.0.0.5")
   module PubSub
+    autoload :Broker, "fairlead/realtime/pub_sub/broker"
     autoload :Engine, "fairlead/realtime/pub_sub/engine"
     autoload :Redis, "fairlead/realtime/pub_sub/redis"
     autoload :Registry, "fairlead/realtime/pub_sub/registry"
@@ -22,7 +23,30 @@ module Fairlead
     # Every process of this server, and the history: a client that subscribes later can get the message, too.
     HISTORY = Scope.new("HISTORY", 3)
 
+    # The scheme of a broker's URL => the class.
+    BROKERS = { "redis" => :Redis, "rediss" => :Redis, "unix" => :Redis }.freeze
+    private_constant :BROKERS
+
     class << self
+      # Makes the engine for a broker, and does not attach it.
+      #
+      # @param url [String] redis:, rediss:, or unix: for the socket of a Redis
+      # @param options [Hash] options of the engine
+      # @return [Broker]
+      # @raise [ArgumentError] if no broker has such a URL
+      # @raise [LoadError] if the gem of the broker is missing
+      def for(url, **options)
+        name = BROKERS[url.to_s[/\A[a-z]+(?=:)/]]
+        raise ArgumentError, "the URL of a broker must begin with #{BROKERS.keys.map { |scheme| "#{scheme}:" }.join(", ")}" unless name
+
+        const_get(name).new(url, **options)
+      end
+
+      # The counts of the brokers that are attached in this process.
+      #
+      # @return [Hash{String => Hash}] the name of the broker => {Broker#statistics}
+      def statistics = registry.brokers.to_h { |broker| [broker.name, broker.statistics] }
+
       # @return [Engine] the engine for messages without a named engine
       def default = registry.default
 

@@ -26,6 +26,8 @@ module Fairlead
         @default = attach(engine)
       end
 
+      def brokers = @engines.grep(Broker)
+
       def attach(engine)
         check(engine)
         @lock.synchronize do

@@ -6,9 +6,6 @@ module Fairlead
       # A connection on which one thread may write commands while another reads the replies. The gem redis opens it, and so
       # handles addresses, TLS, passwords and sentinels. Its own methods would repeat a PUBLISH that Redis may have executed.
       class Wire
-        # Redis did not send anything in time.
-        class Silence < IOError; end
-
         # With redis-rb 4.
         class Classic < Wire
           def initialize(client)
@@ -25,7 +22,7 @@ module Fairlead
             @connection.timeout = seconds
             @connection.read
           rescue ::Redis::TimeoutError
-            raise Silence, silence(seconds)
+            raise Broker::Silence, silence(seconds)
           rescue Errno::ECONNRESET, EOFError
             raise IOError, "Redis has closed the connection"
           end
@@ -41,7 +38,7 @@ module Fairlead
           end
 
           def write(command) = @connection.call_v(command)
-          def read(seconds) = @connection.next_event(seconds) || raise(Silence, silence(seconds))
+          def read(seconds) = @connection.next_event(seconds) || raise(Broker::Silence, silence(seconds))
           def close = @connection.close
         end
 
@@ -63,7 +60,7 @@ module Fairlead
         def ended?
           read(GLANCE)
           true
-        rescue Silence
+        rescue Broker::Silence
           false
         rescue StandardError
           true

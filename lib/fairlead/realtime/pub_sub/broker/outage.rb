@@ -2,11 +2,15 @@
 
 module Fairlead
   module PubSub
-    class Redis
-      # Remembers the connections to Redis that do not work. Logs once when Redis is lost and once when it is back.
+    class Broker
+      # Remembers the connections to the broker that do not work. Logs once when the broker is lost and once when it is back.
       class Outage
-        def initialize(name)
+        # Fewest seconds between two lines about losses without an outage.
+        INTERVAL = 10
+
+        def initialize(name, counters)
           @name = name
+          @counters = counters
           @lock = Mutex.new
           @returned = ConditionVariable.new
           @returns = 0
@@ -21,7 +25,10 @@ module Fairlead
 
         # +part+: the connection, as a Symbol.
         def begin(part, error)
-          first = @lock.synchronize { @parts.empty?.tap { @parts[part] ||= @returns } }
+          first = @lock.synchronize do
+            note_start if @parts.empty?
+            @parts.empty?.tap { @parts[part] ||= @returns }
+          end
           log.broker_lost(@name, error) if first
         end
 
@@ -29,11 +36,12 @@ module Fairlead
           last = @lock.synchronize do
             next unless @parts.delete(part)
 
+            @counters.add(:reconnects)
             @returns += 1
             @returned.broadcast
             @parts.empty?
           end
-          log.broker_back(@name) if last
+          log.broker_back(@name, Clock.now - @began, @counters[:lost] - @lost_before) if last
         end
 
         # Waits before the next attempt of +part+: +seconds+, or until another connection works again. A connection that has
@@ -45,10 +53,26 @@ module Fairlead
           end
         end
 
-        # Logs that Redis does not permit something.
+        # Logs that the broker does not permit a subscription.
         def refused(what, error) = log.broker_refused(@name, what, error)
 
+        # Logs that messages are lost although the broker can be reached.
+        def losing(reason)
+          is_due = @lock.synchronize do
+            now = Clock.now
+            next if @told_at && now - @told_at < INTERVAL
+
+            @told_at = now
+          end
+          log.broker_loses(@name, reason, @counters.to_h) if is_due
+        end
+
         private
+
+        def note_start
+          @began = Clock.now
+          @lost_before = @counters[:lost]
+        end
 
         def log = Background.current.log
       end

@@ -2,13 +2,7 @@
 
 require "test_helper"
 
-begin
-  require "redis"
-rescue LoadError
-  nil # a Ruby without it
-end
-
-class RedisAddressTest < Minitest::Test
+class BrokerAddressTest < Minitest::Test
   # The part that must not be shown.
   SECRET = "s3cr"
 
@@ -28,20 +22,20 @@ class RedisAddressTest < Minitest::Test
     "redis://:12##{SECRET}@host", "redis://us er:#{SECRET}@host", "redis:#{SECRET}@host", "http://:#{SECRET}@host", "#{SECRET}@host", "", nil, 6379
   ].freeze
 
-  def setup
-    skip "needs the gem redis" unless defined?(::Redis)
-  end
-
   def test_a_name_has_no_password
-    NAMES.each { |url, name| assert_equal name, Fairlead::PubSub::Redis::Address.new(url).name, url }
+    NAMES.each { |url, name| assert_equal name, address(url).name, url }
   end
 
   def test_an_error_has_no_password_and_says_what_to_do
     INVALID.each do |url|
-      error = assert_raises(ArgumentError, url.inspect) { Fairlead::PubSub::Redis.new(url) }
+      error = assert_raises(ArgumentError, url.inspect) { address(url) }
       assert_match(/begin with redis:|is a String|percent-encoded/, error.message)
       refute_includes error.full_message(highlight: false).lines.grep_v(/_test\.rb/).join, SECRET, url.inspect
       assert_nil error.cause
     end
   end
+
+  private
+
+  def address(url) = Fairlead::PubSub::Broker::Address.new(url, "a Redis server", %w[redis rediss unix])
 end
