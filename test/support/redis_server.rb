@@ -58,6 +58,9 @@ module Fairlead
       def subscribers(name) = number(command("PUBSUB", "NUMSUB", name, lines: 4))
       def patterns = number(command("PUBSUB", "NUMPAT"))
 
+      # Number of connections, without that of the question.
+      def connections = Integer(command("INFO", "clients", lines: 3).last[/\d+/], 10) - 1
+
       def destroy
         kill
         FileUtils.rm_rf(@folder)

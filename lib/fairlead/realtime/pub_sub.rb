@@ -8,6 +8,7 @@ module Fairlead
   module PubSub
     autoload :Broker, "fairlead/realtime/pub_sub/broker"
     autoload :Engine, "fairlead/realtime/pub_sub/engine"
+    autoload :Postgres, "fairlead/realtime/pub_sub/postgres"
     autoload :Redis, "fairlead/realtime/pub_sub/redis"
     autoload :Registry, "fairlead/realtime/pub_sub/registry"
     autoload :RunningServer, "fairlead/realtime/pub_sub/running_server"
@@ -24,13 +25,15 @@ module Fairlead
     HISTORY = Scope.new("HISTORY", 3)
 
     # The scheme of a broker's URL => the class.
-    BROKERS = { "redis" => :Redis, "rediss" => :Redis, "unix" => :Redis }.freeze
+    BROKERS = {
+      "redis" => :Redis, "rediss" => :Redis, "unix" => :Redis, "postgres" => :Postgres, "postgresql" => :Postgres
+    }.freeze
     private_constant :BROKERS
 
     class << self
       # Makes the engine for a broker, and does not attach it.
       #
-      # @param url [String] redis:, rediss:, or unix: for the socket of a Redis
+      # @param url [String] redis:, rediss:, unix: (the socket of a Redis), postgres: or postgresql:
       # @param options [Hash] options of the engine
       # @return [Broker]
       # @raise [ArgumentError] if no broker has such a URL

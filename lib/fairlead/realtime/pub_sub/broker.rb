@@ -16,9 +16,10 @@ module Fairlead
     # - +open_sender+ connects and returns an object with +publish(batch, seconds)+, +usable?+ and +close+. The first sends the
     #   publications of an Outbox and waits for the broker. It returns nil for each confirmed one and an exception for each refused
     #   one, and raises if the connection fails.
-    # - +open_listening(listener)+ connects and returns an object with +tell(batch)+, +receive(seconds)+ and +close+. The first sends
-    #   a Wanted::Batch. The second waits for bytes, and returns false if none come in time. Both tell the Listener of confirmations,
-    #   refusals and messages, and raise if the connection fails.
+    # - +open_listening(listener)+ connects and returns an object with +tell(batch)+, +receive(seconds)+, +break_off+ and +close+. The
+    #   first sends a Wanted::Batch. The second waits for bytes, and returns false if none come in time. Both tell the Listener of
+    #   confirmations, refusals and messages, and raise if the connection fails. One thread calls +tell+; if that raises, it calls
+    #   +break_off+, which makes +receive+ raise. Another thread calls +receive+ and +close+.
     class Broker < Engine
       autoload :Address, "fairlead/realtime/pub_sub/broker/address"
       autoload :Counters, "fairlead/realtime/pub_sub/broker/counters"

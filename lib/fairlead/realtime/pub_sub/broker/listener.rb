@@ -122,7 +122,7 @@ module Fairlead
         rescue StandardError
           nil
         ensure
-          connection.close unless is_whole
+          connection.break_off unless is_whole
         end
       end
     end

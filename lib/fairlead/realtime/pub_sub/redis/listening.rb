@@ -38,6 +38,7 @@ module Fairlead
         end
 
         def close = @wire.close
+        alias break_off close
 
         private
 

@@ -1,0 +1,121 @@
+# frozen_string_literal: true
+
+require "etc"
+require "fileutils"
+require "tmpdir"
+require_relative "waiting"
+
+module Fairlead
+  module Test
+    # A PostgreSQL server on a Unix socket in a folder of its own. It can be ended and started again. It refuses to run as root, so then
+    # it runs as nobody.
+    class PostgresServer
+      include Waiting
+
+      PROGRAMS = Dir.glob("/usr/lib/postgresql/*/bin").max_by { |folder| folder[/\d+/].to_i }
+      OPTIONS = %w[-c listen_addresses= -c fsync=off -c shared_buffers=16MB -c max_connections=40 -c autovacuum=off].freeze
+
+      # Returns the reason to skip a test that needs PostgreSQL, or nil.
+      def self.missing
+        return "needs the gem pg" if Gem::Specification.find_all_by_name("pg").empty?
+
+        "needs postgresql" unless PROGRAMS && File.executable?(File.join(PROGRAMS, "postgres"))
+      end
+
+      # +encoding+: of the database.
+      def initialize(encoding: "UTF8")
+        @folder = Dir.mktmpdir("fairlead-postgres-")
+        FileUtils.chown("nobody", nil, @folder) if Process.uid.zero?
+        create(encoding)
+        start
+      end
+
+      def url = "postgres://test@/postgres?host=#{@folder}"
+
+      def start
+        @pid = spawn_as_user("postgres", "-D", data, "-k", @folder, *OPTIONS)
+        wait_until("PostgreSQL") { answers? }
+        self
+      end
+
+      # Ends all of its processes abruptly, as a crash of the machine does.
+      def kill
+        return unless @pid
+
+        processes.each { |pid| signal(:KILL, pid) }
+        Process.wait(@pid)
+        wait_until("the end of its processes") { processes.empty? }
+        FileUtils.rm_f(File.join(data, "postmaster.pid"))
+        @pid = nil
+      end
+
+      # Stops and continues all of its processes.
+      def pause = processes.each { |pid| signal(:STOP, pid) }
+      def resume = processes.each { |pid| signal(:CONT, pid) }
+
+      # Executes a statement and returns the rows.
+      def query(sql)
+        connection = PG.connect(url)
+        connection.exec(sql).values
+      ensure
+        connection&.finish
+      end
+
+      # Number of connections that listen or publish.
+      def connections = Integer(query("SELECT count(*) FROM pg_stat_activity WHERE application_name = 'fairlead'")[0][0], 10)
+
+      def destroy
+        resume if @pid
+        kill
+        FileUtils.rm_rf(@folder)
+      end
+
+      private
+
+      def data = File.join(@folder, "data")
+
+      # The server and its children. They have process groups of their own.
+      def processes
+        return [] unless @pid
+
+        children = Dir.glob("/proc/[0-9]*/stat").filter_map do |path|
+          Integer(path[/\d+/], 10) if File.read(path)[/.*\) \S (\d+)/m, 1] == @pid.to_s
+        rescue Errno::ENOENT, Errno::ESRCH
+          nil
+        end
+        (children + [@pid]).select { |pid| alive?(pid) }
+      end
+
+      def alive?(pid)
+        !File.read("/proc/#{pid}/stat").match?(/\) Z /)
+      rescue Errno::ENOENT, Errno::ESRCH
+        false
+      end
+
+      def signal(name, pid)
+        Process.kill(name, pid)
+      rescue Errno::ESRCH
+        nil
+      end
+
+      # Takes about a second.
+      def create(encoding)
+        pid = spawn_as_user("initdb", "-D", data, "-U", "test", "-A", "trust", "-E", encoding, "--locale=C", "--no-sync", "--no-instructions")
+        Process.wait(pid)
+        raise "initdb failed" unless $?.success?
+      end
+
+      def spawn_as_user(program, *arguments)
+        path = File.join(PROGRAMS, program)
+        command = Process.uid.zero? ? ["setpriv", "--reuid=nobody", "--regid=nogroup", "--clear-groups", "--", path] : [path]
+        Process.spawn(*command, *arguments, chdir: @folder, in: File::NULL, out: File::NULL, err: File::NULL)
+      end
+
+      def answers?
+        query("SELECT 1") == [["1"]]
+      rescue PG::Error
+        false
+      end
+    end
+  end
+end
