@@ -3,23 +3,24 @@
 require "etc"
 require "fileutils"
 require "tmpdir"
-require_relative "waiting"
+require_relative "pausing"
 
 module Fairlead
   module Test
     # A PostgreSQL server on a Unix socket in a folder of its own. It can be ended and started again. It refuses to run as root, so then
     # it runs as nobody.
     class PostgresServer
-      include Waiting
+      include Pausing
 
       PROGRAMS = Dir.glob("/usr/lib/postgresql/*/bin").max_by { |folder| folder[/\d+/].to_i }
       OPTIONS = %w[-c listen_addresses= -c fsync=off -c shared_buffers=16MB -c max_connections=40 -c autovacuum=off].freeze
 
       # Returns the reason to skip a test that needs PostgreSQL, or nil.
       def self.missing
-        return "needs the gem pg" if Gem::Specification.find_all_by_name("pg").empty?
-
+        require "pg"
         "needs postgresql" unless PROGRAMS && File.executable?(File.join(PROGRAMS, "postgres"))
+      rescue LoadError
+        "needs the gem pg"
       end
 
       # +encoding+: of the database.
@@ -36,6 +37,9 @@ module Fairlead
         @pid = spawn_as_user("postgres", "-D", data, "-k", @folder, *OPTIONS)
         wait_until("PostgreSQL") { answers? }
         self
+      rescue StandardError
+        kill
+        raise
       end
 
       # Ends all of its processes abruptly, as a crash of the machine does.
@@ -50,8 +54,8 @@ module Fairlead
       end
 
       # Stops and continues all of its processes.
-      def pause = processes.each { |pid| signal(:STOP, pid) }
-      def resume = processes.each { |pid| signal(:CONT, pid) }
+      def pause = pause_processes(processes)
+      def resume = resume_processes(processes)
 
       # Executes a statement and returns the rows.
       def query(sql)
@@ -65,7 +69,6 @@ module Fairlead
       def connections = Integer(query("SELECT count(*) FROM pg_stat_activity WHERE application_name = 'fairlead'")[0][0], 10)
 
       def destroy
-        resume if @pid
         kill
         FileUtils.rm_rf(@folder)
       end

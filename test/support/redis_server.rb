@@ -3,13 +3,13 @@
 require "fileutils"
 require "socket"
 require "tmpdir"
-require_relative "waiting"
+require_relative "pausing"
 
 module Fairlead
   module Test
     # A Redis server on a Unix socket in a folder of its own, without persistence. It can be ended and started again.
     class RedisServer
-      include Waiting
+      include Pausing
 
       # Returns the reason to skip a test that needs Redis, or nil.
       def self.missing
@@ -42,8 +42,8 @@ module Fairlead
       end
 
       # Stops and continues the process.
-      def pause = Process.kill(:STOP, @pid)
-      def resume = Process.kill(:CONT, @pid)
+      def pause = pause_processes([@pid])
+      def resume = resume_processes([@pid])
 
       # Sends a command and returns so many lines of the reply.
       def command(*words, lines: 1)
@@ -58,7 +58,7 @@ module Fairlead
       def subscribers(name) = number(command("PUBSUB", "NUMSUB", name, lines: 4))
       def patterns = number(command("PUBSUB", "NUMPAT"))
 
-      # Number of connections, without that of the question.
+      # Number of connections besides the one that this command uses.
       def connections = Integer(command("INFO", "clients", lines: 3).last[/\d+/], 10) - 1
 
       def destroy

@@ -8,6 +8,7 @@ module Fairlead
   module PubSub
     autoload :Broker, "fairlead/realtime/pub_sub/broker"
     autoload :Engine, "fairlead/realtime/pub_sub/engine"
+    autoload :NATS, "fairlead/realtime/pub_sub/nats"
     autoload :Postgres, "fairlead/realtime/pub_sub/postgres"
     autoload :Redis, "fairlead/realtime/pub_sub/redis"
     autoload :Registry, "fairlead/realtime/pub_sub/registry"
@@ -26,14 +27,15 @@ module Fairlead
 
     # The scheme of a broker's URL => the class.
     BROKERS = {
-      "redis" => :Redis, "rediss" => :Redis, "unix" => :Redis, "postgres" => :Postgres, "postgresql" => :Postgres
+      "redis" => :Redis, "rediss" => :Redis, "unix" => :Redis, "nats" => :NATS, "tls" => :NATS, "postgres" => :Postgres,
+      "postgresql" => :Postgres
     }.freeze
     private_constant :BROKERS
 
     class << self
       # Makes the engine for a broker, and does not attach it.
       #
-      # @param url [String] redis:, rediss:, unix: (the socket of a Redis), postgres: or postgresql:
+      # @param url [String] redis:, rediss:, unix: (the socket of a Redis), nats:, tls: (NATS, too), postgres: or postgresql:
       # @param options [Hash] options of the engine
       # @return [Broker]
       # @raise [ArgumentError] if no broker has such a URL

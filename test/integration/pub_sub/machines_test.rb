@@ -2,14 +2,16 @@
 
 require "test_helper"
 require "support/real_time"
+require "support/nats_server"
+require "support/postgres_server"
 require "support/redis_server"
 
-# Two servers with two workers each, as on two machines, connected by Redis.
-class PubSubMachinesTest < Minitest::Test
+# Two servers with two workers each, as on two machines, connected by a broker. A class that includes it has `broker_class`.
+module PubSubMachines
   include Fairlead::Test::RealTimeServing
 
   SETUP = <<~RUBY
-    Fairlead::PubSub.default = Fairlead::PubSub::Redis.new(ENV.fetch("TEST_REDIS"))
+    Fairlead::PubSub.default = Fairlead::PubSub.for(ENV.fetch("TEST_BROKER"), **eval(ENV.fetch("TEST_OPTIONS")))
     Fairlead.subscribe("notes") { |_, text| Notes.add("\#{text} \#{Process.pid}") }
     Fairlead.on(:after_booted) { Fairlead.publish("notes", "booted") }
   RUBY
@@ -29,15 +31,15 @@ class PubSubMachinesTest < Minitest::Test
   RUBY
 
   def setup
-    skip Fairlead::Test::RedisServer.missing if Fairlead::Test::RedisServer.missing
+    skip broker_class.missing if broker_class.missing
 
-    @redis = Fairlead::Test::RedisServer.new
+    @broker = broker_class.new
   end
 
   def after_teardown
     super
   ensure
-    @redis&.destroy
+    @broker&.destroy
   end
 
   def test_a_message_reaches_every_client_of_every_worker_of_every_machine_once
@@ -63,22 +65,33 @@ class PubSubMachinesTest < Minitest::Test
     assert_equal [4, 2], [notes(first).size, notes(second).size]
   end
 
-  def test_redis_hears_of_the_last_client_of_a_channel_however_it_goes
-    server = machine
-    clients = clients_of_both_workers(server)
+  # Clients of both servers listen while the broker is killed and comes back.
+  def test_a_broker_that_is_killed_and_comes_back_is_heard_again_by_every_worker
+    clients = [machine, machine].flat_map { |server| clients_of_both_workers(server) }
     clients.each { |client| does(client, "subscribe", "news") }
-    assert_equal 2, @redis.subscribers("news")
-    clients.first.drop(reset: true)
-    wait_until("the end of the first one") { @redis.subscribers("news") == 1 }
-    clients.last.close(1000)
-
-    wait_until("the end of the last one") { @redis.subscribers("news").zero? }
-    assert_equal 2, @redis.subscribers("notes")
+    @broker.kill
+    does(clients.first, "publish", "news")
+    @broker.start
+    silent = clients.dup
+    wait_until("the messages", seconds: 30) do
+      clients.each { |client| client.send_text("publish news") }
+      silent.reject! { |client| heard?(client) }
+      silent.empty?
+    end
   end
 
   private
 
-  def machine = pushing(HANDLER, "-w", 2, "-t", 2, setup: SETUP, environment: { "TEST_REDIS" => @redis.url })
+  def machine = pushing(HANDLER, "-w", 2, "-t", 2, setup: SETUP, environment: environment)
+
+  def environment = { "TEST_BROKER" => @broker.url, "TEST_OPTIONS" => options.inspect }
+
+  def options = {}
+
+  def heard?(client)
+    client.take_in while client.socket.wait_readable(0)
+    client.messages.any? { |_, data| data == "to news" }
+  end
 
   # Returns a client of each worker.
   def clients_of_both_workers(server)
@@ -95,4 +108,42 @@ class PubSubMachinesTest < Minitest::Test
     client.send_text(words.join(" "))
     assert_equal [:text, "done"], client.receive
   end
+end
+
+class RedisMachinesTest < Minitest::Test
+  include PubSubMachines
+
+  def test_redis_hears_of_the_last_client_of_a_channel_however_it_goes
+    server = machine
+    clients = clients_of_both_workers(server)
+    clients.each { |client| does(client, "subscribe", "news") }
+    assert_equal 2, @broker.subscribers("news")
+    clients.first.drop(reset: true)
+    wait_until("the end of the first one") { @broker.subscribers("news") == 1 }
+    clients.last.close(1000)
+
+    wait_until("the end of the last one") { @broker.subscribers("news").zero? }
+    assert_equal 2, @broker.subscribers("notes")
+  end
+
+  private
+
+  def broker_class = Fairlead::Test::RedisServer
+end
+
+class PostgresMachinesTest < Minitest::Test
+  include PubSubMachines
+
+  private
+
+  def broker_class = Fairlead::Test::PostgresServer
+  def options = { patterns: true }
+end
+
+class NATSMachinesTest < Minitest::Test
+  include PubSubMachines
+
+  private
+
+  def broker_class = Fairlead::Test::NATSServer
 end

@@ -4,12 +4,6 @@ require "test_helper"
 require "support/broker_contract"
 require "support/postgres_server"
 
-begin
-  require "pg"
-rescue LoadError
-  nil # a Ruby without it
-end
-
 # Fairlead::PubSub::Postgres against a real PostgreSQL.
 class PostgresEngineTest < Minitest::Test
   include Fairlead::Test::BrokerContract
@@ -83,7 +77,7 @@ class PostgresEngineTest < Minitest::Test
     assert_equal 0, outages
   end
 
-  # The connections are not those of the application.
+  # The engine does not use the application's connections.
   def test_a_transaction_of_the_application_delays_no_message
     @peer.subscribe("news")
     application = PG.connect(@server.url)

@@ -27,6 +27,7 @@ module Fairlead
       autoload :Listener, "fairlead/realtime/pub_sub/broker/listener"
       autoload :Outage, "fairlead/realtime/pub_sub/broker/outage"
       autoload :Outbox, "fairlead/realtime/pub_sub/broker/outbox"
+      autoload :Repetitions, "fairlead/realtime/pub_sub/broker/repetitions"
       autoload :Wanted, "fairlead/realtime/pub_sub/broker/wanted"
 
       # The broker does not take a message or a subscription, although the connection works.

@@ -12,8 +12,8 @@ module Fairlead
     #
     #   Fairlead::PubSub.default = Fairlead::PubSub::Postgres.new("postgres://user:password@10.0.0.5/app")
     #
-    # The two connections are not those of the application: a message is sent at once, and not when a transaction of the application
-    # commits. Publish after the commit if subscribers read what the transaction has written.
+    # The engine does not use the application's connections: a message is sent at once, and not when a transaction of the application
+    # commits. Publish after the commit if subscribers read data that the transaction has written.
     #
     # A notification takes 8,000 bytes. A longer message goes into the table +fairlead_messages+, and a notification names its row. The
     # table is unlogged, and rows end after a minute; it is created when it is first needed.

@@ -158,7 +158,12 @@ module Fairlead
         # Only the thread that sends calls this.
         def line
           @lock.synchronize { drop_line } unless @line.nil? || @line.usable?
-          @line ||= @open.call
+          @line ||= unmasked { @open.call }.value
+        end
+
+        # Threads that a client starts would inherit :never, and nobody could stop them.
+        def unmasked(&block)
+          Thread.new { Thread.handle_interrupt(Object => :immediate, &block) }.tap { |thread| thread.report_on_exception = false }
         end
 
         def drop_line
@@ -181,7 +186,7 @@ module Fairlead
 
         def begin_outage(error)
           @outage.begin(:publishing, error)
-          @prober = Thread.new { Thread.handle_interrupt(Object => :immediate) { probe_until_back } } # it inherits :never
+          @prober = unmasked { probe_until_back }
           @prober.name = "fairlead broker"
         end
 

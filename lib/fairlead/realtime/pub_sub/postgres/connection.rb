@@ -3,7 +3,7 @@
 module Fairlead
   module PubSub
     class Postgres
-      # A connection whose statements have a deadline, which the gem pg does not offer.
+      # A connection with a deadline for each statement, which the gem pg does not offer.
       class Connection
         # +options+: of PG.connect.
         def initialize(options)

@@ -17,7 +17,7 @@ module Fairlead
         PLAIN_NAME = /\A[\x20-\x7e]{0,#{MOST_NAME_BYTES - PREFIX.size}}\z/n
         FORM = /\A([tbr])[0-9a-z]+ (\d+) (.*)\z/m
 
-        # What a payload says. +id+: of the row; otherwise +channel+ and +message+.
+        # The parsed payload. +id+: of the row; otherwise +channel+ and +message+.
         Content = Struct.new(:channel, :message, :id, :name_bytes)
 
         class << self

@@ -16,6 +16,7 @@ module Fairlead
         def initialize(wire, listener)
           @wire = wire
           @listener = listener
+          @repetitions = Broker::Repetitions.new
         end
 
         def tell(batch)
@@ -43,7 +44,7 @@ module Fairlead
         private
 
         def confirmed
-          @last = nil
+          @repetitions.forget
           @listener.confirmed
         end
 
@@ -53,18 +54,8 @@ module Fairlead
           @listener.refused(reply)
         end
 
-        # Redis sends a message once for each matching subscription, one after the other. So a message is a repetition if it
-        # equals the last one and has come for another subscription. If it comes for the same subscription again, it has been
-        # published again.
         def take(source, channel, message)
-          publication = [channel, message]
-          if publication == @last && !@sources.include?(source)
-            @sources << source
-          else
-            @last = publication
-            @sources = [source]
-            @listener.deliver(channel, message)
-          end
+          @listener.deliver(channel, message) unless @repetitions.copy?(source, channel, message)
         end
       end
     end
