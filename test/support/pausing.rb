@@ -11,7 +11,7 @@ module Fairlead
       # Returns when all threads of them stand still.
       def pause_processes(pids)
         pids.each { |pid| Process.kill(:STOP, pid) }
-        pids.each { |pid| wait_until("process #{pid} to stop") { stopped?(pid) } }
+        wait_until("the processes to stop") { pids.all? { |pid| stopped?(pid) } }
       end
 
       def resume_processes(pids)

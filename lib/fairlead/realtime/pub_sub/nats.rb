@@ -12,7 +12,7 @@ module Fairlead
     #
     #   Fairlead::PubSub.default = Fairlead::PubSub::NATS.new("nats://user:password@10.0.0.5:4222,nats://10.0.0.6:4222")
     #
-    # A channel becomes a subject below +prefix+, and its dots separate tokens, as in NATS. Patterns of tokens are those of NATS. A glob
+    # A channel becomes a subject below +prefix+, and its dots separate tokens, as in NATS. A pattern of tokens stays one. A glob
     # becomes a subject that matches more; messages that match no subscription are dropped in this process.
     #
     # With +history+, JetStream keeps the last messages of each channel; see {#history}.

@@ -5,7 +5,7 @@ module Fairlead
     class NATS
       # The connection that receives messages. NATS sends one for each matching subscription.
       class Listening
-        # Number of the last messages whose copies are recognised.
+        # Number of messages that are remembered, to recognise their copies.
         RECENT = 1_000
 
         def initialize(session, subjects, listener)
