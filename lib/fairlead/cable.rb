@@ -4,7 +4,6 @@ module Fairlead
   # Action Cable on Fairlead. ActionCable::SubscriptionAdapter::Fairlead connects Rails with this module, which knows nothing of Rails.
   module Cable
     autoload :Place, "fairlead/cable/place"
-    autoload :Relay, "fairlead/cable/relay"
     autoload :Socket, "fairlead/cable/socket"
     autoload :Sockets, "fairlead/cable/sockets"
     autoload :Positions, "fairlead/cable/positions"
