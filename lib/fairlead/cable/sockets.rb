@@ -62,7 +62,7 @@ module Fairlead
         def extend_server
           ::ActionCable::Server::Base.prepend(Heartbeat)
           # Rails 8.2 has it beside its Server::Socket.
-          owner = ::ActionCable::Connection.const_defined?(:WebSocket) ? ::ActionCable::Connection : ::ActionCable::Server::Socket
+          owner = ::ActionCable::Connection.const_defined?(:WebSocket, false) ? ::ActionCable::Connection : ::ActionCable::Server::Socket
           owner::WebSocket.prepend(Upgrade)
         end
 
