@@ -9,6 +9,9 @@ module Fairlead
         # The interval of the native pings, in seconds.
         INTERVAL = 3
 
+        # The key of a fiber: true while Rails handles a request whose socket is going to be native.
+        HANDLING = :fairlead_cable_handling
+
         # Sends native pings to a connection. Returns false if it is not native, or pings in its own way.
         def self.begin(connection)
           socket = Socket.of(connection) or return false
@@ -19,12 +22,22 @@ module Fairlead
           true
         end
 
+        def call(env)
+          return super unless Upgrade.native?(env, self)
+
+          begin
+            Thread.current[HANDLING] = true
+            super
+          ensure
+            Thread.current[HANDLING] = nil
+          end
+        end
+
         # Rails calls it for every request; its timer is needed once there is a connection that it has to ping.
-        def setup_heartbeat_timer(needed: false) = (super() if needed)
+        def setup_heartbeat_timer = (super unless Thread.current[HANDLING])
 
         def add_connection(connection)
-          Heartbeat.begin(connection) || setup_heartbeat_timer(needed: true)
-          TurboStreams.begin(connection)
+          Heartbeat.begin(connection) || setup_heartbeat_timer
           super
         end
       end

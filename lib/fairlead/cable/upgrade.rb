@@ -9,8 +9,11 @@ module Fairlead
       # request: accepts the upgrade that the server offers, in place of hijacking the socket. With no offer, the request is
       # Rails' own business.
       module Upgrade
+        # True if the server offers an upgrade, and that Action Cable server is to accept it.
+        def self.native?(env, server) = env["rack.upgrade?"] == :websocket && Sockets.native?(server)
+
         def initialize(env, event_target, event_loop, protocols: ::ActionCable::INTERNAL[:protocols])
-          if env["rack.upgrade?"] == :websocket && Sockets.native?(event_target.server)
+          if Upgrade.native?(env, event_target.server)
             @websocket = Socket.for(env, event_target, protocols)
           else
             super
