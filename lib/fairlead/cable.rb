@@ -3,6 +3,7 @@
 module Fairlead
   # Action Cable on Fairlead. ActionCable::SubscriptionAdapter::Fairlead connects Rails with this module, which knows nothing of Rails.
   module Cable
+    autoload :Feed, "fairlead/cable/feed"
     autoload :Place, "fairlead/cable/place"
     autoload :Socket, "fairlead/cable/socket"
     autoload :Sockets, "fairlead/cable/sockets"
@@ -20,6 +21,7 @@ module Fairlead
       # @param payload [String]
       # @return [Boolean] false if this is known to fail
       def broadcast(channel, payload)
+        return @feed.broadcast(channel, payload) if @feed
         return Fairlead.publish(channel, payload) unless PubSub.default.equal?(PubSub::CLUSTER)
         return Fairlead.publish(channel, payload, PubSub::HISTORY) if Place.current.server?
 
@@ -33,6 +35,39 @@ module Fairlead
       # @param env [Hash, nil] of the current request
       # @return [String, nil] nil if this server keeps no messages for it
       def position(broadcasting, env = nil) = Positions.sealed(broadcasting, env)
+
+      # Carries broadcasts to other machines through a broker, and keeps the history of this server. Call it before the server starts;
+      # another call with the same URL has no effect.
+      #
+      # @param url [String, nil] see {PubSub.for}; nil for no broker
+      # @param options [Hash] options of the engine
+      # @return [void]
+      # @raise [ArgumentError] if no broker has such a URL
+      # @raise [LoadError] if the gem of the broker is missing
+      def connect(url, **options)
+        @lock.synchronize do
+          next if @connected == [url, options]
+
+          @feed&.then { |feed| Background.current.remove(feed) }
+          @feed = url && Feed.new(PubSub.for(url, **options))
+          @feed&.then { |feed| Background.current.add(feed) }
+          @connected = [url, options]
+        end
+      end
+
+      # Connects to the broker in config/cable.yml, if it has one: `url`, and options of its engine.
+      #
+      # @param settings [Hash{String => Object}]
+      # @return [void]
+      # @api private
+      def configure(settings)
+        connect(settings["url"], **settings.except("adapter", "url", "channel_prefix", "publish_socket").transform_keys(&:to_sym))
+      end
+
+      # The Feed, if there is a broker.
+      #
+      # @api private
+      attr_reader :feed
 
       # The callbacks of this process.
       #

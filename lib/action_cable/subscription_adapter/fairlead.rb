@@ -54,6 +54,8 @@ module ActionCable
 
       # The server for broadcasts of processes beside it.
       def connect
+        return ::Fairlead::Cable.configure(settings) if settings["url"]
+
         path = ::Fairlead::PublishSocket.find(root, settings["publish_socket"])
         return ::Fairlead::Cable.server = nil unless path
         return if ::Fairlead::Cable.server&.path == path

@@ -27,7 +27,16 @@ module Fairlead
         def prepare(configuration)
           @mode = configuration.cable_sockets
           @max_subscriptions = configuration.max_subscriptions
-          install if defined?(::ActionCable) && mode != :rails
+          return unless defined?(::ActionCable)
+
+          install if mode != :rails
+          connect_broker
+        end
+
+        # Before the first broadcast: the history of this server also needs messages of other machines.
+        def connect_broker
+          settings = (::ActionCable.server.config.cable || {}).transform_keys(&:to_s)
+          Cable.configure(settings) if settings["adapter"].to_s == ADAPTER && settings["url"]
         end
 
         # Extends Action Cable as soon as its parts are loaded.

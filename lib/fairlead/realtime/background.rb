@@ -10,7 +10,7 @@ module Fairlead
       attr_reader :current
     end
 
-    attr_reader :timers, :pub_sub
+    attr_reader :timers, :pub_sub, :services
 
     # +native+: replaces Fairlead::Native in tests. Fairlead::Native is loaded when it is first used.
     def initialize(native: nil)
@@ -19,6 +19,7 @@ module Fairlead
       @engines = {}.compare_by_identity
       @pid = Process.pid
       @waiting = []
+      @services = []
       @timers = Timers.new(self)
       @pub_sub = PubSub::Registry.new(self)
     end
@@ -34,6 +35,20 @@ module Fairlead
       nil
     end
 
+    # Starts a service, an object with #start, #stop and #statistics, whenever a server serves in this process.
+    def add(service)
+      serves = @lock.synchronize do
+        @services += [service]
+        @pid == Process.pid && @engines.any?
+      end
+      service.start if serves
+    end
+
+    def remove(service)
+      @lock.synchronize { @services -= [service] }
+      service.stop
+    end
+
     # --- for Engine
 
     # Called once the engine accepts jobs.
@@ -46,6 +61,7 @@ module Fairlead
         @waiting.shift while @waiting.any? && native.defer(@waiting.first)
       end
       pub_sub.start
+      @services.each(&:start)
       @lock.synchronize { timers.start if @engines.value?(:serving) }
     end
 
@@ -61,7 +77,10 @@ module Fairlead
     def stopped(engine)
       draining(engine)
       @lock.synchronize { @engines.delete(engine) }
-      pub_sub.stop if @engines.empty?
+      return unless @engines.empty?
+
+      @services.each(&:stop)
+      pub_sub.stop
     end
 
     # Blocks from before the first server of this process wait again, for processes that are forked from now on. Blocks that

@@ -47,10 +47,13 @@ module Fairlead
         const_get(name).new(url, **options)
       end
 
-      # The counts of the brokers that are attached in this process.
+      # The counts of the brokers that this process uses.
       #
       # @return [Hash{String => Hash}] the name of the broker => {Broker#statistics}
-      def statistics = registry.brokers.to_h { |broker| [broker.name, broker.statistics] }
+      def statistics
+        own = registry.brokers.to_h { |broker| [broker.name, broker.statistics] }
+        Background.current.services.inject(own) { |all, service| all.merge(service.statistics) }
+      end
 
       # @return [Engine] the engine for messages without a named engine
       def default = registry.default

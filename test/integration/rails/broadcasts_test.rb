@@ -2,7 +2,9 @@
 
 require "test_helper"
 require "json"
+require "support/postgres_server"
 require "support/rails_servers"
+require "support/redis_server"
 require "support/web_socket"
 
 # The adapter `fairlead` of Action Cable in the generated application: broadcasts of requests, of other workers and of processes beside
@@ -50,6 +52,26 @@ class RailsBroadcastsTest < Minitest::Test
     rails(server, "runner", SAY)
 
     assert_equal ["from a runner"], hear(client, 1)
+  end
+
+  # Two servers of the application, as on two machines.
+  { "redis" => Fairlead::Test::RedisServer, "pg" => Fairlead::Test::PostgresServer }.each do |gem, type|
+    define_method(:"test_broadcasts_reach_all_servers_through_the_broker_in_cable_yml_with_#{gem}") do
+      skip type.missing if type.missing
+
+      broker = type.new
+      files = { "config/cable.yml" => "#{CABLE.lines.first(3).join}  url: #{broker.url.to_json}\n",
+                "Gemfile" => "#{Fairlead::Test::RailsApplication.files.fetch("Gemfile")}\ngem #{gem.inspect}\n" }
+      servers = Array.new(2) { fairlead("-w", 2, files: files) }
+      clients = servers.flat_map { |server| Array.new(3) { in_room(server) } }
+      speak(clients.first, "from a client")
+      clients.each { |client| assert_equal ["from a client"], hear(client, 1) }
+      assert_equal "true\n", rails(servers.first, "runner", "p #{SAY}")
+      assert_equal [["from a runner"]], clients.map { |client| hear(client, 1) }.uniq
+      assert(clients.all? { |client| silent?(client) })
+    ensure
+      broker&.destroy
+    end
   end
 
   # As after a change of code in development.

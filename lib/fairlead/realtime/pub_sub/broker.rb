@@ -91,6 +91,23 @@ module Fairlead
       # @return [Boolean] false while the broker cannot be reached
       def publish(to, message) = link.publish(to, message)
 
+      # True if this process can publish and receive, as far as known.
+      #
+      # @return [Boolean]
+      def reachable? = link.reachable?
+
+      # Counts a message that was not given to the broker.
+      #
+      # @api private
+      def lose = link.counters.add(:lost)
+
+      # Replaces the delivery to the subscribers of this process.
+      #
+      # @api private
+      def on_message(&block)
+        @deliver = block
+      end
+
       # The counts of this process, since it began to use the broker.
       #
       # @return [Hash{Symbol => Integer}] +published+ (confirmed by the broker), +lost+ (not confirmed), +refused+, +waits+ (for room
@@ -124,7 +141,7 @@ module Fairlead
         end
       end
 
-      def deliver(channel, message) = Fairlead.publish(channel, message, PROCESS)
+      def deliver(channel, message) = @deliver ? @deliver.call(channel, message) : Fairlead.publish(channel, message, PROCESS)
     end
   end
 end

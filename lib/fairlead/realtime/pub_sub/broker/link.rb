@@ -39,6 +39,8 @@ module Fairlead
           @outbox.lose
         end
 
+        def reachable? = @outage.none?
+
         def close
           @listener.close
           @outbox.close

@@ -24,9 +24,7 @@ module Fairlead
         def run(sql, parameters, seconds)
           parameters ? @pg.send_query_params(sql, parameters) : @pg.send_query(sql)
           flush(seconds)
-          raise Broker::Silence, "PostgreSQL has not replied for #{seconds} s" unless @pg.block(seconds)
-
-          rows_of(results)
+          results(seconds).each(&:check).last.values
         end
 
         # Waits until PostgreSQL has sent something. May be called while another thread runs a statement.
@@ -68,15 +66,23 @@ module Fairlead
         private
 
         # All of them have to be taken, even if the first one is an error.
-        def results
+        def results(seconds)
           all = []
-          while (result = @pg.get_result)
+          loop do
+            await(seconds)
+            result = @pg.get_result or return all
             all << result
           end
-          all
         end
 
-        def rows_of(results) = results.each(&:check).last.values
+        # A long result may take longer, as long as bytes arrive.
+        def await(seconds)
+          while @pg.is_busy
+            raise Broker::Silence, "PostgreSQL has not replied for #{seconds} s" unless readable?(seconds)
+
+            @pg.consume_input
+          end
+        end
 
         def flush(seconds)
           @pg.socket_io.wait_writable(seconds) or raise Broker::Silence, "PostgreSQL has taken nothing for #{seconds} s" until @pg.flush

@@ -1,0 +1,128 @@
+# frozen_string_literal: true
+
+require "test_helper"
+
+# The processes of a server that hear the same broadcasts from a broker. The test decides which of them leads.
+class CableFeedTest < Minitest::Test
+  include Fairlead::Test::Waiting
+
+  # The history of a server.
+  class Native
+    attr_reader :published
+
+    def initialize
+      @published = []
+      @leader = nil
+    end
+
+    attr_accessor :leader
+
+    def of(process) = One.new(self, process)
+
+    # The same, as one process sees it.
+    One = Struct.new(:all, :process) do
+      def lead = all.leader == process
+
+      def stop_leading
+        all.leader = nil
+      end
+
+      def publish(channel, payload, scope)
+        raise ArgumentError unless scope == Fairlead::PubSub::HISTORY.number
+
+        all.published << [channel, payload]
+      end
+
+      def history(channel, *) = all.published.select { |name, _| name == channel }.map { |_, payload| [0, 0.0, payload] }
+    end
+  end
+
+  class Broker < Fairlead::PubSub::Broker
+    attr_reader :sent
+
+    def initialize
+      super("the broker")
+      @sent = []
+    end
+
+    def subscribe(*) = true
+    def unsubscribe(*) = true
+    def wait_for(*) = nil
+    def reachable? = true
+    def publish(channel, message) = @sent << [channel, message]
+    def receive(message) = deliver(Fairlead::Cable::Feed::CHANNEL, message)
+  end
+
+  def setup
+    @native = Native.new
+    @brokers = Array.new(2) { Broker.new }
+    @feeds = @brokers.each_with_index.map { |broker, index| Fairlead::Cable::Feed.new(broker, native: @native.of(index)) }
+    @feeds.each(&:start)
+  end
+
+  def teardown
+    @feeds.each(&:stop)
+  end
+
+  def test_only_the_leader_publishes
+    lead(1)
+    hear("news", "a")
+    hear("n\u00FC.\xFF", "\xFF\0")
+
+    assert_equal [%w[news a], ["n\u00FC.\xFF".b, "\xFF\0".b]], @native.published
+  end
+
+  def test_the_next_leader_publishes_what_is_missing_in_order_and_nothing_twice
+    lead(0)
+    %w[a b].each { |payload| hear("news", payload) }
+    hear("sport", "a")
+    @native.leader = nil
+    %w[a c].each { |payload| hear("news", payload, to: [1]) } # the leader has ended
+    hear("sport", "a", to: [1])
+    lead(1)
+    hear("news", "d", to: [1])
+
+    assert_equal %w[a b a c d], payloads("news")
+    assert_equal %w[a a], payloads("sport")
+  end
+
+  def test_messages_from_before_the_first_leader_are_published
+    %w[a b].each { |payload| hear("news", payload) }
+    lead(0)
+
+    assert_equal %w[a b], payloads("news")
+  end
+
+  def test_a_leader_that_stops_makes_room
+    lead(0)
+    @feeds[0].stop
+
+    assert_nil @native.leader
+    lead(1)
+    hear("news", "a", to: [1])
+    assert_equal %w[a], payloads("news")
+  end
+
+  def test_texts_of_other_programs_are_ignored
+    lead(0)
+    ["", "x", "abc", "\0\0\0\5abc", "\xFF\xFF\xFF\xFFabc"].each { |text| @brokers[0].receive(text.b) }
+
+    assert_empty @native.published
+  end
+
+  private
+
+  def lead(process)
+    @native.leader = process
+    wait_until("leadership") { @feeds[process].leads? }
+  end
+
+  # A broadcast arrives from the broker.
+  def hear(channel, payload, to: [0, 1])
+    @feeds[0].broadcast(channel, payload)
+    message = @brokers[0].sent.pop.last
+    to.each { |process| @brokers[process].receive(message) }
+  end
+
+  def payloads(channel) = @native.published.select { |name, _| name == channel }.map(&:last)
+end
