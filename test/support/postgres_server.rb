@@ -23,18 +23,44 @@ module Fairlead
         "needs the gem pg"
       end
 
+      # A new database in that encoding, to copy: initdb takes seconds on a busy machine.
+      def self.template(encoding)
+        @templates ||= {}
+        @templates[encoding] ||= Dir.mktmpdir("fairlead-postgres-template-").then do |folder|
+          owner = Process.pid
+          at_exit { FileUtils.rm_rf(folder) if Process.pid == owner }
+          create(folder, encoding)
+        end
+      end
+
+      # Returns the folder with the data.
+      def self.create(folder, encoding)
+        FileUtils.chown("nobody", nil, folder) if Process.uid.zero?
+        data = File.join(folder, "data")
+        Process.wait(spawn_as_user(folder, "initdb", "-D", data, "-U", "test", "-A", "trust", "-E", encoding, "--locale=C", "--no-sync"))
+        raise "initdb failed" unless $?.success?
+
+        data
+      end
+
+      def self.spawn_as_user(folder, program, *arguments)
+        path = File.join(PROGRAMS, program)
+        command = Process.uid.zero? ? ["setpriv", "--reuid=nobody", "--regid=nogroup", "--clear-groups", "--", path] : [path]
+        Process.spawn(*command, *arguments, chdir: folder, in: File::NULL, out: File::NULL, err: File::NULL)
+      end
+
       # +encoding+: of the database.
       def initialize(encoding: "UTF8")
         @folder = Dir.mktmpdir("fairlead-postgres-")
         FileUtils.chown("nobody", nil, @folder) if Process.uid.zero?
-        create(encoding)
+        system("cp", "-a", self.class.template(encoding), data, exception: true)
         start
       end
 
       def url = "postgres://test@/postgres?host=#{@folder}"
 
       def start
-        @pid = spawn_as_user("postgres", "-D", data, "-k", @folder, *OPTIONS)
+        @pid = self.class.spawn_as_user(@folder, "postgres", "-D", data, "-k", @folder, *OPTIONS)
         wait_until("PostgreSQL") { answers? }
         self
       rescue StandardError
@@ -99,19 +125,6 @@ module Fairlead
         Process.kill(name, pid)
       rescue Errno::ESRCH
         nil
-      end
-
-      # Takes about a second.
-      def create(encoding)
-        pid = spawn_as_user("initdb", "-D", data, "-U", "test", "-A", "trust", "-E", encoding, "--locale=C", "--no-sync", "--no-instructions")
-        Process.wait(pid)
-        raise "initdb failed" unless $?.success?
-      end
-
-      def spawn_as_user(program, *arguments)
-        path = File.join(PROGRAMS, program)
-        command = Process.uid.zero? ? ["setpriv", "--reuid=nobody", "--regid=nogroup", "--clear-groups", "--", path] : [path]
-        Process.spawn(*command, *arguments, chdir: @folder, in: File::NULL, out: File::NULL, err: File::NULL)
       end
 
       def answers?
