@@ -9,7 +9,7 @@ module Fairlead
         # The interval of the native pings, in seconds.
         INTERVAL = 3
 
-        # The key of a fiber: true while Rails handles a request whose socket is going to be native.
+        # The key of a fiber: true while Rails handles a request for a native socket.
         HANDLING = :fairlead_cable_handling
 
         # Sends native pings to a connection. Returns false if it is not native, or pings in its own way.

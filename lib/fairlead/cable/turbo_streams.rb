@@ -61,7 +61,7 @@ module Fairlead
           plain_channel?(::Turbo::StreamsChannel) && plain_commands?(connection) && Sockets::Streams.plain_connection?(connection, socket)
         end
 
-        # True if the channel is that of turbo-rails, without changes and callbacks of the application.
+        # True if turbo-rails has made the channel, and the application has neither changed it nor added callbacks.
         def plain_channel?(channel)
           base = ::ActionCable::Channel::Base
           channel.superclass.equal?(base) && channel.ancestors.first.equal?(channel) &&

@@ -69,7 +69,7 @@ class HistoryTest < Minitest::Test
   end
 
   PUBLISHING = "$publishing ||= Thread.new { (0..).each { |number| Fairlead.publish('room', [Process.pid, number].inspect, #{HISTORY}); " \
-               "sleep(0.001) if number % 20 == 0 } }; Process.pid"
+               "sleep(0.001) if number % 20 == 0 } }; Process.pid".freeze
 
   def test_workers_that_are_killed_while_they_publish_damage_nothing
     server = pushing(CONSOLE, "-w", 3, "-t", 2, "--history-bytes", "1m", "--client-pending-bytes", "64m")
