@@ -66,6 +66,7 @@ module Fairlead
 
     # This process has become a spawner or a worker. +role+: asks the supervisor to end, instead of this launcher.
     def continue_as(role)
+      join_publishers
       @server = role
       @pid = Process.pid unless role.is_a?(Worker)
     end
@@ -91,12 +92,15 @@ module Fairlead
 
     # +role+: the Role of this process besides supervising.
     def supervise(start, role = nil)
+      role ? join_publishers : PubSub::Membership.leave
       @server = start.embed
       status = @server.run(role)
       raise SignalException, "SIGTERM" if @server.ended_by_term?
 
       status
     end
+
+    def join_publishers = PubSub::Membership.join(@configuration.publish_socket)
 
     # Joins a running server.
     def join(link)

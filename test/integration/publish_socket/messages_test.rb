@@ -80,6 +80,17 @@ class PublishSocketMessagesTest < Minitest::Test
     end
   end
 
+  # Such as the plugin of Solid Queue, which forks its processes before there are workers.
+  def test_a_process_that_the_application_has_forked_reaches_workers_that_came_later
+    server = supervised(2, "--preload", app: FORKING, files: CABLE)
+    assert_replaces(server, server.serving_pid)
+    assert_reached_by_fork(server, 2)
+  end
+
+  def test_a_process_that_the_application_has_forked_reaches_a_server_without_workers
+    assert_reached_by_fork(supervised(0, app: FORKING, files: CABLE), 1)
+  end
+
   def test_threads_and_forked_processes_do_not_disturb_each_other
     server = hearing(0)
     beside(server, <<~RUBY)
@@ -116,6 +127,24 @@ class PublishSocketMessagesTest < Minitest::Test
   end
 
   private
+
+  FORKING = <<~RUBY.freeze
+    #{HEARING}
+    fork do
+      sleep(0.01) until File.exist?("go")
+      File.write("said", [Fairlead.publish("news", "plain"), Fairlead::Cable.broadcast("news", "cable")].inspect)
+      exit!(0)
+    end
+  RUBY
+  private_constant :FORKING
+
+  def assert_reached_by_fork(server, processes)
+    server.write("go", "")
+    wait_until("both messages in each process") { heard(server).values.map(&:sort) == [%w[cable plain]] * processes }
+    wait_until("the results") { File.exist?(server.path("said")) && File.read(server.path("said")) == "[true, true]" }
+
+    assert_empty server.stderr.lines.grep(/publish|not take/)
+  end
 
   def heard_bytes(server) = File.binread(server.path("heard")).lines(chomp: true).map { |line| line.split(" ".b, 2).last }
 end

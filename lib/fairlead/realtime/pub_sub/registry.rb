@@ -64,7 +64,7 @@ module Fairlead
         raise TypeError, "a message is a String, not #{message.class}" unless message.is_a?(String)
 
         engine = check(engine.nil? ? default : engine || PROCESS)
-        return @background.native.publish(channel, message, engine.number) if engine.is_a?(Scope)
+        return publish_within(engine, channel, message) if engine.is_a?(Scope)
 
         log_failures(engine, :publish) { engine.publish(channel, message) } ? true : false
       end
@@ -144,6 +144,13 @@ module Fairlead
       end
 
       private
+
+      def publish_within(scope, channel, message)
+        server = Membership.server unless scope.equal?(PROCESS)
+        return server.publish(channel, message, history: scope.equal?(HISTORY)) if server
+
+        @background.native.publish(channel, message, scope.number)
+      end
 
       # The extension has one subscription of the process for each channel.
       def make(owners)
