@@ -29,6 +29,7 @@ module Fairlead
     SMOKE = %w[
       test/integration/acme/http_challenge_test.rb
       test/integration/applications/chat_test.rb
+      test/integration/cable/turns_test.rb
       test/integration/clients/vanishing_client_test.rb
       test/integration/command/sources_test.rb
       test/integration/compat/upgrade_test.rb
@@ -41,6 +42,7 @@ module Fairlead
       test/integration/processes/workers_test.rb
       test/integration/proxies/forwarded_test.rb
       test/integration/pub_sub/machines_test.rb
+      test/integration/publish_socket/access_test.rb
       test/integration/rack/streaming_body_test.rb
       test/integration/rails/default_server_test.rb
       test/integration/real_time/push/client_test.rb
@@ -80,6 +82,11 @@ module Fairlead
       "lib/fairlead/options" => %w[test/integration/command],
       "lib/fairlead/process" => %w[test/integration/processes test/integration/supervision],
       "lib/fairlead/rack" => %w[test/integration/rack],
+      "lib/action_cable" => %w[test/integration/rails/broadcasts_test.rb],
+      "lib/fairlead/cable" => %w[test/integration/cable test/integration/rails/broadcasts_test.rb],
+      "lib/fairlead/realtime/publish_socket.rb" => %w[test/integration/publish_socket],
+      "lib/fairlead/realtime/pub_sub/membership.rb" => %w[test/integration/publish_socket],
+      "lib/fairlead/realtime/pub_sub/running_server" => %w[test/integration/publish_socket],
       "lib/fairlead/realtime/pub_sub" => %w[test/integration/pub_sub test/integration/real_time/pub_sub],
       "lib/fairlead/realtime" => %w[test/integration/real_time],
       "lib/fairlead/server" => %w[test/integration/embedding],
@@ -89,6 +96,7 @@ module Fairlead
       "lib/rackup" => %w[test/integration/embedding],
       "crates/acme" => %w[test/integration/acme],
       "crates/shared-memory" => %w[test/integration/processes],
+      "crates/supervisor/src/publishing" => %w[test/integration/publish_socket],
       "crates/supervisor" => %w[test/integration/supervision test/integration/processes],
       "crates/engine/src/acme.rs" => %w[test/integration/acme],
       "crates/engine/src/cluster" => %w[test/integration/processes],

@@ -23,6 +23,15 @@ module Fairlead
       def broadcast(channel, payload)
         return @feed.broadcast(channel, payload) if @feed
         return Fairlead.publish(channel, payload) unless PubSub.default.equal?(PubSub::CLUSTER)
+
+        broadcast_here(channel, payload)
+      end
+
+      # The same without a broker: to the server of this machine.
+      #
+      # @return [Boolean]
+      # @api private
+      def broadcast_here(channel, payload)
         return Fairlead.publish(channel, payload, PubSub::HISTORY) if Place.current.server?
 
         server ? server.publish(channel, payload, history: true) : true

@@ -34,7 +34,7 @@ module Fairlead
         broker.on_message { |_, text| take(text) }
       end
 
-      # Without the broker, this server alone gets the broadcast.
+      # Without the broker, the server of this machine alone gets the broadcast.
       #
       # @return [Boolean] false if other machines, or all, do not get it
       def broadcast(channel, payload)
@@ -42,7 +42,7 @@ module Fairlead
         return @broker.publish(CHANNEL, message) if @broker.reachable?
 
         @broker.lose
-        Fairlead.publish(channel, payload, PubSub::HISTORY) if Place.current.server?
+        Cable.broadcast_here(channel, payload)
         false
       end
 

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "support/needed_gems"
 require "support/outside_publishers"
 
 # Messages of processes beside a server.
@@ -78,6 +79,20 @@ class PublishSocketMessagesTest < Minitest::Test
 
       assert_equal [%w[x]], heard(server).values.uniq
     end
+  end
+
+  def test_while_the_broker_is_away_the_server_of_this_machine_gets_broadcasts
+    missing = Fairlead::Test::NeededGems.missing("redis")
+    skip missing if missing
+
+    server = hearing(2)
+    beside(server, <<~RUBY)
+      Fairlead::Cable.connect("redis://127.0.0.1:1")
+      Fairlead::Cable.server = server
+      3.times { |number| Fairlead::Cable.broadcast("news", number.to_s) and exit!(1) }
+    RUBY
+
+    wait_for_hearing(server, 2, processes: 2)
   end
 
   # Such as the plugin of Solid Queue, which forks its processes before there are workers.
