@@ -19,8 +19,9 @@ module Fairlead
         channel = channel.b
         subscription = @lock.synchronize do
           present = @all[channel]
+          made = subscribe(channel) unless present # first: the thread may be killed in between
           @all[channel] = [*present, Subscriber.new(owner, callback)]
-          subscribe(channel) unless present
+          made
         end
         PubSub.registry.wait_for(subscription) if subscription
       end
