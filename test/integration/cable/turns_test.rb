@@ -107,7 +107,8 @@ class CableTurnsTest < Minitest::Test
     code = SLOW + <<~'RUBY'
       WORKED = Queue.new
       ActionCable::Server::Worker.set_callback(:work, :around) do |worker, block|
-        WORKED << worker.connection.name.to_s
+        connection = worker.connection
+        WORKED << (connection.respond_to?(:connection) ? connection.connection : connection).name.to_s # Rails 8.2 gives its socket
         block.call
       ensure
         WORKED << "done"
@@ -138,9 +139,9 @@ class CableTurnsTest < Minitest::Test
     act(client, "answer", text: "still here")
 
     assert_equal({ "answer" => "still here" }, told(client))
-    ["There was an exception", "Received unrecognized command", "Could not execute command", "Unable to process RoomChannel#vanish"].each do |line|
-      assert_includes log(server), line
-    end
+    # Rails 8.2 has other words.
+    [/There was an exception|Could not handle incoming message: "\{"/, /Received unrecognized command/,
+     /Could not (execute command|handle incoming message)/, /Unable to process RoomChannel#vanish/].each { |line| assert_match line, log(server) }
     assert_empty server.stderr
   end
 
