@@ -105,7 +105,9 @@ class CableStreamsTest < Minitest::Test
       broadcast(server, "one", { a: 1 })
 
       assert_equal content || { "a" => 1 }, told(client), channel
-      assert_equal content ? 1 : 0, Integer(evaluate(server, "RUNS.size"), 10) - before, channel
+      # Since Rails 8.2, only blocks and callbacks are jobs.
+      runs = content ? [1, *(0 unless content.key?("raw") || content.key?("callback"))] : [0]
+      assert_includes runs, Integer(evaluate(server, "RUNS.size"), 10) - before, channel
       leave(server, client)
     end
   end
@@ -123,6 +125,8 @@ class CableStreamsTest < Minitest::Test
   def test_a_connection_that_overrides_transmit_or_encode_takes_the_path_of_rails
     ["def transmit(message) = super(message.merge(seen: true))", "private def encode(message) = super(message.merge(seen: true))"].each do |code|
       server = cable(code: "class Connection; #{code}; end")
+      next if code.include?("encode") && evaluate(server, "ActionCable::Connection::Base.private_method_defined?(:encode)") == "false" # Rails 8.2
+
       client = web_socket(server, "/cable?name=ann", headers: ORIGIN, protocols: PROTOCOLS)
       assert_equal({ "type" => "welcome", "seen" => true }, heard(client))
       command(client, "subscribe")
