@@ -67,9 +67,24 @@ module CableBrokers
     Process.kill(:KILL, @workers.fetch(leader))
     100.times { |number| ask(sender, "broadcast news n#{number + 100}") }
 
-    wait_until("the next leader", seconds: 20) { history(other, "news").size >= 200 }
+    wait_until("the next leader", seconds: 20) { history(other, "news").size >= 200 && heard(other).size >= 200 }
     assert_equal numbers("n", 200), history(other, "news").sort_by { |text| text[1..].to_i }
     assert_equal numbers("n", 200), heard(other).sort_by { |text| text[1..].to_i }
+  end
+
+  def test_during_a_restart_nothing_is_lost_or_comes_twice
+    server = machine
+    sender = clients_of_both_workers(machine).first
+    server.signal(:USR1)
+    count = 0
+    wait_until("the restart", seconds: 60) do
+      ask(sender, "broadcast news n#{count}").then { count += 1 }
+      server.stdout.include?("phased restart: done")
+    end
+    client = clients_of_both_workers(server).first
+
+    wait_until("the last message") { history(client, "news").include?("n#{count - 1}") }
+    assert_equal numbers("n", count), history(client, "news").sort_by { |text| text[1..].to_i }
   end
 
   def test_while_the_broker_is_away_a_server_broadcasts_to_its_own_clients
