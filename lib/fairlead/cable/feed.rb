@@ -18,8 +18,9 @@ module Fairlead
       # Seconds before a new process tries to lead. Others have kept more messages, and come first.
       DELAY = 0.6
 
-      # Most kept messages.
+      # Most kept messages, and their bytes.
       MOST = 10_000
+      MOST_BYTES = 16 * 1024 * 1024
 
       Message = Struct.new(:channel, :payload, :at)
       private_constant :Message
@@ -29,7 +30,7 @@ module Fairlead
         @broker = broker
         @native = native
         @lock = Mutex.new
-        @recent = []
+        forget
         @leads = false
         broker.on_message { |_, text| take(text) }
       end
@@ -67,7 +68,7 @@ module Fairlead
           native.stop_leading if @leads
           @leads = false
         end
-        @broker.unsubscribe(CHANNEL, nil)
+        @broker.close
       end
 
       private
@@ -95,21 +96,31 @@ module Fairlead
       def append(channel, payload) = native.publish(channel, payload, PubSub::HISTORY.number)
 
       def keep(message)
-        @recent.shift while @recent.size >= MOST || (@recent.any? && message.at - @recent.first.at > WINDOW)
+        @bytes += message.payload.bytesize
         @recent << message
+        @bytes -= @recent.shift.payload.bytesize while too_much?
+      end
+
+      def too_much?
+        @recent.size > 1 && (@recent.size > MOST || @bytes > MOST_BYTES || @recent.last.at - @recent.first.at > WINDOW)
       end
 
       # The history has times by the system's clock. It may be empty: then this is the first leader.
       def take_over
         @leads = true
         recent = @recent.select { |message| Clock.now - message.at <= WINDOW }
-        @recent = []
+        forget
         published = Hash.new { |all, channel| all[channel] = published(channel).tally }
         recent.each do |message|
           next published[message.channel][message.payload] -= 1 if published[message.channel].fetch(message.payload, 0).positive?
 
           append(message.channel, message.payload)
         end
+      end
+
+      def forget
+        @recent = []
+        @bytes = 0
       end
 
       # The payloads of a channel in the history, since the oldest kept message or a little longer.

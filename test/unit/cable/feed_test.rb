@@ -103,6 +103,14 @@ class CableFeedTest < Minitest::Test
     assert_equal %w[a], payloads("news")
   end
 
+  def test_a_long_wait_for_a_leader_keeps_the_newest_messages
+    size = Fairlead::Cable::Feed::MOST_BYTES / 4
+    %w[a b c d e].each { |letter| hear("news", letter * size) }
+    lead(0)
+
+    assert_equal %w[b c d e], payloads("news").map { |payload| payload[0] }
+  end
+
   def test_texts_of_other_programs_are_ignored
     lead(0)
     ["", "x", "abc", "\0\0\0\5abc", "\xFF\xFF\xFF\xFFabc"].each { |text| @brokers[0].receive(text.b) }
