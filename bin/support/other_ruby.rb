@@ -57,6 +57,7 @@ module Fairlead
       "test/integration/processes" => "the supervisor's restarts",
       "test/integration/proxies" => "the engine reads headers of proxies",
       "test/integration/pub_sub" => "messages between processes",
+      "test/integration/publish_socket" => "the supervisor has the socket",
       "test/integration/real_time" => "frames and channels of the engine",
       "test/integration/supervision" => "the supervisor is a native program",
       "test/integration/tls" => "the engine's TLS",

@@ -662,7 +662,7 @@ module Fairlead
                 "addresses give way as with `max_subscriptions_total`. 0 means no limit."
 
     option :history_bytes, Types::Bytes.new(least: 256 * 1024, zero: true),
-           scope: :engine, default: 16 * 1024**2, valid: ["64m", 0], invalid: ["1k"],
+           scope: :engine, default: 16 * 1024**2, valid: ["64m"], invalid: ["1k"],
            doc: "The memory for the history: recent messages that are published with a history, among them broadcasts of Action Cable. All " \
                 "processes of the server share it; a page of it is used when there are messages for it. The newest message replaces the " \
                 "oldest ones. A message that would take more than an eighth of it is delivered, but not kept. A change needs a stop and a " \

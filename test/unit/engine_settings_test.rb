@@ -18,6 +18,7 @@ class EngineSettingsTest < Minitest::Test
     body_disk_total_bytes: "request_totals",
     request_memory_total_bytes: "request_totals",
     compress: "compression",
+    history_bytes: "with_history",
     access_log_format: "Logs"
   }.freeze
 
