@@ -71,7 +71,7 @@ class PublishSocketRestartsTest < Minitest::Test
     configure(server, "publish_socket false\n")
     assert_restarts(server, "3")
     wait_until("no socket") { !File.exist?(server.path("other/publish.sock")) }
-    refute other.publish("news", "nobody is there")
+    wait_until("the end of its connection") { !other.publish("news", "nobody is there") }
   end
 
   # As releases that share the folder.
