@@ -7,6 +7,7 @@ module Fairlead
     # server can upgrade. Applications without Action Cable load none of this.
     module Sockets
       autoload :Heartbeat, "fairlead/cable/heartbeat"
+      autoload :Identifiers, "fairlead/cable/identifiers"
       autoload :Limit, "fairlead/cable/limit"
       autoload :PeriodicTimers, "fairlead/cable/periodic_timers"
       autoload :RemoteDisconnects, "fairlead/cable/remote_disconnects"
@@ -81,6 +82,7 @@ module Fairlead
         end
 
         def extend_channel(base)
+          base.prepend(Identifiers)
           base.prepend(Streams)
           base.prepend(PeriodicTimers)
         end

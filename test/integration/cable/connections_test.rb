@@ -163,6 +163,33 @@ class CableConnectionsTest < Minitest::Test
     assert_equal "again", told(client)["text"]
   end
 
+  # Identifiers are methods of a channel, come before its own methods, and are no actions.
+  def test_channels_know_the_identifiers_of_their_connection
+    server = cable(code: <<~'RUBY')
+      class NamedChannel < ActionCable::Channel::Base
+        def name = "own"
+        def tell = transmit({ name: name, own: own })
+        def own = "own"
+      end
+
+      class SubChannel < NamedChannel; end
+    RUBY
+    %w[NamedChannel SubChannel RoomChannel].each do |channel|
+      client = joined(server, to: to = { channel: channel })
+      act(client, "name", to: to)
+      act(client, "tell", to: to)
+      act(client, "answer", to: to, text: channel)
+
+      assert_equal channel == "RoomChannel" ? { "answer" => channel } : { "name" => "ann", "own" => "own" }, told(client)
+    end
+    wait_for_log(server, /Unable to process SubChannel#name.*Unable to process RoomChannel#name/m)
+    assert_equal '[["own", "tell"], "ann"]',
+                 evaluate(server, <<~'RUBY'.tr("\n", " "))
+                   [SubChannel.action_methods.sort,
+                    ActionCable.server.connections.first.subscriptions.send(:subscriptions).values.first.name]
+                 RUBY
+  end
+
   def test_any_thread_may_transmit
     server = cable
     clients = %w[ann bob].map { |name| joined(server, name) }
