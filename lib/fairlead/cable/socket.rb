@@ -54,6 +54,7 @@ module Fairlead
         @protocol = protocol
         @alive = false
         @work = target.instance_variable_set(:@worker_pool, Work.new(target.server, self))
+        share_env
       end
 
       # --- for Rails
@@ -130,6 +131,17 @@ module Fairlead
       # have jobs left.
       def later(job)
         @client&.defer(&job) || (Thread.current.equal?(@running) && Fairlead.defer(&job))
+      end
+
+      private
+
+      # Rails makes the request of each connection from a copy of the env, with the settings of the application. If the env has
+      # them already, the copy would only take memory: as much as the rest of the connection.
+      def share_env
+        application = ::Rails.application if defined?(::Rails.application)
+        return unless application&.env_config&.each_key&.all? { |key| @env.key?(key) }
+
+        @target.instance_variable_set(:@request, ::ActionDispatch::Request.new(@env))
       end
     end
   end
