@@ -22,10 +22,12 @@ module Fairlead
 
           private
 
-          # While the client is busy, runs are skipped.
+          # While the client is busy, runs are skipped. The application may kill this thread.
           def wait_for_turn
             @waits = true
-            @waits = false unless @socket.later(method(:run))
+            is_deferred = @socket.later(method(:run))
+          ensure
+            @waits = false unless is_deferred
           end
 
           def run
