@@ -169,33 +169,34 @@ impl Bus {
         block: &mut dyn FnMut(&mut dyn FnMut()),
     ) -> (Posted, bool) {
         let counters = own.map_or(self.scoreboard.others(), |slot| self.scoreboard.slot(slot));
-        let readers: Vec<(usize, &Slot)> = (0..self.scoreboard.mailboxes())
-            .map(|slot| (slot, self.scoreboard.slot(slot)))
-            .filter(|(_, reader)| reader.history_place.load(SeqCst) != 0)
-            .collect();
+        let readers = || self.readers();
         let given_up = &self.given_up_readers;
-        let (mut posted, appended) = keeping::append(history, &readers, given_up, (channel, message), block);
+        let (posted, appended) = keeping::append(history, &readers, given_up, (channel, message), block);
         if let Some((_, false)) = appended {
             return (posted, false);
         }
         counters.published.fetch_add(1, Relaxed);
         if appended.is_some() {
-            posted.undelivered += self.wake(own, &readers, block);
+            self.wake(own, block);
         }
         counters.mail_lost.fetch_add(posted.undelivered as u64, Relaxed);
         (posted, true)
     }
 
-    /// Wakes the dispatchers that sleep. Returns the number of workers that could not be woken.
-    fn wake(&self, own: Option<usize>, readers: &[(usize, &Slot)], block: &mut dyn FnMut(&mut dyn FnMut())) -> usize {
+    /// The workers that read the history.
+    fn readers(&self) -> Vec<(usize, &Slot)> {
+        (0..self.scoreboard.mailboxes())
+            .map(|slot| (slot, self.scoreboard.slot(slot)))
+            .filter(|(_, reader)| reader.history_place.load(SeqCst) != 0)
+            .collect()
+    }
+
+    /// Wakes the dispatchers that sleep. A dispatcher that could not be woken looks for itself, a little later.
+    fn wake(&self, own: Option<usize>, block: &mut dyn FnMut(&mut dyn FnMut())) {
         fence(SeqCst);
-        let asleep = readers.iter().filter(|(slot, reader)| {
-            Some(*slot) != own && reader.asleep.load(SeqCst) != 0 && reader.asleep.swap(0, SeqCst) != 0
-        });
-        let mut strangers: Vec<usize> = asleep
-            .map(|(slot, _)| *slot)
-            .filter(|slot| !self.wake_one(*slot))
-            .collect();
+        let readers = self.readers().into_iter().map(|(slot, _)| slot);
+        let others = readers.filter(|slot| Some(*slot) != own);
+        let mut strangers: Vec<usize> = others.filter(|slot| !self.wake_one(*slot)).collect();
         if !strangers.is_empty() {
             let since = Millis::now();
             block(&mut || {
@@ -205,15 +206,21 @@ impl Bus {
                 }
             });
         }
-        strangers.len()
     }
 
-    /// Wakes the dispatcher of a worker. Returns false if this process does not know its mailbox yet. A dispatcher with a full
-    /// mailbox is awake.
+    /// Wakes the dispatcher of a worker, if it sleeps. Returns false if this process does not know its mailbox yet, or the
+    /// system is short of something. A dispatcher with a full mailbox is awake.
     fn wake_one(&self, slot: usize) -> bool {
-        self.mailboxes[slot]
-            .get()
-            .is_some_and(|mailbox| !matches!(mailbox.rouse(), Put::Short))
+        let asleep = &self.scoreboard.slot(slot).asleep;
+        if asleep.load(SeqCst) == 0 || asleep.swap(0, SeqCst) == 0 {
+            return true;
+        }
+        let mailbox = self.mailboxes[slot].get();
+        let is_awake = mailbox.is_some_and(|mailbox| !matches!(mailbox.rouse(), Put::Short));
+        if !is_awake {
+            asleep.store(1, SeqCst);
+        }
+        is_awake
     }
 
     /// Sends to all workers that read their mail, except worker number `own`.

@@ -157,6 +157,16 @@ impl Channels {
         Some(left)
     }
 
+    /// The recipients that have subscribed to this very name.
+    pub(super) fn exact(&self, channel: &[u8]) -> Option<Recipients> {
+        self.texts.read().names.get(channel).map(Members::list)
+    }
+
+    /// All subscribers of names, each once for each name.
+    pub(super) fn all(&self) -> Vec<Recipients> {
+        self.texts.read().names.values().map(Members::list).collect()
+    }
+
     /// Adds the recipients of a channel to `lists`.
     pub(super) fn find(&self, channel: &[u8], lists: &mut Vec<Recipients>) {
         let texts = self.texts.read();

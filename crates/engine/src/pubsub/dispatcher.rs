@@ -26,6 +26,10 @@ const MOST_PUBLICATIONS: usize = 256;
 const SHORTEST_ROUND: Duration = Duration::from_millis(2);
 const LONGEST_ROUND: Duration = Duration::from_millis(50);
 
+/// The time after which the dispatcher looks into the history although nothing has woken it: a publisher may have died before
+/// it could.
+const LONGEST_SLEEP: Duration = Duration::from_secs(1);
+
 /// The capacity kept for touched subscribers. Clearing a larger table would slow down the small rounds that follow a
 /// large one.
 const MOST_KEPT: usize = 16 * 1024;
@@ -72,7 +76,11 @@ impl Dispatcher {
                 fence(SeqCst);
                 shared.has_unread(self.place)
             };
-            let longest = shared.beat.remaining(Nanos::now());
+            let beat = shared.beat.remaining(Nanos::now());
+            let longest = match shared.history() {
+                Some(history) if history.end() > 0 => Some(beat.unwrap_or(LONGEST_SLEEP).min(LONGEST_SLEEP)),
+                _ => beat,
+            };
             if !shared.queue.sleep(shared.mailbox(), longest, has_more) {
                 break;
             }
@@ -89,7 +97,8 @@ impl Dispatcher {
         let mut handed_out = 0;
         let mut mail = true;
         if let Some(publication) = self.shared.beat.take(Nanos::now()) {
-            self.hand_out(&publication);
+            self.recipients.extend(self.shared.channels.exact(&publication.channel));
+            self.deliver(&publication);
         }
         while handed_out < MOST_PUBLICATIONS {
             let before = handed_out;
@@ -141,6 +150,9 @@ impl Dispatcher {
             Next::Overrun => {
                 self.recipients.clear();
                 shared.counters().mail_lost.fetch_add(1, Relaxed);
+                let all = shared.channels.all();
+                all.iter()
+                    .for_each(|list| shared.for_each(list, |recipient| recipient.subscriber.lose()));
             }
             Next::Unwanted => {}
             Next::Nothing => return false,

@@ -239,7 +239,7 @@ impl Hub {
             return Posted { undelivered: 1 };
         }
         self.counters().published.fetch_add(1, Relaxed);
-        let readers = [(0, self.counters())];
+        let readers = || vec![(0, self.counters())];
         let (posted, appended) = keeping::append(history, &readers, &self.shared.given_up, (channel, message), block);
         match appended {
             Some((_, false)) => self.publish(channel, message, Scope::Process, block),

@@ -35,13 +35,17 @@ impl GivenUp {
     }
 }
 
+/// Finds the processes that read the history now: the numbers and the slots.
+pub(super) type Readers<'a> = dyn Fn() -> Vec<(usize, &'a Slot)> + 'a;
+
 /// One publication.
 struct Attempts<'a> {
     history: &'a History,
-    readers: &'a [(usize, &'a Slot)],
+    readers: &'a Readers<'a>,
     given_up: &'a GivenUp,
     message: (&'a [u8], &'a [u8]),
-    begun: Millis,
+    /// The time since another thread or process has had the lock at each attempt.
+    busy: Option<Millis>,
     /// The slowest reader, its place, and the time since it has had that place.
     slowest: Option<(usize, u64, Millis)>,
     undelivered: usize,
@@ -49,11 +53,11 @@ struct Attempts<'a> {
 
 /// Appends a message for these readers. Waits, inside of `block`, if that is not possible at once. Returns the offset and
 /// false if the message is too long for the history and has to go another way; `None` if it was not appended.
-pub(super) fn append(
-    history: &History,
-    readers: &[(usize, &Slot)],
-    given_up: &GivenUp,
-    message: (&[u8], &[u8]),
+pub(super) fn append<'a>(
+    history: &'a History,
+    readers: &'a Readers<'a>,
+    given_up: &'a GivenUp,
+    message: (&'a [u8], &'a [u8]),
     block: &mut dyn FnMut(&mut dyn FnMut()),
 ) -> (Posted, Option<(u64, bool)>) {
     let mut attempts = Attempts {
@@ -61,7 +65,7 @@ pub(super) fn append(
         readers,
         given_up,
         message,
-        begun: Millis::now(),
+        busy: None,
         slowest: None,
         undelivered: 0,
     };
@@ -71,7 +75,7 @@ pub(super) fn append(
     }
     let undelivered = match appended {
         Some(_) => attempts.undelivered,
-        None => readers.len().max(1),
+        None => readers().len().max(1),
     };
     (Posted { undelivered }, appended)
 }
@@ -88,9 +92,16 @@ impl Attempts<'_> {
         loop {
             match self.attempt() {
                 Ok(appended) => return Some(appended),
-                Err(NotAppended::Full) => self.lose_patience(),
-                Err(NotAppended::Busy) if Millis::now() - self.begun > PATIENCE => return None,
-                Err(NotAppended::Busy) => {}
+                Err(NotAppended::Full) => {
+                    self.busy = None;
+                    self.lose_patience();
+                }
+                Err(NotAppended::Busy) => {
+                    let now = Millis::now();
+                    if now - *self.busy.get_or_insert(now) > PATIENCE {
+                        return None;
+                    }
+                }
             }
             std::thread::sleep(pause);
             pause = (pause * 2).min(LONG_PAUSE);
@@ -99,10 +110,10 @@ impl Attempts<'_> {
 
     /// The slowest reader that was not given up, and its place plus one.
     fn slowest_place(&self) -> Option<(usize, u64)> {
-        let readers = self.readers.iter();
+        let readers = (self.readers)().into_iter();
         let places = readers
             .filter(|(slot, reader)| !self.given_up.has(*slot, reader))
-            .map(|(slot, reader)| (*slot, reader.history_place.load(SeqCst)));
+            .map(|(slot, reader)| (slot, reader.history_place.load(SeqCst)));
         places.filter(|(_, place)| *place != 0).min_by_key(|(_, place)| *place)
     }
 

@@ -35,6 +35,9 @@ pub trait Subscriber: Send + Sync {
         String::new()
     }
 
+    /// Called when the process has lost messages of the history, perhaps of this subscriber.
+    fn lose(&self) {}
+
     /// Ends this subscriber and its subscriptions, because its owner has the most of a total that is used up. `option`:
     /// the total.
     fn give_way(&self, _option: &'static str) {}

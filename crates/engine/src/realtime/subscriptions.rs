@@ -27,6 +27,8 @@ const LAG: &str = "the application does not keep up with messages for its blocks
 enum Limit {
     /// `max_subscriptions`.
     Own,
+    /// `client_pending_bytes`, for the identifiers of streams.
+    Identifiers,
     /// A total of the process: its option, and the owner with the most.
     Total(&'static str, Option<Most>),
 }
@@ -44,6 +46,7 @@ impl fmt::Display for Limit {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (option, most) = match self {
             Limit::Own => ("max_subscriptions", None),
+            Limit::Identifiers => ("client_pending_bytes, by identifiers,", None),
             Limit::Total(option, most) => (*option, most.as_ref()),
         };
         write!(out, "{option} is reached")?;
@@ -188,7 +191,7 @@ impl Subscriptions {
     }
 
     /// Keeps names without a subscriber for the end of the client.
-    pub(super) fn keep_left(&self, left: Vec<Box<[u8]>>) {
+    fn keep_left(&self, left: Vec<Box<[u8]>>) {
         self.names.lock().left.extend(left);
     }
 
@@ -246,6 +249,11 @@ impl Client {
         if let Some(realtime) = self.realtime.upgrade() {
             self.log_refusal(&realtime, &Limit::Own);
         }
+    }
+
+    /// Logs that the identifiers of a client have too many bytes.
+    pub(super) fn refuse_identifier(&self, realtime: &Realtime) {
+        self.log_refusal(realtime, &Limit::Identifiers);
     }
 
     fn log_refusal(&self, realtime: &Realtime, limit: &Limit) {

@@ -25,7 +25,7 @@ pub(super) fn stream(
     // SAFETY: the String is on the stack; its bytes are copied before any Ruby runs.
     let channel = unsafe { bytes(ruby, channel.as_raw()) }.to_vec();
     let since = match (page, since) {
-        (Some(page), _) => Some(client.start_of_page(&channel, &page)),
+        (Some(page), _) => client.start_of_page(&channel, &page),
         (None, Some(since)) => Some(StreamStart::Position(position(ruby, &since)?)),
         (None, None) => None,
     };

@@ -15,11 +15,11 @@ pub(super) const SLOT: usize = 4;
 pub(super) const BUCKET: usize = 8;
 
 /// Words of a page, and pages of one bucket.
-pub(super) const PAGE: usize = 2;
+pub(super) const PAGE: usize = 4;
 pub(super) const PAGES: usize = 8;
 
 /// Words of the memory for each word of the pages.
-const PAGES_PART: usize = 32;
+const PAGES_PART: usize = 16;
 
 /// Words of the memory for each word of the table.
 const TABLE_PART: usize = 9;
@@ -52,8 +52,6 @@ pub(super) struct Header<'a> {
     pub(super) forgotten: &'a AtomicU64,
     /// The key that seals positions.
     pub(super) seal: [&'a AtomicU64; 4],
-    /// The offset at the time when a page was last given up.
-    pub(super) forgotten_pages: &'a AtomicU64,
 }
 
 pub(super) fn random() -> io::Result<u64> {
@@ -113,7 +111,6 @@ impl Layout {
             offset: word(7),
             forgotten: word(8),
             seal: [word(9), word(10), word(11), word(12)],
-            forgotten_pages: word(13),
         }
     }
 

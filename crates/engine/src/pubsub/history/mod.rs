@@ -123,12 +123,16 @@ impl History {
     }
 
     /// Appends a message, unless it would overwrite an entry at or after `unread`, the place of the slowest reader. A
-    /// message that is too long is not kept: an entry without it says so to everyone who asks for the channel's messages.
+    /// message that is too long is not kept: an entry without it says so to everyone who asks for the channel's messages. If
+    /// the name of the channel is too long, there is no entry.
     /// Returns the offset, and false if the message is too long.
     ///
     /// # Errors
     /// See [`NotAppended`]. Try again a little later.
     pub(super) fn append(&self, channel: &[u8], message: &[u8], unread: u64) -> Result<(u64, bool), NotAppended> {
+        if ring::words_of(channel, &[]) > self.ring().words() / LARGEST_PART {
+            return Ok((self.position().offset, false));
+        }
         let _lock = self.lock.try_lock().ok_or(NotAppended::Busy)?;
         let (ring, table, header) = (self.ring(), self.table(), self.layout.header());
         self.repair();
@@ -260,7 +264,8 @@ impl History {
     /// If there is no randomness.
     pub fn seal(&self, channel: &[u8], position: Position) -> io::Result<String> {
         let page = layout::random()?.max(1);
-        Ok(seal::seal(&self.layout, channel, PagePosition { position, page }))
+        let made = Millis::now().to_number();
+        Ok(seal::seal(&self.layout, channel, PagePosition { position, page, made }))
     }
 
     /// The position in a text that [`History::seal`] has made for this channel.
@@ -268,9 +273,15 @@ impl History {
         seal::open(&self.layout, channel, sealed).filter(|open| open.page != 0)
     }
 
+    /// Returns true if the text has the form of a sealed position, and another server has made it.
+    pub fn is_foreign(&self, sealed: &str) -> bool {
+        let form = seal::parse(sealed).map(|(open, _)| open.position.epoch);
+        form.is_some_and(|epoch| epoch != self.epoch())
+    }
+
     /// The position after the messages that a page has received. `None` if it is not known any more.
     pub(crate) fn resume(&self, page: PagePosition) -> Option<Position> {
-        let offset = Pages::new(&self.layout).enter(page.page, page.position.offset)?;
+        let offset = Pages::new(&self.layout).enter(page, Millis::now())?;
         Some(Position {
             offset,
             ..page.position
@@ -279,7 +290,7 @@ impl History {
 
     /// Notes that a page has received its messages up to an offset.
     pub(crate) fn received(&self, page: u64, offset: u64) {
-        Pages::new(&self.layout).received(page, offset);
+        Pages::new(&self.layout).received(page, offset, Millis::now());
     }
 
     fn ring(&self) -> Ring<'_> {

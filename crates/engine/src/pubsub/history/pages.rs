@@ -1,26 +1,29 @@
 //! The pages of stock clients, and the offset up to which each of them has received its messages. Such a client sends the
 //! position of its page again when it reconnects, perhaps to another worker; it must not get the messages in between twice.
 
-use super::layout::{Header, Layout, PAGE};
+use super::layout::{Layout, PAGE};
+use super::seal::PagePosition;
+use crate::clock::Millis;
 use std::sync::atomic::{AtomicU64, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
+use std::time::Duration;
+
+/// A page that is younger has not been given up: if it is not known, it has never subscribed.
+const YOUNG: Duration = Duration::from_secs(60);
 
 pub(super) struct Pages<'a> {
     layout: &'a Layout,
-    header: Header<'a>,
 }
 
-/// The words of one page: its number, and the offset.
+/// The words of one page: its number, the offset, and the time of the last change.
 struct Page<'a> {
     number: &'a AtomicU64,
     offset: &'a AtomicU64,
+    time: &'a AtomicU64,
 }
 
 impl<'a> Pages<'a> {
     pub(super) fn new(layout: &'a Layout) -> Pages<'a> {
-        Pages {
-            layout,
-            header: layout.header(),
-        }
+        Pages { layout }
     }
 
     fn bucket(&self, number: u64) -> impl Iterator<Item = Page<'a>> {
@@ -28,6 +31,7 @@ impl<'a> Pages<'a> {
         words.chunks_exact(PAGE).map(|words| Page {
             number: &words[0],
             offset: &words[1],
+            time: &words[2],
         })
     }
 
@@ -35,32 +39,27 @@ impl<'a> Pages<'a> {
         self.bucket(number).find(|page| page.number.load(Acquire) == number)
     }
 
-    /// The offset up to which the page that was made at `made` has received its messages. A new page gets a place; the page
-    /// of its bucket that has received nothing for longest gives way. `None` if this page may have given way itself.
-    pub(super) fn enter(&self, number: u64, made: u64) -> Option<u64> {
-        if let Some(page) = self.find(number) {
+    /// The offset up to which a page has received its messages. A new page gets a place; the page of its bucket that was quiet
+    /// for longest gives way. `None` for a page that is not known and not young: it may have given way itself.
+    pub(super) fn enter(&self, page: PagePosition, now: Millis) -> Option<u64> {
+        let made = page.position.offset;
+        if let Some(page) = self.find(page.page) {
+            page.time.store(now.to_number(), Relaxed);
             return Some(page.offset.load(Relaxed).max(made));
         }
-        if made < self.header.forgotten_pages.load(Acquire) {
-            return None;
-        }
-        let oldest = self.bucket(number).min_by_key(|page| page.offset.load(Relaxed))?;
-        let former = oldest.number.load(Relaxed);
-        if former != 0 {
-            let now = self.header.offset.load(Relaxed);
-            self.header.forgotten_pages.fetch_max(now, Release);
-        }
-        // If another process takes the place first, this page counts as forgotten the next time.
-        if oldest.number.compare_exchange(former, number, Release, Relaxed).is_ok() {
-            oldest.offset.store(made, Relaxed);
-        }
-        Some(made)
+        let oldest = self.bucket(page.page).min_by_key(|page| page.time.load(Relaxed))?;
+        oldest.number.store(0, Relaxed);
+        oldest.offset.store(made, Relaxed);
+        oldest.time.store(now.to_number(), Relaxed);
+        oldest.number.store(page.page, Release);
+        (now - Millis::from_number(page.made) <= YOUNG).then_some(made)
     }
 
     /// Notes that a page has received its messages up to an offset.
-    pub(super) fn received(&self, number: u64, offset: u64) {
+    pub(super) fn received(&self, number: u64, offset: u64, now: Millis) {
         if let Some(page) = self.find(number) {
             page.offset.fetch_max(offset, Relaxed);
+            page.time.store(now.to_number(), Relaxed);
         }
     }
 }

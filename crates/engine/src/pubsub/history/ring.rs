@@ -121,6 +121,9 @@ impl<'a> Ring<'a> {
         let before = self.header.head.load(Relaxed);
         let mut head = before;
         let tail = self.header.tail.load(Relaxed);
+        if end - tail > self.words() {
+            return None;
+        }
         while end - head > self.words() {
             if head >= unread {
                 return None;

@@ -1,7 +1,7 @@
 //! Sealed positions, for pages: a client may not choose from which position on it gets messages.
 //!
-//! As text: `epoch.offset.page.seal`. The page is a random number that names the page with this position, and the seal is an
-//! HMAC of these parts and the channel, with a key that only the processes of the server have.
+//! As text: `epoch.offset.page.made.seal`. The page is a random number that names the page with this position, and was made at
+//! that time. The seal is an HMAC of these parts and the channel, with a key that only the processes of the server have.
 
 use super::layout::Layout;
 use super::Position;
@@ -15,10 +15,12 @@ pub struct PagePosition {
     pub position: Position,
     /// The number of the page; never 0.
     pub page: u64,
+    /// The time when the page was made: milliseconds on the monotonic clock.
+    pub made: u64,
 }
 
 pub(super) fn seal(layout: &Layout, channel: &[u8], position: PagePosition) -> String {
-    let text = format!("{}.{:x}", position.position, position.page);
+    let text = format!("{}.{:x}.{:x}", position.position, position.page, position.made);
     let seal: String = sign(&key(layout), &sealed(channel, &text))
         .as_ref()
         .iter()
@@ -29,13 +31,23 @@ pub(super) fn seal(layout: &Layout, channel: &[u8], position: PagePosition) -> S
 
 /// The position with a valid seal for this channel.
 pub(super) fn open(layout: &Layout, channel: &[u8], text: &str) -> Option<PagePosition> {
-    let (text, seal) = text.rsplit_once('.')?;
-    verify(&key(layout), &sealed(channel, text), &from_hex(seal)?).ok()?;
-    let (position, page) = text.rsplit_once('.')?;
-    Some(PagePosition {
+    let (position, seal) = parse(text)?;
+    let (text, _) = text.rsplit_once('.')?;
+    verify(&key(layout), &sealed(channel, text), &seal).ok()?;
+    Some(position)
+}
+
+/// The parts of a text with the right form: the position and the seal.
+pub(super) fn parse(text: &str) -> Option<(PagePosition, Vec<u8>)> {
+    let (rest, seal) = text.rsplit_once('.')?;
+    let (rest, made) = rest.rsplit_once('.')?;
+    let (position, page) = rest.rsplit_once('.')?;
+    let position = PagePosition {
         position: position.parse().ok()?,
         page: u64::from_str_radix(page, 16).ok()?,
-    })
+        made: u64::from_str_radix(made, 16).ok()?,
+    };
+    Some((position, from_hex(seal)?))
 }
 
 /// The bytes that are signed.

@@ -180,23 +180,42 @@ fn only_a_sealed_position_of_the_same_channel_is_opened() {
 #[test]
 fn a_page_resumes_after_its_messages_or_is_forgotten() {
     let history = history(2_000);
-    let page = |number: u64, history: &History| PagePosition {
+    let page = |number: u64, made: Millis, history: &History| PagePosition {
         position: history.position(),
         page: number,
+        made: made.to_number(),
     };
-    let first = page(7, &history);
-    assert_eq!(history.resume(first), Some(first.position));
+    let now = Millis::now();
+    let old = page(
+        7,
+        Millis::from_number(now.to_number().saturating_sub(100_000)),
+        &history,
+    );
+    assert_eq!(history.resume(old), None, "not young, and not known");
     (0..3).for_each(|_| _ = append(&history, "a", "x"));
     history.received(7, 2);
     history.received(7, 1);
     history.received(8, 3);
-    assert_eq!(history.resume(first).map(|position| position.offset), Some(2));
+    assert_eq!(history.resume(old).map(|position| position.offset), Some(2));
+    std::thread::sleep(Duration::from_millis(2));
     for number in 100..400 {
         append(&history, "a", "x");
-        assert!(history.resume(page(number, &history)).is_some(), "a new page");
+        let young = page(number, Millis::now(), &history);
+        append(&history, "b", "x");
+        assert_eq!(history.resume(young), Some(young.position), "however many there are");
     }
-    assert_eq!(history.resume(first), None);
-    history.received(7, 5);
+    assert_eq!(history.resume(old), None);
+}
+
+#[test]
+fn a_channel_with_a_name_longer_than_the_ring_is_not_kept() {
+    let history = history(2_000);
+    for bytes in [3_000, 20_000] {
+        let name = vec![b'x'; bytes];
+        assert_eq!(history.append(&name, b"1", u64::MAX).map(|(_, kept)| kept), Ok(false));
+    }
+    append(&history, "a", "2");
+    assert_eq!(history.position().offset, 1);
 }
 
 #[test]

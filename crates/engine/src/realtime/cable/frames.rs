@@ -34,7 +34,7 @@ enum FormKey {
 
 /// Returns true if a message can be part of a frame.
 pub(super) fn is_json(message: &[u8]) -> bool {
-    serde_json::from_slice::<IgnoredAny>(message).is_ok()
+    std::str::from_utf8(message).is_ok_and(|text| serde_json::from_str::<IgnoredAny>(text).is_ok())
 }
 
 /// The text of a frame. `position`: after the message, for the extended protocol.

@@ -4,46 +4,34 @@ use crate::sync::Mutex;
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
 
-/// Identifiers that the table has at least before it is searched for unused ones.
-const FEW: usize = 1024;
-
 /// The identifier of a subscription: the text by which a client names it.
 #[derive(Debug)]
 pub(in crate::realtime) struct Identifier {
     /// The text as a JSON string, with quotes.
     pub(super) json: Box<str>,
     text: Box<str>,
+    known: Weak<Known>,
 }
 
 /// All identifiers that are in use.
 #[derive(Default)]
-pub(in crate::realtime) struct Identifiers {
-    known: Mutex<Known>,
-}
+pub(in crate::realtime) struct Identifiers(Arc<Known>);
 
-#[derive(Default)]
-struct Known {
-    by_text: HashMap<Box<str>, Weak<Identifier>>,
-    /// The size of the table at which unused identifiers are removed.
-    limit: usize,
-}
+type Known = Mutex<HashMap<Box<str>, Weak<Identifier>>>;
 
 impl Identifiers {
     /// The identifier with this text.
     pub(super) fn get(&self, text: &str) -> Arc<Identifier> {
-        let mut known = self.known.lock();
-        if let Some(identifier) = known.by_text.get(text).and_then(Weak::upgrade) {
+        let mut known = self.0.lock();
+        if let Some(identifier) = known.get(text).and_then(Weak::upgrade) {
             return identifier;
-        }
-        if known.by_text.len() >= known.limit.max(FEW) {
-            known.by_text.retain(|_, identifier| identifier.strong_count() > 0);
-            known.limit = known.by_text.len() * 2;
         }
         let identifier = Arc::new(Identifier {
             json: serde_json::Value::from(text).to_string().into(),
             text: text.into(),
+            known: Arc::downgrade(&self.0),
         });
-        known.by_text.insert(text.into(), Arc::downgrade(&identifier));
+        known.insert(text.into(), Arc::downgrade(&identifier));
         identifier
     }
 }
@@ -54,18 +42,35 @@ impl Identifier {
     }
 }
 
+impl Drop for Identifier {
+    fn drop(&mut self) {
+        let Some(known) = self.known.upgrade() else {
+            return;
+        };
+        let mut known = known.lock();
+        // Another thread may have made the same one again.
+        if known
+            .get(self.text())
+            .is_some_and(|identifier| identifier.strong_count() == 0)
+        {
+            known.remove(self.text());
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn equal_identifiers_are_shared_and_unused_ones_removed() {
+    fn equal_identifiers_are_shared_and_leave_nothing_behind() {
         let identifiers = Identifiers::default();
         let first = identifiers.get(r#"{"channel":"Rööm"}"#);
         assert_eq!(&*first.json, r#""{\"channel\":\"Rööm\"}""#);
         assert!(Arc::ptr_eq(&first, &identifiers.get(first.text())));
-        (0..10 * FEW).for_each(|number| drop(identifiers.get(&number.to_string())));
-        assert!(identifiers.known.lock().by_text.len() <= 2 * FEW);
-        assert!(Arc::ptr_eq(&first, &identifiers.get(first.text())));
+        (0..1_000).for_each(|number| drop(identifiers.get(&number.to_string())));
+        assert_eq!(identifiers.0.lock().len(), 1);
+        drop(first);
+        assert!(identifiers.0.lock().is_empty());
     }
 }

@@ -1,66 +1,93 @@
 //! Asks a client for a receipt of the messages for its pages: a ping behind the messages, and its pong is the receipt (RFC
 //! 6455 §5.5.3). One ping is on its way at a time.
 
-use crate::sync::{AtomicBool, AtomicU64, Mutex, Ordering::Relaxed};
+use crate::sync::{AtomicBool, Mutex, Ordering::Relaxed};
 
-/// In front of the offset in a ping.
+/// In front of the number of a question in a ping.
 const MARK: &[u8; 4] = b"flpg";
 
 /// The pages of one client.
 #[derive(Default)]
 pub(in crate::realtime) struct Receipts {
-    /// True if there are pages.
-    are_wanted: AtomicBool,
-    pages: Mutex<Vec<u64>>,
-    /// The offset of the newest message for a page, and the offset in the ping on its way, or 0.
-    delivered: AtomicU64,
-    asked: AtomicU64,
-    received: AtomicU64,
+    /// True if there may be a question to ask.
+    is_due: AtomicBool,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    pages: Vec<Page>,
+    /// The number of the last question, and true if it has no answer yet.
+    question: u64,
+    waits: bool,
+}
+
+/// A page, with the offset of its newest message: sent, in front of the question on its way, and received.
+struct Page {
+    number: u64,
+    sent: u64,
+    asked: u64,
+    received: u64,
 }
 
 impl Receipts {
-    /// Adds a page.
-    pub(super) fn want(&self, page: u64) {
-        let mut pages = self.pages.lock();
-        if !pages.contains(&page) {
-            pages.push(page);
+    /// Notes a message for a page.
+    pub(super) fn sent(&self, page: u64, offset: u64) {
+        let mut state = self.state.lock();
+        match state.pages.iter_mut().find(|known| known.number == page) {
+            Some(page) => page.sent = page.sent.max(offset),
+            None => state.pages.push(Page {
+                number: page,
+                sent: offset,
+                asked: 0,
+                received: 0,
+            }),
         }
-        self.are_wanted.store(true, Relaxed);
+        self.is_due.store(true, Relaxed);
     }
 
-    /// Notes a message.
-    pub(super) fn delivered(&self, offset: u64) {
-        self.delivered.fetch_max(offset, Relaxed);
+    /// Forgets a page, whose stream has ended.
+    pub(super) fn forget(&self, page: u64) {
+        self.state.lock().pages.retain(|known| known.number != page);
     }
 
-    /// Returns true if a ping is due.
+    /// Returns false if no ping can be due.
     pub(super) fn is_due(&self) -> bool {
-        let is_free = self.are_wanted.load(Relaxed) && self.asked.load(Relaxed) == 0;
-        is_free && self.delivered.load(Relaxed) > self.received.load(Relaxed)
+        self.is_due.load(Relaxed)
     }
 
     /// The payload of a ping that is due. To be called with the outbox locked.
     pub(super) fn question(&self) -> Option<[u8; 12]> {
-        if !self.is_due() {
+        let mut state = self.state.lock();
+        if state.waits || !state.pages.iter().any(|page| page.sent > page.received) {
             return None;
         }
-        let delivered = self.delivered.load(Relaxed);
-        self.asked.store(delivered, Relaxed);
+        self.is_due.store(false, Relaxed);
+        state.pages.iter_mut().for_each(|page| page.asked = page.sent);
+        state.waits = true;
+        state.question += 1;
         let mut payload = [0; 12];
         payload[..4].copy_from_slice(MARK);
-        payload[4..].copy_from_slice(&delivered.to_be_bytes());
+        payload[4..].copy_from_slice(&state.question.to_be_bytes());
         Some(payload)
     }
 
-    /// The offset that a pong acknowledges, and the pages; `None` if it is another pong.
-    pub(super) fn answer(&self, payload: &[u8]) -> Option<(u64, Vec<u64>)> {
-        let offset = payload.strip_prefix(MARK)?;
-        let offset = u64::from_be_bytes(offset.try_into().ok()?);
-        if offset == 0 || self.asked.compare_exchange(offset, 0, Relaxed, Relaxed).is_err() {
+    /// The pages that a pong is a receipt for, each with the offset; `None` if it is another pong.
+    pub(super) fn answer(&self, payload: &[u8]) -> Option<Vec<(u64, u64)>> {
+        let number = payload.strip_prefix(MARK)?;
+        let number = u64::from_be_bytes(number.try_into().ok()?);
+        let mut state = self.state.lock();
+        if !state.waits || number != state.question {
             return None;
         }
-        self.received.fetch_max(offset, Relaxed);
-        Some((offset, self.pages.lock().clone()))
+        state.waits = false;
+        let mut received = Vec::new();
+        for page in state.pages.iter_mut().filter(|page| page.asked > page.received) {
+            page.received = page.asked;
+            received.push((page.number, page.received));
+        }
+        self.is_due.store(true, Relaxed);
+        Some(received)
     }
 }
 
@@ -71,20 +98,30 @@ mod tests {
     #[test]
     fn one_question_is_on_its_way_and_only_its_answer_counts() {
         let receipts = Receipts::default();
-        receipts.delivered(3);
-        assert_eq!(receipts.question(), None, "no page");
-        receipts.want(7);
-        receipts.want(7);
+        assert_eq!(receipts.question(), None);
+        receipts.sent(7, 3);
         let first = receipts.question().expect("due");
-        receipts.delivered(5);
+        receipts.sent(7, 5);
         assert_eq!(receipts.question(), None);
         for other in [&b""[..], b"flpg", &first[..11], b"flpg\0\0\0\0\0\0\0\x05"] {
             assert_eq!(receipts.answer(other), None);
         }
-        assert_eq!(receipts.answer(&first), Some((3, vec![7])));
+        assert_eq!(receipts.answer(&first), Some(vec![(7, 3)]));
         assert_eq!(receipts.answer(&first), None);
         let second = receipts.question().expect("due");
-        assert_eq!(receipts.answer(&second), Some((5, vec![7])));
+        assert_eq!(receipts.answer(&second), Some(vec![(7, 5)]));
         assert_eq!(receipts.question(), None);
+    }
+
+    #[test]
+    fn the_receipt_of_a_page_says_nothing_about_messages_of_another_page_that_were_sent_later() {
+        let receipts = Receipts::default();
+        receipts.sent(1, 100);
+        let first = receipts.question().expect("due");
+        receipts.sent(2, 10);
+        assert_eq!(receipts.answer(&first), Some(vec![(1, 100)]));
+        let second = receipts.question().expect("page 2 waits for its own");
+        receipts.forget(1);
+        assert_eq!(receipts.answer(&second), Some(vec![(2, 10)]));
     }
 }

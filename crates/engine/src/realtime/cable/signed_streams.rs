@@ -109,7 +109,7 @@ impl Client {
         }
         let since = command.parameters.get("since").and_then(Value::as_str);
         let options = StreamOptions {
-            since: since.map(|sealed| self.start_of_page(name.as_bytes(), sealed)),
+            since: since.and_then(|sealed| self.start_of_page(name.as_bytes(), sealed)),
             confirmed: true,
             ..StreamOptions::default()
         };
@@ -120,13 +120,15 @@ impl Client {
         }
     }
 
-    /// The start for a page with a sealed position. Messages since a position that was not made for this channel are lost.
-    pub fn start_of_page(&self, channel: &[u8], sealed: &str) -> StreamStart {
-        let realtime = self.realtime.upgrade();
-        let history = realtime.as_ref().and_then(|realtime| realtime.hub.history());
-        let open = history.and_then(|history| history.open(channel, sealed));
-        let page = open.map(|open| self.own_page(open));
-        page.map_or(StreamStart::Unknown, StreamStart::Page)
+    /// The start for a page with a sealed position. If another server has made the position, messages are lost. `None` if it
+    /// is no position for this channel.
+    pub fn start_of_page(&self, channel: &[u8], sealed: &str) -> Option<StreamStart> {
+        let realtime = self.realtime.upgrade()?;
+        let history = realtime.hub.history()?;
+        match history.open(channel, sealed) {
+            Some(page) => Some(StreamStart::Page(self.own_page(page))),
+            None => history.is_foreign(sealed).then_some(StreamStart::Unknown),
+        }
     }
 
     /// The page of this client: a cache may have given a page to several clients, and each has received other messages.

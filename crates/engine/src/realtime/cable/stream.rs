@@ -15,6 +15,9 @@ use fairlead_wire::websocket::Opcode;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Weak};
 
+/// Close code of a server that cannot continue for now (registered with IANA).
+const TRY_AGAIN_LATER: u16 = 1013;
+
 /// The offset of a stream that waits for its past messages: all new ones are among them.
 const WAITS: u64 = u64::MAX;
 
@@ -52,9 +55,6 @@ impl Stream {
     /// Sends the messages since a position, and lets later messages pass. Returns the number of them; `None` if some are
     /// lost.
     pub(super) fn catch_up(&self, client: &Client, realtime: &Realtime, start: StreamStart) -> Option<usize> {
-        if let StreamStart::Page(page) = start {
-            client.receipts.want(page.page);
-        }
         let outbox = client.outbox.lock();
         if outbox.frames.bytes() > client.most_bytes() {
             self.after.store(0, Relaxed);
@@ -88,8 +88,8 @@ impl Stream {
 
     /// Notes a message for the page of this stream, if it has one.
     fn note(&self, client: &Client, offset: Option<u64>) {
-        if let (Some(StreamStart::Page(_)), Some(offset)) = (self.options.since, offset) {
-            client.receipts.delivered(offset);
+        if let (Some(StreamStart::Page(page)), Some(offset)) = (self.options.since, offset) {
+            client.receipts.sent(page.page, offset);
         }
     }
 
@@ -157,6 +157,14 @@ impl Stream {
     }
 }
 
+impl Drop for Stream {
+    fn drop(&mut self) {
+        if let (Some(StreamStart::Page(page)), Some(client)) = (self.options.since, self.client.upgrade()) {
+            client.receipts.forget(page.page);
+        }
+    }
+}
+
 impl Subscriber for Stream {
     fn id(&self) -> u64 {
         self.id
@@ -199,6 +207,13 @@ impl Subscriber for Stream {
         client.map_or_else(String::new, |client| client.owner_name())
     }
 
+    /// Ends the client: when it connects again, it gets the messages, or hears that they are lost.
+    fn lose(&self) {
+        if let Some(client) = self.client.upgrade() {
+            client.fail(client.outbox.lock(), TRY_AGAIN_LATER, "this process has lost messages");
+        }
+    }
+
     fn give_way(&self, option: &'static str) {
         if let Some(client) = self.client.upgrade() {
             client.give_subscriptions_up(option);
@@ -220,11 +235,13 @@ impl Client {
 
     /// Takes a receipt, and asks for the next one. Returns false if the pong is none.
     pub(in crate::realtime) fn hear_receipt(&self, pong: &[u8], realtime: &Realtime) -> bool {
-        let Some((offset, pages)) = self.receipts.answer(pong) else {
+        let Some(received) = self.receipts.answer(pong) else {
             return false;
         };
         if let Some(history) = realtime.hub.history() {
-            pages.into_iter().for_each(|page| history.received(page, offset));
+            received
+                .into_iter()
+                .for_each(|(page, offset)| history.received(page, offset));
         }
         self.ask_for_receipt();
         true

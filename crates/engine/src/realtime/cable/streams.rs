@@ -46,11 +46,19 @@ pub(in crate::realtime) struct Streams {
     /// Streams without an identifier, by channel.
     plain: HashMap<Box<[u8]>, Arc<Stream>>,
     count: usize,
+    /// Bytes of all identifiers.
+    bytes: usize,
 }
 
 impl Streams {
     pub(in crate::realtime) fn len(&self) -> usize {
         self.count
+    }
+
+    /// Bytes of all identifiers, if there is a new one with this text.
+    fn bytes_with(&self, identifier: &str) -> usize {
+        let is_known = self.by_identifier.contains_key(identifier);
+        self.bytes + if is_known { 0 } else { identifier.len() }
     }
 
     /// Returns true if the subscription with this identifier was confirmed here.
@@ -69,6 +77,9 @@ impl Streams {
         };
         let count = hub.subscribe_within(subscriber, &stream.channel, Match::Exact, Delivery::Text, totals)?;
         let added = Arc::clone(stream);
+        if let Some(identifier) = &stream.identifier {
+            self.bytes = self.bytes_with(identifier.text());
+        }
         match &stream.identifier {
             Some(identifier) => self
                 .by_identifier
@@ -96,6 +107,7 @@ impl Streams {
         let stream = streams.swap_remove(index);
         if streams.is_empty() {
             self.by_identifier.remove(identifier);
+            self.bytes -= identifier.len();
         }
         self.count -= 1;
         hub.unsubscribe(stream.id, channel)
@@ -105,12 +117,13 @@ impl Streams {
     fn remove_identifier(&mut self, hub: &Hub, identifier: &str) -> Vec<Box<[u8]>> {
         let streams = self.by_identifier.remove(identifier).unwrap_or_default();
         self.count -= streams.len();
+        self.bytes -= if streams.is_empty() { 0 } else { identifier.len() };
         unsubscribe(hub, streams)
     }
 
     /// Ends all streams; returns the same.
     pub(in crate::realtime) fn remove_all(&mut self, hub: &Hub) -> Vec<Box<[u8]>> {
-        self.count = 0;
+        (self.count, self.bytes) = (0, 0);
         let all = std::mem::take(&mut self.by_identifier);
         let plain = std::mem::take(&mut self.plain);
         unsubscribe(hub, all.into_values().flatten().chain(plain.into_values()))
@@ -135,8 +148,13 @@ impl Client {
         self.add_stream(channel, Some(identifier), options)
     }
 
-    /// Delivers the messages of a channel as they are, the messages of the history first. The result is as above.
+    /// Delivers the messages of a channel as they are, the messages of the history first. The result is as above; also `None`
+    /// for a second channel of an event stream, which has one last event id.
     pub fn subscribe_since(&self, channel: &[u8], options: StreamOptions) -> Option<(usize, Streamed)> {
+        let has_other = |streams: &mut Streams| streams.plain.keys().any(|name| **name != *channel);
+        if !self.is_web_socket() && self.subscriptions.with_streams(has_other) {
+            return None;
+        }
         self.add_stream(channel, None, options)
     }
 
@@ -147,6 +165,11 @@ impl Client {
         options: StreamOptions,
     ) -> Option<(usize, Streamed)> {
         let realtime = self.realtime.upgrade()?;
+        let bytes = identifier.map(|text| self.subscriptions.with_streams(|streams| streams.bytes_with(text)));
+        if bytes.is_some_and(|bytes| bytes > self.most_bytes()) {
+            self.refuse_identifier(&realtime);
+            return None;
+        }
         let identifier = identifier.map(|text| realtime.identifiers.get(text));
         let stream = Stream::new(&self.me.upgrade()?, channel, identifier, options);
         let count = self.subscribe_stream(&stream, &realtime)?;
@@ -189,8 +212,8 @@ impl Client {
     pub(super) fn unsubscribe_signed(&self, identifier: &str) -> bool {
         let confirmed = self.has_confirmed(identifier);
         if confirmed {
-            let left = self.unstream_all(identifier);
-            self.subscriptions.keep_left(left);
+            // The application was not told of these channels.
+            drop(self.unstream_all(identifier));
         }
         confirmed
     }
