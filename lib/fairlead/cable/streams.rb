@@ -99,7 +99,7 @@ module Fairlead
 
         # Rejects the subscription. Rails does it at the end of +subscribed+; this may be later.
         def refuse_stream(socket)
-          return unless socket.alive?
+          return unless socket.alive? && socket.client.open? # the turn that closes it may be next
 
           logger.error "#{self.class.name} cannot stream: the client has too many subscriptions (max_subscriptions)"
           reject

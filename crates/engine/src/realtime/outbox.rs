@@ -21,6 +21,8 @@ pub(super) struct Outbox {
     /// `None` until the client has begun, and once it is released.
     pub(super) carrier: Option<Carrier>,
     pub(super) frames: Frames,
+    /// Bytes of past messages among the frames, or more: they count apart from new ones.
+    pub(super) past_bytes: usize,
     /// The time when the socket last took something, or was first offered bytes that it has not taken.
     pub(super) moved: Millis,
     /// Measures how fast the client takes waiting bytes.
@@ -54,6 +56,7 @@ impl Outbox {
             count: Some(count),
             carrier: None,
             frames: Frames::default(),
+            past_bytes: 0,
             moved: now,
             meter: Meter::begin(now),
             reads: false,
@@ -67,6 +70,7 @@ impl Outbox {
     /// Called before something is queued. If nothing waits, the timeouts of writing start now.
     pub(super) fn begin(&mut self) {
         if self.frames.is_empty() {
+            self.past_bytes = 0;
             self.moved = Millis::now();
             self.meter = Meter::begin(self.moved);
         }

@@ -19,6 +19,9 @@ use std::time::Duration;
 /// The time that a writer waits before it checks again if a client has begun.
 const NOT_BEGUN: Duration = Duration::from_millis(10);
 
+/// Most bytes of past messages that may wait besides new ones.
+const MOST_PAST: usize = 16 * 1024 * 1024;
+
 /// The result of offering a piece of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Offered {
@@ -146,11 +149,13 @@ impl Client {
     /// Queues messages of the history, which bounds them, before all later messages.
     pub(super) fn send_past<'a>(&self, mut outbox: MutexGuard<'_, Outbox>, past: impl Iterator<Item = Encoded<'a>>) {
         outbox.begin();
+        let before = outbox.frames.bytes();
         for Encoded { frame, context } in past {
             outbox.frames.push(frame);
             outbox.owes_drained = true;
             drop(context);
         }
+        outbox.past_bytes += outbox.frames.bytes() - before;
         self.flush_or_count(outbox);
     }
 
@@ -201,9 +206,14 @@ impl Client {
         }
     }
 
+    /// Returns true if too many bytes wait.
+    pub(super) fn is_behind(&self, outbox: &Outbox) -> bool {
+        outbox.frames.bytes() > self.most_bytes() + outbox.past_bytes.min(MOST_PAST)
+    }
+
     /// Queues a frame, unless too much waits already.
     fn queue(&self, outbox: &mut Outbox, frame: Frame) -> Result<(), Frame> {
-        if !outbox.frames.is_empty() && outbox.frames.bytes() > self.most_bytes() {
+        if !outbox.frames.is_empty() && self.is_behind(outbox) {
             return Err(frame);
         }
         outbox.begin();

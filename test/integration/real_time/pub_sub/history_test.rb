@@ -2,15 +2,13 @@
 
 require "test_helper"
 require "json"
-require "support/real_time"
+require "support/kept_messages"
 
 # Messages that are published with a history, and clients that get them in the frames of Action Cable.
 class HistoryTest < Minitest::Test
-  include Fairlead::Test::RealTimeServing
+  include Fairlead::Test::KeptMessages
 
   parallelize_me!
-
-  HISTORY = "Fairlead::PubSub::HISTORY"
 
   def test_streams_deliver_frames_with_the_identifier_of_each_client
     server = pushing(CONSOLE, "-t", 2)
@@ -130,78 +128,27 @@ class HistoryTest < Minitest::Test
     assert_equal ["x" * 100_000], messages(client, 1)
   end
 
-  # --- plain subscriptions
-
-  def test_a_web_socket_gets_the_messages_since_a_position_as_they_are
-    server = pushing(CONSOLE, "-t", 2)
-    position = text(requested(server, "Fairlead::PubSub.position"))
-    requested(server, publish("one"))
+  def test_a_name_longer_than_the_history_stops_nobody
+    server = pushing(CONSOLE, "-w", 2, "-t", 2, "--history-bytes", "256k")
     client = web_socket(server)
-    assert_equal '"room"', told(client, "client.subscribe('room', since: #{position.inspect})")
-    requested(server, publish("two"))
-    assert_equal [[:text, '"one"'], [:text, '"two"']], heard_from(client, 2)
+    told(client, "client.stream('room', 'x')")
+    requested(server, "Fairlead.publish('x' * 400_000, '1', #{HISTORY})")
+    requested(server, publish("next"))
 
-    assert_equal "true", told(client, "client.unsubscribe('room')")
-    assert_equal "false", told(client, "client.subscribe('room', since: 'garbage')")
-    assert_equal "! ArgumentError", told(client, "client.subscribe('room', since: 'x') { }")
-    requested(server, publish("three"))
-    assert_equal [[:text, '"three"']], heard_from(client, 1)
+    assert_equal %w[next], messages(client, 1)
   end
 
-  def test_an_event_stream_continues_where_it_was_cut_off
-    handler = <<~RUBY
-      def on_open(client) = client.write(client.subscribe("room", since: client.env["HTTP_LAST_EVENT_ID"] || Fairlead::PubSub.position).inspect)
-    RUBY
-    server = pushing(handler, "-t", 2)
-    first = event_stream(server)
-    first.receive
-    requested(server, publish("one"))
-    id = first.receive.id
-    requested(server, publish("two"))
-    second = event_stream(server, headers: { "last-event-id" => id })
-
-    assert_equal ['"two"', '"room"'], Array.new(2) { second.receive.data }
-  end
-
-  # --- pages of stock clients
-
-  def test_a_page_gets_each_message_once_however_often_it_reconnects
-    server = pushing(CONSOLE, "-w", 2, "-t", 2)
-    page = text(requested(server, "Fairlead::PubSub.seal('room')"))
-    requested(server, publish("one"))
-    first = web_socket(server)
-    assert_equal "1", told(first, "client.stream('room', 'x', page: #{page.inspect})")
-    requested(server, publish("two"))
-    assert_equal %w[one two], messages(first, 2)
-    await_receipts(first)
-    first.drop(reset: true)
-    requested(server, publish("three"))
-    second = web_socket(server)
-
-    assert_equal "1", told(second, "client.stream('room', 'x', page: #{page.inspect})")
-    assert_equal %w[three], messages(second, 1)
-    assert_equal "false", told(second, "client.stream('other', 'x', page: #{page.inspect})")
-  end
-
-  def test_signed_streams_are_confirmed_without_the_application
-    server = pushing(CONSOLE, "-t", 1)
+  def test_a_worker_that_has_lost_messages_ends_its_streams
+    server = pushing(CONSOLE, "-w", 2, "-t", 2, "--history-bytes", "256k", "--worker-timeout", 60)
     client = web_socket(server)
-    told(client, "client.send(:confirm_signed_streams, 'Turbo::StreamsChannel', '', 'secret')")
-    name = "InJvb20i--c6767fcc43bd1c52db471c20499b4fd6fe1e32a421b21f2b00a3f25efb3c9995"
-    page = text(requested(server, "Fairlead::PubSub.seal('room')"))
-    requested(server, publish("one"))
-    identifier = JSON.generate(channel: "Turbo::StreamsChannel", signed_stream_name: name, since: page)
-    client.send_text(JSON.generate(command: "subscribe", identifier: identifier))
-    assert_equal [{ "identifier" => identifier, "type" => "confirm_subscription" }, { "identifier" => identifier, "message" => "one" }],
-                 received(client, 2)
+    stopped = Integer(told(client, "client.stream('room', 'x'); Process.pid"))
+    Process.kill(:STOP, stopped)
+    requested(server, "60.times { Fairlead.publish('room', ('x' * 10_000).dump, #{HISTORY}) }")
+    Process.kill(:CONT, stopped)
 
-    old = JSON.generate(channel: "Turbo::StreamsChannel", signed_stream_name: name, since: "forged")
-    client.send_text(JSON.generate(command: "subscribe", identifier: old))
-    assert_equal [nil, %(<turbo-stream action="refresh"></turbo-stream>)], messages(client, 2)
-    client.send_text(JSON.generate(command: "unsubscribe", identifier: identifier))
-    told(client, "nil")
-    requested(server, publish("two"))
-    assert_equal [{ "identifier" => old, "message" => "two" }], received(client, 1)
+    assert_equal [1013, "this process has lost messages"], client.receive_close
+  ensure
+    Process.kill(:CONT, stopped) if stopped
   end
 
   def test_pings_of_action_cable
@@ -216,16 +163,6 @@ class HistoryTest < Minitest::Test
 
   private
 
-  # A receipt is for the messages before its question, and the next question comes after it. The server has handled an answer when it
-  # answers a later ping.
-  def await_receipts(client)
-    3.times do |number|
-      client.ping(number.to_s)
-      client.receive_pong
-    end
-  end
-
-  # All messages are whole, in order, and none of a publisher is missing.
   def assert_undamaged(client)
     frames = client.messages.slice!(0..).map { |_, data| JSON.parse(data) }.reject { |frame| frame.is_a?(String) }
     offsets = frames.map { |frame| frame.fetch("offset") }
@@ -237,24 +174,7 @@ class HistoryTest < Minitest::Test
     end
   end
 
-  # Code that publishes each of the texts to the channel "room".
-  def publish(*texts) = texts.map { |text| "Fairlead.publish('room', #{JSON.generate(text).inspect}, #{HISTORY})" }.join(";")
-
   def frame(id) = { "identifier" => %({"id":"#{id}"}), "message" => { "text" => "<e>" } }
 
-  def text(inspected) = inspected.delete('"')
-
   def epoch(server) = text(requested(server, "Fairlead::PubSub.position")).split(".").first
-
-  def heard_from(client, count)
-    client.wait_for("#{count} messages") { client.messages.size >= count }
-    client.messages.slice!(0..)
-  end
-
-  def received(client, count)
-    client.wait_for("#{count} frames") { client.messages.size >= count }
-    client.messages.slice!(0..).map { |_, data| JSON.parse(data) }
-  end
-
-  def messages(client, count) = received(client, count).map { |frame| frame["message"] }
 end

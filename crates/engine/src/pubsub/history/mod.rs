@@ -137,7 +137,8 @@ impl History {
         let (ring, table, header) = (self.ring(), self.table(), self.layout.header());
         self.repair();
         let hash = table.hash(channel);
-        let previous = table.newest(hash);
+        let newest = table.newest(hash);
+        let previous = newest.map_or((None, table.forgotten()), |(place, offset)| (Some(place), offset));
         let offset = header.offset.load(Relaxed) + 1;
         let draft = Draft {
             offset,
@@ -229,22 +230,21 @@ impl History {
     }
 
     /// Goes from the newest entry of a channel to older ones. Returns the messages that are wanted, the oldest first, and
-    /// the offset of the newest message of the channel that is not among them, as far as known; 0: there is none.
+    /// the highest offset that a message of the channel can have that is not among them; 0: there is none.
     fn walk(&self, channel: &[u8], kept: Kept, is_wanted: impl Fn(&Entry) -> bool) -> (Vec<Past>, u64) {
         let (ring, table, now) = (self.ring(), self.table(), Millis::now());
         let hash = table.hash(channel);
         let unfinished = self.unfinished().filter(|(_, entry)| entry.hash == hash);
         let newest = unfinished.map(|(place, entry)| (place, entry.offset));
-        let mut next = newest.or_else(|| table.newest(hash));
-        let mut past = Vec::new();
+        let newest = newest.or_else(|| table.newest(hash));
         // Another channel may have taken the place of this one in the table.
-        let mut left = if next.is_none() { table.forgotten() } else { 0 };
-        while let Some((place, offset)) = next {
+        let mut next = newest.map_or((None, table.forgotten()), |(place, offset)| (Some(place), offset));
+        let mut past = Vec::new();
+        while let Some(place) = next.0 {
             let found = ring.message(place, channel);
             let is_kept = |entry: &Entry| now - Millis::from_number(entry.time) <= kept.time;
             let usable = found.filter(|(entry, _)| is_wanted(entry) && is_kept(entry) && past.len() < kept.messages);
             let Some((entry, Some(message))) = usable else {
-                left = offset;
                 break;
             };
             past.push(Past {
@@ -255,7 +255,7 @@ impl History {
             next = entry.previous;
         }
         past.reverse();
-        (past, left)
+        (past, next.1)
     }
 
     /// The current position for a new page, sealed for a channel.

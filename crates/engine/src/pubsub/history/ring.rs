@@ -32,15 +32,16 @@ pub(super) struct Entry {
     pub(super) time: u64,
     pub(super) wall: u64,
     pub(super) hash: u64,
-    /// Place and offset of the previous entry of the same channel.
-    pub(super) previous: Option<(u64, u64)>,
+    /// Place of the previous entry of the same channel, and its offset. Without a place, the offset that such an entry may have
+    /// at most.
+    pub(super) previous: (Option<u64>, u64),
 }
 
 /// A new entry.
 pub(super) struct Draft<'a> {
     pub(super) offset: u64,
     pub(super) hash: u64,
-    pub(super) previous: Option<(u64, u64)>,
+    pub(super) previous: (Option<u64>, u64),
     pub(super) time: u64,
     pub(super) wall: u64,
     pub(super) channel: &'a [u8],
@@ -95,7 +96,7 @@ impl<'a> Ring<'a> {
         self.make_room(place + length, unread)?;
         let message_bytes = draft.message.map_or(TOO_LONG, |message| message.len() as u32);
         let lengths = (draft.channel.len() as u64) << 32 | u64::from(message_bytes);
-        let previous = draft.previous.map_or((0, 0), |(place, offset)| (place + 1, offset));
+        let (previous, previous_offset) = draft.previous;
         let head = [
             length,
             lengths,
@@ -103,8 +104,8 @@ impl<'a> Ring<'a> {
             draft.time,
             draft.wall,
             draft.hash,
-            previous.0,
-            previous.1,
+            previous.map_or(0, |place| place + 1),
+            previous_offset,
         ];
         for (index, word) in (place..).zip(head) {
             self.word(index).store(word, Relaxed);
@@ -173,7 +174,7 @@ impl<'a> Ring<'a> {
             time: word(3),
             wall: word(4),
             hash: word(5),
-            previous: (previous > 0).then(|| (previous - 1, word(7))),
+            previous: (previous.checked_sub(1), word(7)),
         };
         let content = words(channel_bytes as usize) + words(entry.message_bytes().unwrap_or(0));
         (self.is_intact(place) && length == HEAD + content && length <= self.words()).then_some(entry)

@@ -130,6 +130,20 @@ fn a_channel_that_the_table_has_given_up_counts_as_lost() {
 }
 
 #[test]
+fn a_channel_that_comes_back_does_not_look_complete() {
+    let history = history(20_000);
+    let first = history.position();
+    append(&history, "first", "1");
+    (0..600).for_each(|number| _ = append(&history, &number.to_string(), "x"));
+    append(&history, "first", "2");
+    assert_eq!(texts(history.since(b"first", first, KEPT)), None);
+    append(&history, "first", "3");
+    let recent = history.position();
+    append(&history, "first", "4");
+    assert_eq!(texts(history.since(b"first", recent, KEPT)), Some(vec!["4".into()]));
+}
+
+#[test]
 fn a_reader_sees_all_messages_and_stops_the_writer_before_it_overwrites_them() {
     let history = history(2_000);
     let mut place = history.end();

@@ -46,7 +46,7 @@ impl Receipts {
         self.is_due.store(true, Relaxed);
     }
 
-    /// Forgets a page, whose stream has ended.
+    /// Forgets a page. Its stream has ended.
     pub(super) fn forget(&self, page: u64) {
         self.state.lock().pages.retain(|known| known.number != page);
     }

@@ -56,7 +56,7 @@ impl Stream {
     /// lost.
     pub(super) fn catch_up(&self, client: &Client, realtime: &Realtime, start: StreamStart) -> Option<usize> {
         let outbox = client.outbox.lock();
-        if outbox.frames.bytes() > client.most_bytes() {
+        if client.is_behind(&outbox) {
             self.after.store(0, Relaxed);
             client.overflow(outbox);
             return None;
