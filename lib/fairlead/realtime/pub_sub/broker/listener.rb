@@ -34,7 +34,7 @@ module Fairlead
 
         def close
           @lock.synchronize do
-            [@reader, @writer].each { |thread| thread&.kill&.join }
+            [@reader, @writer].each { |thread| thread&.kill&.join(@silence) } # one after the other: both may close the connection
             @reader = @writer = nil
           end
         end

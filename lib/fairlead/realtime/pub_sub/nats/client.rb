@@ -3,8 +3,9 @@
 module Fairlead
   module PubSub
     class NATS
-      # The client of the gem, except for three habits: it ends the connection when NATS does not permit a subject, it uses a
-      # connection of the parent process after a fork, and it waits without a limit for a broker that stands still when it closes.
+      # The client of the gem, except for four habits: it ends the connection when NATS does not permit a subject, it uses a
+      # connection of the parent process after a fork, it waits without a limit for a broker that stands still when it closes, and
+      # its queue of kicks for the thread that writes can be full for ever when that thread has ended.
       class Client < ::NATS::Client
         VIOLATION = /Permissions Violation for (?:Subscription to|Publish to) "([^"]+)"/i
 
@@ -15,6 +16,17 @@ module Fairlead
           def initialize(text, subject)
             @subject = subject
             super(text.to_s.delete("'"))
+          end
+        end
+
+        # Wakes a thread. Further kicks have no effect until it has taken one.
+        class Kicks < Thread::SizedQueue
+          def initialize = super(1)
+
+          def <<(kick)
+            push(kick, true)
+          rescue ThreadError
+            self
           end
         end
 
@@ -39,6 +51,11 @@ module Fairlead
         end
 
         private
+
+        def start_threads!
+          @flush_queue = Kicks.new
+          super
+        end
 
         def process_err(text)
           subject = text.to_s[VIOLATION, 1] or return super

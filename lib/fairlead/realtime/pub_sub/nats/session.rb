@@ -36,6 +36,8 @@ module Fairlead
 
         # Subscribes; messages are taken with #pop.
         def subscribe(subject)
+          raise IOError, "the connection has ended" unless usable?
+
           subscription = @client.subscribe(subject, pending_msgs_limit: MOST_MESSAGES, pending_bytes_limit: Float::INFINITY)
           subscription.synchronize do
             early = subscription.pending_queue
