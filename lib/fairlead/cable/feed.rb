@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require "securerandom"
+
 module Fairlead
   module Cable
     # Carries the broadcasts of all machines through a broker, into the history of each server. All broadcasts have one channel there,
@@ -10,6 +12,10 @@ module Fairlead
     class Feed
       # The channel of the broker.
       CHANNEL = "fairlead/cable"
+
+      # The form of a message, and the length of its numbers.
+      FORM = "Q>Na*a*"
+      HEAD = 12
 
       # Seconds between two attempts to lead, and for which a message is kept. The supervisor may take seconds to notice an end.
       INTERVAL = 0.2
@@ -22,7 +28,7 @@ module Fairlead
       MOST = 10_000
       MOST_BYTES = 16 * 1024 * 1024
 
-      Message = Struct.new(:channel, :payload, :at)
+      Message = Struct.new(:number, :channel, :payload, :at)
       private_constant :Message
 
       # +broker+: a PubSub::Broker for this feed alone.
@@ -85,15 +91,18 @@ module Fairlead
       end
 
       def take(text)
-        channel, payload = unpack(text)
-        return unless channel
+        message = unpack(text) or return
 
         @lock.synchronize do
-          @leads ? append(channel, payload) : keep(Message.new(channel, payload, Clock.now))
+          @leads &&= native.lead # this process may be about to end
+          @leads ? append(message) : keep(message)
         end
       end
 
-      def append(channel, payload) = native.publish(channel, payload, PubSub::HISTORY.number)
+      def append(message)
+        native.publish(message.channel, message.payload, PubSub::HISTORY.number)
+        native.note_progress(message.number)
+      end
 
       def keep(message)
         @bytes += message.payload.bytesize
@@ -105,17 +114,15 @@ module Fairlead
         @recent.size > 1 && (@recent.size > MOST || @bytes > MOST_BYTES || @recent.last.at - @recent.first.at > WINDOW)
       end
 
-      # The history has times by the system's clock. It may be empty: then this is the first leader.
+      # The last leader has noted the number of its last message: what came here after that message is missing. If the message did not
+      # come here, all is missing.
       def take_over
         @leads = true
         recent = @recent.select { |message| Clock.now - message.at <= WINDOW }
         forget
-        published = Hash.new { |all, channel| all[channel] = published(channel).tally }
-        recent.each do |message|
-          next published[message.channel][message.payload] -= 1 if published[message.channel].fetch(message.payload, 0).positive?
-
-          append(message.channel, message.payload)
-        end
+        last = native.progress
+        index = recent.rindex { |message| message.number == last }
+        recent.drop(index ? index + 1 : 0).each { |message| append(message) }
       end
 
       def forget
@@ -123,16 +130,12 @@ module Fairlead
         @bytes = 0
       end
 
-      # The payloads of a channel in the history, since the oldest kept message or a little longer.
-      def published(channel)
-        (native.history(channel, nil, Time.now.to_f - WINDOW - 1, MOST, WINDOW + 1) || []).map { |entry| entry.last.b }
-      end
-
-      def pack(channel, payload) = [channel.bytesize, channel, payload].pack("Na*a*")
+      # A message has a random number, the length of its channel, the channel and the payload.
+      def pack(channel, payload) = [SecureRandom.random_number(1..(2**63)), channel.bytesize, channel, payload].pack(FORM)
 
       def unpack(text)
-        size = text.unpack1("N")
-        [text.byteslice(4, size), text.byteslice(4 + size..)] if size && 4 + size <= text.bytesize
+        number, size = text.unpack("Q>N")
+        Message.new(number, text.byteslice(HEAD, size), text.byteslice(HEAD + size..), Clock.now) if size && HEAD + size <= text.bytesize
       end
     end
   end

@@ -15,7 +15,7 @@ class CableFeedTest < Minitest::Test
       @leader = nil
     end
 
-    attr_accessor :leader
+    attr_accessor :leader, :progress
 
     def of(process) = One.new(self, process)
 
@@ -33,7 +33,11 @@ class CableFeedTest < Minitest::Test
         all.published << [channel, payload]
       end
 
-      def history(channel, *) = all.published.select { |name, _| name == channel }.map { |_, payload| [0, 0.0, payload] }
+      def progress = all.progress || 0
+
+      def note_progress(number)
+        all.progress = number
+      end
     end
   end
 
@@ -113,7 +117,7 @@ class CableFeedTest < Minitest::Test
 
   def test_texts_of_other_programs_are_ignored
     lead(0)
-    ["", "x", "abc", "\0\0\0\5abc", "\xFF\xFF\xFF\xFFabc"].each { |text| @brokers[0].receive(text.b) }
+    ["", "x", "abc", "\0\0\0\0\0\0\0\1\0\0\0\5abc", "\0\0\0\0\0\0\0\1\xFF\xFF\xFF\xFFabc"].each { |text| @brokers[0].receive(text.b) }
 
     assert_empty @native.published
   end

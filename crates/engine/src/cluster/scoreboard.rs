@@ -38,6 +38,8 @@ pub struct Scoreboard {
     mailboxes: AtomicU64,
     /// One more than the index of the worker that does the work of all; see [`Scoreboard::lead`].
     leader: AtomicU64,
+    /// The number of the last piece of work that a leader has done, for the next leader; 0 for none.
+    pub progress: AtomicU64,
     /// Counts of replaced workers in histograms.
     past: Slot,
     /// Keys for the encryption of session tickets.
@@ -211,6 +213,7 @@ impl Default for Scoreboard {
             refused: AtomicU64::new(0),
             mailboxes: AtomicU64::new(0),
             leader: AtomicU64::new(0),
+            progress: AtomicU64::new(0),
             past: Slot::default(),
             ticket_keys: TicketKeys::new(),
             pause: Pause::default(),

@@ -72,6 +72,8 @@ pub(super) struct Shared {
     /// The place in the history at which this process stops reading.
     last_place: AtomicU64,
     pub(super) panics: AtomicU64,
+    /// See [`Hub::progress`].
+    progress: AtomicU64,
     own: Slot,
     /// True once the dispatcher has ended.
     ended: (Mutex<bool>, Condvar),
@@ -100,6 +102,7 @@ impl Hub {
             beat: NextBeat::default(),
             last_place: AtomicU64::new(u64::MAX),
             panics: AtomicU64::new(0),
+            progress: AtomicU64::new(0),
             own: Slot::default(),
             ended: Default::default(),
         };
@@ -270,12 +273,22 @@ impl Hub {
         }
     }
 
-    /// Makes this process the one that does the work of all, if there is none. Returns true if it leads.
+    /// Makes this process the one that does the work of all, if there is none. Returns true if it leads. A hub that has
+    /// stopped does not.
     pub fn lead(&self) -> bool {
+        let has_stopped = self.shared.last_place.load(SeqCst) != u64::MAX;
         match &self.shared.bus {
-            Some((bus, slot)) if !self.is_elsewhere() => bus.scoreboard().lead(*slot),
+            Some((bus, slot)) if !self.is_elsewhere() && !has_stopped => bus.scoreboard().lead(*slot),
             Some(_) => false,
             None => true,
+        }
+    }
+
+    /// The number of the last piece of work that a leader has done; the leader stores it.
+    pub fn progress(&self) -> &AtomicU64 {
+        match &self.shared.bus {
+            Some((bus, _)) => &bus.scoreboard().progress,
+            None => &self.shared.progress,
         }
     }
 

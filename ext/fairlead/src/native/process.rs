@@ -12,6 +12,7 @@ use magnus::rb_sys::AsRawValue;
 use magnus::{function, prelude::*, value::Lazy, Error, RArray, RHash, RModule, RString, Ruby, Value};
 use rb_sys::{rb_ary_new, rb_ary_push, VALUE};
 use std::collections::HashMap;
+use std::sync::atomic::Ordering::SeqCst;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
@@ -96,6 +97,8 @@ pub(super) fn init(native: RModule) -> Result<(), Error> {
     native.define_singleton_method("unsubscribe", function!(unsubscribe, 1))?;
     native.define_singleton_method("publish", function!(publish, 3))?;
     native.define_singleton_method("lead", function!(lead, 0))?;
+    native.define_singleton_method("progress", function!(progress, 0))?;
+    native.define_singleton_method("note_progress", function!(note_progress, 1))?;
     native.define_singleton_method("stop_leading", function!(stop_leading, 0))?;
     native.define_singleton_method("position", function!(position, 0))?;
     native.define_singleton_method("seal_position", function!(seal_position, 2))?;
@@ -306,6 +309,19 @@ fn publish(ruby: &Ruby, channel: RString, message: RString, scope: u8) -> Result
 fn lead() -> bool {
     let hub = current().hub.clone();
     hub.is_some_and(|hub| hub.lead())
+}
+
+/// The number of the last piece of work that a leader of this server has done; 0 for none.
+fn progress() -> u64 {
+    let hub = current().hub.clone();
+    hub.map_or(0, |hub| hub.progress().load(SeqCst))
+}
+
+/// Stores that number, for the next leader.
+fn note_progress(number: u64) {
+    if let Some(hub) = current().hub.clone() {
+        hub.progress().store(number, SeqCst);
+    }
 }
 
 /// Lets another process lead.
