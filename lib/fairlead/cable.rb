@@ -3,8 +3,13 @@
 module Fairlead
   # Action Cable on Fairlead. ActionCable::SubscriptionAdapter::Fairlead connects Rails with this module, which knows nothing of Rails.
   module Cable
+    autoload :Events, "fairlead/cable/events"
+    autoload :EventStream, "fairlead/cable/event_stream"
+    autoload :Extended, "fairlead/cable/extended"
     autoload :Feed, "fairlead/cable/feed"
     autoload :Place, "fairlead/cable/place"
+    autoload :Presence, "fairlead/cable/presence"
+    autoload :SignedStreams, "fairlead/cable/signed_streams"
     autoload :Socket, "fairlead/cable/socket"
     autoload :Sockets, "fairlead/cable/sockets"
     autoload :Positions, "fairlead/cable/positions"

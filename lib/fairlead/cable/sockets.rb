@@ -28,6 +28,7 @@ module Fairlead
         def prepare(configuration)
           @mode = configuration.cable_sockets
           @max_subscriptions = configuration.max_subscriptions
+          Extended.history = { most: configuration.history_messages, time: configuration.history_time.ceil }
           return unless defined?(::ActionCable)
 
           install if mode != :rails
@@ -70,6 +71,7 @@ module Fairlead
         # --- for the hooks
 
         def extend_server
+          Extended.extend_server
           ::ActionCable::Server::Base.prepend(Heartbeat)
           # Rails 8.2 has it beside its Server::Socket.
           owner = ::ActionCable::Connection.const_defined?(:WebSocket, false) ? ::ActionCable::Connection : ::ActionCable::Server::Socket
@@ -77,6 +79,7 @@ module Fairlead
         end
 
         def extend_connection(base)
+          Extended.extend_connection(base)
           base.prepend(RemoteDisconnects)
           ::ActionCable::Connection::Subscriptions.prepend(Limit)
         end
@@ -85,6 +88,7 @@ module Fairlead
           base.prepend(Identifiers)
           base.prepend(Streams)
           base.prepend(PeriodicTimers)
+          Extended.extend_channel(base)
         end
       end
     end

@@ -13,7 +13,9 @@ module Fairlead
         def self.native?(env, server) = env["rack.upgrade?"] == :websocket && Sockets.native?(server)
 
         def initialize(env, event_target, event_loop, protocols: ::ActionCable::INTERNAL[:protocols])
-          if Upgrade.native?(env, event_target.server)
+          if env.key?(EventStream::KEY)
+            @websocket = env[EventStream::KEY].attach(event_target)
+          elsif Upgrade.native?(env, event_target.server)
             @websocket = Socket.for(env, event_target, protocols)
           else
             super

@@ -49,7 +49,7 @@ async function publish() {
   while (!published.over) {
     await request("POST", "/publish", String(published.sent += 1))
     published.accepted = published.sent
-    due += settings.interval
+    due = Math.max(due + settings.interval, performance.now())
     await sleep(Math.max(0, due - performance.now()))
   }
 }
@@ -110,14 +110,19 @@ async function anycable() {
     News.identifier = channel
     const connection = createCable(cable, {
       websocketImplementation: Socket, protocol: "actioncable-v1-ext-json", historyTimestamp: since, logLevel: "error",
-      reconnectStrategy: () => 3_600_000
+      reconnectStrategy: () => random() * 300
     })
-    const news = new News(rest)
-    news.on("message", received)
-    connection.subscribe(news)
+    // It gives up a subscription that was not confirmed before its connection broke.
+    const subscribe = () => {
+      const news = new News(rest)
+      news.on("message", received)
+      news.on("close", () => connection.state !== "closed" && setTimeout(subscribe, 10))
+      connection.subscribe(news)
+    }
+    subscribe()
     return {
       drop: () => connection.transport.ws?.terminate(),
-      reconnect: () => connection.monitor.reconnectNow(),
+      reconnect() {},
       close: () => connection.disconnect()
     }
   }
@@ -138,6 +143,7 @@ async function live(open) {
   const received = new Received(before, published.sent)
   await sleep(random() * 200)
   const page = open(params, (message) => received.add(message.number), since)
+  // AnyCable's client reconnects by itself.
   for (let drop = 0; drop < settings.drops; drop++) {
     await sleep(random() * 400)
     page.drop()

@@ -1,0 +1,134 @@
+# frozen_string_literal: true
+
+require "json"
+require "fairlead/cable/socket"
+
+module Fairlead
+  module Cable
+    # An event stream as the transport of an Action Cable connection with one subscription. Rails admits the connection and the
+    # subscription before there is a response, so that a client without access gets 401.
+    class EventStream < Socket
+      # In the env: the EventStream of the connection that Rails makes.
+      KEY = "fairlead.event_stream"
+
+      # For `disconnect` without `reconnect`: EventSource has no way to give up. Milliseconds.
+      NEVER = 31_536_000_000
+
+      # The client before the response.
+      class NoClient
+        def send_cable_pings = nil
+        def refuse_subscription = nil
+      end
+
+      # +since+: a position, a time, or nil.
+      def initialize(env, raw:, since:) # rubocop:disable Lint/MissingSuper -- #attach calls it
+        @env = env
+        @raw = raw
+        @since = since
+        @pending = []
+        @channels = []
+        @handlers = []
+      end
+
+      # Called when Rails makes the connection.
+      def attach(target)
+        method(:initialize).super_method.call(@env, target, nil)
+        @client = NoClient.new
+        @alive = true
+        self
+      end
+
+      # Makes a connection and its subscription. Returns false if Rails rejects one of them.
+      def admitted?(server, identifier)
+        connect(server)
+        turn { work.invoke(subscriptions, :execute_command, { "command" => "subscribe", "identifier" => identifier }, connection: target) } if @alive
+        return true if @alive && subscriptions.identifiers.include?(identifier)
+
+        on_close(nil)
+        false
+      end
+
+      def transmit(message)
+        return false unless @alive
+
+        @opened ? send_event(message) : @pending << message
+      end
+
+      def close(_code = nil, _reason = nil)
+        @alive = false
+        @client.close if @opened
+      end
+
+      # --- the callbacks of the client
+
+      def on_open(client)
+        @client = client
+        @opened = true
+        @pending.each { |message| send_event(message) }
+        complete = @channels.map { |channel| subscribe(channel) }.all?
+        @handlers.each { |channel, handler| streams.handled(channel, handler) }
+        send_event(JSON.generate(type: "reject_history")) unless complete
+        client.close unless @alive
+      end
+
+      def on_message(_client, _message) = nil
+
+      # --- for Streams
+
+      def streams = @opened ? super : self
+
+      # The streams of a connection without a response; see ClientStreams.
+      def plain(channel, identifier, **)
+        @channels |= [channel]
+        [ClientStreams::Plain.new(self, channel, identifier), 0]
+      end
+
+      def handled(channel, handler)
+        @handlers << [channel, handler]
+        ClientStreams::Plain.new(self, channel, nil)
+      end
+
+      def stream(channel, _identifier, **)
+        subscribed = client.subscribe(channel, since: PubSub.position)
+        subscribed ? 0 : subscribed
+      end
+
+      def unstream(channel, _identifier)
+        return client.unsubscribe(channel) if @opened
+
+        @channels.delete(channel)
+        @handlers.reject! { |name,| name == channel }
+      end
+
+      private
+
+      # The origin is not checked: without CORS, browsers do not show a response to other origins.
+      def connect(server)
+        @env[KEY] = self
+        connection = server.config.connection_class.call
+        ::ActionCable::Connection.const_defined?(:WebSocket, false) ? connection.new(server, @env) : ::ActionCable::Server::Socket.new(server, @env)
+        turn { target.on_open }
+      end
+
+      def subscriptions = (target.is_a?(::ActionCable::Connection::Base) ? target : target.connection).subscriptions
+
+      # Returns false if messages are lost.
+      def subscribe(channel)
+        position = PubSub.position or return client.subscribe(channel)
+        position = Extended::HistoryRequest.new({}, @since).position(channel) if @since.is_a?(Float)
+        client.subscribe(channel, since: @since.is_a?(String) ? @since : position)
+      end
+
+      # Messages of a subscription are sent without their envelope.
+      def send_event(message)
+        content = JSON.parse(message)
+        type = content["type"]
+        return client.write(JSON.generate(content["message"])) unless type
+        return true if @raw
+
+        over = content["reconnect"] == false
+        client.write(message, event: type, **(over ? { retry: NEVER } : {}))
+      end
+    end
+  end
+end

@@ -1,0 +1,40 @@
+# frozen_string_literal: true
+
+require "fairlead/cable/extended/socket"
+
+module Fairlead
+  module Cable
+    # AnyCable's sub-protocol for Action Cable, `actioncable-v1-ext-json`: sessions that are restored, history, whispers and
+    # presence. Channels and connections are Rails' own.
+    module Extended
+      autoload :Channels, "fairlead/cable/extended/channels"
+      autoload :Commands, "fairlead/cable/extended/commands"
+      autoload :Connections, "fairlead/cable/extended/connections"
+
+      PROTOCOL = "actioncable-v1-ext-json"
+
+      @history = {}
+
+      class << self
+        # The messages that a channel keeps: the options +history_messages+ and +history_time+.
+        attr_writer :history
+
+        # The messages of a channel since a position or a time; see PubSub.history.
+        def past(channel, since) = PubSub.history(channel, since: since, **@history)
+
+        # --- for Sockets
+
+        def extend_server = Cable::Socket.add_protocol(PROTOCOL, Socket)
+
+        # Before the modules of Sockets: their limits apply to all subscriptions.
+        def extend_connection(base)
+          base.prepend(Connections)
+          ::ActionCable::Connection::Subscriptions.prepend(Commands)
+        end
+
+        # After the modules of Sockets, which do not know all arguments.
+        def extend_channel(base) = base.prepend(Channels)
+      end
+    end
+  end
+end

@@ -1,0 +1,38 @@
+# frozen_string_literal: true
+
+require "fairlead/cable/extended/tokens"
+
+module Fairlead
+  module Cable
+    module Extended
+      # For ActionCable::Connection::Base: a connection with a token gets its identifiers from it, and `connect` is not called.
+      module Connections
+        # Override it to let clients subscribe to any stream by its name, without a signature.
+        def allow_public_streams? = false
+
+        private
+
+        # Private in Rails before 8.2.
+        def handle_open
+          secret = Cable.setting(server, "jwt_secret")
+          token = secret && Tokens.of(env)
+          return super unless token
+
+          identifiers = Tokens.identifiers(token, secret)
+          return close(reason: Tokens::EXPIRED, reconnect: false) if identifiers == false
+
+          define_singleton_method(:connect) { identify(identifiers) }
+          super
+        end
+
+        def identify(identifiers)
+          reject_unauthorized_connection unless identifiers
+
+          self.class.identifiers.each do |name|
+            public_send("#{name}=", Tokens.value(identifiers[name.to_s])) if identifiers.key?(name.to_s)
+          end
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,150 @@
+# frozen_string_literal: true
+
+require "json"
+require "fairlead/cable/socket"
+require "fairlead/cable/extended/history_request"
+require "fairlead/cable/extended/restoration"
+require "fairlead/cable/extended/session"
+require "fairlead/cable/extended/starts"
+require "fairlead/cable/extended/transients"
+
+module Fairlead
+  module Cable
+    module Extended
+      # A native WebSocket with AnyCable's sub-protocol. Rails transmits its own messages, to which this adds fields.
+      class Socket < Cable::Socket
+        # Rails transmits it first to a connection that it accepts.
+        WELCOME = '{"type":"welcome"}'
+
+        # Seconds that the streams of a restored session wait for the client to ask for their history. AnyCable's clients do so
+        # at once.
+        PATIENCE = 3
+
+        def initialize(...)
+          super
+          @session = Session.new
+          @starts = Starts.new(self)
+          @presence = {} # identifier => channel of the members
+        end
+
+        def sid = @session.id
+
+        def transmit(message)
+          return @restoration.add(message) if @restoration
+          return super unless message == WELCOME && !@welcomed
+
+          @welcomed = true
+          welcome
+        end
+
+        def on_close(client)
+          @session.save(*state, PubSub.position) if @welcomed
+          Presence::Exchange.current.ended(sid) if @presence.any?
+          @presence.each { |identifier, channel| Transients.remove(self, channel, identifier) }
+          @starts.each { |channel, identifier| Transients.remove(self, channel, identifier) }
+          super
+        end
+
+        # --- for Streams
+
+        def stream(channel, identifier, page: nil) = @starts.start(channel, identifier, page)
+
+        def unstream(channel, identifier)
+          @starts.remove(channel, identifier)
+          Transients.remove(self, channel, identifier)
+          super
+        end
+
+        # --- for Starts
+
+        # Delivers the messages of a channel, with the ones after a position, or that a page has not received. Returns false if some
+        # of them are lost, and nil if there is no stream.
+        def open_stream(channel, identifier, position, page: nil)
+          messages = client.stream(channel, identifier, position, page: page, extended: true)
+          Transients.add(self, channel, identifier) unless messages.nil?
+          messages
+        end
+
+        # --- for Commands
+
+        # Streams that start in the block wait for #catch_up.
+        def hold(identifier, position = nil, &block) = @starts.hold(identifier, position, &block)
+
+        # True, once, if the subscription was restored. The client subscribes again if it had not received the confirmation.
+        def restored?(identifier) = !@restored.nil? && !@restored.delete(identifier).nil?
+
+        # Runs the block, which subscribes, and then the blocks of #afterwards.
+        def subscribing
+          former = @afterwards
+          @afterwards = []
+          yield
+          @afterwards.each(&:call)
+        ensure
+          @afterwards = former
+        end
+
+        # Runs the block after the current subscription, if there is one.
+        def afterwards(&block) = @afterwards ? @afterwards.push(block) : block.call
+
+        # Delivers the history that a client asks for. Without a request, it starts what is on hold.
+        def catch_up(identifier, request)
+          complete = @starts.catch_up(identifier, request)
+          send_json(identifier: identifier, type: complete ? "confirm_history" : "reject_history") if request
+        end
+
+        # Notes that a subscription was added or removed.
+        def note(kind, identifier)
+          @restored&.delete(identifier)
+          @session.change(kind, identifier) { state }
+        end
+
+        # --- for Presence
+
+        # Notes that the client is a member. It gets the changes of the members.
+        def present_in(channel, identifier)
+          @presence[identifier] = channel
+          Transients.add(self, channel, identifier)
+        end
+
+        # Returns the channel of the members, if the client was one.
+        def absent_from(identifier)
+          channel = @presence.delete(identifier) or return
+          Transients.remove(self, channel, identifier) unless @starts.include?(channel, identifier)
+          channel
+        end
+
+        # --- for all
+
+        def send_json(message) = transmit(JSON.generate(message))
+
+        # The ActionCable::Connection::Base: Rails 8.2 has a Server::Socket before it.
+        def connection = target.is_a?(::ActionCable::Connection::Base) ? target : target.connection
+
+        private
+
+        # The state of the session: the connection's identifier and its subscriptions.
+        def state = [connection.connection_identifier, connection.subscriptions.identifiers]
+
+        def welcome = subscribing { restore_or_begin }
+
+        def restore_or_begin
+          restoration = Restoration.of(@env, connection)
+          return send_json(type: "welcome", sid: sid) unless restoration
+
+          @restoration = restoration
+          restoration.restore(self)
+          @restoration = nil
+          continue_session(restoration)
+        end
+
+        def continue_session(restoration)
+          @session.save(*state)
+          @restored = restoration.identifiers.dup
+          send_json(type: "welcome", sid: sid, restored: true, restored_ids: @restored)
+          restoration.transmissions.each { |message| transmit(message) }
+          Fairlead.run_after(PATIENCE) { later(-> { @starts.held.each { |identifier| catch_up(identifier, nil) } }) }
+        end
+      end
+    end
+  end
+end

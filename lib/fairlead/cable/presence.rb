@@ -1,0 +1,107 @@
+# frozen_string_literal: true
+
+require "json"
+
+module Fairlead
+  module Cable
+    # Who is there, for clients with AnyCable's sub-protocol. Include it in a channel:
+    #
+    #   class ChatChannel < ApplicationCable::Channel
+    #     include Fairlead::Cable::Presence
+    #
+    #     def subscribed
+    #       stream_from "chat"
+    #       join_presence(id: current_user.id, info: { name: current_user.name })
+    #     end
+    #   end
+    module Presence
+      autoload :Exchange, "fairlead/cable/presence/exchange"
+      autoload :Members, "fairlead/cable/presence/members"
+
+      # The most bytes of a member's info, as JSON, and of its id.
+      LARGEST_INFO = 4096
+      LARGEST_ID = 256
+
+      # @return [String, nil] the stream with the members that the client may see and join
+      attr_reader :presence_stream
+
+      # Adds the client to the members of a stream. The clients of this stream get the event `join` if the member is new.
+      #
+      # @param stream [String, Symbol, nil] by default the first one of this channel
+      # @param id [#to_s] of the member, who may have several clients
+      # @param info [Object] anything that JSON can express
+      def join_presence(stream = nil, id: user_presence_id, info: user_presence_info)
+        shares_presence(stream || streams.keys.first || raise(ArgumentError, "no stream; use join_presence(stream, …)"))
+        socket = Cable::Socket.of(connection)
+        Presence.join(socket, self, { "id" => id.to_s, "info" => info }) if socket.is_a?(Extended::Socket)
+      end
+
+      # Removes the client from them.
+      def leave_presence
+        socket = Cable::Socket.of(connection)
+        Presence.leave(socket, identifier) if socket.is_a?(Extended::Socket)
+      end
+
+      # Lets the client see the members of a stream and join them by itself.
+      #
+      # @param stream [String, Symbol]
+      def shares_presence(stream)
+        @presence_stream = String(stream)
+      end
+
+      private
+
+      def user_presence_id = connection.connection_identifier
+
+      def user_presence_info = nil
+
+      class << self
+        # @api private
+        def join(socket, channel, presence)
+          id, info = presence.values_at("id", "info") if presence.is_a?(Hash)
+          raise ArgumentError, "a presence needs an id" unless (id.is_a?(String) || id.is_a?(Numeric)) && id.to_s.bytesize.between?(1, LARGEST_ID)
+          raise ArgumentError, "the info of a presence has more than #{LARGEST_INFO} bytes" if JSON.generate(info).bytesize > LARGEST_INFO
+
+          raise ArgumentError, "there are too many members" if Exchange.current.full?
+
+          stream = stream(channel)
+          socket.present_in(stream, channel.identifier)
+          socket.afterwards { Exchange.current.join(socket.sid, stream, id.to_s, info) }
+        end
+
+        # @api private
+        def leave(socket, identifier)
+          stream = socket.absent_from(identifier)
+          Exchange.current.leave(socket.sid, stream) if stream
+        end
+
+        # Sends the members to a client.
+        #
+        # @api private
+        def report(socket, channel)
+          stream = stream(channel)
+          wait = Exchange.current.wait
+          return Fairlead.run_after(wait) { send_members(socket, channel, stream) } if wait.positive?
+
+          send_members(socket, channel, stream)
+        end
+
+        private
+
+        def send_members(socket, channel, stream)
+          members = Exchange.current.of(stream)
+          records = members.map { |id, info| { id: id, info: info }.compact }
+          socket.send_json(type: "presence", identifier: channel.identifier, message: { type: "info", total: records.size, records: records })
+        end
+
+        # The channel of the server for the stream with the members.
+        def stream(channel)
+          name = channel.presence_stream if channel.is_a?(Presence)
+          raise ArgumentError, "#{channel.class} shares no presence; use join_presence or shares_presence" unless name
+
+          Sockets.channel(channel.pubsub, name)
+        end
+      end
+    end
+  end
+end

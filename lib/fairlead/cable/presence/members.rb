@@ -1,0 +1,129 @@
+# frozen_string_literal: true
+
+module Fairlead
+  module Cable
+    module Presence
+      # Who is present in which stream, as far as one process knows. All processes get the same changes. A member is present while
+      # one of its sessions is. A session that ends without leaving counts for +TTL+ seconds more, and so do the sessions of a process
+      # that has died. Reads no clock.
+      class Members
+        # Seconds.
+        TTL = 15
+
+        # The most sessions in streams that a process knows. Beyond it, nobody can join.
+        MOST = 100_000
+
+        Member = Struct.new(:info, :sessions)
+        Session = Struct.new(:process, :streams, :until)
+
+        # The block gets each change: a stream, :join or :leave, the id of the member, and its info.
+        def initialize(&change)
+          @streams = Hash.new { |streams, name| streams[name] = {} } # name => { id => Member }
+          @sessions = {} # sid => Session
+          @ended = {}    # sid => Session, the oldest first
+          @processes = {} # process => the time of its last sign of life
+          @count = 0
+          @change = change
+        end
+
+        # A session joins a stream as the member +id+. It cannot have another id in the same stream. Returns false if it is refused.
+        # +session+: its process, id and stream.
+        def join(session, id, info, now)
+          process, sid, stream = session
+          session = session(process, sid, now)
+          known = session.streams[stream]
+          return known == id && update(stream, id, info) if known
+          return false if full?
+
+          @count += 1
+          session.streams[stream] = id
+          member = @streams[stream][id]
+          return update(stream, id, info) && member.sessions.store(sid, true) if member
+
+          @streams[stream][id] = Member.new(info, { sid => true })
+          @change.call(stream, :join, id, info)
+          true
+        end
+
+        def leave(sid, stream)
+          session = @sessions[sid]
+          id = session&.streams&.delete(stream) or return
+          forget(sid) if session.streams.empty?
+          @count -= 1
+          member = @streams[stream][id]
+          member.sessions.delete(sid)
+          return if member.sessions.any?
+
+          @streams[stream].delete(id)
+          @streams.delete(stream) if @streams[stream].empty?
+          @change.call(stream, :leave, id, nil)
+        end
+
+        # The client of a session is gone. It may come back, with another session.
+        def ended(sid, now)
+          session = @sessions[sid] or return
+          session.until ||= now + TTL
+          @ended[sid] = session
+        end
+
+        # A sign of life of a process. Returns false if it was not known.
+        def alive(process, now)
+          known = @processes.key?(process)
+          @processes[process] = now
+          known
+        end
+
+        # Nobody was heard for a while, because this process was stopped.
+        def stopped(now) = @processes.transform_values! { now }
+
+        # Ends what is overdue.
+        def expire(now)
+          dead = @processes.select { |_, seen| seen + TTL < now }.keys
+          dead.each { |process| @processes.delete(process) }
+          lost = dead.empty? ? [] : @sessions.select { |_, session| dead.include?(session.process) }.keys
+          (lost + @ended.take_while { |_, session| session.until <= now }.map(&:first)).each { |sid| remove(sid) }
+        end
+
+        def full? = @count >= MOST
+
+        # True if a session of that process is among them.
+        def from?(process) = @sessions.any? { |_, session| session.process == process && session.until.nil? }
+
+        # The members of a stream: id => info.
+        def of(stream) = @streams.key?(stream) ? @streams[stream].transform_values(&:info) : {}
+
+        # Stream, id, info and sid of each session of a process.
+        def sessions_of(process)
+          own = @sessions.select { |_, session| session.process == process && session.until.nil? }
+          own.flat_map { |sid, session| session.streams.map { |stream, id| [stream, id, @streams[stream][id].info, sid] } }
+        end
+
+        private
+
+        def session(process, sid, now)
+          @processes[process] ||= now
+          session = @sessions[sid] ||= Session.new(process, {}, nil)
+          @ended.delete(sid)
+          session.until = nil
+          session
+        end
+
+        def update(stream, id, info)
+          @streams[stream][id].info = info
+          true
+        end
+
+        def remove(sid)
+          session = @sessions[sid] or return
+          session.streams.keys.each { |stream| leave(sid, stream) } # rubocop:disable Style/HashEachMethods -- it deletes
+          forget(sid)
+        end
+
+        def forget(sid)
+          @sessions.delete(sid)
+          @ended.delete(sid)
+        end
+      end
+    end
+  end
+end

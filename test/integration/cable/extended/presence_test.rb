@@ -1,0 +1,106 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "support/extended_cable"
+
+# Whispers, and who is present, for clients of several workers.
+class ExtendedPresenceTest < Minitest::Test
+  include Fairlead::Test::ExtendedCable
+
+  parallelize_me!
+
+  TYPING = { channel: "TypingChannel" }.freeze
+  PRESENT = { channel: "PresentChannel" }.freeze
+  JOINING = { channel: "PresentChannel", join: 1 }.freeze
+
+  def test_whispers_reach_all_other_clients
+    server = extended_cable
+    clients = Array.new(4) { |number| joined(server, "client#{number}", to: TYPING) }
+    command(clients.first, "whisper", TYPING, data: { "event" => "typing", "user" => "grüße" })
+
+    expected = { "identifier" => JSON.generate(TYPING), "message" => { "event" => "typing", "user" => "grüße" } }
+    assert_equal [expected] * 3, clients.drop(1).map { |client| heard(client) }
+    command(clients.last, "whisper", TYPING, data: 1)
+    assert_equal 1, told(clients.first)
+  end
+
+  def test_a_channel_without_whispers_refuses_them
+    server = extended_cable
+    clients = Array.new(2) { joined(server) }
+    command(clients.first, "whisper", data: "x")
+
+    wait_for_log(server, /clients of RoomChannel may not whisper/)
+    clients.each { |client| assert_nothing_heard(client) }
+  end
+
+  def test_members_join_and_leave
+    server = extended_cable
+    watcher = joined(server, "ann", to: PRESENT)
+    settle(watcher)
+    bob = joined(server, "bob", to: JOINING)
+    assert_equal change("join", "bob", info: { "name" => "bob" }), heard(watcher)
+    eve = joined(server, "eve", to: PRESENT)
+    command(eve, "join", PRESENT, presence: { id: 5, info: nil })
+    assert_equal change("join", "5"), heard(watcher)
+    assert_equal [{ "id" => "5" }, { "id" => "bob", "info" => { "name" => "bob" } }], settle(watcher).sort_by { |member| member["id"] }
+
+    command(eve, "leave", PRESENT)
+    assert_equal change("leave", "5"), heard(watcher)
+    command(bob, "unsubscribe", JOINING)
+    assert_equal change("leave", "bob"), heard(watcher)
+    assert_empty settle(watcher)
+  end
+
+  def test_a_member_is_present_while_one_of_its_clients_is
+    server = extended_cable
+    watcher = joined(server, to: PRESENT)
+    settle(watcher)
+    clients = Array.new(2) { joined(server, "bob", to: JOINING) }
+    assert_equal change("join", "bob", info: { "name" => "bob" }), heard(watcher)
+    wait_until("both clients") { settle(watcher).size == 1 }
+    clients.each { |client| command(client, "unsubscribe", JOINING) }
+
+    assert_equal change("leave", "bob"), heard(watcher)
+    assert_empty settle(watcher)
+  end
+
+  def test_actions_join_and_leave
+    server = extended_cable
+    watcher = joined(server, to: PRESENT)
+    settle(watcher)
+    client = joined(server, "bob", to: PRESENT)
+    act(client, "follow", to: PRESENT, id: "b", name: "Bob")
+    assert_equal change("join", "b", info: { "name" => "Bob" }), heard(watcher)
+    act(client, "unfollow", to: PRESENT)
+    assert_equal change("leave", "b"), heard(watcher)
+  end
+
+  def test_invalid_presences_are_errors_in_the_log
+    server = extended_cable
+    client = joined(server, to: PRESENT)
+    [nil, {}, { id: "" }, { id: "x" * 300 }, { id: {} }, { id: "x", info: "x" * 5000 }, "x"].each do |presence|
+      command(client, "join", PRESENT, presence: presence)
+    end
+    command(client, "presence", TYPING)
+    command(client, "join", PRESENT, presence: { id: "right" })
+
+    wait_until("the right one") { settle(client) == [{ "id" => "right" }] }
+    assert_equal 8, log(server).scan("Could not execute command").size
+  end
+
+  private
+
+  def change(type, id, **info) = { "type" => "presence", "message" => { "type" => type, "id" => id, **info.transform_keys(&:to_s) } }
+
+  # Asks for the members until all processes know each other.
+  def settle(client)
+    command(client, "presence", PRESENT)
+    loop do
+      message = heard(client)
+      return message["message"]["records"] if message.dig("message", "type") == "info"
+    end
+  end
+
+  # Leaves out the identifier of the client's own subscription.
+  def heard(client) = super.tap { |message| message.delete("identifier") if message["type"] == "presence" }
+end
