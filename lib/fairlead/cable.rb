@@ -16,6 +16,10 @@ module Fairlead
     autoload :Subscribers, "fairlead/cable/subscribers"
     autoload :TurboStreams, "fairlead/cable/turbo_streams"
 
+    # The settings of config/cable.yml that are no options of a broker.
+    OWN_SETTINGS = %w[adapter url channel_prefix publish_socket streams_secret jwt_secret].freeze
+    private_constant :OWN_SETTINGS
+
     @lock = Mutex.new
 
     class << self
@@ -75,7 +79,7 @@ module Fairlead
       # @return [void]
       # @api private
       def configure(settings)
-        connect(settings["url"], **settings.except("adapter", "url", "channel_prefix", "publish_socket").transform_keys(&:to_sym))
+        connect(settings["url"], **settings.except(*OWN_SETTINGS).transform_keys(&:to_sym))
       end
 
       # The Feed, if there is a broker.
