@@ -32,13 +32,15 @@ module Fairlead
           return unless defined?(::ActionCable)
 
           install if mode != :rails
-          connect_broker
+          settings = (::ActionCable.server.config.cable || {}).transform_keys(&:to_s)
+          prepare_adapter(settings) if settings["adapter"].to_s == ADAPTER
         end
 
-        # Before the first broadcast: the history of this server also needs messages of other machines.
-        def connect_broker
-          settings = (::ActionCable.server.config.cable || {}).transform_keys(&:to_s)
-          Cable.configure(settings) if settings["adapter"].to_s == ADAPTER && settings["url"]
+        # Pages have positions. The broker is used before the first broadcast: the history of this server also needs messages of other
+        # machines.
+        def prepare_adapter(settings)
+          AppLoader.use(Positions)
+          Cable.configure(settings) if settings["url"]
         end
 
         # Extends Action Cable as soon as its parts are loaded.

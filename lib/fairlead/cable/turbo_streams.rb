@@ -29,7 +29,6 @@ module Fairlead
         def install
           return unless defined?(::Turbo::Engine) && defined?(::ActionView) && defined?(::Turbo::StreamsHelper)
 
-          AppLoader.use(Positions)
           ::Turbo::StreamsHelper.prepend(Helper)
         end
 
