@@ -278,6 +278,17 @@ module Fairlead
         assert_equal [%w[news second]], @peer.received
       end
 
+      def test_closing_in_the_middle_of_many_subscriptions_ends_soon
+        5.times do |round|
+          3_000.times { |number| @peer.engine.subscribe("#{round}-#{number}", nil) }
+          assert Thread.new { @peer.engine.close }.join(10), "it has not closed"
+        end
+
+        @peer.subscribe("news")
+        @peer.publish("news")
+        assert_equal [%w[news 1]], @peer.received
+      end
+
       private
 
       def peer(**options) = Peer.new(engine(**options)).tap { |peer| @peers << peer }

@@ -34,7 +34,7 @@ module Fairlead
 
         def close
           @lock.synchronize do
-            [@reader, @writer].each { |thread| thread&.kill&.join(@silence) } # one after the other: both may close the connection
+            [@writer, @reader].each { |thread| thread&.kill&.join(@silence) } # the writer may hold the connection that the reader closes
             @reader = @writer = nil
           end
         end
