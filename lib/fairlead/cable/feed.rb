@@ -70,10 +70,7 @@ module Fairlead
       def stop
         @thread&.kill&.join
         @thread = nil
-        @lock.synchronize do
-          native.stop_leading if @leads
-          @leads = false
-        end
+        @lock.synchronize { give_up }
         @broker.close
       end
 
@@ -85,9 +82,17 @@ module Fairlead
       def follow
         sleep DELAY
         loop do
-          @lock.synchronize { take_over if !@leads && native.lead }
+          @lock.synchronize { @broker.reachable? ? take_over_if_possible : give_up }
           sleep INTERVAL
         end
+      end
+
+      def take_over_if_possible = (take_over if !@leads && native.lead)
+
+      # Messages of the broker do not arrive here; they may arrive in another process.
+      def give_up
+        native.stop_leading if @leads
+        @leads = false
       end
 
       def take(text)

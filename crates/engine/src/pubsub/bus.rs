@@ -172,13 +172,12 @@ impl Bus {
         let readers = || self.readers();
         let given_up = &self.given_up_readers;
         let (posted, appended) = keeping::append(history, &readers, given_up, (channel, message), block);
-        if let Some((_, false)) = appended {
+        if !matches!(appended, Some((_, true))) {
+            // Too long, or a stopped process has the lock: the message goes the other way.
             return (posted, false);
         }
         counters.published.fetch_add(1, Relaxed);
-        if appended.is_some() {
-            self.wake(own, block);
-        }
+        self.wake(own, block);
         counters.mail_lost.fetch_add(posted.undelivered as u64, Relaxed);
         (posted, true)
     }

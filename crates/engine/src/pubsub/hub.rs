@@ -231,12 +231,13 @@ impl Hub {
         if let Some((bus, slot)) = &self.shared.bus {
             let own = (!self.is_elsewhere()).then_some(*slot);
             let (posted, is_kept) = bus.publish_kept(own, history, channel, message, block);
-            if own.is_some() && is_kept {
+            if own.is_some() {
                 self.shared.queue.rouse();
-            } else if own.is_some() {
-                return self.publish(channel, message, Scope::Cluster, block);
             }
-            return posted;
+            return match (own.is_some(), is_kept) {
+                (true, false) => self.publish(channel, message, Scope::Cluster, block),
+                _ => posted,
+            };
         }
         if self.is_elsewhere() {
             return Posted { undelivered: 1 };
@@ -244,13 +245,10 @@ impl Hub {
         self.counters().published.fetch_add(1, Relaxed);
         let readers = || vec![(0, self.counters())];
         let (posted, appended) = keeping::append(history, &readers, &self.shared.given_up, (channel, message), block);
+        self.shared.queue.rouse();
         match appended {
-            Some((_, false)) => self.publish(channel, message, Scope::Process, block),
-            Some(_) => {
-                self.shared.queue.rouse();
-                posted
-            }
-            None => posted,
+            Some((_, true)) => posted,
+            _ => self.publish(channel, message, Scope::Process, block),
         }
     }
 

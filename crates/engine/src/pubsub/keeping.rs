@@ -13,6 +13,9 @@ use std::time::Duration;
 const SHORT_PAUSE: Duration = Duration::from_micros(20);
 const LONG_PAUSE: Duration = Duration::from_millis(2);
 
+/// The most that counts of the time between two attempts.
+const LONGEST_STEP: Duration = Duration::from_millis(100);
+
 /// Dispatchers that this process has given up: for each, its place at that time, plus one; 0 for others.
 #[derive(Debug)]
 pub(super) struct GivenUp([AtomicU64; SLOTS]);
@@ -46,8 +49,8 @@ struct Attempts<'a> {
     message: (&'a [u8], &'a [u8]),
     /// The time since another thread or process has had the lock at each attempt.
     busy: Option<Millis>,
-    /// The slowest reader, its place, and the time since it has had that place.
-    slowest: Option<(usize, u64, Millis)>,
+    /// The slowest reader and its place, the time for which it has had that place while this thread ran, and the last attempt.
+    slowest: Option<(usize, u64, Duration, Millis)>,
     undelivered: usize,
 }
 
@@ -99,6 +102,9 @@ impl Attempts<'_> {
                 Err(NotAppended::Busy) => {
                     let now = Millis::now();
                     if now - *self.busy.get_or_insert(now) > PATIENCE {
+                        self.history.is_blocked.store(true, Relaxed);
+                    }
+                    if self.history.is_blocked.load(Relaxed) {
                         return None;
                     }
                 }
@@ -123,14 +129,17 @@ impl Attempts<'_> {
             return;
         };
         let now = Millis::now();
-        match self.slowest {
-            Some((known, at, since)) if (known, at) == (slot, place) => {
-                if now - since >= PATIENCE {
+        match &mut self.slowest {
+            Some((known, at, waited, last)) if (*known, *at) == (slot, place) => {
+                // After a pause of the machine the reader gets its time, too.
+                *waited += (now - *last).min(LONGEST_STEP);
+                *last = now;
+                if *waited >= PATIENCE {
                     self.given_up.add(slot, place);
                     self.undelivered += 1;
                 }
             }
-            _ => self.slowest = Some((slot, place, now)),
+            _ => self.slowest = Some((slot, place, Duration::ZERO, now)),
         }
     }
 }

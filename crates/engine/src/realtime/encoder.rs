@@ -3,7 +3,7 @@
 use super::client::Protocol;
 use super::encoding;
 use super::frames::Frame;
-use crate::pubsub::{Delivery, Position, Publication};
+use crate::pubsub::{Delivery, Publication};
 use crate::sync::{Mutex, MutexGuard};
 use fairlead_wire::websocket::{Deflate, Deflater};
 use std::sync::Arc;
@@ -112,16 +112,6 @@ impl Encoder {
     /// Encodes text for a WebSocket, for this client alone.
     pub(super) fn text(&self, text: &[u8]) -> Encoded<'_> {
         self.web_socket_message(text, true)
-    }
-
-    /// Encodes a message of the history; an event gets its position as the id.
-    pub(super) fn positioned(&self, data: &[u8], text: bool, position: Position) -> Encoded<'_> {
-        match self.protocol {
-            Protocol::EventStream { chunked } => {
-                Encoded::alone(Frame::Own(encoding::positioned_event(data, position, chunked)))
-            }
-            _ => self.message(data, text),
-        }
     }
 
     /// The window for a text of this length, as for [`encoding::text`], if clients can share it; `None` if they cannot.

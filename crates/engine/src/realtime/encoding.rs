@@ -135,6 +135,11 @@ pub(super) fn positioned_event(data: &[u8], position: Position, chunked: bool) -
     named_event(data, None, Some(position.to_string().as_bytes()), None, chunked)
 }
 
+/// An id without an event: the browser keeps it as the last one.
+pub(super) fn position(position: Position, chunked: bool) -> Vec<u8> {
+    piece_of(format!("id: {position}\n\n").into_bytes(), chunked)
+}
+
 /// A comment, sent to an event stream to keep it alive.
 pub(super) fn comment(chunked: bool) -> Vec<u8> {
     let mut bytes = Vec::new();

@@ -130,30 +130,34 @@ impl Client {
         true
     }
 
-    /// Queues a published message. Returns true if it has to be flushed.
-    pub(super) fn deliver_encoded<'a>(&'a self, mut outbox: MutexGuard<'a, Outbox>, encoded: Encoded<'_>) -> bool {
+    /// Queues a published message. Returns true if it was queued, and true if it has to be flushed.
+    pub(super) fn deliver_encoded<'a>(
+        &'a self,
+        mut outbox: MutexGuard<'a, Outbox>,
+        encoded: Encoded<'_>,
+    ) -> (bool, bool) {
         let Encoded { frame, context } = encoded;
         if let Err(frame) = self.queue(&mut outbox, frame) {
-            if !self.send(outbox, frame) {
+            let is_queued = self.send(outbox, frame);
+            if !is_queued {
                 context.forget();
             }
-            return false;
+            return (is_queued, false);
         }
         let is_waited_for = outbox.writes;
         if is_waited_for {
             self.flush_or_count(outbox);
         }
-        !is_waited_for
+        (true, !is_waited_for)
     }
 
     /// Queues messages of the history, which bounds them, before all later messages.
-    pub(super) fn send_past<'a>(&self, mut outbox: MutexGuard<'_, Outbox>, past: impl Iterator<Item = Encoded<'a>>) {
+    pub(super) fn send_past(&self, mut outbox: MutexGuard<'_, Outbox>, past: Vec<Frame>) {
         outbox.begin();
         let before = outbox.frames.bytes();
-        for Encoded { frame, context } in past {
+        for frame in past {
             outbox.frames.push(frame);
             outbox.owes_drained = true;
-            drop(context);
         }
         outbox.past_bytes += outbox.frames.bytes() - before;
         self.flush_or_count(outbox);
@@ -262,7 +266,7 @@ impl Subscriber for Client {
             return false;
         }
         let encoded = self.encoder.published(publication, delivery);
-        self.deliver_encoded(outbox, encoded)
+        self.deliver_encoded(outbox, encoded).1
     }
 
     fn flush(&self) {

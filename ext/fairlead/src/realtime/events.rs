@@ -3,7 +3,7 @@
 
 use super::callbacks::{Callback, Callbacks};
 use super::client::{self, NativeClient};
-use crate::gvl::InApp;
+use crate::gvl::{wait_without_gvl, InApp};
 use crate::native::process;
 use crate::objects::call;
 use crate::rack::OnThread;
@@ -24,12 +24,12 @@ impl OnThread<'_> {
         let Some(object) = client::of(self.ruby, value) else {
             return;
         };
+        let _in_app = InApp::enter(self.engine);
         if let Event::Message { text: true, data } = &event {
-            if client.run_command(data) {
+            if self.run_command(client, data) {
                 return;
             }
         }
-        let _in_app = InApp::enter(self.engine);
         match event {
             Event::Open => self.call_back(&object, Callback::Open),
             Event::Message { text, data } => self.message(&object, text, &data),
@@ -40,6 +40,17 @@ impl OnThread<'_> {
             Event::Shutdown => self.call_back(&object, Callback::Shutdown),
             Event::Close => self.call_back(&object, Callback::Close),
         }
+    }
+
+    /// Runs a command about a signed stream, without the GVL: it may copy all of the history.
+    fn run_command(&self, client: &Client, data: &[u8]) -> bool {
+        if !client.may_be_command(data) {
+            return false;
+        }
+        let mut is_command = None;
+        wait_without_gvl(self.ruby, || is_command = Some(client.run_command(data)));
+        // `None`: Ruby wanted this thread back before that began.
+        is_command.unwrap_or_else(|| client.run_command(data))
     }
 
     /// After the last callback: from now on only the application may keep the object alive. `forgotten`: the names that

@@ -1,6 +1,7 @@
 //! Streams of Action Cable: messages of a channel that go to the client in the frames of its protocol.
 
 use super::client::NativeClient;
+use crate::gvl::wait_without_gvl;
 use crate::strings::{bytes, new};
 use fairlead_engine::pubsub::Position;
 use fairlead_engine::{Client, SignedStreams, StreamOptions, StreamStart, Streamed};
@@ -34,7 +35,8 @@ pub(super) fn stream(
         extended,
         ..StreamOptions::default()
     };
-    Ok(result(ruby, client.stream(&channel, &identifier, options)))
+    let streamed = run(ruby, options, || client.stream(&channel, &identifier, options));
+    Ok(result(ruby, streamed))
 }
 
 /// `subscribe_since_natively(channel, since, binary)`: delivers the messages of a channel as they are, after the messages since
@@ -51,12 +53,23 @@ pub(super) fn subscribe_since(
         is_text: !binary,
         ..StreamOptions::default()
     };
-    // SAFETY: the String is on the stack, and no Ruby runs while its bytes are used.
-    result(
-        ruby,
-        this.open()?
-            .subscribe_since(unsafe { bytes(ruby, channel.as_raw()) }, options),
-    )
+    // SAFETY: the String is on the stack; its bytes are copied before any Ruby runs.
+    let channel = unsafe { bytes(ruby, channel.as_raw()) }.to_vec();
+    let client = this.open()?;
+    result(ruby, run(ruby, options, || client.subscribe_since(&channel, options)))
+}
+
+/// The number of subscribers, and the result.
+type Made = Option<(usize, Streamed)>;
+
+/// Makes a stream; without the GVL if messages of the history come first, because there may be many.
+fn run(ruby: &Ruby, options: StreamOptions, make: impl Fn() -> Made + Sync) -> Made {
+    let mut made = None;
+    if options.since.is_some() {
+        wait_without_gvl(ruby, || made = Some(make()));
+    }
+    // `None`: without a history, or Ruby wanted this thread back before that began.
+    made.unwrap_or_else(make)
 }
 
 fn position(ruby: &Ruby, text: &str) -> Result<Position, Error> {

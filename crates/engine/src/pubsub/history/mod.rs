@@ -41,7 +41,7 @@ use self::table::Table;
 use crate::clock::{Millis, Nanos};
 use rustix::fd::OwnedFd;
 use std::io;
-use std::sync::atomic::{AtomicU64, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
 use std::time::Duration;
 
 /// The largest part of the ring that one message takes.
@@ -52,6 +52,8 @@ const LARGEST_PART: u64 = 8;
 pub struct History {
     layout: Layout,
     lock: Lock,
+    /// True if a process has had the lock for too long: it was stopped, perhaps. Then nobody waits for the lock.
+    pub(super) is_blocked: AtomicBool,
 }
 
 /// The messages that a channel keeps.
@@ -119,6 +121,7 @@ impl History {
         History {
             layout,
             lock: Lock::new(file),
+            is_blocked: AtomicBool::new(false),
         }
     }
 
@@ -134,6 +137,9 @@ impl History {
             return Ok((self.position().offset, false));
         }
         let _lock = self.lock.try_lock().ok_or(NotAppended::Busy)?;
+        if self.is_blocked.load(Relaxed) {
+            self.is_blocked.store(false, Relaxed);
+        }
         let (ring, table, header) = (self.ring(), self.table(), self.layout.header());
         self.repair();
         let hash = table.hash(channel);

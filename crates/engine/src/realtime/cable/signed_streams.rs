@@ -87,15 +87,17 @@ impl Client {
         let _ = self.signed_streams.set(Arc::clone(streams));
     }
 
+    /// Returns true if a message of the client may be a command about a signed stream. Most are for other channels.
+    pub fn may_be_command(&self, message: &[u8]) -> bool {
+        let signed = self.signed_streams.get();
+        signed.is_some_and(|signed| memmem::find(message, signed.channel.as_bytes()).is_some())
+    }
+
     /// Runs a message of the client if it is a command about a signed stream; false if it is a message for the application.
     pub fn run_command(&self, message: &[u8]) -> bool {
         let Some(signed) = self.signed_streams.get() else {
             return false;
         };
-        // Most messages are for other channels.
-        if memmem::find(message, signed.channel.as_bytes()).is_none() {
-            return false;
-        }
         if let Some((command, name)) = signed.subscription(message) {
             self.subscribe_signed(&command, &name);
             return true;

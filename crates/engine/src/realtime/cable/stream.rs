@@ -53,8 +53,18 @@ impl Stream {
     }
 
     /// Sends the messages since a position, and lets later messages pass. Returns the number of them; `None` if some are
-    /// lost.
+    /// lost. May copy all of the history, so it should run without the lock of the language.
     pub(super) fn catch_up(&self, client: &Client, realtime: &Realtime, start: StreamStart) -> Option<usize> {
+        let history = realtime.hub.history();
+        let since = history.and_then(|history| self.position(history, start));
+        let past = since
+            .zip(history)
+            .and_then(|(since, history)| self.past(history, realtime, since));
+        // Most frames are made before the outbox is locked: the dispatcher must not wait for that.
+        let (mut frames, newest) = match (&past, since) {
+            (Some(past), Some(since)) => self.past_frames(client, past, since),
+            _ => (Vec::new(), since),
+        };
         let outbox = client.outbox.lock();
         if client.is_behind(&outbox) {
             self.after.store(0, Relaxed);
@@ -62,20 +72,47 @@ impl Stream {
             return None;
         }
         // With the outbox locked, no later message can come first.
-        let past = realtime.hub.history().and_then(|history| {
-            let since = self.position(history, start)?;
-            Some((since, self.past(history, realtime, since)?))
-        });
-        let last = |(since, past): &(Position, Vec<Past>)| past.last().map_or(since.offset, |newest| newest.offset);
-        self.after.store(past.as_ref().map_or(0, last), Relaxed);
-        let (since, past) = past.filter(|_| client.is_open())?;
-        self.note(client, past.last().map(|newest| newest.offset));
+        let rest = newest
+            .zip(history)
+            .and_then(|(newest, history)| self.past(history, realtime, newest));
+        let (Some(past), Some(rest), Some(newest)) = (past, rest, newest) else {
+            self.after.store(0, Relaxed);
+            return None;
+        };
+        let (last_frames, newest) = self.past_frames(client, &rest, newest);
+        frames.extend(last_frames);
+        let newest = newest.map_or(0, |newest| newest.offset);
+        self.after.store(newest, Relaxed);
+        if !client.is_open() {
+            return None;
+        }
+        let count = past.len() + rest.len();
+        self.note(client, (count > 0).then_some(newest));
+        client.send_past(outbox, frames);
+        client.ask_for_receipt();
+        Some(count)
+    }
+
+    /// The frames of past messages, and the position after them.
+    fn past_frames(&self, client: &Client, past: &[Past], since: Position) -> (Vec<Frame>, Option<Position>) {
         let frames = past
             .iter()
             .filter_map(|past| self.past_frame(client, past, since.epoch));
-        client.send_past(outbox, frames);
-        client.ask_for_receipt();
-        Some(past.len())
+        let offset = past.last().map_or(since.offset, |newest| newest.offset);
+        (frames.collect(), Some(Position { offset, ..since }))
+    }
+
+    /// Tells an event stream its position: the browser sends it again, even if there was no event yet.
+    fn position_event(&self, client: &Client, realtime: &Realtime) -> Option<Vec<u8>> {
+        let Protocol::EventStream { chunked } = client.protocol() else {
+            return None;
+        };
+        let (offset, epoch) = (self.after.load(Relaxed), realtime.hub.history()?.epoch());
+        let known = (offset > 0).then_some(Position { epoch, offset });
+        Some(encoding::position(
+            known.or_else(|| Some(realtime.hub.history()?.position()))?,
+            chunked,
+        ))
     }
 
     fn position(&self, history: &History, start: StreamStart) -> Option<Position> {
@@ -105,17 +142,18 @@ impl Stream {
         }
     }
 
-    fn past_frame<'a>(&self, client: &'a Client, past: &Past, epoch: u64) -> Option<Encoded<'a>> {
+    /// A frame that is not compressed: compressing many would take too long.
+    fn past_frame(&self, client: &Client, past: &Past, epoch: u64) -> Option<Frame> {
         let offset = past.offset;
         let position = Position { epoch, offset };
-        let Some(identifier) = &self.identifier else {
-            return Some(client.encoder.positioned(&past.message, self.options.is_text, position));
+        let message = &past.message;
+        let bytes = match (&self.identifier, client.protocol()) {
+            (Some(_), _) if !frames::is_json(message) => return None,
+            (Some(identifier), _) => encoding::text(&frames::text(self, identifier, message, Some(position)), None),
+            (None, Protocol::EventStream { chunked }) => encoding::positioned_event(message, position, chunked),
+            (None, _) => encoding::plain(encoding::opcode(message, self.options.is_text), message),
         };
-        frames::is_json(&past.message).then(|| {
-            client
-                .encoder
-                .text(&frames::text(self, identifier, &past.message, Some(position)))
-        })
+        Some(Frame::Own(bytes))
     }
 
     /// The frame of a publication; `None` if it cannot be part of one.
@@ -183,8 +221,11 @@ impl Subscriber for Stream {
             client.drop_message_that_is_no_json(&self.channel);
             return false;
         };
-        self.note(&client, publication.position.map(|position| position.offset));
-        client.deliver_encoded(outbox, encoded)
+        let (is_queued, must_flush) = client.deliver_encoded(outbox, encoded);
+        if is_queued {
+            self.note(&client, publication.position.map(|position| position.offset));
+        }
+        must_flush
     }
 
     fn flush(&self) {
@@ -222,6 +263,18 @@ impl Subscriber for Stream {
 }
 
 impl Client {
+    /// Sends the position of a stream to an event stream.
+    pub(super) fn send_position(&self, stream: &Stream) {
+        let event = self
+            .realtime
+            .upgrade()
+            .and_then(|realtime| stream.position_event(self, &realtime));
+        let outbox = self.outbox.lock();
+        if let Some(event) = event.filter(|_| self.is_open()) {
+            self.send_quietly(outbox, event);
+        }
+    }
+
     /// Sends the ping that asks for a receipt, if it is due.
     fn ask_for_receipt(&self) {
         if !self.receipts.is_due() {

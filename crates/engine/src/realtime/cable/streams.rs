@@ -183,6 +183,7 @@ impl Client {
                 None => Streamed::Lost,
             },
         };
+        self.send_position(&stream);
         Some((count, streamed))
     }
 
