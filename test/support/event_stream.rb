@@ -157,6 +157,8 @@ module Fairlead
         @lines = []
         @last_event_id = values["id"].last if values["id"]
         @reconnection_time = Integer(values["retry"].last, 10) if values["retry"]
+        return if values.keys == ["id"] # no event, but a new last event id
+
         @events << Event.new(values["event"]&.last, values["id"]&.last, values["data"]&.join("\n"), values["retry"]&.last)
       end
     end

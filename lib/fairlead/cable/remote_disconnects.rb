@@ -46,6 +46,11 @@ module Fairlead
             @lock.synchronize { @registries[start] ||= Registry.new.tap { |registry| subscribe(start, registry) } }
           end
 
+          # True if the connection has no subscription of its own. A broker that is the default engine may know no patterns.
+          def for?(connection)
+            Socket.of(connection) && Sockets.own?(connection.pubsub) && Sockets.without_broker?
+          end
+
           private
 
           def subscribe(start, registry)
@@ -57,7 +62,7 @@ module Fairlead
         private
 
         def subscribe_to_internal_channel
-          return super unless connection_identifier.present? && Socket.of(self) && Sockets.own?(pubsub)
+          return super unless connection_identifier.present? && RemoteDisconnects.for?(self)
 
           RemoteDisconnects.registry(pubsub).add(Sockets.channel(pubsub, internal_channel), self)
           logger.info "Registered connection (#{connection_identifier})"
@@ -65,7 +70,7 @@ module Fairlead
 
         def unsubscribe_from_internal_channel
           super
-          return unless Socket.of(self) && Sockets.own?(pubsub)
+          return unless RemoteDisconnects.for?(self)
 
           RemoteDisconnects.registry(pubsub).remove(Sockets.channel(pubsub, internal_channel), self)
         end

@@ -32,15 +32,15 @@ class PagesTest < Minitest::Test
     RUBY
     server = pushing(handler, "-t", 2)
     first = event_stream(server)
-    event(first)
+    first.receive
     requested(server, publish("one"))
-    id = event(first).id
+    id = first.receive.id
     requested(server, publish("two"))
     second = event_stream(server, headers: { "last-event-id" => id })
 
-    assert_equal ['"two"', '"room"'], Array.new(2) { event(second).data }
+    assert_equal ['"two"', '"room"'], Array.new(2) { second.receive.data }
     third = event_stream(server)
-    event(third)
+    third.receive
 
     assert_equal text(requested(server, "Fairlead::PubSub.position")), third.last_event_id, "even if there was no event yet"
   end
@@ -51,7 +51,7 @@ class PagesTest < Minitest::Test
     RUBY
     stream = event_stream(pushing(handler))
 
-    assert_equal '["a", nil, "a"]', event(stream).data
+    assert_equal '["a", nil, "a"]', stream.receive.data
   end
 
   def test_two_streams_of_a_page_have_their_own_receipts
@@ -120,12 +120,5 @@ class PagesTest < Minitest::Test
     told(client, "nil")
     requested(server, publish("two"))
     assert_equal [{ "identifier" => old, "message" => "two" }], received(client, 1)
-  end
-
-  private
-
-  # The next event with data.
-  def event(stream)
-    loop { stream.receive.then { |event| return event if event.data } }
   end
 end
