@@ -31,7 +31,8 @@ module Fairlead
           def subscribed
             stream_from("present")
             join_presence(info: { name: name }) if params[:join]
-            shares_presence("present")
+            shares_presence("present") unless params[:alone]
+            reject if params[:reject]
           end
 
           def follow(data) = join_presence("present", id: data["id"], info: { name: data["name"] })

@@ -18,6 +18,9 @@ module Fairlead
       class NoClient
         def send_cable_pings = nil
         def refuse_subscription = nil
+        def defer = nil
+        def unsubscribe(_channel) = nil
+        def close(*) = nil
       end
 
       # +since+: a position, a time, or nil.
@@ -26,7 +29,7 @@ module Fairlead
         @raw = raw
         @since = since
         @pending = []
-        @channels = []
+        @channels = {} # channel => the position from which on the client needs its messages
         @handlers = []
       end
 
@@ -41,6 +44,7 @@ module Fairlead
       # Makes a connection and its subscription. Returns false if Rails rejects one of them.
       def admitted?(server, identifier)
         connect(server)
+        @alive &&= @accepted # an exception in `connect` must not let anybody in
         turn { work.invoke(subscriptions, :execute_command, { "command" => "subscribe", "identifier" => identifier }, connection: target) } if @alive
         return true if @alive && subscriptions.identifiers.include?(identifier)
 
@@ -65,7 +69,7 @@ module Fairlead
         @client = client
         @opened = true
         @pending.each { |message| send_event(message) }
-        complete = @channels.map { |channel| subscribe(channel) }.all?
+        complete = @channels.map { |channel, position| subscribe(channel, position) }.all?
         @handlers.each { |channel, handler| streams.handled(channel, handler) }
         send_event(JSON.generate(type: "reject_history")) unless complete
         client.close unless @alive
@@ -79,7 +83,7 @@ module Fairlead
 
       # The streams of a connection without a response; see ClientStreams.
       def plain(channel, identifier, **)
-        @channels |= [channel]
+        @channels[channel] ||= PubSub.position
         [ClientStreams::Plain.new(self, channel, identifier), 0]
       end
 
@@ -112,9 +116,10 @@ module Fairlead
 
       def subscriptions = (target.is_a?(::ActionCable::Connection::Base) ? target : target.connection).subscriptions
 
-      # Returns false if messages are lost.
-      def subscribe(channel)
-        position = PubSub.position or return client.subscribe(channel)
+      # Returns false if messages are lost. An event stream has one last event id, so it continues one channel.
+      def subscribe(channel, position)
+        return client.subscribe(channel) && @since.nil? unless position && channel == @channels.first.first
+
         position = Extended::HistoryRequest.new({}, @since).position(channel) if @since.is_a?(Float)
         client.subscribe(channel, since: @since.is_a?(String) ? @since : position)
       end

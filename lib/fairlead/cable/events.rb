@@ -21,7 +21,7 @@ module Fairlead
       end
 
       def call(env)
-        parameters = ::Rack::Utils.parse_query(env["QUERY_STRING"].to_s)
+        parameters = Extended.query(env)
         identifier = identifier(parameters)
         return response(400, "Name a channel, an identifier, a stream or a signed_stream.") unless identifier
         return response(406, "This is an event stream: accept text/event-stream.") unless env["rack.upgrade?"] == :sse
@@ -52,6 +52,7 @@ module Fairlead
       # The id of the last event, also in AnyCable's form (offset/stream/epoch), or a time.
       def since(env, parameters)
         id = env["HTTP_LAST_EVENT_ID"]
+        return "unknown" unless id.nil? || id.ascii_only?
         return id.sub(%r{\A(\d+)/.*/(\h+)\z}m, '\2.\1') if id && !id.empty?
 
         Float(parameters["history_since"], exception: false) if parameters["history_since"].is_a?(String)

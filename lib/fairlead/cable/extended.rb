@@ -22,6 +22,13 @@ module Fairlead
         # The messages of a channel since a position or a time; see PubSub.history.
         def past(channel, since) = PubSub.history(channel, since: since, **@history)
 
+        # The parameters of a request; none if they are malformed.
+        def query(env)
+          ::Rack::Utils.parse_query(env["QUERY_STRING"].to_s)
+        rescue StandardError # of Rack and of Ruby, depending on their versions
+          {}
+        end
+
         # --- for Sockets
 
         def extend_server = Cable::Socket.add_protocol(PROTOCOL, Socket)

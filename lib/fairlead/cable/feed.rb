@@ -24,6 +24,9 @@ module Fairlead
       # Seconds before a new process tries to lead. Others have kept more messages, and come first.
       DELAY = 0.6
 
+      # Seconds by which a message may come later to one process than to another.
+      LATE = 2
+
       # Most kept messages, and their bytes.
       MOST = 10_000
       MOST_BYTES = 16 * 1024 * 1024
@@ -38,6 +41,7 @@ module Fairlead
         @lock = Mutex.new
         forget
         @leads = false
+        @listens_since = Clock.now
         broker.on_message { |_, text| take(text) }
       end
 
@@ -64,6 +68,7 @@ module Fairlead
         @broker.subscribe(CHANNEL, nil)
         @thread = Thread.new { follow }.tap { |thread| thread.name = "fairlead cable feed" } unless @thread&.alive?
         @broker.wait_for(CHANNEL, nil)
+        @listens_since = Clock.now
       end
 
       # The next leader publishes from its first message on that is missing.
@@ -100,7 +105,9 @@ module Fairlead
 
         @lock.synchronize do
           @leads &&= native.lead # this process may be about to end
-          @leads ? append(message) : keep(message)
+          next keep(message) unless @leads
+
+          append(message) unless skip?(message)
         end
       end
 
@@ -119,15 +126,32 @@ module Fairlead
         @recent.size > 1 && (@recent.size > MOST || @bytes > MOST_BYTES || @recent.last.at - @recent.first.at > WINDOW)
       end
 
-      # The last leader has noted the number of its last message: what came here after that message is missing. If the message did not
-      # come here, all is missing.
+      # The last leader has noted the number of its last message: what came here after that message is missing. If the message has not
+      # come here yet, all that is here is published, and so is what still comes before it.
       def take_over
         @leads = true
         recent = @recent.select { |message| Clock.now - message.at <= WINDOW }
         forget
-        last = native.progress
+        last, seconds = native.progress
         index = recent.rindex { |message| message.number == last }
+        is_late = seconds < LATE && Clock.now - @listens_since > seconds + LATE
+        return skip_until(last) if index.nil? && last.positive? && is_late
+
         recent.drop(index ? index + 1 : 0).each { |message| append(message) }
+      end
+
+      def skip_until(number)
+        @skipped = number
+        @skipped_until = Clock.now + LATE
+      end
+
+      # True for messages that the last leader has published.
+      def skip?(message)
+        return false unless @skipped
+
+        is_last = message.number == @skipped
+        @skipped = nil if is_last || Clock.now > @skipped_until
+        is_last || !@skipped.nil?
       end
 
       def forget

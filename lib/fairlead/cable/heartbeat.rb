@@ -37,6 +37,7 @@ module Fairlead
         def setup_heartbeat_timer = (super unless Thread.current[HANDLING])
 
         def add_connection(connection)
+          Socket.of(connection)&.accept
           Heartbeat.begin(connection) || setup_heartbeat_timer
           super
         end

@@ -22,8 +22,17 @@ module Fairlead
       LARGEST_INFO = 4096
       LARGEST_ID = 256
 
-      # @return [String, nil] the stream with the members that the client may see and join
+      # The most levels of Arrays and Hashes in an info. Messages add some.
+      DEEPEST_INFO = 50
+
+      # The most streams in which one client can be a member.
+      MOST = 100
+
+      # @return [String, nil] the stream with the members that the client may see
       attr_reader :presence_stream
+
+      # @return [Boolean] true if the client may join and leave them by itself, with any id
+      def presence_shared? = @presence_shared || false
 
       # Adds the client to the members of a stream. The clients of this stream get the event `join` if the member is new.
       #
@@ -31,7 +40,7 @@ module Fairlead
       # @param id [#to_s] of the member, who may have several clients
       # @param info [Object] anything that JSON can express
       def join_presence(stream = nil, id: user_presence_id, info: user_presence_info)
-        shares_presence(stream || streams.keys.first || raise(ArgumentError, "no stream; use join_presence(stream, …)"))
+        @presence_stream = String(stream || streams.keys.first || raise(ArgumentError, "no stream; use join_presence(stream, …)"))
         socket = Cable::Socket.of(connection)
         Presence.join(socket, self, { "id" => id.to_s, "info" => info }) if socket.is_a?(Extended::Socket)
       end
@@ -42,10 +51,11 @@ module Fairlead
         Presence.leave(socket, identifier) if socket.is_a?(Extended::Socket)
       end
 
-      # Lets the client see the members of a stream and join them by itself.
+      # Lets the client see the members of a stream and join them by itself, with any id.
       #
       # @param stream [String, Symbol]
       def shares_presence(stream)
+        @presence_shared = true
         @presence_stream = String(stream)
       end
 
@@ -60,13 +70,25 @@ module Fairlead
         def join(socket, channel, presence)
           id, info = presence.values_at("id", "info") if presence.is_a?(Hash)
           raise ArgumentError, "a presence needs an id" unless (id.is_a?(String) || id.is_a?(Numeric)) && id.to_s.bytesize.between?(1, LARGEST_ID)
-          raise ArgumentError, "the info of a presence has more than #{LARGEST_INFO} bytes" if JSON.generate(info).bytesize > LARGEST_INFO
 
+          text = JSON.generate(info, max_nesting: DEEPEST_INFO)
+          raise ArgumentError, "the info of a presence has more than #{LARGEST_INFO} bytes" if text.bytesize > LARGEST_INFO
           raise ArgumentError, "there are too many members" if Exchange.current.full?
+          raise ArgumentError, "a client can be a member of #{MOST} streams" if socket.presences >= MOST
 
           stream = stream(channel)
           socket.present_in(stream, channel.identifier)
-          socket.afterwards { Exchange.current.join(socket.sid, stream, id.to_s, info) }
+          # The subscription may be rejected before.
+          socket.afterwards { Exchange.current.join(socket.sid, stream, id.to_s, info) if socket.present_in?(stream, channel.identifier) }
+        end
+
+        # For commands of a client.
+        #
+        # @api private
+        def shared!(channel)
+          return if channel.is_a?(Presence) && channel.presence_shared?
+
+          raise ArgumentError, "clients of #{channel.class} may not join or leave; use shares_presence"
         end
 
         # @api private

@@ -14,6 +14,7 @@ module Fairlead
 
       # Close codes: RFC 6455 section 7.4.1.
       NORMAL = 1000
+      REFUSED = 1011
       NO_STATUS = 1005
 
       # Classes for further sub-protocols: name => subclass of Socket.
@@ -88,7 +89,11 @@ module Fairlead
         @client = client
         @alive = true
         turn { @target.on_open }
+        close(REFUSED, "the application has not accepted the connection") if alive? && !@accepted
       end
+
+      # Called once Rails has accepted the connection.
+      def accept = @accepted = true
 
       def on_message(_client, message)
         turn { @target.on_message(message.encoding == Encoding::BINARY ? BINARY_MESSAGE : message) }

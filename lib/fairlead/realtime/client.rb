@@ -99,16 +99,17 @@ module Fairlead
     # @param since [String, nil] a position: the messages of the history after it come first
     # @param page [String, nil] the same as a sealed position, which a client has presented. The client gets the messages that its
     #   page has not received; some are lost if the position was not made for this channel
+    # @param whole [Boolean] there is no stream if some messages are lost
     # @param extended [Boolean] adds `stream_id`, `epoch` and `offset` to the frames
     # @return [Integer, false, nil] the number of messages of the history; false if some are not kept any more; nil if the client
     #   is closed, is no WebSocket, or has too many subscriptions
     # @raise [ArgumentError] if +since+ is no position
     # @api private
-    def stream(channel, identifier, since = nil, page: nil, extended: false)
+    def stream(channel, identifier, since = nil, page: nil, extended: false, whole: false)
       subscription = PubSub::Subscription.new(channel)
       messages = nil
       PubSub.registry.joined(subscription) do
-        count, messages = stream_natively(subscription.channel, identifier, since, page, extended)
+        count, messages = stream_natively(subscription.channel, identifier, since, page, extended, whole)
         count
       end
       messages

@@ -33,7 +33,7 @@ class CableFeedTest < Minitest::Test
         all.published << [channel, payload]
       end
 
-      def progress = all.progress || 0
+      def progress = [all.progress || 0, 0.0]
 
       def note_progress(number)
         all.progress = number
@@ -90,6 +90,21 @@ class CableFeedTest < Minitest::Test
     assert_equal %w[a a], payloads("sport")
   end
 
+  def test_a_message_that_comes_late_to_the_next_leader_is_not_published_twice
+    @feeds[1].instance_variable_set(:@listens_since, Fairlead::Clock.now - 60)
+    lead(0)
+    hear("news", "a")
+    hear("news", "b", to: [0])
+    late = [@last]
+    hear("news", "c", to: [0])
+    late << @last
+    lead(1)
+    late.each { |message| @brokers[1].receive(message) }
+    hear("news", "d", to: [1])
+
+    assert_equal %w[a b c d], payloads("news")
+  end
+
   def test_messages_from_before_the_first_leader_are_published
     %w[a b].each { |payload| hear("news", payload) }
     lead(0)
@@ -132,7 +147,7 @@ class CableFeedTest < Minitest::Test
   # A broadcast arrives from the broker.
   def hear(channel, payload, to: [0, 1])
     @feeds[0].broadcast(channel, payload)
-    message = @brokers[0].sent.pop.last
+    @last = message = @brokers[0].sent.pop.last
     to.each { |process| @brokers[process].receive(message) }
   end
 

@@ -14,7 +14,7 @@ class PresenceMembersTest < Minitest::Test
   def test_the_first_session_of_a_member_joins_and_the_last_one_leaves
     join("s1", "ann", { "name" => "Ann" })
     join("s2", "ann", { "name" => "A." })
-    assert_equal({ "ann" => { "name" => "A." } }, @members.of("room"))
+    assert_equal({ "ann" => { "name" => "Ann" } }, @members.of("room"))
     @members.leave("s1", "room")
     assert_equal 1, @changes.size
     @members.leave("s2", "room")

@@ -38,8 +38,9 @@ pub struct Scoreboard {
     mailboxes: AtomicU64,
     /// One more than the index of the worker that does the work of all; see [`Scoreboard::lead`].
     leader: AtomicU64,
-    /// The number of the last piece of work that a leader has done, for the next leader; 0 for none.
-    pub progress: AtomicU64,
+    /// The number of the last piece of work that a leader has done, for the next leader, and its time in milliseconds on the
+    /// monotonic clock; 0 for none.
+    pub(crate) progress: [AtomicU64; 2],
     /// Counts of replaced workers in histograms.
     past: Slot,
     /// Keys for the encryption of session tickets.
@@ -213,7 +214,7 @@ impl Default for Scoreboard {
             refused: AtomicU64::new(0),
             mailboxes: AtomicU64::new(0),
             leader: AtomicU64::new(0),
-            progress: AtomicU64::new(0),
+            progress: Default::default(),
             past: Slot::default(),
             ticket_keys: TicketKeys::new(),
             pause: Pause::default(),

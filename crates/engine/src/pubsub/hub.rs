@@ -9,7 +9,7 @@ use super::keeping::{self, GivenUp};
 use super::publication::Publication;
 use super::queue::Queue;
 use super::subscriber::{Delivery, Subscriber};
-use crate::clock::FAREWELL;
+use crate::clock::{Millis, FAREWELL};
 use crate::cluster::scoreboard::Slot;
 use crate::cluster::statistics::Stats;
 use crate::sync::{Condvar, Mutex};
@@ -18,6 +18,7 @@ use rustix::fd::BorrowedFd;
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// The processes that a publication is for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -73,7 +74,7 @@ pub(super) struct Shared {
     last_place: AtomicU64,
     pub(super) panics: AtomicU64,
     /// See [`Hub::progress`].
-    progress: AtomicU64,
+    progress: [AtomicU64; 2],
     own: Slot,
     /// True once the dispatcher has ended.
     ended: (Mutex<bool>, Condvar),
@@ -102,7 +103,7 @@ impl Hub {
             beat: NextBeat::default(),
             last_place: AtomicU64::new(u64::MAX),
             panics: AtomicU64::new(0),
-            progress: AtomicU64::new(0),
+            progress: Default::default(),
             own: Slot::default(),
             ended: Default::default(),
         };
@@ -271,19 +272,31 @@ impl Hub {
         }
     }
 
-    /// Makes this process the one that does the work of all, if there is none. Returns true if it leads. A hub that has
-    /// stopped does not.
+    /// Makes this process the one that does the work of all, if there is none. Returns true if it leads. It leads until it
+    /// stops leading, or has ended.
     pub fn lead(&self) -> bool {
-        let has_stopped = self.shared.last_place.load(SeqCst) != u64::MAX;
         match &self.shared.bus {
-            Some((bus, slot)) if !self.is_elsewhere() && !has_stopped => bus.scoreboard().lead(*slot),
+            Some((bus, slot)) if !self.is_elsewhere() => bus.scoreboard().lead(*slot),
             Some(_) => false,
             None => true,
         }
     }
 
-    /// The number of the last piece of work that a leader has done; the leader stores it.
-    pub fn progress(&self) -> &AtomicU64 {
+    /// The number of the last piece of work that a leader has done, and the time since then.
+    pub fn progress(&self) -> (u64, Duration) {
+        let [number, time] = self.progress_words();
+        let since = Millis::now() - Millis::from_number(time.load(SeqCst));
+        (number.load(SeqCst), since)
+    }
+
+    /// Stores the number of a piece of work that this process has done.
+    pub fn note_progress(&self, done: u64) {
+        let [number, time] = self.progress_words();
+        time.store(Millis::now().to_number(), SeqCst);
+        number.store(done, SeqCst);
+    }
+
+    fn progress_words(&self) -> &[AtomicU64; 2] {
         match &self.shared.bus {
             Some((bus, _)) => &bus.scoreboard().progress,
             None => &self.shared.progress,
@@ -388,7 +401,6 @@ impl Shared {
         self.last_place.store(end, SeqCst);
         self.counters().history_place.store(0, SeqCst);
         if let Some((bus, slot)) = &self.bus {
-            bus.scoreboard().stop_leading(*slot);
             bus.close(*slot);
         }
     }

@@ -12,7 +12,6 @@ use magnus::rb_sys::AsRawValue;
 use magnus::{function, prelude::*, value::Lazy, Error, RArray, RHash, RModule, RString, Ruby, Value};
 use rb_sys::{rb_ary_new, rb_ary_push, VALUE};
 use std::collections::HashMap;
-use std::sync::atomic::Ordering::SeqCst;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
@@ -311,16 +310,17 @@ fn lead() -> bool {
     hub.is_some_and(|hub| hub.lead())
 }
 
-/// The number of the last piece of work that a leader of this server has done; 0 for none.
-fn progress() -> u64 {
+/// The number of the last piece of work that a leader of this server has done, and the seconds since then; 0 for none.
+fn progress() -> (u64, f64) {
     let hub = current().hub.clone();
-    hub.map_or(0, |hub| hub.progress().load(SeqCst))
+    let (number, since) = hub.map(|hub| hub.progress()).unwrap_or_default();
+    (number, since.as_secs_f64())
 }
 
 /// Stores that number, for the next leader.
 fn note_progress(number: u64) {
     if let Some(hub) = current().hub.clone() {
-        hub.progress().store(number, SeqCst);
+        hub.note_progress(number);
     }
 }
 

@@ -10,7 +10,7 @@ use magnus::typed_data::Obj;
 use magnus::{prelude::*, Error, RArray, RString, Ruby, Value};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// `stream_natively(channel, identifier, since, page, extended)`: `since` is a position or nil, `page` a sealed position that a
+/// `stream_natively(channel, identifier, since, page, extended, whole)`: `since` is a position or nil, `page` a sealed position that a
 /// client has presented, or nil. Returns the number of this process's subscribers of the channel, and the number of messages
 /// since the position, or false if some are lost; nil if the client is closed, is no WebSocket or has too many subscriptions.
 pub(super) fn stream(
@@ -21,6 +21,7 @@ pub(super) fn stream(
     since: Option<String>,
     page: Option<String>,
     extended: bool,
+    whole: bool,
 ) -> Result<Option<RArray>, Error> {
     let Some(client) = this.open() else { return Ok(None) };
     // SAFETY: the String is on the stack; its bytes are copied before any Ruby runs.
@@ -33,6 +34,7 @@ pub(super) fn stream(
     let options = StreamOptions {
         since,
         extended,
+        is_whole: whole,
         ..StreamOptions::default()
     };
     let streamed = run(ruby, options, || client.stream(&channel, &identifier, options));

@@ -28,6 +28,14 @@ module Fairlead
           channel.subscribe_to_channel
         end
 
+        # Removes a subscription that could not be made.
+        def drop(identifier)
+          channel = @subscriptions.delete(identifier)
+          channel&.unsubscribe_from_channel
+        rescue StandardError => e
+          @connection.logger.error("Could not remove the subscription #{identifier} [#{e.class} - #{e.message}]")
+        end
+
         private
 
         def subscribe(socket, data, &block)
@@ -38,7 +46,7 @@ module Fairlead
 
           request = HistoryRequest.of(data["history"])
           request ? socket.hold(identifier, &block) : yield
-          return unless @subscriptions.key?(identifier)
+          return Presence.leave(socket, identifier) unless @subscriptions.key?(identifier) # rejected
 
           socket.catch_up(identifier, request) if request
           socket.note("add", identifier)
@@ -75,8 +83,8 @@ module Fairlead
           case data["command"]
           when "history" then socket.catch_up(identifier, HistoryRequest.of(data["history"]))
           when "whisper" then whisper(socket, channel, data["data"])
-          when "join" then Presence.join(socket, channel, data["presence"])
-          when "leave" then Presence.leave(socket, identifier)
+          when "join" then Presence.shared!(channel) || Presence.join(socket, channel, data["presence"])
+          when "leave" then Presence.shared!(channel) || Presence.leave(socket, identifier)
           when "presence" then Presence.report(socket, channel)
           end
         end

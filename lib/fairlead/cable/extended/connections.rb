@@ -29,8 +29,16 @@ module Fairlead
           reject_unauthorized_connection unless identifiers
 
           self.class.identifiers.each do |name|
-            public_send("#{name}=", Tokens.value(identifiers[name.to_s])) if identifiers.key?(name.to_s)
+            public_send("#{name}=", value(identifiers[name.to_s])) if identifiers.key?(name.to_s)
           end
+        end
+
+        # The record of a token may be gone.
+        def value(text)
+          Tokens.value(text)
+        rescue StandardError => e
+          logger.error("The identifier in a token cannot be found [#{e.class} - #{e.message}]")
+          reject_unauthorized_connection
         end
       end
     end

@@ -13,7 +13,7 @@ module Fairlead
         class << self
           # Nil if the client names no session, or one of somebody else.
           def of(env, connection)
-            id = env["HTTP_X_ANYCABLE_RESTORE_SID"] || ::Rack::Utils.parse_query(env["QUERY_STRING"].to_s)["sid"]
+            id = env["HTTP_X_ANYCABLE_RESTORE_SID"] || Extended.query(env)["sid"]
             who, identifiers, position = Session.find(id)
             new(connection, identifiers, position) if who && who == connection.connection_identifier
           end
@@ -48,6 +48,7 @@ module Fairlead
         def subscribe(identifier)
           @connection.subscriptions.add("command" => "subscribe", "identifier" => identifier)
         rescue StandardError => e
+          @connection.subscriptions.drop(identifier) # the client subscribes again
           @connection.logger.error("Could not restore the subscription #{identifier} [#{e.class} - #{e.message}]")
         end
       end

@@ -19,7 +19,7 @@ module Fairlead
         CHANGES = 40
 
         # A larger state is not kept.
-        LARGEST = 64 * 1024
+        LARGEST = 8 * 1024
 
         class << self
           # The connection identifier, the subscriptions and, if it is known, the last position of a session; nil if there is no

@@ -38,10 +38,12 @@ module Fairlead
         end
 
         def on_close(client)
-          @session.save(*state, PubSub.position) if @welcomed
+          Transients.forget(self)
           Presence::Exchange.current.ended(sid) if @presence.any?
-          @presence.each { |identifier, channel| Transients.remove(self, channel, identifier) }
-          @starts.each { |channel, identifier| Transients.remove(self, channel, identifier) }
+          @session.save(*state, PubSub.position) if @welcomed
+        rescue StandardError => e # for example JSON::GeneratorError: an identifier that is not UTF-8
+          connection.logger.error("Could not keep the session [#{e.class} - #{e.message}]")
+        ensure
           super
         end
 
@@ -59,9 +61,10 @@ module Fairlead
 
         # Delivers the messages of a channel, with the ones after a position, or that a page has not received. Returns false if some
         # of them are lost, and nil if there is no stream.
-        def open_stream(channel, identifier, position, page: nil)
-          messages = client.stream(channel, identifier, position, page: page, extended: true)
-          Transients.add(self, channel, identifier) unless messages.nil?
+        # +whole+: then there is no stream, either.
+        def open_stream(channel, identifier, position, page: nil, whole: false)
+          messages = client.stream(channel, identifier, position, page: page, extended: true, whole: whole)
+          Transients.add(self, channel, identifier) unless messages.nil? || (whole && !messages)
           messages
         end
 
@@ -100,8 +103,15 @@ module Fairlead
 
         # --- for Presence
 
-        # Notes that the client is a member. It gets the changes of the members.
+        # The number of streams in which the client is a member.
+        def presences = @presence.size
+
+        # True if the client is a member.
+        def present_in?(channel, identifier) = @presence[identifier] == channel
+
+        # Notes that the client is a member, of one stream in each subscription. It gets the changes of the members.
         def present_in(channel, identifier)
+          Presence.leave(self, identifier) unless present_in?(channel, identifier)
           @presence[identifier] = channel
           Transients.add(self, channel, identifier)
         end

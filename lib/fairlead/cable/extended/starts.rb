@@ -78,7 +78,7 @@ module Fairlead
         def open_since(channel, identifier, stream, request)
           (request.names?(channel) ? 1 : ATTEMPTS).times do
             wanted = request.position(channel) or return false
-            return stream.position = wanted if @socket.open_stream(channel, identifier, wanted)
+            return stream.position = wanted if @socket.open_stream(channel, identifier, wanted, whole: true)
           end
           false
         end

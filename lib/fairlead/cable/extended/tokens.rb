@@ -16,20 +16,23 @@ module Fairlead
         EXPIRED = "token_expired"
 
         class << self
-          # The token of a request, or nil.
+          # The token of a request, or nil. It may be anything that a query can express.
           def of(env)
-            ::Rack::Utils.parse_query(env["QUERY_STRING"].to_s)[PARAMETER] || env[FIELD] || env["HTTP_SEC_WEBSOCKET_PROTOCOL"].to_s[SUB_PROTOCOL, 1]
+            Extended.query(env)[PARAMETER] || env[FIELD] || env["HTTP_SEC_WEBSOCKET_PROTOCOL"].to_s[SUB_PROTOCOL, 1]
           end
 
-          # The identifiers in a token; nil if it is not valid, false if it is not valid any more.
+          # The identifiers in a token; nil if it is not valid, false if it is not valid any more. Odd tokens make the gem raise
+          # errors of other classes.
           def identifiers(token, secret)
             require "jwt"
+            return unless token.is_a?(String)
+
             claims, = ::JWT.decode(token, secret, true, algorithm: "HS256")
             found = JSON.parse(claims.fetch("ext"))
             found if found.is_a?(Hash)
           rescue ::JWT::ExpiredSignature
             false
-          rescue ::JWT::DecodeError, JSON::ParserError, KeyError, TypeError
+          rescue StandardError
             nil
           end
 

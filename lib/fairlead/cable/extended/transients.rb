@@ -10,6 +10,9 @@ module Fairlead
         # The channel of the server for messages of clients.
         CHANNEL = "fairlead/cable/transient"
 
+        # Most frames of one message in memory, for clients with the same identifier.
+        FRAMES = 16
+
         @clients = {} # channel => { Socket => [identifier, …] }
         @lock = Mutex.new
 
@@ -32,6 +35,11 @@ module Fairlead
             end
           end
 
+          # Forgets a client that is gone.
+          def forget(socket)
+            @lock.synchronize { @clients.delete_if { |_, own| own.delete(socket) && own.empty? } }
+          end
+
           # Sends a message of the client +sid+ to all other clients of a channel, in all processes.
           def whisper(channel, message, sid)
             Fairlead.publish(CHANNEL, JSON.generate([channel, message, sid]))
@@ -39,9 +47,14 @@ module Fairlead
 
           # Sends a message to the clients of this process, except +sid+.
           def deliver(channel, message, type: nil, except: nil)
-            frames = Hash.new { |made, identifier| made[identifier] = frame(identifier, message, type) }
+            frames = {}
             (@lock.synchronize { @clients[channel]&.to_a } || []).each do |socket, identifiers|
-              identifiers.each { |identifier| socket.transmit(frames[identifier]) } unless socket.sid == except
+              next if socket.sid == except || !socket.alive?
+
+              identifiers.each do |identifier|
+                frames.clear if frames.size >= FRAMES
+                socket.transmit(frames[identifier] ||= frame(identifier, message, type))
+              end
             end
           end
 

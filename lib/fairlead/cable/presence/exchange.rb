@@ -86,8 +86,8 @@ module Fairlead
         end
 
         def answer
-          own = @lock.synchronize { @members.sessions_of(@process) }
-          own.each_slice(BATCH) { |batch| tell("known", batch) }
+          # With the lock: a leave that is heard meanwhile must come after it.
+          @lock.synchronize { @members.sessions_of(@process).each_slice(BATCH) { |batch| tell("known", batch) } }
         end
 
         # Clients have heard of these before this process has, unless it has taken their process for dead.

@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require "json"
+
 module Fairlead
   module Cable
     module Presence
@@ -13,7 +15,10 @@ module Fairlead
         # The most sessions in streams that a process knows. Beyond it, nobody can join.
         MOST = 100_000
 
-        Member = Struct.new(:info, :sessions)
+        # The most bytes of their infos, as JSON. As objects they take many times that.
+        MOST_BYTES = 4 * 1024 * 1024
+
+        Member = Struct.new(:info, :sessions, :bytes)
         Session = Struct.new(:process, :streams, :until)
 
         # The block gets each change: a stream, :join or :leave, the id of the member, and its info.
@@ -23,6 +28,7 @@ module Fairlead
           @ended = {}    # sid => Session, the oldest first
           @processes = {} # process => the time of its last sign of life
           @count = 0
+          @bytes = 0
           @change = change
         end
 
@@ -38,9 +44,10 @@ module Fairlead
           @count += 1
           session.streams[stream] = id
           member = @streams[stream][id]
-          return update(stream, id, info) && member.sessions.store(sid, true) if member
+          return member.sessions.store(sid, true) if member # with the info of its first session
 
-          @streams[stream][id] = Member.new(info, { sid => true })
+          member = @streams[stream][id] = Member.new(info, { sid => true }, JSON.generate(info).bytesize)
+          @bytes += member.bytes
           @change.call(stream, :join, id, info)
           true
         end
@@ -54,6 +61,7 @@ module Fairlead
           member.sessions.delete(sid)
           return if member.sessions.any?
 
+          @bytes -= member.bytes
           @streams[stream].delete(id)
           @streams.delete(stream) if @streams[stream].empty?
           @change.call(stream, :leave, id, nil)
@@ -84,7 +92,7 @@ module Fairlead
           (lost + @ended.take_while { |_, session| session.until <= now }.map(&:first)).each { |sid| remove(sid) }
         end
 
-        def full? = @count >= MOST
+        def full? = @count >= MOST || @bytes >= MOST_BYTES
 
         # True if a session of that process is among them.
         def from?(process) = @sessions.any? { |_, session| session.process == process && session.until.nil? }
@@ -109,7 +117,10 @@ module Fairlead
         end
 
         def update(stream, id, info)
-          @streams[stream][id].info = info
+          member = @streams[stream][id]
+          @bytes -= member.bytes
+          member.info = info
+          @bytes += member.bytes = JSON.generate(info).bytesize
           true
         end
 

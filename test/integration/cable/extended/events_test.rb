@@ -21,6 +21,8 @@ class ExtendedEventsTest < Minitest::Test
       def subscribed = reject
     end
 
+    Connection.prepend(Module.new { def connect = request.params["broken"] ? raise("broken") : super })
+
     map("/events") { run Fairlead::Cable::Events.new }
   RUBY
 
@@ -99,6 +101,33 @@ class ExtendedEventsTest < Minitest::Test
       "/events?name=ann" => 400 }.each { |path, status| assert_equal status, status_of(server, path), path }
     assert_equal 406, get(server, "/events?name=ann&channel=RoomChannel").status
     assert_equal "0", evaluate(server, "ActionCable.server.connections.size")
+  end
+
+  def test_a_connect_that_raises_lets_nobody_in
+    server = events_cable
+    assert_equal 401, status_of(server, "/events?name=ann&broken=1&channel=RoomChannel")
+    client = web_socket(server, "/cable?name=ann&broken=1", headers: ORIGIN, protocols: PROTOCOLS)
+
+    assert_equal [1011, "the application has not accepted the connection"], client.receive_close
+    assert_equal "0", evaluate(server, "ActionCable.server.connections.size")
+  end
+
+  def test_a_channel_with_two_streams
+    server = events_cable(code: <<~RUBY)
+      class TwoChannel < ActionCable::Channel::Base
+        def subscribed
+          stream_from("one")
+          ActionCable.server.broadcast("one", "early")
+          stream_from("two")
+        end
+      end
+    RUBY
+    stream = opened(server, channel: "TwoChannel")
+    assert_equal '"early"', stream.receive.data
+    broadcast(server, 1, "one")
+    broadcast(server, 2, "two")
+
+    assert_equal %w[1 2], Array.new(2) { stream.receive.data }.sort
   end
 
   # Newer versions of Rails say why.

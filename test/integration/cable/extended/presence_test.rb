@@ -51,6 +51,26 @@ class ExtendedPresenceTest < Minitest::Test
     assert_empty settle(watcher)
   end
 
+  def test_a_rejected_subscription_is_no_member
+    server = extended_cable
+    watcher = joined(server, "ann", to: PRESENT)
+    settle(watcher)
+    mallory, = welcomed(server, "mallory")
+    rejected = { channel: "PresentChannel", join: 1, reject: 1 }
+    command(mallory, "subscribe", rejected)
+    assert_equal({ "identifier" => JSON.generate(rejected), "type" => "reject_subscription" }, heard(mallory))
+
+    assert_empty settle(watcher)
+  end
+
+  def test_a_client_joins_by_itself_only_where_the_channel_permits_it
+    server = extended_cable
+    client = joined(server, "eve", to: { channel: "PresentChannel", join: 1, alone: 1 })
+    command(client, "join", { channel: "PresentChannel", join: 1, alone: 1 }, presence: { id: "bob", info: "evil" })
+
+    wait_for_log(server, /clients of PresentChannel may not join or leave/)
+  end
+
   def test_a_member_is_present_while_one_of_its_clients_is
     server = extended_cable
     watcher = joined(server, to: PRESENT)

@@ -61,7 +61,7 @@ class ExtendedTokensTest < Minitest::Test
     claims = { ext: JSON.generate(name: "grace"), exp: Time.now.to_i + 60 }
     contents = [{ exp: claims[:exp] }, { ext: "x" }, { ext: "[]" }].map { |other| JWT.encode(other, SECRET, "HS256") }
     keys = [["another secret of more than 32 bytes", "HS256"], [nil, "none"], [SECRET, "HS512"]].map { |key, name| JWT.encode(claims, key, name) }
-    tokens = [*keys, *contents, "x", "a.b.c"]
+    tokens = [*keys, *contents, "x", "a.b.c", "bnVsbA.bnVsbA.x", "a&jid=b"]
     tokens.each do |token|
       assert_equal UNAUTHORIZED, heard(web_socket(server, "/cable?name=ann&jid=#{token}", headers: ORIGIN, protocols: [PROTOCOL])), token
     end

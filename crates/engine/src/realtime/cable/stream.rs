@@ -67,7 +67,7 @@ impl Stream {
         };
         let outbox = client.outbox.lock();
         if client.is_behind(&outbox) {
-            self.after.store(0, Relaxed);
+            self.begin_without_past();
             client.overflow(outbox);
             return None;
         }
@@ -76,7 +76,7 @@ impl Stream {
             .zip(history)
             .and_then(|(newest, history)| self.past(history, realtime, newest));
         let (Some(past), Some(rest), Some(newest)) = (past, rest, newest) else {
-            self.after.store(0, Relaxed);
+            self.begin_without_past();
             return None;
         };
         let (last_frames, newest) = self.past_frames(client, &rest, newest);
@@ -91,6 +91,13 @@ impl Stream {
         client.send_past(outbox, frames);
         client.ask_for_receipt();
         Some(count)
+    }
+
+    /// Lets new messages pass, although past ones are lost.
+    fn begin_without_past(&self) {
+        if !self.options.is_whole {
+            self.after.store(0, Relaxed);
+        }
     }
 
     /// The frames of past messages, and the position after them.

@@ -26,6 +26,8 @@ pub struct StreamOptions {
     pub extended: bool,
     /// The subscription is confirmed here, and not by the application.
     pub confirmed: bool,
+    /// There is no stream if messages of the history are lost.
+    pub is_whole: bool,
     /// Without an identifier: a WebSocket gets text, and not bytes.
     pub is_text: bool,
 }
@@ -183,6 +185,11 @@ impl Client {
                 None => Streamed::Lost,
             },
         };
+        if options.is_whole && streamed == Streamed::Lost {
+            let identifier = stream.identifier.as_ref().map_or("", |identifier| identifier.text());
+            self.subscriptions
+                .with_streams(|streams| streams.remove(&realtime.hub, identifier, channel));
+        }
         self.send_position(&stream);
         Some((count, streamed))
     }
