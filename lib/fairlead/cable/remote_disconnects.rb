@@ -15,20 +15,20 @@ module Fairlead
           end
 
           def add(channel, connection)
-            @lock.synchronize { (@connections[channel] ||= []).push(connection) }
+            @lock.synchronize { (@connections[channel] ||= {}.compare_by_identity)[connection] = true }
           end
 
           def remove(channel, connection)
             @lock.synchronize do
               own = @connections[channel] or next
-              own.delete_if { |one| one.equal?(connection) }
+              own.delete(connection)
               @connections.delete(channel) if own.empty?
             end
           end
 
           # Passes a message on to its connections.
           def publish(channel, message)
-            own = @lock.synchronize { @connections[channel].dup } or return
+            own = @lock.synchronize { @connections[channel]&.keys } or return
             own.each { |connection| connection.send(:process_internal_message, ::ActiveSupport::JSON.decode(message)) }
           end
         end

@@ -89,10 +89,10 @@ module Fairlead
         # Runs the block after the current subscription, if there is one.
         def afterwards(&block) = @afterwards ? @afterwards.push(block) : block.call
 
-        # Delivers the history that a client asks for. Without a request, it starts what is on hold.
+        # Delivers the history that a client asks for. Without a request, it starts what is on hold, and says only if messages are lost.
         def catch_up(identifier, request)
           complete = @starts.catch_up(identifier, request)
-          send_json(identifier: identifier, type: complete ? "confirm_history" : "reject_history") if request
+          send_json(identifier: identifier, type: complete ? "confirm_history" : "reject_history") if request || !complete
         end
 
         # Notes that a subscription was added or removed.

@@ -6,7 +6,8 @@ module Fairlead
       # The positions at which the streams of a client start, by the identifier of their subscription. A stream is on hold until it
       # is known what the client has already. It has a position all the same, from which it starts otherwise, so nothing is lost.
       class Starts
-        Stream = Struct.new(:position, :is_held)
+        # +opened+: the position when the subscription was made; +position+: the start, which may be older.
+        Stream = Struct.new(:position, :is_held, :opened)
 
         ATTEMPTS = 3
 
@@ -27,10 +28,11 @@ module Fairlead
         # +page+: the sealed position of a page. Returns the number of its messages, false if some are lost, and nil if the client
         # cannot have the stream.
         def start(channel, identifier, page)
-          position = @start || PubSub.position
+          opened = PubSub.position
+          position = @start || opened
           is_held = @holding == identifier && !position.nil?
           messages = is_held ? 0 : @socket.open_stream(channel, identifier, nil, page: page)
-          (@streams[identifier] ||= {})[channel] = Stream.new(position, is_held) unless messages.nil?
+          (@streams[identifier] ||= {})[channel] = Stream.new(position, is_held, opened) unless messages.nil?
           messages
         end
 
@@ -70,8 +72,9 @@ module Fairlead
           stream.is_held = false
           return true if request && open_since(channel, identifier, stream, request)
 
-          @socket.open_stream(channel, identifier, stream.position)
-          request.nil? || !request.names?(channel)
+          complete = @socket.open_stream(channel, identifier, stream.position, whole: true)
+          @socket.open_stream(channel, identifier, stream.position = stream.opened) if complete == false
+          complete && (request.nil? || !request.names?(channel))
         end
 
         # The messages since a time are as many as there are. While they are looked up, the oldest one may give way.

@@ -109,7 +109,7 @@ module Fairlead
         private
 
         def session(process, sid, now)
-          @processes[process] ||= now
+          @processes[process] = now
           session = @sessions[sid] ||= Session.new(process, {}, nil)
           @ended.delete(sid)
           session.until = nil
