@@ -11,6 +11,9 @@ class BrowserTurboTest < Minitest::Test
 
   SECONDS = 60 # for a start of Rails
 
+  # Turbo's own consumer.
+  CONSUMER = "import('/turbo.js').then(({ cable }) => cable.getConsumer())"
+
   def before_setup
     super
     missing = Fairlead::Test::BoardApplication.missing and skip(missing)
@@ -27,10 +30,25 @@ class BrowserTurboTest < Minitest::Test
     assert_equal ["first|second"] * 2, pages.map { |page| page.evaluate(shown) }
   end
 
+  def test_a_page_shows_what_was_created_while_it_loaded
+    server = board("-w", 2)
+    browse(server.url("/board?late=late")).wait("#{shown} === 'late'")
+  end
+
+  def test_a_page_shows_what_was_created_while_it_had_no_connection
+    server = board("-w", 2)
+    page = connected(browse(server.url("/board")))
+    page.evaluate("#{CONSUMER}.then((consumer) => consumer.connection.webSocket.close())")
+    page.wait("!document.querySelector('turbo-cable-stream-source[connected]')")
+    say(connected(browse(server.url("/board"))), "meanwhile")
+
+    page.wait("#{shown} === 'meanwhile'")
+  end
+
   private
 
   def board(*arguments)
-    files = Fairlead::Test::BoardApplication.files
+    files = Fairlead::Test::BoardApplication.files.merge("config/cable.yml" => "development:\n  adapter: fairlead\n")
     own(Fairlead::Test::ServerProcess.new(nil, *arguments, files: files)).start(seconds: SECONDS)
   end
 

@@ -13,7 +13,9 @@ module Fairlead
       include Pausing
 
       PROGRAMS = Dir.glob("/usr/lib/postgresql/*/bin").max_by { |folder| folder[/\d+/].to_i }
-      OPTIONS = %w[-c listen_addresses= -c fsync=off -c shared_buffers=16MB -c max_connections=40 -c autovacuum=off].freeze
+      OPTIONS = %w[
+        -c dynamic_shared_memory_type=mmap -c listen_addresses= -c fsync=off -c shared_buffers=16MB -c max_connections=40 -c autovacuum=off
+      ].freeze
 
       # Returns the reason to skip a test that needs PostgreSQL, or nil.
       def self.missing
