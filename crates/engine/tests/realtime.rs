@@ -125,7 +125,7 @@ fn an_app_that_defers_without_end_overflows() {
     let server = Server::run(&listen(), config, None, Arc::clone(&app));
     let ahead = [frame(Opcode::Text, b"one"), frame(Opcode::Text, b"two")].concat();
     let _client = WebSocket::connect_with(server.address, &ahead);
-    eventually("the end", || server.engine.stats().overflowed == 1);
+    eventually("the end", || server.engine.stats().overflowed >= 1);
 }
 
 #[test]

@@ -39,6 +39,7 @@ module Fairlead
         def add_connection(connection)
           Socket.of(connection)&.accept
           Heartbeat.begin(connection) || setup_heartbeat_timer
+          TurboStreams.begin(connection)
           super
         end
       end

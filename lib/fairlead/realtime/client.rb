@@ -109,7 +109,7 @@ module Fairlead
       subscription = PubSub::Subscription.new(channel)
       messages = nil
       PubSub.registry.joined(subscription) do
-        count, messages = stream_natively(subscription.channel, identifier, since, page, extended, whole)
+        count, messages = stream_natively(subscription.channel, identifier, since, page, (extended ? 1 : 0) | (whole ? 2 : 0))
         count
       end
       messages

@@ -53,7 +53,10 @@ module CableBrokers
 
     clients.each { |client| assert_equal numbers("n", 20), heard(client).sort_by { |text| text[1..].to_i } }
     %w[news without-subscribers].zip(%w[n w]) do |name, letter|
-      servers.each_index { |index| assert_equal numbers(letter, 20), history(clients[index * 2], name), name }
+      servers.each_index do |index|
+        wait_until("all of #{name}") { history(clients[index * 2], name).size >= 20 }
+        assert_equal numbers(letter, 20), history(clients[index * 2], name), name
+      end
     end
     assert_equal "statistics 10", ask(clients.first, "statistics")
   end

@@ -10,7 +10,11 @@ use magnus::typed_data::Obj;
 use magnus::{prelude::*, Error, RArray, RString, Ruby, Value};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// `stream_natively(channel, identifier, since, page, extended, whole)`: `since` is a position or nil, `page` a sealed position that a
+/// The bits of the last argument of [`stream`].
+const EXTENDED: u8 = 1;
+const WHOLE: u8 = 2;
+
+/// `stream_natively(channel, identifier, since, page, form)`: `since` is a position or nil, `page` a sealed position that a
 /// client has presented, or nil. Returns the number of this process's subscribers of the channel, and the number of messages
 /// since the position, or false if some are lost; nil if the client is closed, is no WebSocket or has too many subscriptions.
 pub(super) fn stream(
@@ -20,8 +24,7 @@ pub(super) fn stream(
     identifier: String,
     since: Option<String>,
     page: Option<String>,
-    extended: bool,
-    whole: bool,
+    form: u8,
 ) -> Result<Option<RArray>, Error> {
     let Some(client) = this.open() else { return Ok(None) };
     // SAFETY: the String is on the stack; its bytes are copied before any Ruby runs.
@@ -33,8 +36,8 @@ pub(super) fn stream(
     };
     let options = StreamOptions {
         since,
-        extended,
-        is_whole: whole,
+        extended: form & EXTENDED != 0,
+        is_whole: form & WHOLE != 0,
         ..StreamOptions::default()
     };
     let streamed = run(ruby, options, || client.stream(&channel, &identifier, options));

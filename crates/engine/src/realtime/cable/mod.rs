@@ -1,7 +1,7 @@
 //! Action Cable: messages of a channel go to a WebSocket inside of the frame that Action Cable's clients expect, with the
 //! identifier of the client's subscription. No Ruby runs for them.
 //!
-//! * [`Stream`] (`stream.rs`) delivers one channel of the hub under one [`Identifier`] (`identifiers.rs`).
+//! * [`Stream`] (`stream.rs`) delivers one channel of the hub under one identifier (`identifiers.rs`).
 //! * `frames.rs` makes the frames: one for all clients with the same identifier.
 //! * `streams.rs` has the streams of a client.
 //! * `signed_streams.rs` confirms subscriptions without the application.
