@@ -9,12 +9,22 @@ module Fairlead
   module OtherRuby
     CHOSEN = {
       "test/integration/applications" => "applications in Ruby, with handlers and timers",
-      "test/integration/cable" => "another Rails",
+      "test/integration/cable/connections_test.rb" => "another Rails",
+      "test/integration/cable/rails_test.rb" => "another Rails",
+      "test/integration/cable/signed_streams_test.rb" => "another Rails",
+      "test/integration/cable/streams_test.rb" => "another Rails",
+      "test/integration/cable/turns_test.rb" => "another Rails",
+      "test/integration/cable/extended/history_test.rb" => "another Rails",
+      "test/integration/cable/extended/restoration_test.rb" => "another Rails",
       "test/integration/compat" => "interfaces of other servers, which are written in Ruby",
       "test/integration/embedding" => "Rackup, Rails, Capybara and Sinatra start the server",
       "test/integration/hijack" => "Rack's hijacking, Ruby's sockets and Action Cable",
       "test/integration/rack" => "the env, bodies, exceptions, throws and killed threads",
-      "test/integration/rails" => "another Rails",
+      "test/integration/rails/application_test.rb" => "another Rails",
+      "test/integration/rails/default_server_test.rb" => "another Rails",
+      "test/integration/rails/restarts_test.rb" => "another Rails",
+      "test/integration/rails/template_streams_test.rb" => "another Rails",
+      "test/integration/rails/tls_test.rb" => "another Rails",
       "test/integration/real_time/push" => "callbacks, exceptions in them, and the collector of garbage",
       "test/integration/real_time/sse" => "streaming bodies, which only Rack 3 has",
       "test/integration/scheduling" => "threads, their time slices and the GVL",
@@ -47,6 +57,8 @@ module Fairlead
 
     # Omitted folders, except for the files above.
     LEFT_OUT = {
+      "test/integration/cable" => "other tests of Action Cable depend on the engine, and on brokers",
+      "test/integration/rails" => "broadcasts of other processes depend on the publish socket",
       "test/integration/acme" => "a native program orders certificates; unit tests cover the rest",
       "test/integration/clients" => "the engine's limits",
       "test/integration/command" => "options and the load tool",
