@@ -23,7 +23,7 @@ module Bench
       end
 
       def note(_shape)
-        "a Redis on a Unix socket, whose memory and CPU time are included; four threads run commands"
+        "a Redis on a Unix socket, with its memory and CPU time included; four threads run commands"
       end
 
       def dialect

@@ -36,7 +36,7 @@ pub struct Scoreboard {
     pub refused: AtomicU64,
     /// One more than the highest index of a worker that has ever read mail.
     mailboxes: AtomicU64,
-    /// One more than the index of the worker that does the work of all; see [`Scoreboard::lead`].
+    /// One more than the index of the leader; see [`Scoreboard::lead`].
     leader: AtomicU64,
     /// The number of the last piece of work that a leader has done, for the next leader, and its time in milliseconds on the
     /// monotonic clock; 0 for none.

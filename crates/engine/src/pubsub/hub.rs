@@ -272,7 +272,7 @@ impl Hub {
         }
     }
 
-    /// Makes this process the one that does the work of all, if there is none. Returns true if it leads. It leads until it
+    /// Makes this process the leader, if there is none. Returns true if it leads. It leads until it
     /// stops leading, or has ended.
     pub fn lead(&self) -> bool {
         match &self.shared.bus {

@@ -12,7 +12,7 @@ use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Most connections. The one that has been unused longest gives way; its process connects again when it publishes.
+/// Most connections. Past it, the connection that has been idle longest closes; its process connects again when it publishes.
 const MOST: usize = 128;
 
 /// Most bytes of incomplete requests. The connection with most of them gives way.

@@ -304,7 +304,7 @@ fn publish(ruby: &Ruby, channel: RString, message: RString, scope: u8) -> Result
     }
 }
 
-/// Makes this process the one that does the work of all processes of the server, if there is none. Returns true if it leads.
+/// Makes this process the leader of the processes of the server, if there is none. Returns true if it leads.
 fn lead() -> bool {
     let hub = current().hub.clone();
     hub.is_some_and(|hub| hub.lead())

@@ -1,4 +1,4 @@
-//! The lock of those who append, between the threads of one process and between processes.
+//! The lock of the processes and threads that append to the history.
 //!
 //! Processes lock the file that they map. The kernel unlocks for a process that ends. Threads lock a word that names their
 //! process: a copy in a forked child names the parent, so it counts as unlocked there.
