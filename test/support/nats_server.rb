@@ -4,17 +4,17 @@ require "fileutils"
 require "json"
 require "socket"
 require "tmpdir"
-require_relative "pausing"
+require_relative "broker_process"
 
 module Fairlead
   module Test
     # A NATS server on a free port, with JetStream in memory. It can be ended and started again on that port.
     class NATSServer
-      include Pausing
+      include BrokerProcess
 
       # Returns the reason to skip a test that needs NATS, or nil. A checkout of the gem may be on the load path.
       def self.missing
-        return "needs nats-server" if ENV["PATH"].split(File::PATH_SEPARATOR).none? { |folder| File.executable?(File.join(folder, "nats-server")) }
+        return "needs nats-server" unless BrokerProcess.installed?("nats-server")
 
         require "nats/client"
         "needs the gem nats-pure" unless defined?(::NATS::IO::VERSION) # not the stub
@@ -51,25 +51,7 @@ module Fairlead
         self
       end
 
-      # Ends it abruptly.
-      def kill
-        return unless @pid
-
-        Process.kill(:KILL, @pid)
-        Process.wait(@pid)
-        @pid = nil
-      end
-
-      # Stops and continues the process.
-      def pause = pause_processes([@pid])
-      def resume = resume_processes([@pid])
-
       def connections = monitor("connz").fetch("num_connections")
-
-      def destroy
-        kill
-        FileUtils.rm_rf(@folder)
-      end
 
       private
 

@@ -1,21 +1,20 @@
 # frozen_string_literal: true
 
-require "fileutils"
 require "socket"
 require "tmpdir"
-require_relative "pausing"
+require_relative "broker_process"
 
 module Fairlead
   module Test
     # A Redis server on a Unix socket in a folder of its own, without persistence. It can be ended and started again.
     class RedisServer
-      include Pausing
+      include BrokerProcess
 
       # Returns the reason to skip a test that needs Redis, or nil.
       def self.missing
         return "needs the gem redis" if Gem::Specification.find_all_by_name("redis").empty?
 
-        "needs redis-server" if ENV["PATH"].split(File::PATH_SEPARATOR).none? { |folder| File.executable?(File.join(folder, "redis-server")) }
+        "needs redis-server" unless BrokerProcess.installed?("redis-server")
       end
 
       def initialize
@@ -32,19 +31,6 @@ module Fairlead
         self
       end
 
-      # Ends it abruptly.
-      def kill
-        return unless @pid
-
-        Process.kill(:KILL, @pid)
-        Process.wait(@pid)
-        @pid = nil
-      end
-
-      # Stops and continues the process.
-      def pause = pause_processes([@pid])
-      def resume = resume_processes([@pid])
-
       # Sends a command and returns so many lines of the reply.
       def command(*words, lines: 1)
         UNIXSocket.open(socket) do |redis|
@@ -60,11 +46,6 @@ module Fairlead
 
       # Number of connections besides the one that this command uses.
       def connections = Integer(command("INFO", "clients", lines: 3).last[/\d+/], 10) - 1
-
-      def destroy
-        kill
-        FileUtils.rm_rf(@folder)
-      end
 
       private
 

@@ -1,15 +1,11 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "support/real_time"
-require "support/nats_server"
-require "support/postgres_server"
-require "support/redis_server"
+require "support/machines"
 
-# Broadcasts of Action Cable on two servers with two workers each, as on two machines: through a broker into the history of both. A
-# class that includes it has `broker_class`.
+# Broadcasts of Action Cable on two servers with two workers each, as on two machines: through a broker into the history of both.
 module CableBrokers
-  include Fairlead::Test::RealTimeServing
+  include Fairlead::Test::Machines
 
   SETUP = <<~RUBY
     Fairlead::Cable.connect(ENV.fetch("TEST_BROKER"))
@@ -32,18 +28,6 @@ module CableBrokers
     end
   RUBY
 
-  def setup
-    skip broker_class.missing if broker_class.missing
-
-    @broker = broker_class.new
-  end
-
-  def after_teardown
-    super
-  ensure
-    @broker&.destroy
-  end
-
   def test_a_broadcast_is_once_in_the_history_of_each_server_and_reaches_each_client_once
     servers = [machine, machine]
     clients = servers.flat_map { |server| clients_of_both_workers(server) }
@@ -63,11 +47,10 @@ module CableBrokers
 
   def test_when_the_leader_is_killed_under_load_nothing_is_lost_or_comes_twice
     server = machine
-    clients = clients_of_both_workers(server)
-    leader, other = clients.partition { |client| ask(client, "leads") == "leads true" }.map(&:first)
+    (leader,), (_, other) = clients_by_worker(server).partition { |_, client| ask(client, "leads") == "leads true" }.map(&:first)
     sender = clients_of_both_workers(machine).first
     100.times { |number| ask(sender, "broadcast news n#{number}") }
-    Process.kill(:KILL, @workers.fetch(leader))
+    Process.kill(:KILL, leader)
     100.times { |number| ask(sender, "broadcast news n#{number + 100}") }
 
     wait_until("the next leader", seconds: 20) { history(other, "news").size >= 200 && heard(other).size >= 200 }
@@ -110,18 +93,6 @@ module CableBrokers
 
   def machine = pushing(HANDLER, "-w", 2, "-t", 2, setup: SETUP, environment: { "TEST_BROKER" => @broker.url })
 
-  # Returns a client of each worker.
-  def clients_of_both_workers(server)
-    by_worker = {}
-    wait_until("clients in both workers") do
-      client = web_socket(server)
-      by_worker[client.receive.last] ||= client
-      by_worker.size == 2
-    end
-    by_worker.each { |name, client| (@workers ||= {}.compare_by_identity)[client] = Integer(name[/\d+/], 10) }
-    by_worker.values
-  end
-
   # Sends a command and returns the response. Broadcasts stay unread.
   def ask(client, command)
     verb = { "broadcast" => "sent" }.fetch(command[/\w+/], command[/\w+/])
@@ -131,11 +102,6 @@ module CableBrokers
   end
 
   def history(client, name) = ask(client, "history #{name}").split.drop(1)
-
-  def heard(client)
-    client.take_in while client.socket.wait_readable(0)
-    client.messages.map(&:last)
-  end
 
   def numbers(letter, count) = Array.new(count) { |number| "#{letter}#{number}" }
 end

@@ -1,14 +1,11 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "support/real_time"
-require "support/nats_server"
-require "support/postgres_server"
-require "support/redis_server"
+require "support/machines"
 
-# Two servers with two workers each, as on two machines, connected by a broker. A class that includes it has `broker_class`.
+# Two servers with two workers each, as on two machines, connected by a broker.
 module PubSubMachines
-  include Fairlead::Test::RealTimeServing
+  include Fairlead::Test::Machines
 
   SETUP = <<~RUBY
     Fairlead::PubSub.default = Fairlead::PubSub.for(ENV.fetch("TEST_BROKER"), **eval(ENV.fetch("TEST_OPTIONS")))
@@ -29,18 +26,6 @@ module PubSubMachines
       client.write("done")
     end
   RUBY
-
-  def setup
-    skip broker_class.missing if broker_class.missing
-
-    @broker = broker_class.new
-  end
-
-  def after_teardown
-    super
-  ensure
-    @broker&.destroy
-  end
 
   def test_a_message_reaches_every_client_of_every_worker_of_every_machine_once
     clients = [machine, machine].flat_map { |server| clients_of_both_workers(server) }
@@ -75,7 +60,7 @@ module PubSubMachines
     silent = clients.dup
     wait_until("the messages", seconds: 30) do
       clients.each { |client| client.send_text("publish news") }
-      silent.reject! { |client| heard?(client) }
+      silent.reject! { |client| heard(client).include?("to news") }
       silent.empty?
     end
   end
@@ -87,22 +72,6 @@ module PubSubMachines
   def environment = { "TEST_BROKER" => @broker.url, "TEST_OPTIONS" => options.inspect }
 
   def options = {}
-
-  def heard?(client)
-    client.take_in while client.socket.wait_readable(0)
-    client.messages.any? { |_, data| data == "to news" }
-  end
-
-  # Returns a client of each worker.
-  def clients_of_both_workers(server)
-    by_worker = {}
-    wait_until("clients in both workers") do
-      client = web_socket(server)
-      by_worker[client.receive.last] ||= client
-      by_worker.size == 2
-    end
-    by_worker.values
-  end
 
   def does(client, *words)
     client.send_text(words.join(" "))
