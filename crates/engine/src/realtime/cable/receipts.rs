@@ -1,7 +1,11 @@
 //! Asks a client for a receipt of the messages for its pages: a ping behind the messages, and its pong is the receipt (RFC
 //! 6455 §5.5.3). One ping is on its way at a time.
 
+use crate::realtime::client::Client;
+use crate::realtime::encoding;
+use crate::realtime::Realtime;
 use crate::sync::{AtomicBool, Mutex, Ordering::Relaxed};
+use fairlead_wire::websocket::Opcode;
 
 /// In front of the number of a question in a ping.
 const MARK: &[u8; 4] = b"flpg";
@@ -52,12 +56,12 @@ impl Receipts {
     }
 
     /// Returns false if no ping can be due.
-    pub(super) fn is_due(&self) -> bool {
+    fn is_due(&self) -> bool {
         self.is_due.load(Relaxed)
     }
 
     /// The payload of a ping that is due. To be called with the outbox locked.
-    pub(super) fn question(&self) -> Option<[u8; 12]> {
+    fn question(&self) -> Option<[u8; 12]> {
         let mut state = self.state.lock();
         if state.waits || !state.pages.iter().any(|page| page.sent > page.received) {
             return None;
@@ -73,7 +77,7 @@ impl Receipts {
     }
 
     /// The pages that a pong is a receipt for, each with the offset; `None` if it is another pong.
-    pub(super) fn answer(&self, payload: &[u8]) -> Option<Vec<(u64, u64)>> {
+    fn answer(&self, payload: &[u8]) -> Option<Vec<(u64, u64)>> {
         let number = payload.strip_prefix(MARK)?;
         let number = u64::from_be_bytes(number.try_into().ok()?);
         let mut state = self.state.lock();
@@ -88,6 +92,33 @@ impl Receipts {
         }
         self.is_due.store(true, Relaxed);
         Some(received)
+    }
+}
+
+impl Client {
+    /// Sends the ping that asks for a receipt, if it is due.
+    pub(super) fn ask_for_receipt(&self) {
+        if !self.receipts.is_due() {
+            return;
+        }
+        let outbox = self.outbox.lock();
+        if let Some(question) = self.receipts.question().filter(|_| self.is_open()) {
+            self.send_quietly(outbox, encoding::plain(Opcode::Ping, &question));
+        }
+    }
+
+    /// Takes a receipt, and asks for the next one. Returns false if the pong is none.
+    pub(in crate::realtime) fn hear_receipt(&self, pong: &[u8], realtime: &Realtime) -> bool {
+        let Some(received) = self.receipts.answer(pong) else {
+            return false;
+        };
+        if let Some(history) = realtime.hub.history() {
+            received
+                .into_iter()
+                .for_each(|(page, offset)| history.received(page, offset));
+        }
+        self.ask_for_receipt();
+        true
     }
 }
 

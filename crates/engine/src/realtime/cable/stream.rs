@@ -11,7 +11,6 @@ use crate::realtime::encoding;
 use crate::realtime::frames::Frame;
 use crate::realtime::outbox::Outbox;
 use crate::realtime::Realtime;
-use fairlead_wire::websocket::Opcode;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Weak};
 
@@ -280,31 +279,6 @@ impl Client {
         if let Some(event) = event.filter(|_| self.is_open()) {
             self.send_quietly(outbox, event);
         }
-    }
-
-    /// Sends the ping that asks for a receipt, if it is due.
-    fn ask_for_receipt(&self) {
-        if !self.receipts.is_due() {
-            return;
-        }
-        let outbox = self.outbox.lock();
-        if let Some(question) = self.receipts.question().filter(|_| self.is_open()) {
-            self.send_quietly(outbox, encoding::plain(Opcode::Ping, &question));
-        }
-    }
-
-    /// Takes a receipt, and asks for the next one. Returns false if the pong is none.
-    pub(in crate::realtime) fn hear_receipt(&self, pong: &[u8], realtime: &Realtime) -> bool {
-        let Some(received) = self.receipts.answer(pong) else {
-            return false;
-        };
-        if let Some(history) = realtime.hub.history() {
-            received
-                .into_iter()
-                .for_each(|(page, offset)| history.received(page, offset));
-        }
-        self.ask_for_receipt();
-        true
     }
 
     /// Logs a message that cannot be part of a frame. Rails fails to decode it, too, and delivers it to nobody.
