@@ -1,11 +1,15 @@
 //! Asks a client for a receipt of the messages for its pages: a ping behind the messages, and its pong is the receipt (RFC
-//! 6455 §5.5.3). One ping is on its way at a time.
+//! 6455 §5.5.3).
 
 use crate::realtime::client::Client;
 use crate::realtime::encoding;
 use crate::realtime::Realtime;
 use crate::sync::{AtomicBool, Mutex, Ordering::Relaxed};
 use fairlead_wire::websocket::Opcode;
+use std::collections::VecDeque;
+
+/// Questions on their way at a time. With only one, a client whose connection breaks gets the messages of a round trip again.
+const MOST_QUESTIONS: u64 = 8;
 
 /// In front of the number of a question in a ping.
 const MARK: &[u8; 4] = b"flpg";
@@ -21,17 +25,24 @@ pub(in crate::realtime) struct Receipts {
 #[derive(Default)]
 struct State {
     pages: Vec<Page>,
-    /// The number of the last question, and true if it has no answer yet.
+    /// The number of the last question.
     question: u64,
-    waits: bool,
+    /// The oldest question first.
+    on_their_way: VecDeque<Asked>,
 }
 
-/// A page, with the offset of its newest message: sent, in front of the question on its way, and received.
+/// A page, with the offset of its newest message, and of the newest one in front of a question.
 struct Page {
     number: u64,
     sent: u64,
     asked: u64,
-    received: u64,
+}
+
+/// The part of a question that is about one page.
+struct Asked {
+    question: u64,
+    page: u64,
+    offset: u64,
 }
 
 impl Receipts {
@@ -44,7 +55,6 @@ impl Receipts {
                 number: page,
                 sent: offset,
                 asked: 0,
-                received: 0,
             }),
         }
         self.is_due.store(true, Relaxed);
@@ -60,38 +70,61 @@ impl Receipts {
         self.is_due.load(Relaxed)
     }
 
+    /// The ping that is due. To be called with the outbox locked.
+    pub(super) fn ping(&self) -> Option<Vec<u8>> {
+        Some(encoding::plain(Opcode::Ping, &self.question()?))
+    }
+
     /// The payload of a ping that is due. To be called with the outbox locked.
     fn question(&self) -> Option<[u8; 12]> {
         let mut state = self.state.lock();
-        if state.waits || !state.pages.iter().any(|page| page.sent > page.received) {
+        let State {
+            pages,
+            question,
+            on_their_way,
+        } = &mut *state;
+        let oldest = on_their_way.front().map_or(*question + 1, |asked| asked.question);
+        if *question + 1 - oldest >= MOST_QUESTIONS || pages.iter().all(|page| page.sent == page.asked) {
             return None;
         }
         self.is_due.store(false, Relaxed);
-        state.pages.iter_mut().for_each(|page| page.asked = page.sent);
-        state.waits = true;
-        state.question += 1;
+        *question += 1;
+        for page in pages.iter_mut().filter(|page| page.sent > page.asked) {
+            page.asked = page.sent;
+            on_their_way.push_back(Asked {
+                question: *question,
+                page: page.number,
+                offset: page.sent,
+            });
+        }
         let mut payload = [0; 12];
         payload[..4].copy_from_slice(MARK);
-        payload[4..].copy_from_slice(&state.question.to_be_bytes());
+        payload[4..].copy_from_slice(&question.to_be_bytes());
         Some(payload)
     }
 
-    /// The pages that a pong is a receipt for, each with the offset; `None` if it is another pong.
+    /// The pages that a pong is a receipt for, each with the offset; `None` if it is another pong. A client may answer the
+    /// newest of several pings only.
     fn answer(&self, payload: &[u8]) -> Option<Vec<(u64, u64)>> {
         let number = payload.strip_prefix(MARK)?;
         let number = u64::from_be_bytes(number.try_into().ok()?);
         let mut state = self.state.lock();
-        if !state.waits || number != state.question {
+        let count = state
+            .on_their_way
+            .iter()
+            .take_while(|asked| asked.question <= number)
+            .count();
+        if number > state.question || count == 0 {
             return None;
         }
-        state.waits = false;
-        let mut received = Vec::new();
-        for page in state.pages.iter_mut().filter(|page| page.asked > page.received) {
-            page.received = page.asked;
-            received.push((page.number, page.received));
-        }
         self.is_due.store(true, Relaxed);
-        Some(received)
+        Some(
+            state
+                .on_their_way
+                .drain(..count)
+                .map(|asked| (asked.page, asked.offset))
+                .collect(),
+        )
     }
 }
 
@@ -102,8 +135,8 @@ impl Client {
             return;
         }
         let outbox = self.outbox.lock();
-        if let Some(question) = self.receipts.question().filter(|_| self.is_open()) {
-            self.send_quietly(outbox, encoding::plain(Opcode::Ping, &question));
+        if let Some(ping) = self.receipts.ping().filter(|_| self.is_open()) {
+            self.send_quietly(outbox, ping);
         }
     }
 
@@ -127,32 +160,52 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_question_is_on_its_way_and_only_its_answer_counts() {
+    fn a_question_is_behind_new_messages_and_only_its_answer_counts() {
         let receipts = Receipts::default();
         assert_eq!(receipts.question(), None);
         receipts.sent(7, 3);
         let first = receipts.question().expect("due");
-        receipts.sent(7, 5);
         assert_eq!(receipts.question(), None);
+        receipts.sent(7, 5);
+        let second = receipts.question().expect("due");
         for other in [&b""[..], b"flpg", &first[..11], b"flpg\0\0\0\0\0\0\0\x05"] {
             assert_eq!(receipts.answer(other), None);
         }
         assert_eq!(receipts.answer(&first), Some(vec![(7, 3)]));
         assert_eq!(receipts.answer(&first), None);
-        let second = receipts.question().expect("due");
         assert_eq!(receipts.answer(&second), Some(vec![(7, 5)]));
         assert_eq!(receipts.question(), None);
     }
 
     #[test]
-    fn the_receipt_of_a_page_says_nothing_about_messages_of_another_page_that_were_sent_later() {
+    fn an_answer_counts_for_earlier_questions_too() {
         let receipts = Receipts::default();
         receipts.sent(1, 100);
-        let first = receipts.question().expect("due");
-        receipts.sent(2, 10);
-        assert_eq!(receipts.answer(&first), Some(vec![(1, 100)]));
-        let second = receipts.question().expect("page 2 waits for its own");
-        receipts.forget(1);
-        assert_eq!(receipts.answer(&second), Some(vec![(2, 10)]));
+        receipts.question().expect("due");
+        receipts.sent(2, 110);
+        let second = receipts.question().expect("due");
+        receipts.sent(1, 120);
+        let third = receipts.question().expect("due");
+        assert_eq!(receipts.answer(&second), Some(vec![(1, 100), (2, 110)]));
+        receipts.forget(2);
+        assert_eq!(receipts.answer(&third), Some(vec![(1, 120)]));
+    }
+
+    #[test]
+    fn a_client_that_does_not_answer_is_asked_a_few_times_only() {
+        let receipts = Receipts::default();
+        let questions = (1..100).filter_map(|offset| {
+            receipts.sent(1, offset);
+            receipts.question()
+        });
+        let questions: Vec<_> = questions.collect();
+        assert_eq!(questions.len() as u64, MOST_QUESTIONS);
+        assert_eq!(receipts.answer(&questions[0]), Some(vec![(1, 1)]));
+        let next = receipts.question().expect("there is room for one");
+        assert_eq!(receipts.question(), None);
+        assert_eq!(
+            receipts.answer(&next).and_then(|pages| pages.last().copied()),
+            Some((1, 99))
+        );
     }
 }

@@ -87,8 +87,9 @@ impl Stream {
         }
         let count = past.len() + rest.len();
         self.note(client, (count > 0).then_some(newest));
+        // In one write with the messages, so that a client seldom has one without the other.
+        frames.extend(client.receipts.ping().map(Frame::Own));
         client.send_past(outbox, frames);
-        client.ask_for_receipt();
         Some(count)
     }
 
