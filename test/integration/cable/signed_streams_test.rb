@@ -9,6 +9,7 @@ class CableSignedStreamsTest < Minitest::Test
   include Fairlead::Test::ActionCableServing
 
   TURBO = <<~'RUBY'
+    require "openssl" # Rails loads it in the first thread that needs it
     require "active_support/message_verifier"
 
     module Turbo
