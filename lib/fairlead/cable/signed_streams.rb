@@ -35,7 +35,7 @@ module Fairlead
         end
 
         def verifier(server)
-          key = Cable.setting(server, "streams_secret") || rails_key or return
+          key = Cable.secret(server, "streams_secret") || rails_key or return
           ::ActiveSupport::MessageVerifier.new(key, digest: "SHA256", serializer: JSON)
         end
 
@@ -66,12 +66,13 @@ module Fairlead
         streamables.respond_to?(:to_gid_param) ? streamables.to_gid_param : streamables.to_s
       end
 
-      # A setting of config/cable.yml.
+      # A secret of config/cable.yml; nil if it is empty, because an environment variable is not set, for example.
       #
       # @api private
-      def setting(server, name)
+      def secret(server, name)
         cable = server.config.cable or return
-        cable[name] || cable[name.to_sym]
+        secret = (cable[name] || cable[name.to_sym]).to_s
+        secret unless secret.strip.empty?
       end
     end
   end

@@ -14,7 +14,7 @@ module Fairlead
 
         # Private in Rails before 8.2.
         def handle_open
-          secret = Cable.setting(server, "jwt_secret")
+          secret = Cable.secret(server, "jwt_secret")
           token = secret && Tokens.of(env)
           return super unless token
 

@@ -43,10 +43,13 @@ class ExtendedSignedStreamsTest < Minitest::Test
   end
 
   def test_without_a_key_nothing_is_signed
-    server = extended_cable
-    client, = welcomed(server)
-
-    subscribe(client, signed("news"), answer: "reject_subscription")
+    [{}, { "streams_secret" => "", "jwt_secret" => " " }].each do |settings|
+      server = extended_cable(code: "ActionCable.server.config.cable.merge!(#{settings})")
+      client, = welcomed(server)
+      subscribe(client, signed("news"), answer: "reject_subscription")
+      subscribe(client, signed("news", ""), answer: "reject_subscription")
+      assert_equal "welcome", heard(web_socket(server, "/cable?name=ann&jid=x", headers: ORIGIN, protocols: [PROTOCOL]))["type"]
+    end
   end
 
   def test_a_connection_may_allow_public_streams
