@@ -29,7 +29,7 @@ module Fairlead
         @raw = raw
         @since = since
         @pending = []
-        @channels = {} # channel => the position from which on the client needs its messages
+        @channels = {} # channel => the position from which on the client needs its messages, and the sealed one of its page
         @handlers = []
       end
 
@@ -69,7 +69,7 @@ module Fairlead
         @client = client
         @opened = true
         @pending.each { |message| send_event(message) }
-        complete = @channels.map { |channel, position| subscribe(channel, position) }.all?
+        complete = @channels.map { |channel, (position, page)| subscribe(channel, position, page) }.all?
         @handlers.each { |channel, handler| streams.handled(channel, handler) }
         send_event(JSON.generate(type: "reject_history")) unless complete
         client.close unless @alive
@@ -82,8 +82,8 @@ module Fairlead
       def streams = @opened ? super : self
 
       # The streams of a connection without a response; see ClientStreams.
-      def plain(channel, identifier, **)
-        @channels[channel] ||= PubSub.position
+      def plain(channel, identifier, page: nil)
+        @channels[channel] ||= [Extended.position, page]
         [ClientStreams::Plain.new(self, channel, identifier), 0]
       end
 
@@ -93,7 +93,7 @@ module Fairlead
       end
 
       def stream(channel, _identifier, **)
-        subscribed = client.subscribe(channel, since: PubSub.position)
+        subscribed = client.subscribe(channel, since: Extended.position)
         subscribed ? 0 : subscribed
       end
 
@@ -117,11 +117,21 @@ module Fairlead
       def subscriptions = (target.is_a?(::ActionCable::Connection::Base) ? target : target.connection).subscriptions
 
       # Returns false if messages are lost. An event stream has one last event id, so it continues one channel.
-      def subscribe(channel, position)
+      def subscribe(channel, position, page)
         return client.subscribe(channel) && @since.nil? unless position && channel == @channels.first.first
 
-        position = Extended::HistoryRequest.new({}, @since).position(channel) if @since.is_a?(Float)
-        client.subscribe(channel, since: @since.is_a?(String) ? @since : position)
+        wanted, is_complete = wanted(channel, page)
+        client.subscribe(channel, since: wanted || position) && is_complete != false
+      end
+
+      # The position that the client asks for, by the last event, a time, or the sealed position of its page; and false if messages since
+      # then are lost. Nil if it asks for none.
+      def wanted(channel, page)
+        case @since
+        when String then @since
+        when Float then Extended::HistoryRequest.new({}, @since).position(channel)
+        else client.send(:position_of_page, channel, page).then { |found| [found || nil, found != false] } if page
+        end
       end
 
       # Messages of a subscription are sent without their envelope.

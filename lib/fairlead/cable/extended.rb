@@ -22,6 +22,14 @@ module Fairlead
         # The messages of a channel since a position or a time; see PubSub.history.
         def past(channel, since) = PubSub.history(channel, since: since, **@history)
 
+        # The position after all broadcasts so far; nil if they do not go through the history of this server.
+        def position = (PubSub.position if Sockets.without_broker?)
+
+        # The position before the broadcasts to a channel since a time, and false if some of them are not kept; nil as for #position.
+        def before(channel, seconds)
+          Native.position_before(channel, seconds.to_f, *@history.values_at(:most, :time)) if Sockets.without_broker?
+        end
+
         # The parameters of a request; none if they are malformed.
         def query(env)
           ::Rack::Utils.parse_query(env["QUERY_STRING"].to_s)

@@ -102,6 +102,7 @@ pub(super) fn init(native: RModule) -> Result<(), Error> {
     native.define_singleton_method("position", function!(position, 0))?;
     native.define_singleton_method("seal_position", function!(seal_position, 2))?;
     native.define_singleton_method("history", function!(history, 5))?;
+    native.define_singleton_method("position_before", function!(position_before, 4))?;
     native.define_singleton_method("place", function!(place, 0))?;
     native.define_singleton_method("defer", function!(defer, 1))
 }
@@ -394,6 +395,20 @@ fn history(
         result.push((past.offset, past.time.as_secs_f64(), message))?;
     }
     Ok(result.as_value())
+}
+
+/// `position_before(channel, seconds, most, time)`: the position before the messages that [`history`] finds since a time, and
+/// false if some of them are not kept any more; nil without a history.
+fn position_before(ruby: &Ruby, channel: RString, seconds: f64, most: usize, time: u64) -> Option<(String, bool)> {
+    let kept = Kept {
+        messages: most,
+        time: Duration::from_secs(time),
+    };
+    // SAFETY: as above.
+    let channel = unsafe { bytes(ruby, channel.as_raw()) }.to_vec();
+    let since = Duration::try_from_secs_f64(seconds).unwrap_or_default();
+    let (position, is_complete) = with_history(|history| history.before(&channel, since, kept))?;
+    Some((position.to_string(), is_complete))
 }
 
 /// The reach of published messages, as a sum: 1 if they get to subscribers of this process, 2 if they get to the other

@@ -76,6 +76,8 @@ pub(crate) fn init(ruby: &Ruby, fairlead: RModule) -> Result<(), Error> {
     class.define_private_method("subscribe_natively", method!(subscriptions::subscribe, 4))?;
     class.define_private_method("unsubscribe_natively", method!(subscriptions::unsubscribe, 1))?;
     class.define_private_method("stream_natively", method!(streams::stream, 5))?;
+    class.define_private_method("send_missing", method!(streams::send_missing, 4))?;
+    class.define_private_method("position_of_page", method!(streams::position_of_page, 2))?;
     class.define_private_method("subscribe_since_natively", method!(streams::subscribe_since, 3))?;
     class.define_private_method("confirm_signed_streams", method!(streams::confirm_signed_streams, 3))?;
     class.define_private_method("unstream_natively", method!(streams::unstream, 2))?;

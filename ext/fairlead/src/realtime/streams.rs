@@ -93,6 +93,45 @@ fn result(ruby: &Ruby, streamed: Option<(usize, Streamed)>) -> Option<RArray> {
     Some(ruby.ary_new_from_values(&[ruby.integer_from_u64(count as u64).as_value(), messages]))
 }
 
+/// `send_missing(channel, identifier, since, until)`: sends the messages of a stream after the position `since`, up to the offset
+/// `until`. Returns the number of them, or false if some are lost.
+pub(super) fn send_missing(
+    ruby: &Ruby,
+    this: Obj<NativeClient>,
+    channel: RString,
+    identifier: String,
+    since: String,
+    until: u64,
+) -> Value {
+    let (Some(client), Ok(since)) = (this.open(), since.parse()) else {
+        return ruby.qfalse().as_value();
+    };
+    // SAFETY: the String is on the stack; its bytes are copied before any Ruby runs.
+    let channel = unsafe { bytes(ruby, channel.as_raw()) }.to_vec();
+    let mut sent = None;
+    wait_without_gvl(ruby, || {
+        sent = Some(client.send_missing(&channel, &identifier, since, until))
+    });
+    // `None`: Ruby wanted this thread back before that began.
+    match sent.unwrap_or_else(|| client.send_missing(&channel, &identifier, since, until)) {
+        Some(messages) => ruby.integer_from_u64(messages as u64).as_value(),
+        None => ruby.qfalse().as_value(),
+    }
+}
+
+/// `position_of_page(channel, page)`: the position from which on a client needs messages, from the sealed one of its page; false
+/// if some of them are lost, nil if it is none for this channel.
+pub(super) fn position_of_page(ruby: &Ruby, this: Obj<NativeClient>, channel: RString, page: String) -> Value {
+    // SAFETY: as above.
+    let channel = unsafe { bytes(ruby, channel.as_raw()) }.to_vec();
+    let position = this.open().and_then(|client| client.position_of_page(&channel, &page));
+    match position {
+        None => ruby.qnil().as_value(),
+        Some(None) => ruby.qfalse().as_value(),
+        Some(Some(position)) => ruby.str_new(&position.to_string()).as_value(),
+    }
+}
+
 /// `confirm_signed_streams(channel, prefix, secret)`: confirms subscriptions to signed streams of the channel with this class
 /// name without Ruby from now on. `prefix`: of their channels.
 pub(super) fn confirm_signed_streams(

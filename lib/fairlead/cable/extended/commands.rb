@@ -45,7 +45,7 @@ module Fairlead
           end
 
           request = HistoryRequest.of(data["history"])
-          request ? socket.hold(identifier, &block) : yield
+          request ? socket.hold(identifier, nil, request, &block) : yield
           return Presence.leave(socket, identifier) unless @subscriptions.key?(identifier) # rejected
 
           socket.catch_up(identifier, request) if request

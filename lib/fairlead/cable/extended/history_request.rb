@@ -27,28 +27,20 @@ module Fairlead
         # True if the client asks for this channel by a position.
         def names?(channel) = @streams.key?(channel)
 
-        # The position after which the client has seen nothing of a channel: false if it cannot be one of this server; nil if
-        # the client does not ask for this channel.
+        # The position after which the client wants the messages of a channel, or nil if there cannot be one; and false if it is known
+        # that some of them are not kept. Nil if the client does not ask for this channel.
         def position(channel)
-          wanted = @streams[channel]
-          return named(wanted) if wanted
+          return named(@streams[channel]) if names?(channel)
 
-          since_time(channel) if @since
+          Extended.before(channel, @since) || [nil, false] if @since
         end
 
         private
 
         def named(wanted)
           epoch, offset = wanted.values_at("epoch", "offset") if wanted.is_a?(Hash)
-          EPOCH.match?(epoch.to_s) && offset.is_a?(Integer) && OFFSETS.cover?(offset) && "#{epoch}.#{offset}"
-        end
-
-        def since_time(channel)
-          now = PubSub.position or return
-          past = Extended.past(channel, @since)
-          return now if past.nil? || past.empty?
-
-          "#{now[/\A\h+/]}.#{past.first.first - 1}"
+          is_position = EPOCH.match?(epoch.to_s) && offset.is_a?(Integer) && OFFSETS.cover?(offset)
+          is_position ? ["#{epoch}.#{offset}", true] : [nil, false]
         end
       end
     end

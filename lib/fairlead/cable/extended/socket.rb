@@ -59,11 +59,11 @@ module Fairlead
 
         # --- for Starts
 
-        # Delivers the messages of a channel, with the ones after a position, or that a page has not received. Returns false if some
-        # of them are lost, and nil if there is no stream.
+        # Delivers the messages of a channel, with the ones after a position. Returns false if some of them are lost, and nil if there is
+        # no stream.
         # +whole+: then there is no stream, either.
-        def open_stream(channel, identifier, position, page: nil, whole: false)
-          messages = client.stream(channel, identifier, position, page: page, extended: true, whole: whole)
+        def open_stream(channel, identifier, position, whole: false)
+          messages = client.stream(channel, identifier, position, extended: true, whole: whole)
           Transients.add(self, channel, identifier) unless messages.nil? || (whole && !messages)
           messages
         end
@@ -71,7 +71,7 @@ module Fairlead
         # --- for Commands
 
         # Streams that start in the block wait for #catch_up.
-        def hold(identifier, position = nil, &block) = @starts.hold(identifier, position, &block)
+        def hold(identifier, position = nil, request = nil, &block) = @starts.hold(identifier, position, request, &block)
 
         # True, once, if the subscription was restored. The client subscribes again if it had not received the confirmation.
         def restored?(identifier) = !@restored.nil? && !@restored.delete(identifier).nil?

@@ -16,24 +16,28 @@ module Fairlead
           @streams = {} # identifier => { channel => Stream }
         end
 
-        # Streams that start in the block are on hold. +position+: their start, unless it is now.
-        def hold(identifier, position = nil)
+        # Streams that start in the block are on hold. +position+: their start, unless it is now. +request+: what the client asks for.
+        def hold(identifier, position = nil, request = nil)
           @holding = identifier
           @start = position
+          @request = request
           yield
         ensure
-          @holding = @start = nil
+          @holding = @start = @request = nil
         end
 
-        # +page+: the sealed position of a page. Returns the number of its messages, false if some are lost, and nil if the client
-        # cannot have the stream.
+        # +page+: the sealed position of a page, for a client without a newer one. Returns the number of messages, false if some are lost,
+        # and nil if the client cannot have the stream.
         def start(channel, identifier, page)
-          opened = PubSub.position
-          position = @start || opened
+          opened = Extended.position
+          of_page = @socket.client.send(:position_of_page, channel, page) if page && !@start && !@request&.names?(channel)
+          position = @start || of_page || opened
           is_held = @holding == identifier && !position.nil?
-          messages = is_held ? 0 : @socket.open_stream(channel, identifier, nil, page: page)
-          (@streams[identifier] ||= {})[channel] = Stream.new(position, is_held, opened) unless messages.nil?
-          messages
+          messages = is_held ? 0 : @socket.open_stream(channel, identifier, position)
+          return if messages.nil?
+
+          (@streams[identifier] ||= {})[channel] = Stream.new(messages ? position : opened, is_held, opened)
+          of_page == false ? false : messages
         end
 
         def remove(channel, identifier)
@@ -64,40 +68,48 @@ module Fairlead
         def continue(channel, identifier, stream, request)
           return start_held(channel, identifier, stream, request) if stream.is_held
 
-          wanted = request&.position(channel)
-          wanted.nil? || (wanted && send_missing(channel, identifier, stream, wanted))
+          wanted, is_complete = request&.position(channel)
+          return is_complete != false unless wanted
+
+          send_missing(channel, identifier, stream, wanted) && is_complete
         end
 
         def start_held(channel, identifier, stream, request)
           stream.is_held = false
-          return true if request && open_since(channel, identifier, stream, request)
+          is_complete = request && open_since(channel, identifier, stream, request)
+          return is_complete unless is_complete.nil?
 
-          complete = @socket.open_stream(channel, identifier, stream.position, whole: true)
-          @socket.open_stream(channel, identifier, stream.position = stream.opened) if complete == false
-          complete && (request.nil? || !request.names?(channel))
+          is_whole = @socket.open_stream(channel, identifier, stream.position, whole: true)
+          @socket.open_stream(channel, identifier, stream.position = stream.opened) if is_whole == false
+          is_whole && request&.position(channel).nil?
         end
 
-        # The messages since a time are as many as there are. While they are looked up, the oldest one may give way.
+        # Returns nil if the stream cannot start where the client asks for. The messages since a time are as many as there are: while they
+        # are looked up, the oldest one may give way.
         def open_since(channel, identifier, stream, request)
           (request.names?(channel) ? 1 : ATTEMPTS).times do
-            wanted = request.position(channel) or return false
-            return stream.position = wanted if @socket.open_stream(channel, identifier, wanted, whole: true)
+            wanted, is_complete = request.position(channel)
+            return unless wanted
+
+            wanted = [wanted, stream.position].min_by { |position| offset(position) } unless request.names?(channel)
+            next unless @socket.open_stream(channel, identifier, wanted, whole: true)
+
+            stream.position = wanted
+            return is_complete
           end
-          false
+          nil
         end
 
         # Sends messages before the start of a stream: later ones have been delivered.
         def send_missing(channel, identifier, stream, wanted)
-          past = stream.position && Extended.past(channel, wanted) or return false
+          return false unless stream.position
 
-          epoch, start = stream.position.split(".")
-          head = %({"identifier":#{JSON.generate(identifier)},"message":)
-          tail = %(,"stream_id":#{JSON.generate(channel)},"epoch":"#{epoch}","offset":)
-          missing = past.take_while { |offset,| offset <= start.to_i }
-          missing.each { |offset, _, message| @socket.transmit("#{head}#{message}#{tail}#{offset}}") }
-          stream.position = wanted if missing.any?
-          true
+          count = @socket.client.send(:send_missing, channel, identifier, wanted, offset(stream.position))
+          stream.position = wanted if count != false && count.positive?
+          count
         end
+
+        def offset(position) = position[/\d+\z/].to_i
       end
     end
   end

@@ -98,6 +98,59 @@ class ExtendedHistoryTest < Minitest::Test
     assert_nothing_heard(late)
   end
 
+  def test_messages_since_a_time_are_as_many_as_are_kept
+    server = extended_cable("-w", 1, "--history-messages", 2)
+    4.times { |number| broadcast(server, number) }
+    client, = welcomed(server)
+    command(client, "subscribe", history: { since: 1 })
+    assert_equal "confirm_subscription", heard(client)["type"]
+    assert_equal [2, 3], heard_messages(client, 2)
+    assert_equal REJECTED, heard(client)
+
+    evaluate(server, "Fairlead::PubSub.default = Class.new(Fairlead::PubSub::Engine).new") # a broker
+    assert_history_is_rejected(server)
+    assert_history_is_rejected(extended_cable("--history-bytes", 0))
+  end
+
+  # With +subscribe+, and afterwards. A position that the client has itself is newer than the one of its page.
+  def test_messages_since_the_page_was_made_come_once
+    server = extended_cable
+    before = joined(server)
+    broadcast(server, 0)
+    page = { channel: "RoomChannel", since: evaluate(server, 'Fairlead::Cable.position("room")').delete('"') }
+    2.times { |number| broadcast(server, number + 1) }
+    positions = Array.new(3) { position(heard(before)) }
+    client, = welcomed(server)
+    command(client, "subscribe", page)
+    assert_equal [1, 2, "confirm_subscription"], heard_in_short(client, 3)
+    command(client, "history", page, history: { streams: positions[0] })
+    assert_equal ["confirm_history"], heard_in_short(client, 1)
+
+    { { streams: { "other" => {} } } => [1, 2], { since: Time.now.to_i + 60 } => [1, 2], { since: 1 } => [0, 1, 2],
+      { streams: positions[1] } => [2] }.each do |request, messages|
+      client, = welcomed(server)
+      command(client, "subscribe", page, history: request)
+      assert_equal ["confirm_subscription", *messages, "confirm_history"], heard_in_short(client, messages.size + 2), request.inspect
+    end
+  end
+
+  # Without a copy of them in Ruby.
+  def test_a_long_history_goes_to_a_client_that_reads
+    server = extended_cable("--client-pending-bytes", 65_536, code: <<~RUBY)
+      Fairlead::PubSub.singleton_class.prepend(Module.new do
+        def history(channel, **) = channel == "room" ? raise("copies the history") : super
+      end)
+    RUBY
+    evaluate(server, "20.times { ActionCable.server.broadcast('room', 'x' * 50_000) }")
+    client = joined(server)
+    command(client, "history", history: { since: 1 })
+
+    assert_equal [50_000] * 20, heard_messages(client, 20).map(&:size)
+    assert_equal CONFIRMED, heard(client)
+    command(client, "history", history: { since: 1 })
+    assert_equal CONFIRMED, heard(client)
+  end
+
   # Rails' handlers have no history; the other subscriptions do.
   def test_streams_with_a_block_are_delivered_without_positions
     server = extended_cable
@@ -118,4 +171,14 @@ class ExtendedHistoryTest < Minitest::Test
     wait_for_log(server, /Unable to find subscription with identifier: \{"channel":"OtherChannel"\}/)
     assert_nothing_heard(client)
   end
+
+  private
+
+  def assert_history_is_rejected(server)
+    client, = welcomed(server)
+    command(client, "subscribe", history: { since: 1 })
+    assert_equal %w[confirm_subscription reject_history], heard_in_short(client, 2)
+  end
+
+  def heard_in_short(client, count) = Array.new(count) { heard(client).then { |message| message["message"] || message["type"] } }
 end

@@ -50,6 +50,8 @@ pub(super) struct Header<'a> {
     pub(super) offset: &'a AtomicU64,
     /// The highest offset of a channel that the table has given up.
     pub(super) forgotten: &'a AtomicU64,
+    /// The latest time of such a channel's newest entry, in milliseconds since the Unix epoch.
+    pub(super) forgotten_wall: &'a AtomicU64,
     /// The key that seals positions.
     pub(super) seal: [&'a AtomicU64; 4],
 }
@@ -111,6 +113,7 @@ impl Layout {
             offset: word(7),
             forgotten: word(8),
             seal: [word(9), word(10), word(11), word(12)],
+            forgotten_wall: word(13),
         }
     }
 

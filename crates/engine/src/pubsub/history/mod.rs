@@ -85,6 +85,29 @@ pub enum Since {
     Lost,
 }
 
+/// The part of an entry in the result of a walk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Wish {
+    /// Its message.
+    Copy,
+    /// Nothing: older entries follow.
+    Pass,
+    /// The result is complete without it.
+    End,
+}
+
+/// The entries of a channel, from the newest one to older ones.
+struct Walked {
+    /// The wanted messages, the oldest first.
+    past: Vec<Past>,
+    /// The offset of the oldest entry that was copied or passed.
+    oldest: Option<u64>,
+    /// The entry behind it, which has this offset at most; 0: there is none.
+    next: (Option<u64>, u64),
+    /// True if that entry is the wanted end.
+    is_ended: bool,
+}
+
 /// The reason why a message was not appended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NotAppended {
@@ -96,7 +119,7 @@ pub(super) enum NotAppended {
 
 impl History {
     /// The version of the layout: processes may share a history if it is equal.
-    pub const FORMAT: u32 = 1;
+    pub const FORMAT: u32 = 2;
 
     /// Prepares memory that is full of zeros, and that other processes map, too. `file`: what they map; `None` if no other
     /// process does.
@@ -156,14 +179,14 @@ impl History {
             message: (ring::words_of(channel, message) <= ring.words() / LARGEST_PART).then_some(message),
         };
         let place = ring.write(&draft, unread).ok_or(NotAppended::Full)?;
-        self.finish(place, offset, hash);
+        self.finish(place, offset, (hash, draft.wall));
         Ok((offset, draft.message.is_some()))
     }
 
     /// The steps that follow the store of the tail.
-    fn finish(&self, place: u64, offset: u64, hash: u64) {
+    fn finish(&self, place: u64, offset: u64, (hash, wall): (u64, u64)) {
         let header = self.layout.header();
-        self.table().put(hash, place, offset);
+        self.table().put(hash, place, offset, wall);
         header.offset.store(offset, Release);
         header.finished.store(header.tail.load(Relaxed), Release);
     }
@@ -176,7 +199,7 @@ impl History {
             return;
         }
         if let Some(entry) = self.ring().entry(finished) {
-            self.finish(finished, entry.offset, entry.hash);
+            self.finish(finished, entry.offset, (entry.hash, entry.wall));
         }
     }
 
@@ -220,48 +243,98 @@ impl History {
 
     /// The messages of a channel after a position.
     pub fn since(&self, channel: &[u8], position: Position, kept: Kept) -> Since {
+        self.between(channel, position, u64::MAX, kept)
+    }
+
+    /// The messages of a channel after a position, up to an offset. Later ones are not copied.
+    pub fn between(&self, channel: &[u8], position: Position, until: u64, kept: Kept) -> Since {
         if position.epoch != self.epoch() || position.offset > self.position().offset {
             return Since::Lost;
         }
-        match self.walk(channel, kept, |entry| entry.offset > position.offset) {
-            (past, reached) if reached <= position.offset => Since::All(past),
-            _ => Since::Lost,
+        let walked = self.walk(channel, kept, |entry| match entry.offset {
+            offset if offset <= position.offset => Wish::End,
+            offset if offset <= until => Wish::Copy,
+            _ => Wish::Pass,
+        });
+        if walked.next.1 <= position.offset {
+            Since::All(walked.past)
+        } else {
+            Since::Lost
         }
     }
 
     /// The messages of a channel since a moment of the wall clock, as far as they are kept.
     pub fn since_time(&self, channel: &[u8], since: Duration, kept: Kept) -> Vec<Past> {
         let since = since.as_millis() as u64;
-        self.walk(channel, kept, |entry| entry.wall >= since).0
+        let wish = |entry: &Entry| if entry.wall >= since { Wish::Copy } else { Wish::End };
+        self.walk(channel, kept, wish).past
     }
 
-    /// Goes from the newest entry of a channel to older ones. Returns the messages that are wanted, the oldest first, and
-    /// the highest offset that a message of the channel can have that is not among them; 0: there is none.
-    fn walk(&self, channel: &[u8], kept: Kept, is_wanted: impl Fn(&Entry) -> bool) -> (Vec<Past>, u64) {
+    /// The position before these messages, and false if some of them are not kept any more. Copies none.
+    pub fn before(&self, channel: &[u8], since: Duration, kept: Kept) -> (Position, bool) {
+        let since = since.as_millis() as u64;
+        let position = self.position();
+        let wish = |entry: &Entry| if entry.wall >= since { Wish::Pass } else { Wish::End };
+        let walked = self.walk(channel, kept, wish);
+        let offset = walked
+            .oldest
+            .map_or(position.offset, |oldest| position.offset.min(oldest - 1));
+        let is_complete = walked.is_ended || self.is_older(walked.next, since);
+        (Position { offset, ..position }, is_complete)
+    }
+
+    /// True if this entry, which cannot be read, and its predecessors are older than a moment. Without a place, there may be
+    /// entries up to this offset.
+    fn is_older(&self, (place, offset): (Option<u64>, u64), since: u64) -> bool {
+        if place.is_none() {
+            return offset == 0 || self.table().forgotten_wall() < since;
+        }
+        let oldest = self.ring().oldest();
+        oldest.is_some_and(|oldest| oldest.offset > offset && oldest.wall < since)
+    }
+
+    /// Goes from the newest entry of a channel to older ones.
+    fn walk(&self, channel: &[u8], kept: Kept, wish: impl Fn(&Entry) -> Wish) -> Walked {
         let (ring, table, now) = (self.ring(), self.table(), Millis::now());
         let hash = table.hash(channel);
         let unfinished = self.unfinished().filter(|(_, entry)| entry.hash == hash);
         let newest = unfinished.map(|(place, entry)| (place, entry.offset));
         let newest = newest.or_else(|| table.newest(hash));
-        // Another channel may have taken the place of this one in the table.
-        let mut next = newest.map_or((None, table.forgotten()), |(place, offset)| (Some(place), offset));
-        let mut past = Vec::new();
-        while let Some(place) = next.0 {
-            let found = ring.message(place, channel);
-            let is_kept = |entry: &Entry| now - Millis::from_number(entry.time) <= kept.time;
-            let usable = found.filter(|(entry, _)| is_wanted(entry) && is_kept(entry) && past.len() < kept.messages);
-            let Some((entry, Some(message))) = usable else {
+        let mut walked = Walked {
+            past: Vec::new(),
+            oldest: None,
+            // Another channel may have taken the place of this one in the table.
+            next: newest.map_or((None, table.forgotten()), |(place, offset)| (Some(place), offset)),
+            is_ended: false,
+        };
+        let mut count = 0;
+        while let Some((place, entry)) = walked
+            .next
+            .0
+            .and_then(|place| Some((place, ring.entry_of(place, channel)?)))
+        {
+            let wish = wish(&entry);
+            walked.is_ended = wish == Wish::End;
+            let is_kept = now - Millis::from_number(entry.time) <= kept.time && count < kept.messages;
+            if walked.is_ended || !is_kept || entry.message_bytes().is_none() {
                 break;
-            };
-            past.push(Past {
-                offset: entry.offset,
-                time: Duration::from_millis(entry.wall),
-                message,
-            });
-            next = entry.previous;
+            }
+            if wish == Wish::Copy {
+                let Some(message) = ring.message(place, &entry) else {
+                    break;
+                };
+                walked.past.push(Past {
+                    offset: entry.offset,
+                    time: Duration::from_millis(entry.wall),
+                    message,
+                });
+            }
+            count += 1;
+            walked.oldest = Some(entry.offset);
+            walked.next = entry.previous;
         }
-        past.reverse();
-        (past, next.1)
+        walked.past.reverse();
+        walked
     }
 
     /// The current position for a new page, sealed for a channel.

@@ -189,14 +189,22 @@ impl<'a> Ring<'a> {
         entry.message_bytes().map(|bytes| self.load_bytes(first, bytes))
     }
 
-    /// The entry at `place` and its message, unless it was overwritten or is of another channel.
-    pub(super) fn message(&self, place: u64, channel: &[u8]) -> Option<(Entry, Option<Box<[u8]>>)> {
+    /// The oldest entry.
+    pub(super) fn oldest(&self) -> Option<Entry> {
+        self.entry(self.header.head.load(Acquire))
+    }
+
+    /// The entry at `place`, unless it was overwritten or is of another channel.
+    pub(super) fn entry_of(&self, place: u64, channel: &[u8]) -> Option<Entry> {
         let entry = self.entry(place)?;
-        if *self.channel(place, &entry) != *channel {
-            return None;
-        }
-        let content = self.content(place, &entry);
-        self.is_intact(place).then_some((entry, content))
+        let is_of_channel = *self.channel(place, &entry) == *channel;
+        (is_of_channel && self.is_intact(place)).then_some(entry)
+    }
+
+    /// The message of an entry, unless it was overwritten or is too long.
+    pub(super) fn message(&self, place: u64, entry: &Entry) -> Option<Box<[u8]>> {
+        let content = self.content(place, entry);
+        content.filter(|_| self.is_intact(place))
     }
 
     /// See [`History::next`](super::History::next).
@@ -241,7 +249,7 @@ impl<'a> Ring<'a> {
 
 impl Entry {
     /// `None` if the message is too long.
-    fn message_bytes(&self) -> Option<usize> {
+    pub(super) fn message_bytes(&self) -> Option<usize> {
         (self.message_bytes != TOO_LONG).then_some(self.message_bytes as usize)
     }
 }

@@ -11,11 +11,12 @@ pub(super) struct Table<'a> {
 }
 
 /// The words of one channel: the hash of its name, or 0; the place of its newest entry, plus one, or 0 while the other words
-/// change; the offset of that entry.
+/// change; the offset of that entry, and its time since the Unix epoch.
 struct Slot<'a> {
     hash: &'a AtomicU64,
     place: &'a AtomicU64,
     offset: &'a AtomicU64,
+    wall: &'a AtomicU64,
 }
 
 impl<'a> Table<'a> {
@@ -43,6 +44,7 @@ impl<'a> Table<'a> {
             hash: &words[0],
             place: &words[1],
             offset: &words[2],
+            wall: &words[3],
         })
     }
 
@@ -57,18 +59,25 @@ impl<'a> Table<'a> {
         self.header.forgotten.load(Acquire)
     }
 
+    /// The latest time of their newest entries.
+    pub(super) fn forgotten_wall(&self) -> u64 {
+        self.header.forgotten_wall.load(Acquire)
+    }
+
     /// Stores the newest entry of a channel. Under the lock.
-    pub(super) fn put(&self, hash: u64, place: u64, offset: u64) {
+    pub(super) fn put(&self, hash: u64, place: u64, offset: u64, wall: u64) {
         if let Some(slot) = self.slots(hash).find(|slot| slot.hash.load(Relaxed) == hash) {
-            return slot.store(hash, place, offset);
+            return slot.store(hash, place, offset, wall);
         }
         // An empty slot has offset 0.
         let Some(oldest) = self.slots(hash).min_by_key(|slot| slot.offset.load(Relaxed)) else {
             return;
         };
         let former = oldest.offset.load(Relaxed);
+        let former_wall = oldest.wall.load(Relaxed);
+        self.header.forgotten_wall.fetch_max(former_wall, Release);
         self.header.forgotten.fetch_max(former, Release);
-        oldest.store(hash, place, offset);
+        oldest.store(hash, place, offset, wall);
     }
 }
 
@@ -87,11 +96,12 @@ impl Slot<'_> {
         }
     }
 
-    fn store(&self, hash: u64, place: u64, offset: u64) {
+    fn store(&self, hash: u64, place: u64, offset: u64, wall: u64) {
         self.place.store(0, Relaxed);
         fence(Release);
         self.hash.store(hash, Relaxed);
         self.offset.store(offset, Relaxed);
+        self.wall.store(wall, Relaxed);
         self.place.store(place + 1, Release);
     }
 }

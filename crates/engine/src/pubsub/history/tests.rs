@@ -85,6 +85,49 @@ fn a_position_that_is_too_old_or_of_another_server_is_lost() {
 }
 
 #[test]
+fn the_position_before_a_moment_says_if_later_messages_are_kept() {
+    let history = history(2_000);
+    let position = history.position();
+    assert_eq!(history.before(b"a", Duration::ZERO, KEPT), (position, true));
+    (0..3).for_each(|_| _ = append(&history, "a", "x"));
+    let at = |offset| Position { offset, ..position };
+    let two = Kept { messages: 2, ..KEPT };
+    assert_eq!(history.before(b"a", Duration::ZERO, KEPT), (at(0), true));
+    assert_eq!(history.before(b"a", Duration::ZERO, two), (at(1), false));
+    assert_eq!(history.before(b"a", Duration::from_secs(1 << 40), two), (at(3), true));
+    std::thread::sleep(Duration::from_millis(3));
+    let later = Nanos::now().since_epoch();
+    // Other channels overwrite those messages, and take their place in the table.
+    for number in 0..400 {
+        append(&history, &format!("{}", number % 60), "x");
+    }
+    for channel in [&b"a"[..], b"new"] {
+        assert!(!history.before(channel, Duration::ZERO, KEPT).1);
+    }
+    append(&history, "a", "y");
+    assert_eq!(
+        history.before(b"a", later + Duration::from_secs(60), KEPT),
+        (at(404), true)
+    );
+}
+
+#[test]
+fn messages_up_to_an_offset() {
+    let history = history(10_000);
+    let position = history.position();
+    (0..4).for_each(|number| _ = append(&history, "a", &number.to_string()));
+    let between = |first, last| {
+        let first = Position {
+            offset: first,
+            ..position
+        };
+        texts(history.between(b"a", first, last, KEPT))
+    };
+    assert_eq!(between(1, 3), Some(vec!["1".into(), "2".into()]));
+    assert_eq!(between(3, 3), Some(vec![]));
+}
+
+#[test]
 fn a_message_that_is_too_long_leaves_a_gap() {
     let history = history(10_000);
     let position = history.position();
@@ -242,7 +285,7 @@ fn the_next_writer_finishes_the_entry_of_a_process_that_has_died() {
     let words = history.table().newest(history.table().hash(b"a")).expect("an entry");
     append(&history, "a", "2");
     // The steps after the store of the tail are undone, as if they had never happened.
-    history.table().put(history.table().hash(b"a"), words.0, words.1);
+    history.table().put(history.table().hash(b"a"), words.0, words.1, 0);
     header.finished.store(before.0, Relaxed);
     header.offset.store(before.1, Relaxed);
     assert_eq!(texts(history.since(b"a", position, KEPT)), Some(vec!["2".into()]));

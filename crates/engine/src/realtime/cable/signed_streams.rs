@@ -2,7 +2,7 @@
 //! subscribe. Rails' MessageVerifier makes such signatures, with SHA-256 and JSON.
 
 use super::streams::{StreamOptions, StreamStart, Streamed};
-use crate::pubsub::{from_hex, PagePosition};
+use crate::pubsub::{from_hex, PagePosition, Position};
 use crate::realtime::client::Client;
 use base64::prelude::{Engine as _, BASE64_STANDARD};
 use memchr::memmem;
@@ -131,6 +131,18 @@ impl Client {
             Some(page) => Some(StreamStart::Page(self.own_page(page))),
             None => history.is_foreign(sealed).then_some(StreamStart::Unknown),
         }
+    }
+
+    /// The position after the messages that a page has received; `Some(None)` if some later ones are lost. `None` as for
+    /// [`Client::start_of_page`].
+    pub fn position_of_page(&self, channel: &[u8], sealed: &str) -> Option<Option<Position>> {
+        let start = self.start_of_page(channel, sealed)?;
+        let realtime = self.realtime.upgrade()?;
+        Some(match start {
+            StreamStart::Page(page) => realtime.hub.history()?.resume(page),
+            StreamStart::Position(position) => Some(position),
+            StreamStart::Unknown => None,
+        })
     }
 
     /// The page of this client: a cache may have given a page to several clients, and each has received other messages.

@@ -58,7 +58,7 @@ impl Stream {
         let since = history.and_then(|history| self.position(history, start));
         let past = since
             .zip(history)
-            .and_then(|(since, history)| self.past(history, realtime, since));
+            .and_then(|(since, history)| self.past(history, realtime, since, u64::MAX));
         // Most frames are made before the outbox is locked: the dispatcher must not wait for that.
         let (mut frames, newest) = match (&past, since) {
             (Some(past), Some(since)) => self.past_frames(client, past, since),
@@ -73,7 +73,7 @@ impl Stream {
         // With the outbox locked, no later message can come first.
         let rest = newest
             .zip(history)
-            .and_then(|(newest, history)| self.past(history, realtime, newest));
+            .and_then(|(newest, history)| self.past(history, realtime, newest, u64::MAX));
         let (Some(past), Some(rest), Some(newest)) = (past, rest, newest) else {
             self.begin_without_past();
             return None;
@@ -101,7 +101,12 @@ impl Stream {
     }
 
     /// The frames of past messages, and the position after them.
-    fn past_frames(&self, client: &Client, past: &[Past], since: Position) -> (Vec<Frame>, Option<Position>) {
+    pub(super) fn past_frames(
+        &self,
+        client: &Client,
+        past: &[Past],
+        since: Position,
+    ) -> (Vec<Frame>, Option<Position>) {
         let frames = past
             .iter()
             .filter_map(|past| self.past_frame(client, past, since.epoch));
@@ -137,13 +142,19 @@ impl Stream {
         }
     }
 
-    fn past(&self, history: &History, realtime: &Realtime, since: Position) -> Option<Vec<Past>> {
+    pub(super) fn past(
+        &self,
+        history: &History,
+        realtime: &Realtime,
+        since: Position,
+        until: u64,
+    ) -> Option<Vec<Past>> {
         let config = &realtime.worker.config;
         let kept = Kept {
             messages: config.history_messages,
             time: config.history_time,
         };
-        match history.since(&self.channel, since, kept) {
+        match history.between(&self.channel, since, until, kept) {
             Since::All(past) => Some(past),
             Since::Lost => None,
         }

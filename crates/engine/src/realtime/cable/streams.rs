@@ -69,6 +69,12 @@ impl Streams {
         streams.is_some_and(|streams| streams.iter().any(|stream| stream.options.confirmed))
     }
 
+    /// The stream of a channel with this identifier.
+    pub(super) fn find(&self, identifier: &str, channel: &[u8]) -> Option<&Arc<Stream>> {
+        let streams = self.by_identifier.get(identifier)?;
+        streams.iter().find(|stream| *stream.channel == *channel)
+    }
+
     /// Subscribes a stream to its channel, in place of the same one. Returns the number of subscribers of the channel in this
     /// process.
     pub(in crate::realtime) fn add(&mut self, stream: &Arc<Stream>, hub: &Hub, totals: Totals) -> Result<usize, Full> {
