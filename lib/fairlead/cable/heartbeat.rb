@@ -37,10 +37,9 @@ module Fairlead
         def setup_heartbeat_timer = (super unless Thread.current[HANDLING])
 
         def add_connection(connection)
-          Socket.of(connection)&.accept
           Heartbeat.begin(connection) || setup_heartbeat_timer
           TurboStreams.begin(connection)
-          super
+          super.tap { Socket.of(connection)&.accept }
         end
       end
     end

@@ -89,6 +89,7 @@ module Fairlead
         @client = client
         @alive = true
         turn { @target.on_open }
+      ensure # the application may kill this thread
         close(REFUSED, "the application has not accepted the connection") if alive? && !@accepted
       end
 

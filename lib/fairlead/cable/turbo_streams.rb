@@ -32,10 +32,11 @@ module Fairlead
           ::Turbo::StreamsHelper.prepend(Helper)
         end
 
-        # Has the server confirm the streams of a connection that has been accepted. Returns false if Rails has to do it.
+        # Has the server confirm the streams of a connection that is about to be accepted. Returns false if Rails has to do it: other
+        # transports than WebSockets with Rails' protocol have frames of their own.
         def begin(connection)
           socket = Socket.of(connection)
-          return false unless socket && plain?(connection, socket)
+          return false unless socket.instance_of?(Socket) && plain?(connection, socket)
 
           secret = secret() or return false
           socket.client.send(:confirm_signed_streams, CHANNEL, Sockets.channel(connection.pubsub, ""), secret)
