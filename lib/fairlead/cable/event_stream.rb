@@ -41,15 +41,28 @@ module Fairlead
         self
       end
 
-      # Makes a connection and its subscription. Returns false if Rails rejects one of them.
+      # Makes a connection and its subscription. Returns false if Rails rejects one of them, or the application raises.
       def admitted?(server, identifier)
         connect(server)
         @alive &&= @accepted # an exception in `connect` must not let anybody in
-        turn { work.invoke(subscriptions, :execute_command, { "command" => "subscribe", "identifier" => identifier }, connection: target) } if @alive
-        return true if @alive && subscriptions.identifiers.include?(identifier)
+        turn { work.invoke(self, :make_subscription, identifier, connection: target) } if @alive
+        admitted = @alive && @is_subscribed
+      ensure
+        on_close(nil) if @target && !admitted
+      end
 
-        on_close(nil)
-        false
+      # In place of Rails' command, which keeps the subscription of a channel that raises.
+      def make_subscription(identifier)
+        connection.subscriptions.add("command" => "subscribe", "identifier" => identifier)
+        @is_subscribed = connection.subscriptions.identifiers.include?(identifier)
+      rescue StandardError => e
+        connection.rescue_with_handler(e)
+        raise # Work logs it
+      end
+
+      # For `rack.response_finished`: the application may have raised, or responded in another way, since it had admitted the client.
+      def finish(env, status, _headers, error)
+        on_close(nil) unless error.nil? && (200...300).cover?(status.to_i) && env["rack.upgrade"].equal?(self)
       end
 
       def transmit(message)
@@ -113,8 +126,6 @@ module Fairlead
         ::ActionCable::Connection.const_defined?(:WebSocket, false) ? connection.new(server, @env) : ::ActionCable::Server::Socket.new(server, @env)
         turn { target.on_open }
       end
-
-      def subscriptions = (target.is_a?(::ActionCable::Connection::Base) ? target : target.connection).subscriptions
 
       # Returns false if messages are lost. An event stream has one last event id, so it continues one channel.
       def subscribe(channel, position, page)

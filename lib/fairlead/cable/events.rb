@@ -30,6 +30,7 @@ module Fairlead
         return response(401, "Unauthorized") unless stream.admitted?(@server || ::ActionCable.server, identifier)
 
         env["rack.upgrade"] = stream
+        env["rack.response_finished"]&.push(stream.method(:finish))
         [200, {}, []]
       end
 
@@ -39,7 +40,7 @@ module Fairlead
 
       def identifier(parameters)
         given = parameters.values_at("channel", "identifier", "stream", "signed_stream")
-        return unless given.all? { |value| value.nil? || value.is_a?(String) }
+        return unless given.compact.all? { |value| value.is_a?(String) && value.valid_encoding? }
 
         channel, identifier, stream, signed = given
         return identifier if identifier

@@ -105,6 +105,9 @@ module Fairlead
         turn { @target.on_close("", NO_STATUS) }
       end
 
+      # The ActionCable::Connection::Base: Rails 8.2 has a Server::Socket before it.
+      def connection = target.is_a?(::ActionCable::Connection::Base) ? target : target.connection
+
       # --- for Streams
 
       # The streams of this client.

@@ -25,7 +25,7 @@ module Fairlead
           # The connection identifier, the subscriptions and, if it is known, the last position of a session; nil if there is no
           # such session.
           def find(id)
-            return unless id.is_a?(String) && ID.match?(id)
+            return unless id.is_a?(String) && id.valid_encoding? && ID.match?(id)
 
             past = Extended.past(CHANNEL + id, 0.0)
             (past || []).reduce(nil) { |state, (_, _, change)| apply(state, JSON.parse(change)) }

@@ -127,9 +127,6 @@ module Fairlead
 
         def send_json(message) = transmit(JSON.generate(message))
 
-        # The ActionCable::Connection::Base: Rails 8.2 has a Server::Socket before it.
-        def connection = target.is_a?(::ActionCable::Connection::Base) ? target : target.connection
-
         private
 
         # The state of the session: the connection's identifier and its subscriptions.

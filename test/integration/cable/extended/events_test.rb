@@ -21,9 +21,40 @@ class ExtendedEventsTest < Minitest::Test
       def subscribed = reject
     end
 
-    Connection.prepend(Module.new { def connect = request.params["broken"] ? raise("broken") : super })
+    class RaisingChannel < ActionCable::Channel::Base
+      def subscribed = stream_from("room").then { raise("broken") }
+    end
 
-    map("/events") { run Fairlead::Cable::Events.new }
+    Connection.prepend(Module.new do
+      def connect
+        super
+        request.params["broken"] == "kill" ? Thread.current.kill : request.params["broken"] == "connect" && raise("broken")
+      end
+    end)
+
+    ActionCable::Server::Connections.prepend(Module.new do
+      def add_connection(connection) = connection.env["QUERY_STRING"].include?("broken=add") ? raise("broken") : super
+    end)
+
+    # Responds in another way than the application below it.
+    class Other
+      def initialize(app) = @app = app
+
+      def call(env)
+        @app.call(env).then do |response|
+          other = Rack::Utils.parse_query(env["QUERY_STRING"])["other"]
+          raise "broken" if other == "error"
+
+          env.delete("rack.upgrade") if other == "200"
+          other ? [other.to_i, {}, []] : response
+        end
+      end
+    end
+
+    map("/events") do
+      use Other
+      run Fairlead::Cable::Events.new
+    end
   RUBY
 
   def test_messages_are_events_with_their_position
@@ -98,18 +129,38 @@ class ExtendedEventsTest < Minitest::Test
     server = events_cable
     { "/events?channel=RoomChannel" => 401, "/events?name=ann&channel=NoChannel" => 401, "/events?name=ann&channel=Object" => 401,
       "/events?name=ann&stream=x" => 401, "/events?name=ann&signed_stream=x" => 401, "/events?name=ann&identifier=x" => 401,
-      "/events?name=ann" => 400 }.each { |path, status| assert_equal status, status_of(server, path), path }
+      "/events?name=ann&channel=RaisingChannel" => 401, "/events?name=ann" => 400, "/events?name=ann&channel=%ff" => 400,
+      "/events?name=ann&stream=%ff" => 400 }.each { |path, status| assert_equal status, status_of(server, path), path }
     assert_equal 406, get(server, "/events?name=ann&channel=RoomChannel").status
     assert_equal "0", evaluate(server, "ActionCable.server.connections.size")
   end
 
-  def test_a_connect_that_raises_lets_nobody_in
+  def test_a_connection_that_fails_to_begin_lets_nobody_in
     server = events_cable
-    assert_equal 401, status_of(server, "/events?name=ann&broken=1&channel=RoomChannel")
-    client = web_socket(server, "/cable?name=ann&broken=1", headers: ORIGIN, protocols: PROTOCOLS)
+    %w[connect add].each { |way| assert_equal 401, status_of(server, "/events?name=ann&broken=#{way}&channel=RoomChannel") }
+    %w[connect add kill].each do |way|
+      client = web_socket(server, "/cable?name=ann&broken=#{way}", headers: ORIGIN, protocols: PROTOCOLS)
+      assert_equal [1011, "the application has not accepted the connection"], client.receive_close(skip: true), way
+    end
+    wait_until("the end of all connections") { subscribed(server).zero? }
+  end
 
-    assert_equal [1011, "the application has not accepted the connection"], client.receive_close
-    assert_equal "0", evaluate(server, "ActionCable.server.connections.size")
+  def test_another_response_ends_the_connection
+    server = events_cable
+    { "200" => 200, "404" => 404, "error" => 500 }.each do |other, status|
+      path = "/events?name=ann&channel=RoomChannel&other=#{other}"
+      assert_equal status, get(server, path, "accept" => "text/event-stream").status
+    end
+    wait_until("the end of all connections") { subscribed(server).zero? }
+  end
+
+  def test_a_page_that_was_made_before_a_message
+    server = events_cable
+    sealed = evaluate(server, 'Fairlead::Cable.position("room")').delete('"')
+    broadcast(server, 1)
+    stream = opened(server, identifier: JSON.generate(channel: "RoomChannel", since: sealed))
+
+    assert_equal "1", stream.receive.data
   end
 
   def test_a_channel_with_two_streams

@@ -83,7 +83,7 @@ class ExtendedRestorationTest < Minitest::Test
 
   def test_unknown_and_malformed_ids_begin_a_new_session
     server = extended_cable
-    ["x", "", "A" * 22, "../../etc", "%00", "A" * 5000].each do |sid|
+    ["x", "", "A" * 22, "../../etc", "%00", "\xFF", "A" * 5000].each do |sid|
       _, welcome = welcomed(server, sid: sid)
       assert_equal %w[type sid], welcome.keys, sid
     end
