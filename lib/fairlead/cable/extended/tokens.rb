@@ -36,9 +36,12 @@ module Fairlead
             nil
           end
 
-          # A value in a token stands for itself, or for a record by its GlobalID.
+          # A value in a token stands for itself, or for a record by its GlobalID, which has to exist.
           def value(value)
-            (value.is_a?(String) && defined?(::GlobalID::Locator) && ::GlobalID::Locator.locate(value)) || value
+            id = ::GlobalID.parse(value) if value.is_a?(String) && defined?(::GlobalID::Locator)
+            return value unless id
+
+            ::GlobalID::Locator.locate(id) || raise(ArgumentError, "no record has the GlobalID #{id}")
           end
         end
       end

@@ -19,6 +19,17 @@ class ExtendedTokensTest < Minitest::Test
   CODE = %(ActionCable.server.config.cable.merge!("jwt_secret" => "#{SECRET}")).freeze
   WHO = { channel: "WhoChannel" }.freeze
   WHO_CHANNEL = "class WhoChannel < ActionCable::Channel::Base\n  def subscribed = transmit({ name: name })\nend"
+
+  # The record with the id 1 exists.
+  RECORDS = <<~'RUBY'
+    class GlobalID
+      def self.parse(text) = (text if text.start_with?("gid://"))
+
+      module Locator
+        def self.locate(id) = ("found" if id.end_with?("/1"))
+      end
+    end
+  RUBY
   UNAUTHORIZED = { "type" => "disconnect", "reason" => "unauthorized", "reconnect" => false }.freeze
 
   def setup
@@ -46,6 +57,14 @@ class ExtendedTokensTest < Minitest::Test
     server = token_cable
     assert_equal "welcome", welcomed(server, "ann").last["type"]
     assert_equal UNAUTHORIZED, heard(web_socket(server, "/cable", headers: ORIGIN, protocols: [PROTOCOL]))
+  end
+
+  def test_a_global_id_stands_for_a_record_that_exists
+    server = extended_cable("-w", 0, code: "#{RECORDS}#{WHO_CHANNEL}\n#{CODE}")
+    client, = welcomed(server, jid: token({ name: "gid://app/User/1" }))
+    command(client, "subscribe", WHO)
+    assert_equal [{ "name" => "found" }], heard_messages(client, 1)
+    assert_equal UNAUTHORIZED, welcomed(server, jid: token({ name: "gid://other/User/2" })).last
   end
 
   def test_an_expired_token_says_so
