@@ -23,6 +23,17 @@ class PresenceMembersTest < Minitest::Test
     assert_empty @members.of("room")
   end
 
+  def test_a_member_has_the_info_of_its_first_session
+    2.times do |number|
+      join("s1", "ann", number)
+      join("s2", "ann", "other")
+    end
+    assert_equal({ "ann" => 1 }, @members.of("room"))
+    @members.leave("s1", "room")
+    join("s2", "ann", "other")
+    assert_equal({ "ann" => "other" }, @members.of("room"))
+  end
+
   def test_a_session_has_one_id_in_a_stream
     assert join("s1", "ann")
     refute join("s1", "bob")

@@ -38,7 +38,7 @@ module Fairlead
           process, sid, stream = session
           session = session(process, sid, now)
           known = session.streams[stream]
-          return known == id && update(stream, id, info) if known
+          return known == id && update(stream, id, sid, info) if known
           return false if full?
 
           @count += 1
@@ -116,8 +116,11 @@ module Fairlead
           session
         end
 
-        def update(stream, id, info)
+        # The first session decides.
+        def update(stream, id, sid, info)
           member = @streams[stream][id]
+          return true unless member.sessions.first.first == sid
+
           @bytes -= member.bytes
           member.info = info
           @bytes += member.bytes = JSON.generate(info).bytesize
