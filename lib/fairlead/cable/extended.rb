@@ -16,11 +16,14 @@ module Fairlead
       @history = {}
 
       class << self
-        # The messages that a channel keeps: the options +history_messages+ and +history_time+.
-        attr_writer :history
+        # Applies the options of the history.
+        def prepare(configuration)
+          @history = { most: configuration.history_messages, time: configuration.history_time.ceil }
+          Session.allowance = Allowance.new(configuration.history_bytes / [configuration.workers, 1].max, configuration.history_time)
+        end
 
         # The messages of a channel since a position or a time; see PubSub.history.
-        def past(channel, since) = PubSub.history(channel, since: since, **@history)
+        def past(channel, since, **more) = PubSub.history(channel, since: since, **@history, **more)
 
         # The position after all broadcasts so far; nil if they do not go through the history of this server.
         def position = (PubSub.position if Sockets.without_broker?)

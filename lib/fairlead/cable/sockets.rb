@@ -28,7 +28,7 @@ module Fairlead
         def prepare(configuration)
           @mode = configuration.cable_sockets
           @max_subscriptions = configuration.max_subscriptions
-          Extended.history = { most: configuration.history_messages, time: configuration.history_time.ceil }
+          Extended.prepare(configuration)
           return unless defined?(::ActionCable)
 
           install if mode != :rails
@@ -67,8 +67,11 @@ module Fairlead
         # True if broadcasts stay in this server, and go through its history.
         def without_broker? = PubSub.default.equal?(PubSub::CLUSTER)
 
-        # The channel of this server for a broadcasting of Action Cable: with the +channel_prefix+ of config/cable.yml.
-        def channel(pubsub, broadcasting) = pubsub.send(:channel_with_prefix, broadcasting)
+        # The channel of this server for a broadcasting of Action Cable: with the +channel_prefix+ of config/cable.yml, if the
+        # adapter knows it.
+        def channel(pubsub, broadcasting)
+          pubsub.respond_to?(:channel_with_prefix, true) ? pubsub.send(:channel_with_prefix, broadcasting) : broadcasting
+        end
 
         # --- for the hooks
 

@@ -5,10 +5,13 @@ require "rack"
 module Fairlead
   module Cable
     module Extended
-      # Takes over the session of a former connection: makes its subscriptions again. Rails has identified this connection, and the
-      # channels decide again, so nobody gets more with a session than without it.
+      # Takes over the session of a former connection: makes its subscriptions again, in several turns. Rails has identified this
+      # connection, and the channels decide again, so nobody gets more with a session than without it.
       class Restoration
         CONFIRMATION = "confirm_subscription"
+
+        # Seconds after which a turn makes no further subscription.
+        TURN = 0.005
 
         class << self
           # Nil if the client names no session, or one of somebody else.
@@ -30,9 +33,13 @@ module Fairlead
           @transmissions = []
         end
 
-        def restore(socket)
-          @wanted.each { |identifier| socket.hold(identifier, @position) { subscribe(identifier) } }
+        # Makes subscriptions for a turn. One that its channel raises from, or ends the thread, is left out: the client subscribes again.
+        def continue(socket)
+          over = now + TURN
+          subscribe(socket, @wanted.shift) until finished? || now > over
         end
+
+        def finished? = @wanted.empty?
 
         # Takes a message of Rails. The welcome replaces confirmations.
         def add(message)
@@ -45,12 +52,18 @@ module Fairlead
 
         private
 
-        def subscribe(identifier)
-          @connection.subscriptions.add("command" => "subscribe", "identifier" => identifier)
-        rescue StandardError => e
-          @connection.subscriptions.drop(identifier) # the client subscribes again
+        def subscribe(socket, identifier)
+          socket.subscribing do
+            socket.hold(identifier, @position) { @connection.subscriptions.add("command" => "subscribe", "identifier" => identifier) }
+          end
+          is_made = true
+        rescue StandardError, ScriptError => e
           @connection.logger.error("Could not restore the subscription #{identifier} [#{e.class} - #{e.message}]")
+        ensure
+          @connection.subscriptions.drop(identifier) unless is_made
         end
+
+        def now = ::Process.clock_gettime(::Process::CLOCK_MONOTONIC)
       end
     end
   end

@@ -2,6 +2,7 @@
 
 require "json"
 require "fairlead/cable/socket"
+require "fairlead/cable/extended/allowance"
 require "fairlead/cable/extended/history_request"
 require "fairlead/cable/extended/restoration"
 require "fairlead/cable/extended/session"
@@ -20,11 +21,19 @@ module Fairlead
         # at once.
         PATIENCE = 3
 
+        # Seconds until the next attempt if too many messages wait for the client's turn.
+        RETRY = 0.5
+
+        # For Transients: channel => { identifier => true }.
+        attr_reader :heard
+
         def initialize(...)
           super
-          @session = Session.new
+          @session = Session.new(@env["REMOTE_ADDR"])
           @starts = Starts.new(self)
           @presence = {} # identifier => channel of the members
+          @heard = {}
+          @others = {} # streams of another adapter: [channel, identifier] => true
         end
 
         def sid = @session.id
@@ -37,10 +46,18 @@ module Fairlead
           welcome
         end
 
+        # Rails has transmitted the reason.
+        def close(...)
+          restoration = @restoration
+          @restoration = nil
+          restoration&.transmissions&.each { |message| transmit(message) }
+          super
+        end
+
         def on_close(client)
           Transients.forget(self)
           Presence::Exchange.current.ended(sid) if @presence.any?
-          @session.save(*state, PubSub.position) if @welcomed
+          @session.save(*state, PubSub.position) if @welcomed && !@restoration # else the old session stays
         rescue StandardError => e # for example JSON::GeneratorError: an identifier that is not UTF-8
           connection.logger.error("Could not keep the session [#{e.class} - #{e.message}]")
         ensure
@@ -53,8 +70,20 @@ module Fairlead
 
         def unstream(channel, identifier)
           @starts.remove(channel, identifier)
-          Transients.remove(self, channel, identifier)
+          forget(channel, identifier)
           super
+        end
+
+        # --- for Channels
+
+        # Notes a stream of another adapter.
+        def hear(channel, identifier)
+          @others[[channel, identifier]] = true
+          Transients.add(self, channel, identifier)
+        end
+
+        def unhear(channel, identifier)
+          forget(channel, identifier) if @others.delete([channel, identifier])
         end
 
         # --- for Starts
@@ -116,12 +145,15 @@ module Fairlead
           Transients.add(self, channel, identifier)
         end
 
-        # Returns the channel of the members, if the client was one.
+        # Returns the channel of the members, if the client was one, and is not in another subscription.
         def absent_from(identifier)
           channel = @presence.delete(identifier) or return
-          Transients.remove(self, channel, identifier) unless @starts.include?(channel, identifier)
-          channel
+          forget(channel, identifier)
+          channel unless @presence.value?(channel)
         end
+
+        # True while subscriptions of a former connection are made again.
+        def restoring? = !@restoration.nil?
 
         # --- for all
 
@@ -132,25 +164,46 @@ module Fairlead
         # The state of the session: the connection's identifier and its subscriptions.
         def state = [connection.connection_identifier, connection.subscriptions.identifiers]
 
-        def welcome = subscribing { restore_or_begin }
+        # Transients that no stream and no membership needs any more.
+        def forget(channel, identifier)
+          return if present_in?(channel, identifier) || @starts.include?(channel, identifier) || @others.key?([channel, identifier])
 
-        def restore_or_begin
+          Transients.remove(self, channel, identifier)
+        end
+
+        def welcome
           restoration = Restoration.of(@env, connection)
           return send_json(type: "welcome", sid: sid) unless restoration
 
           @restoration = restoration
-          restoration.restore(self)
-          @restoration = nil
-          continue_session(restoration)
+          soon(:restore)
         end
 
-        def continue_session(restoration)
+        # Runs a method in a turn of its own, as Rails runs commands.
+        def soon(method)
+          later(-> { work.invoke(self, method, connection: connection) }) || (alive? && Fairlead.run_after(RETRY) { soon(method) })
+        end
+
+        # A channel may end the thread.
+        def restore
+          @restoration&.continue(self) if alive?
+        ensure
+          go_on if @restoration && alive?
+        end
+
+        def go_on = @restoration.finished? ? continue_session : soon(:restore)
+
+        def continue_session
+          restoration = @restoration
+          @restoration = nil
           @session.save(*state)
           @restored = restoration.identifiers.dup
           send_json(type: "welcome", sid: sid, restored: true, restored_ids: @restored)
           restoration.transmissions.each { |message| transmit(message) }
-          Fairlead.run_after(PATIENCE) { later(-> { @starts.held.each { |identifier| catch_up(identifier, nil) } }) }
+          Fairlead.run_after(PATIENCE) { soon(:start_held) }
         end
+
+        def start_held = @starts.held.each { |identifier| catch_up(identifier, nil) }
       end
     end
   end

@@ -9,6 +9,34 @@ class ExtendedRestorationTest < Minitest::Test
 
   parallelize_me!
 
+  # `subscribed` fails if there is a file. The member has another id then.
+  CODE = <<~'RUBY'
+    class TroubleChannel < ActionCable::Channel::Base
+      include Fairlead::Cable::Presence
+
+      def subscribed
+        stream_from("present")
+        join_presence(id: ["member", params[:how], File.exist?("trouble")].join("-"))
+        cause_trouble if File.exist?("trouble")
+      end
+
+      def cause_trouble
+        case params[:how]
+        when "reject" then reject
+        when "raise" then raise "oh"
+        when "not" then raise NotImplementedError
+        when "exit" then exit
+        when "kill" then Thread.current.kill
+        end
+      end
+    end
+
+    class SlowChannel < ActionCable::Channel::Base
+      COUNT = Concurrent::AtomicFixnum.new
+      def subscribed = COUNT.increment && sleep(0.02)
+    end
+  RUBY
+
   def test_a_session_is_restored_by_its_id
     server = extended_cable
     2.times do |number|
@@ -58,6 +86,71 @@ class ExtendedRestorationTest < Minitest::Test
     assert_equal [JSON.generate(ROOM)], restored["restored_ids"]
   end
 
+  def test_a_subscription_that_fails_is_left_out_and_is_no_member
+    server = extended_cable(code: CODE)
+    present = { channel: "PresentChannel" }
+    watcher = joined(server, to: present)
+    command(watcher, "presence", present)
+    assert_equal "info", heard(watcher).dig("message", "type")
+    former, welcome = welcomed(server)
+    troubles = %w[reject raise not exit kill].map { |how| { channel: "TroubleChannel", how: how } }
+    troubles.each { |channel| subscribe_among_members(former, channel) }
+    subscribe_among_members(former, ROOM)
+    File.write(server.path("trouble"), "")
+    former.drop(reset: true)
+    client, restored = welcomed(server, sid: welcome["sid"])
+
+    assert_equal [JSON.generate(ROOM)], restored["restored_ids"]
+    broadcast(server, "after")
+    wait_until("the message") { heard(client)["message"] == "after" } # after a rejection
+    File.delete(server.path("trouble"))
+    subscribe_among_members(client, troubles.first)
+    assert_equal "member-reject-false", told(watcher)["id"]
+    command(watcher, "presence", present)
+    assert_equal(["member-reject-false"], told(watcher)["records"].map { |member| member["id"] })
+  end
+
+  def test_a_restoration_takes_turns
+    server = extended_cable("-w", 0, "-t", 1, code: CODE)
+    former, welcome = welcomed(server)
+    40.times { |number| subscribe(former, { channel: "SlowChannel", number: number }) }
+    former.drop(reset: true)
+    client = web_socket(server, "/cable?name=ann&sid=#{welcome["sid"]}", headers: ORIGIN, protocols: [PROTOCOL])
+
+    assert_operator Integer(evaluate(server, "SlowChannel::COUNT.value")), :<, 80
+    assert_equal 40, heard(client)["restored_ids"].size
+  end
+
+  def test_a_session_that_is_too_large_is_forgotten
+    server = extended_cable
+    former, welcome = welcomed(server)
+    rooms = Array.new(41) { |number| { channel: "RoomChannel", room: "room#{number}", pad: "x" * 400 } }
+    rooms.each { |room| subscribe(former, room) }
+    command(former, "unsubscribe", rooms.first)
+    former.drop(reset: true)
+    client, restored = welcomed(server, sid: welcome["sid"])
+    assert_equal rooms.drop(1).map { |room| JSON.generate(room) }, restored["restored_ids"]
+    2.times { |number| subscribe(client, { channel: "RoomChannel", number: number, pad: "x" * 7_500 }) }
+    client.drop(reset: true)
+
+    assert_equal %w[type sid], welcomed(server, sid: restored["sid"]).last.keys
+  end
+
+  def test_a_client_cannot_take_the_history_of_others
+    server = extended_cable("--history-bytes", "256k")
+    victim, welcome = welcomed(server)
+    subscribe(victim)
+    broadcast(server, "before")
+    last = heard(victim)
+    victim.drop(reset: true)
+    broadcast(server, "meanwhile")
+    10.times { take_history(server) }
+    client, restored = welcomed(server, sid: welcome["sid"])
+    assert restored["restored"]
+    command(client, "history", history: { streams: position(last) })
+    assert_equal ["meanwhile"], heard_messages(client, 1)
+  end
+
   def test_a_restored_session_can_be_restored
     server = extended_cable
     client, welcome = welcomed(server)
@@ -99,8 +192,9 @@ class ExtendedRestorationTest < Minitest::Test
     assert_equal({ "type" => "disconnect", "reason" => "unauthorized", "reconnect" => false }, heard(client))
   end
 
+  # The session has more changes than a channel keeps messages.
   def test_sessions_outlive_their_worker
-    server = extended_cable
+    server = extended_cable("--history-messages", 1)
     former, welcome = welcomed(server)
     subscribe(former)
     subscribe(former, PROCESS)
@@ -112,5 +206,23 @@ class ExtendedRestorationTest < Minitest::Test
 
     assert_equal [ROOM, PROCESS].map { |channel| JSON.generate(channel) }, restored["restored_ids"]
     assert_equal ["after"], heard_messages(client, 1)
+  end
+
+  private
+
+  # Subscribes several times, and closes.
+  def take_history(server)
+    client, = welcomed(server, "eve")
+    10.times do |number|
+      room = { channel: "RoomChannel", room: "room#{number % 2}", pad: "x" * 7_000 }
+      number % 4 < 2 ? subscribe(client, room) : command(client, "unsubscribe", room)
+    end
+    client.drop(reset: true)
+  end
+
+  # Members come and go meanwhile.
+  def subscribe_among_members(client, to)
+    command(client, "subscribe", to)
+    wait_until("the confirmation") { heard(client)["type"] == "confirm_subscription" }
   end
 end
