@@ -25,8 +25,11 @@ module Fairlead
       # The most levels of Arrays and Hashes in an info. Messages add some.
       DEEPEST_INFO = 50
 
-      # The most streams in which one client can be a member.
+      # The most subscriptions with which one client can be a member.
       MOST = 100
+
+      # Seconds between two lines in the log about refused members.
+      QUIET = 60
 
       # @return [String, nil] the stream with the members that the client may see
       attr_reader :presence_stream
@@ -73,13 +76,15 @@ module Fairlead
 
           text = JSON.generate(info, max_nesting: DEEPEST_INFO)
           raise ArgumentError, "the info of a presence has more than #{LARGEST_INFO} bytes" if text.bytesize > LARGEST_INFO
-          raise ArgumentError, "there are too many members" if Exchange.current.full?
-          raise ArgumentError, "a client can be a member of #{MOST} streams" if socket.presences >= MOST
 
           stream = stream(channel)
+          return refuse(channel, "there are too many members") if Exchange.current.full?
+          return refuse(channel, "a client can be a member with #{MOST} subscriptions") if socket.presences >= MOST
+          return unless socket.alive?
+
           socket.present_in(stream, channel.identifier)
           # The subscription may be rejected before.
-          socket.afterwards { Exchange.current.join(socket.sid, stream, id.to_s, info) if socket.present_in?(stream, channel.identifier) }
+          socket.afterwards { tell(socket, stream, id.to_s, info) if socket.present_in?(stream, channel.identifier) }
         end
 
         # For commands of a client.
@@ -109,6 +114,18 @@ module Fairlead
         end
 
         private
+
+        def tell(socket, stream, id, info) = Exchange.current.join(socket.sid, stream, id, info, socket.restoring?)
+
+        # The subscription does not depend on it.
+        def refuse(channel, reason)
+          now = ::Process.clock_gettime(::Process::CLOCK_MONOTONIC)
+          @refused ||= {}
+          return if @refused[reason] && now - @refused[reason] < QUIET
+
+          @refused[reason] = now
+          channel.connection.logger.error("#{channel.class} cannot join the members of #{channel.presence_stream}: #{reason}")
+        end
 
         def send_members(socket, channel, stream)
           members = Exchange.current.of(stream)

@@ -46,27 +46,29 @@ module Fairlead
 
           request = HistoryRequest.of(data["history"])
           request ? socket.hold(identifier, nil, request, &block) : yield
-          return Presence.leave(socket, identifier) unless @subscriptions.key?(identifier) # rejected
+          return unless @subscriptions.key?(identifier) # rejected
 
           socket.catch_up(identifier, request) if request
           socket.note("add", identifier)
-          extended(socket, data.merge("command" => "join")) if data["presence"]
+          join(socket, data)
         end
 
         def confirm(socket, data)
           identifier = data["identifier"]
           socket.send_json(identifier: identifier, type: ::ActionCable::INTERNAL[:message_types][:confirmation])
           socket.catch_up(identifier, HistoryRequest.of(data["history"]))
+          join(socket, data)
+        end
+
+        def join(socket, data)
+          extended(socket, data.merge("command" => "join")) if data["presence"]
         end
 
         def unsubscribe(socket, data)
           identifier = data["identifier"]
           subscribed = @subscriptions.key?(identifier)
           yield
-          return unless subscribed && !@subscriptions.key?(identifier)
-
-          socket.note("remove", identifier)
-          Presence.leave(socket, identifier)
+          socket.note("remove", identifier) if subscribed && !@subscriptions.key?(identifier)
         end
 
         # As in Rails, an error is logged and the connection stays.

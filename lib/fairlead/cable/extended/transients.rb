@@ -13,7 +13,7 @@ module Fairlead
         # Most frames of one message in memory, for clients with the same identifier.
         FRAMES = 16
 
-        @clients = {} # channel => { Socket => [identifier, …] }
+        @clients = {} # channel => { Socket => true }; a Socket knows its identifiers
         @lock = Mutex.new
 
         class << self
@@ -21,39 +21,46 @@ module Fairlead
             Presence::Exchange.current # it tells the clients of this process who joins
             @lock.synchronize do
               @subscription ||= Fairlead.subscribe(CHANNEL) { |_, text| receive(JSON.parse(text)) }
-              own = (@clients[channel] ||= {}.compare_by_identity)
-              own[socket] = [*own[socket], identifier] unless own[socket]&.include?(identifier)
+              (@clients[channel] ||= {}.compare_by_identity)[socket] = true
+              (socket.heard[channel] ||= {})[identifier] = true
             end
           end
 
           def remove(socket, channel, identifier)
             @lock.synchronize do
-              own = @clients[channel] or return
-              identifiers = (own[socket] || []) - [identifier]
-              identifiers.empty? ? own.delete(socket) : own[socket] = identifiers
-              @clients.delete(channel) if own.empty?
+              identifiers = socket.heard[channel] or return
+              identifiers.delete(identifier)
+              next unless identifiers.empty?
+
+              socket.heard.delete(channel)
+              leave(channel, socket)
             end
           end
 
           # Forgets a client that is gone.
           def forget(socket)
-            @lock.synchronize { @clients.delete_if { |_, own| own.delete(socket) && own.empty? } }
+            @lock.synchronize do
+              socket.heard.each_key { |channel| leave(channel, socket) }
+              socket.heard.clear
+            end
           end
 
           # Sends a message of the client +sid+ to all other clients of a channel, in all processes.
           def whisper(channel, message, sid)
-            Fairlead.publish(CHANNEL, JSON.generate([channel, message, sid]))
+            Fairlead.publish(CHANNEL, JSON.generate([channel, JSON.generate(message), sid]))
           end
 
-          # Sends a message to the clients of this process, except +sid+.
+          # Sends a message, which is JSON, to the clients of this process, except +sid+. +type+: of a message that is no whisper.
           def deliver(channel, message, type: nil, except: nil)
+            head = type ? %({"type":"#{type}","identifier":) : '{"identifier":'
             frames = {}
-            (@lock.synchronize { @clients[channel]&.to_a } || []).each do |socket, identifiers|
-              next if socket.sid == except || !socket.alive?
+            receivers(channel).each do |socket, identifiers|
+              next if socket.sid == except
 
               identifiers.each do |identifier|
                 frames.clear if frames.size >= FRAMES
-                socket.transmit(frames[identifier] ||= frame(identifier, message, type))
+                frames[identifier] ||= %(#{head}#{JSON.generate(identifier)},"message":#{message}})
+                break unless socket.transmit(frames[identifier]) # it is closed
               end
             end
           end
@@ -65,8 +72,15 @@ module Fairlead
             deliver(channel, message, except: sid)
           end
 
-          def frame(identifier, message, type)
-            JSON.generate({ type: type, identifier: identifier, message: message }.compact)
+          # Each Socket with its identifiers.
+          def receivers(channel)
+            @lock.synchronize { (@clients[channel] || {}).each_key.map { |socket| [socket, socket.heard[channel].keys] } }
+          end
+
+          def leave(channel, socket)
+            own = @clients[channel] or return
+            own.delete(socket)
+            @clients.delete(channel) if own.empty?
           end
         end
       end

@@ -15,8 +15,10 @@ module Fairlead
         BEAT = 5
         ANSWERS = 0.5
 
-        # Seconds for which other processes' members are no news after the start.
+        # Seconds for which other processes' members are no news after the start. Members who come back to this process are none for
+        # as long as they may be away: their clients were told by another process.
         NO_NEWS = 5
+        NO_RETURNS = Members::TTL
 
         # Sessions in one message.
         BATCH = 200
@@ -43,7 +45,8 @@ module Fairlead
           Fairlead.run_every(BEAT) { tell("alive") if own? }
         end
 
-        def join(sid, stream, id, info) = tell("join", sid, stream, id, info)
+        # +returns+: with the session of a former connection.
+        def join(sid, stream, id, info, returns) = tell("join", sid, stream, id, info, returns)
 
         def leave(sid, stream) = tell("leave", sid, stream)
 
@@ -78,7 +81,7 @@ module Fairlead
         def hear(kind, process, details, now)
           case kind
           when "alive" then @members.alive(process, now) || tell("ask")
-          when "join" then @members.join([process, *details.first(2)], *details.drop(2), now)
+          when "join" then enter(process, details, now)
           when "leave" then @members.leave(*details)
           when "ended" then @members.ended(*details, now)
           when "known" then learn(process, *details, now) unless process == @process
@@ -90,16 +93,26 @@ module Fairlead
           @lock.synchronize { @members.sessions_of(@process).each_slice(BATCH) { |batch| tell("known", batch) } }
         end
 
+        def enter(process, details, now)
+          sid, stream, id, info, returns = details
+          quietly(returns && now < @begun + NO_RETURNS) { @members.join([process, sid, stream], id, info, now) }
+        end
+
         # Clients have heard of these before this process has, unless it has taken their process for dead.
         def learn(process, sessions, now)
-          @learning = now < @begun + NO_NEWS
-          sessions.each { |stream, id, info, sid| @members.join([process, sid, stream], id, info, now) }
+          quietly(now < @begun + NO_NEWS) { sessions.each { |stream, id, info, sid| @members.join([process, sid, stream], id, info, now) } }
+        end
+
+        def quietly(is_quiet)
+          @is_quiet = is_quiet
+          yield
         ensure
-          @learning = false
+          @is_quiet = false
         end
 
         def announce(stream, type, id, info)
-          Extended::Transients.deliver(stream, { type: type, id: id, info: info }.compact, type: "presence") unless @learning
+          change = JSON.generate({ type: type, id: id, info: info }.compact)
+          Extended::Transients.deliver(stream, change, type: "presence") unless @is_quiet
         end
 
         def clock = ::Process.clock_gettime(::Process::CLOCK_MONOTONIC)
