@@ -127,6 +127,7 @@ class ExtendedRestorationTest < Minitest::Test
     rooms = Array.new(41) { |number| { channel: "RoomChannel", room: "room#{number}", pad: "x" * 400 } }
     rooms.each { |room| subscribe(former, room) }
     command(former, "unsubscribe", rooms.first)
+    assert_nothing_heard(former, to: rooms.last)
     former.drop(reset: true)
     client, restored = welcomed(server, sid: welcome["sid"])
     assert_equal rooms.drop(1).map { |room| JSON.generate(room) }, restored["restored_ids"]
