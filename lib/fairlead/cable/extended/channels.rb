@@ -61,14 +61,16 @@ module Fairlead
 
         # With another adapter, the streams are Rails' own, and the Socket does not know them.
         def hear(broadcasting)
-          extended_socket&.hear(Sockets.channel(pubsub, broadcasting), identifier) unless Sockets.own?(pubsub)
+          socket = extended_socket
+          socket.hear(Sockets.channel(pubsub, broadcasting), identifier) unless socket.nil? || Sockets.own?(pubsub)
         end
 
         def unhear(broadcastings)
           @whisper_stream = nil if broadcastings.include?(@whisper_stream)
-          return if Sockets.own?(pubsub)
+          socket = extended_socket
+          return if socket.nil? || Sockets.own?(pubsub)
 
-          broadcastings.each { |broadcasting| extended_socket&.unhear(Sockets.channel(pubsub, broadcasting), identifier) }
+          broadcastings.each { |broadcasting| socket.unhear(Sockets.channel(pubsub, broadcasting), identifier) }
         end
 
         def extended_socket

@@ -115,10 +115,16 @@ class ExtendedRestorationTest < Minitest::Test
     former, welcome = welcomed(server)
     40.times { |number| subscribe(former, { channel: "SlowChannel", number: number }) }
     former.drop(reset: true)
-    client = web_socket(server, "/cable?name=ann&sid=#{welcome["sid"]}", headers: ORIGIN, protocols: [PROTOCOL])
-
-    assert_operator Integer(evaluate(server, "SlowChannel::COUNT.value")), :<, 80
-    assert_equal 40, heard(client)["restored_ids"].size
+    wait_for_connections(server, 0)
+    clients = Array.new(2) do
+      client = web_socket(server, "/cable?name=ann&sid=#{welcome["sid"]}", headers: ORIGIN, protocols: [PROTOCOL])
+      assert_operator Integer(evaluate(server, "SlowChannel::COUNT.value")), :<, 80
+      client
+    end
+    wait_for_connections(server, 2)
+    evaluate(server, "ActionCable.server.connections.last.close(reason: 'enough')")
+    assert_equal "enough", heard(clients.last)["reason"]
+    assert_equal 40, heard(clients.first)["restored_ids"].size
   end
 
   def test_a_session_that_is_too_large_is_forgotten
@@ -219,6 +225,10 @@ class ExtendedRestorationTest < Minitest::Test
       number % 4 < 2 ? subscribe(client, room) : command(client, "unsubscribe", room)
     end
     client.drop(reset: true)
+  end
+
+  def wait_for_connections(server, count)
+    wait_until("#{count} connections") { evaluate(server, "ActionCable.server.connections.size") == count.to_s }
   end
 
   # Members come and go meanwhile.
