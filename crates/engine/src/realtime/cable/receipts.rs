@@ -8,7 +8,7 @@ use crate::sync::{AtomicBool, Mutex, Ordering::Relaxed};
 use fairlead_wire::websocket::Opcode;
 use std::collections::VecDeque;
 
-/// Questions on their way at a time. With only one, a client whose connection breaks gets the messages of a round trip again.
+/// Questions on their way at a time. With only one, a client would get the messages of a round trip again after a reconnect.
 const MOST_QUESTIONS: u64 = 8;
 
 /// In front of the number of a question in a ping.
