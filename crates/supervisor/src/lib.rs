@@ -8,6 +8,7 @@ pub mod adoption;
 pub mod asks;
 pub mod background;
 pub mod certificates;
+pub mod cgroup;
 pub mod children;
 pub mod configuration;
 pub mod control;

@@ -67,7 +67,7 @@ module Fairlead
     def ready_text(configuration, pid:)
       host = ", port on #{configuration.default_host}" if configuration.default_host
       "fairlead #{VERSION} ready in #{configuration.supervised? ? "cluster" : "single"} mode " \
-        "(ruby #{RUBY_VERSION}, pid #{pid}, #{capacity(configuration)}, #{configuration.environment}#{host})"
+        "(ruby #{RUBY_VERSION}, pid #{pid}, #{capacity(configuration)}, #{quota}#{configuration.environment}#{host})"
     end
 
     def configuration(configuration) = info("configuration:\n#{Configuration::Report.new(configuration)}".chomp)
@@ -224,6 +224,12 @@ module Fairlead
       return threads unless configuration.supervised?
 
       "#{configuration.workers} #{configuration.workers == 1 ? "worker" : "workers"}, #{threads} each"
+    end
+
+    # Of a container or a service, if it is less than the machine has.
+    def quota
+      quota = Options::Processors.quota
+      "CPU quota #{quota.round(2)}, " if quota && quota < Etc.nprocessors
     end
 
     # The application may have changed any value.

@@ -13,18 +13,24 @@ module Fairlead
       class << self
         # At least 1; half a processor of a quota does not count.
         def available(all: Etc.nprocessors, root: ROOT, groups: GROUPS)
-          [all, quota(root, groups)].compact.min.floor.clamp(1, nil)
+          [all, quota(root: root, groups: groups)].compact.min.floor.clamp(1, nil)
+        end
+
+        # The smallest quota of the group and the groups around it, in processors; nil if there is none.
+        def quota(root: ROOT, groups: GROUPS)
+          paths = File.read(groups)
+          unified = folders(root, paths[/^0::(.*)$/, 1]).map { |folder| unified(folder) }
+          separate = folders(File.join(root, "cpu"), paths[/^\d+:(?:[^:\n]*,)?cpu(?:,[^:\n]*)?:(.*)$/, 1]).map { |folder| separate(folder) }
+          [*unified, *separate].compact.min
+        rescue SystemCallError
+          nil
         end
 
         private
 
-        # The smallest quota of the group and the groups around it, in processors; nil if there is none.
-        def quota(root, groups)
-          path = File.read(groups)[/^0::(.*)$/, 1] || ""
-          folders = path.split("/").reject(&:empty?).reduce([root]) { |all, name| [*all, File.join(all.last, name)] }
-          [*folders.map { |folder| unified(folder) }, separate(File.join(root, "cpu"))].compact.min
-        rescue SystemCallError
-          nil
+        # The top, and each folder of a path below it. A container may see its own group at the top, although the path is the host's.
+        def folders(top, path)
+          path.to_s.split("/").reject(&:empty?).reduce([top]) { |all, name| [*all, File.join(all.last, name)] }
         end
 
         # The second version of control groups: "200000 100000", or "max 100000".

@@ -19,6 +19,12 @@ class OptionsProcessorsTest < Minitest::Test
     assert_equal 3, available({ "cpu/cpu.cfs_quota_us" => "300000\n", "cpu/cpu.cfs_period_us" => "100000\n" })
   end
 
+  def test_the_first_version_has_a_path_of_its_own
+    files = { "cpu/app/cpu.cfs_quota_us" => "150000\n", "cpu/app/cpu.cfs_period_us" => "100000\n" }
+
+    assert_equal [1.5, nil], [quota(files, "5:cpu,cpuacct:/app\n0::/\n"), quota(files, "5:cpuacct:/app\n4:cpuset:/app\n0::/\n")]
+  end
+
   def test_a_fraction_of_a_processor_is_one
     assert_equal 1, available({ "cpu.max" => "50000 100000\n" })
   end
@@ -36,6 +42,10 @@ class OptionsProcessorsTest < Minitest::Test
   end
 
   private
+
+  def quota(files, lines)
+    in_folder(files.merge("groups" => lines)) { |folder| Fairlead::Options::Processors.quota(root: folder, groups: "groups") }
+  end
 
   def available(files, group: "/")
     in_folder(files.merge("groups" => "12:cpu:/elsewhere\n0::#{group}\n")) do |folder|

@@ -95,7 +95,11 @@ impl Commands {
         }
         match request.command() {
             b"stats" => Outcome::Answer(self.stats(host)),
-            b"status" => Outcome::Answer(Response::json(&Report::new(&host.status(), host.scoreboard()))),
+            b"status" => Outcome::Answer(Response::json(&Report::new(
+                &host.status(),
+                host.scoreboard(),
+                host.cgroup_memory(),
+            ))),
             b"metrics" => Outcome::Metrics,
             b"gc" => Outcome::Ask(ToRuby::First(Question::Gc)),
             b"gc-stats" => Outcome::Ask(ToRuby::First(Question::GcStats)),
@@ -129,7 +133,7 @@ impl Commands {
     fn stats(&mut self, host: &dyn Host) -> Response {
         let counts = Counts::dealt(host.scoreboard());
         let peaks = self.peaks.take(&counts);
-        Response::json(&PumaStats::new(&host.status(), &counts, &peaks))
+        Response::json(&PumaStats::new(&host.status(), &counts, &peaks, host.cgroup_memory()))
     }
 }
 

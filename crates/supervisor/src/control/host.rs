@@ -2,6 +2,7 @@
 
 use super::status::Status;
 use fairlead_engine::Scoreboard;
+use serde::Serialize;
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
@@ -17,6 +18,9 @@ pub trait Host {
     /// The memory of the processes, a few seconds old; empty at first, because the call only begins to read it.
     fn memory(&mut self) -> Vec<ProcessMemory>;
 
+    /// The memory of the control group of the server; `None` if the system does not count it.
+    fn cgroup_memory(&self) -> Option<CgroupMemory>;
+
     /// Makes a request to the server. An error is the reason of a refusal, in one line.
     fn ask(&mut self, asked: Asked) -> Result<(), String>;
 
@@ -30,6 +34,15 @@ pub trait Host {
 
     /// Logs a failure of the control server itself.
     fn failed(&mut self, reason: &str);
+}
+
+/// The memory of a control group: of a container or a service, with the files that the kernel keeps in memory for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct CgroupMemory {
+    /// The memory in use.
+    pub memory_bytes: u64,
+    /// The smallest limit of the group and the groups around it; `None` if there is none.
+    pub memory_max_bytes: Option<u64>,
 }
 
 /// The memory of one process.

@@ -4,7 +4,7 @@
 use super::counts::Counts;
 use super::exposition::{Format, Page};
 use super::health;
-use super::host::{Host, MemoryOf, ProcessMemory};
+use super::host::{CgroupMemory, Host, MemoryOf, ProcessMemory};
 use super::puma_metrics::puma;
 use super::response::Response;
 use super::status::{Child, RestartState, Status};
@@ -20,6 +20,7 @@ pub(super) fn page(format: Format, host: &mut dyn Host) -> Response {
     server(&mut page, &status);
     restarts(&mut page, &status);
     memory_of_processes(&mut page, &memory);
+    memory_of_cgroup(&mut page, host.cgroup_memory());
     if let Some(scoreboard) = host.scoreboard() {
         http(&mut page, scoreboard);
         workers(&mut page, &status, scoreboard);
@@ -108,6 +109,23 @@ fn memory_of_processes(page: &mut Page, memory: &[ProcessMemory]) {
                 family.value(&[("process", "worker"), ("worker", &index), ("slot", &slot)], bytes);
             }
         }
+    }
+}
+
+/// The memory of the container or the service.
+fn memory_of_cgroup(page: &mut Page, cgroup: Option<CgroupMemory>) {
+    let Some(cgroup) = cgroup else { return };
+    page.gauge(
+        "fairlead_cgroup_memory_bytes",
+        "Memory of the control group of the server, with cached files.",
+    )
+    .value(&[], cgroup.memory_bytes);
+    if let Some(limit) = cgroup.memory_max_bytes {
+        page.gauge(
+            "fairlead_cgroup_memory_max_bytes",
+            "The limit of that memory: the kernel kills processes when it cannot free enough.",
+        )
+        .value(&[], limit);
     }
 }
 

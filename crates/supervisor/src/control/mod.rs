@@ -34,7 +34,7 @@ pub mod status;
 mod token;
 
 pub use commands::Access;
-pub use host::{Asked, Host, MemoryOf, ProcessMemory, Question, WorkerAnswer};
+pub use host::{Asked, CgroupMemory, Host, MemoryOf, ProcessMemory, Question, WorkerAnswer};
 pub use restart_counts::RestartCounts;
 pub use serde_json::value::RawValue;
 pub use server::{ControlServer, Kind, Limits};

@@ -2,6 +2,7 @@
 
 use super::counts::{Counters, Counts};
 use super::date;
+use super::host::CgroupMemory;
 use super::peaks::{Peak, Peaks};
 use super::status::{Child, Status};
 use crate::settings::RubySettings;
@@ -13,8 +14,16 @@ const PUMA: &str = "8.0.2";
 
 /// The response to `/stats`.
 #[derive(Debug, Serialize)]
+pub(super) struct PumaStats<'a> {
+    #[serde(flatten)]
+    processes: Processes<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cgroup: Option<CgroupMemory>,
+}
+
+#[derive(Debug, Serialize)]
 #[serde(untagged)]
-pub(super) enum PumaStats<'a> {
+enum Processes<'a> {
     /// Without workers.
     Single(Single<'a>),
     /// With workers.
@@ -22,7 +31,7 @@ pub(super) enum PumaStats<'a> {
 }
 
 #[derive(Debug, Serialize)]
-pub(super) struct Single<'a> {
+struct Single<'a> {
     started_at: String,
     #[serde(flatten)]
     pool: Pool,
@@ -30,7 +39,7 @@ pub(super) struct Single<'a> {
 }
 
 #[derive(Debug, Serialize)]
-pub(super) struct Cluster<'a> {
+struct Cluster<'a> {
     started_at: String,
     workers: usize,
     phase: i64,
@@ -81,13 +90,26 @@ struct Versions<'a> {
 
 impl<'a> PumaStats<'a> {
     /// `counts`: including the requests of the waiting room.
-    pub(super) fn new(status: &'a Status, counts: &Counts, peaks: &Peaks) -> PumaStats<'a> {
-        if !status.has_workers() {
-            return PumaStats::Single(Single::new(status, counts, peaks));
-        }
+    pub(super) fn new(
+        status: &'a Status,
+        counts: &Counts,
+        peaks: &Peaks,
+        cgroup: Option<CgroupMemory>,
+    ) -> PumaStats<'a> {
+        let processes = if status.has_workers() {
+            Processes::Cluster(Cluster::new(status, counts, peaks))
+        } else {
+            Processes::Single(Single::new(status, counts, peaks))
+        };
+        PumaStats { processes, cgroup }
+    }
+}
+
+impl<'a> Cluster<'a> {
+    fn new(status: &'a Status, counts: &Counts, peaks: &Peaks) -> Cluster<'a> {
         let is_old = |child: &&Child| child.generation != status.generation;
         let worker = |child| Worker::new(child, status, counts, peaks);
-        PumaStats::Cluster(Cluster {
+        Cluster {
             started_at: date::seconds(status.started_at),
             workers: status.children.len(),
             phase: phase(status.generation),
@@ -95,7 +117,7 @@ impl<'a> PumaStats<'a> {
             old_workers: status.children.iter().filter(is_old).count(),
             worker_status: status.children.iter().map(worker).collect(),
             versions: versions(status),
-        })
+        }
     }
 }
 

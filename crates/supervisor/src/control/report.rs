@@ -3,6 +3,7 @@
 
 use super::counts::{Counters, Counts, Room, Times};
 use super::date;
+use super::host::CgroupMemory;
 use super::status::{Child, Paused, Restart, RestartState, ServerState, Status};
 use crate::machine::RecycleReason;
 use fairlead_engine::Scoreboard;
@@ -27,6 +28,8 @@ pub(super) struct Report<'a> {
     waits: Times<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
     acme: Option<&'a RawValue>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cgroup: Option<CgroupMemory>,
     #[serde(flatten)]
     processes: Processes<'a>,
 }
@@ -75,7 +78,11 @@ struct Worker {
 
 impl<'a> Report<'a> {
     /// The report of this server.
-    pub(super) fn new(status: &'a Status, scoreboard: Option<&'a Scoreboard>) -> Report<'a> {
+    pub(super) fn new(
+        status: &'a Status,
+        scoreboard: Option<&'a Scoreboard>,
+        cgroup: Option<CgroupMemory>,
+    ) -> Report<'a> {
         Report {
             version: &status.version,
             pid: status.pid,
@@ -89,6 +96,7 @@ impl<'a> Report<'a> {
             max_threads: status.max_threads,
             waits: Times(scoreboard),
             acme: status.acme.as_deref(),
+            cgroup,
             processes: Processes::new(status, scoreboard),
         }
     }

@@ -1,10 +1,11 @@
 //! Views of the supervisor for the control server and for systemd.
 
 use super::Supervisor;
+use crate::cgroup;
 use crate::children::Place;
 use crate::control::{
-    Asked, Child, Host, MemoryOf, Paused, ProcessMemory, Question, Restart, RestartState, ServerState, Status,
-    WorkerAnswer,
+    Asked, CgroupMemory, Child, Host, MemoryOf, Paused, ProcessMemory, Question, Restart, RestartState, ServerState,
+    Status, WorkerAnswer,
 };
 use crate::fleet::pipe;
 use crate::machine::{RestartStatus, RestartView, ServerStatus, WorkerView};
@@ -49,6 +50,10 @@ impl Host for Supervisor {
     fn memory(&mut self) -> Vec<ProcessMemory> {
         let processes = self.processes();
         self.memory.look(processes)
+    }
+
+    fn cgroup_memory(&self) -> Option<CgroupMemory> {
+        cgroup::memory()
     }
 
     fn ask(&mut self, asked: Asked) -> Result<(), String> {

@@ -118,6 +118,8 @@ fn each_worker_and_the_server_have_their_figures() {
         ("fairlead_waiting_room_seconds_count", 0.0),
         ("fairlead_lock_wait_seconds_sum", 0.0),
         ("fairlead_gc_seconds_total{worker=\"1\",slot=\"1\"}", 1.25),
+        ("fairlead_cgroup_memory_bytes", 11.0),
+        ("fairlead_cgroup_memory_max_bytes", 13.0),
         ("fairlead_pss_bytes{process=\"supervisor\"}", 5.0),
         ("fairlead_pss_bytes{process=\"worker\",worker=\"0\",slot=\"0\"}", 7.0),
         ("fairlead_worker_restarts_total{reason=\"hung\"}", 1.0),

@@ -143,10 +143,11 @@ fn without_shared_memory_there_is_still_an_answer() {
     }
     .start();
 
-    assert!(server
-        .command("status")
-        .body
-        .contains(r#""waits":{},"waiting_room":null"#));
+    let status = server.command("status").body;
+    assert!(
+        status.contains(r#""waits":{}"#) && status.contains(r#""waiting_room":null"#),
+        "{status}"
+    );
     assert!(server.command("stats").body.contains(r#""last_status":{}"#));
 }
 

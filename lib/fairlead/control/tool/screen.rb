@@ -12,7 +12,7 @@ module Fairlead
         # The lines about a status (Control::Report).
         def status(status)
           [headline(status), *pause(status["pause"]), *restart(status["restart"]), "listening on #{status["addresses"].join(", ")}",
-           *certificates(status["acme"]), *processes(status)]
+           *certificates(status["acme"]), *memory(status["cgroup"]), *processes(status)]
         end
 
         def headline(status)
@@ -39,6 +39,13 @@ module Fairlead
             failure = "; #{order["failures"]} failed: #{order["error"]}" if order["error"]
             "certificate for #{order["hosts"].join(", ")}: #{expiry}, next order at #{order["next_attempt_at"] || "once"}#{failure}"
           end
+        end
+
+        def memory(cgroup)
+          return [] unless cgroup
+
+          used, limit = cgroup.values_at("memory_bytes", "memory_max_bytes").map { |bytes| "#{bytes >> 20} MiB" if bytes }
+          ["memory of the control group: #{used}#{" of #{limit}" if limit}"]
         end
 
         def processes(status)

@@ -1,7 +1,9 @@
 //! A fake supervisor.
 
 use fairlead_engine::Scoreboard;
-use fairlead_supervisor::control::{Asked, Child, Host, MemoryOf, ProcessMemory, Question, Status, WorkerAnswer};
+use fairlead_supervisor::control::{
+    Asked, CgroupMemory, Child, Host, MemoryOf, ProcessMemory, Question, Status, WorkerAnswer,
+};
 use rustix::pipe::PipeFlags;
 use std::fs::File;
 use std::os::fd::OwnedFd;
@@ -59,6 +61,13 @@ impl Host for FakeHost {
         let worker = MemoryOf::Worker { index: 0, slot: 0 };
         let memory = |of, bytes| ProcessMemory { of, bytes };
         vec![memory(MemoryOf::Supervisor, 5), memory(worker, 7)]
+    }
+
+    fn cgroup_memory(&self) -> Option<CgroupMemory> {
+        Some(CgroupMemory {
+            memory_bytes: 11,
+            memory_max_bytes: Some(13),
+        })
     }
 
     fn ask(&mut self, asked: Asked) -> Result<(), String> {
