@@ -17,6 +17,7 @@ module Fairlead
       # command => [signal, or nil if only the control server can do it; its effect]
       COMMANDS = {
         "status" => [0, "whether it runs, its workers and its last restart"],
+        "ready" => [nil, "whether it serves requests: for health checks"],
         "stats" => [nil, "its statistics, with Puma's names"],
         "dashboard" => [nil, "shows it in a browser, until Ctrl-C"],
         "top" => [nil, "shows it in this terminal, until q; also fairlead top"],

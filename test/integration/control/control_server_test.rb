@@ -65,6 +65,17 @@ class ControlServerProcessTest < Minitest::Test
     refute_path_exists server.path(STATE)
   end
 
+  def test_ready_fails_while_the_server_starts
+    gate = "sleep(0.01) until File.exist?('open')\n"
+    server = launch("#{gate}#{APP}", *FLAGS)
+    wait_until("the control server") { File.exist?(server.path(STATE)) }
+    status, _, errors = wait_until("an answer") { ctl("-S", server.path(STATE), "ready").then { |now| now if now.last.include?("starting") } }
+
+    assert_equal [1, "fairlead ctl: ready: {\"status\":\"starting\"}\n"], [status, errors]
+    server.write("open", "")
+    wait_until("the start") { ctl("-S", server.path(STATE), "ready") == [0, "ready: ok\n", ""] }
+  end
+
   def test_a_phased_restart_brings_new_code_and_is_told
     server = serve(APP, "-w", "2", *FLAGS)
     server.write("config.ru", APP.sub("hello", "new"))
