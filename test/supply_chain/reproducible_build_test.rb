@@ -2,12 +2,10 @@
 
 require "test_helper"
 require "digest"
-require "fileutils"
-require "rbconfig"
 require "support/crate_list"
 require "support/two_builds"
 
-# Two builds of the extension and of the native programs, as a release makes them (bin/support/reproducible), in two
+# Two builds of the extension and of the supervisor, as a release makes them (bin/support/reproducible), in two
 # folders, by users with different homes: `bin/supply-chain builds`. They take minutes.
 class ReproducibleBuildTest < Minitest::Test
   BUILDS = Fairlead::Test::TwoBuilds
@@ -35,12 +33,6 @@ class ReproducibleBuildTest < Minitest::Test
       assert_empty crates - locked
       assert_includes(crates.map(&:first), "ring")
     end
-  end
-
-  def test_without_the_environment_the_path_of_the_folder_is_in_the_program
-    bytes = File.binread(BUILDS.plain_program)
-
-    assert(BUILDS.private_paths.any? { |path| bytes.include?(path) })
   end
 
   private

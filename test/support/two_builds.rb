@@ -10,32 +10,21 @@ module Fairlead
     # Two copies of this checkout in folders of different lengths, each built as for a release, with a home and a home of Cargo of its own.
     module TwoBuilds
       ROOT = File.expand_path("../..", __dir__)
-      FILES = ["libfairlead.#{RbConfig::CONFIG["SOEXT"]}", "fairlead-supervisor", "fairlead-acme", "fairlead-load"].freeze
-      PACKAGES = %w[fairlead fairlead-supervisor fairlead-acme fairlead-load].freeze
+      FILES = ["libfairlead.#{RbConfig::CONFIG["SOEXT"]}", "fairlead-supervisor"].freeze
+      PACKAGES = %w[fairlead fairlead-supervisor].freeze
       SETTINGS = { "CARGO_PROFILE_RELEASE_STRIP" => "symbols", "CARGO_TARGET_DIR" => nil, "RUSTFLAGS" => nil, "CFLAGS" => nil }.freeze
 
       class << self
-        def folders = @folders ||= [build("first"), build("another/folder")]
+        def folders = @folders ||= %w[first another/folder].map { |name| copy(File.join(outside, name)) }.each { |folder| build(folder) }
 
         # Paths that must not be in a binary.
         def private_paths = [outside, Dir.home, cargo_home, ROOT].map { |path| "#{path}/" }.uniq
 
-        # A program that was built without the environment of reproducible builds.
-        def plain_program
-          @plain_program ||= begin
-            folder = folders.last
-            run(folder, "cargo", "build", "--release", "--locked", "--package", "fairlead-acme", "--target-dir", "target/plain")
-            File.join(folder, "target/plain/release/fairlead-acme")
-          end
-        end
-
         private
 
-        def build(name)
-          folder = copy(File.join(outside, name))
+        def build(folder)
           packages = PACKAGES.flat_map { |package| ["--package", package] }
           run(folder, "bin/support/reproducible", "build", "--release", "--locked", *packages)
-          folder
         end
 
         # The files that git tracks or would track.
