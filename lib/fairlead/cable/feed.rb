@@ -107,7 +107,7 @@ module Fairlead
           @leads &&= native.lead # this process may be about to end
           next keep(message) unless @leads
 
-          append(message) unless skip?(message)
+          append(message) unless skip?(message) || appended?(message)
         end
       end
 
@@ -132,12 +132,20 @@ module Fairlead
         @leads = true
         recent = @recent.select { |message| Clock.now - message.at <= WINDOW }
         forget
-        last, seconds = native.progress
+        last, seconds, position = native.progress
+        @position = (position if last.positive?)
         index = recent.rindex { |message| message.number == last }
         is_late = seconds < LATE && Clock.now - @listens_since > seconds + LATE
         return skip_until(last) if index.nil? && last.positive? && is_late
 
-        recent.drop(index ? index + 1 : 0).each { |message| append(message) }
+        recent.drop(index ? index + 1 : 0).each { |message| append(message) unless appended?(message) }
+      end
+
+      # The last leader may have ended between its last message and the note. So the first missing message may be in the history.
+      def appended?(message)
+        position, @position = @position, nil
+        past = position && native.history(message.channel, position, 0.0, MOST, WINDOW)
+        past ? past.any? { |_, _, payload| payload == message.payload } : false
       end
 
       def skip_until(number)

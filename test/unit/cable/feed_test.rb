@@ -15,7 +15,7 @@ class CableFeedTest < Minitest::Test
       @leader = nil
     end
 
-    attr_accessor :leader, :progress
+    attr_accessor :leader, :progress, :noted
 
     def of(process) = One.new(self, process)
 
@@ -33,10 +33,15 @@ class CableFeedTest < Minitest::Test
         all.published << [channel, payload]
       end
 
-      def progress = [all.progress || 0, 0.0]
+      def progress = [all.progress || 0, 0.0, all.noted || 0]
 
       def note_progress(number)
         all.progress = number
+        all.noted = all.published.size
+      end
+
+      def history(channel, since, *)
+        all.published.drop(since).filter_map { |name, payload| [0, 0.0, payload] if name == channel }
       end
     end
   end
@@ -103,6 +108,18 @@ class CableFeedTest < Minitest::Test
     hear("news", "d", to: [1])
 
     assert_equal %w[a b c d], payloads("news")
+  end
+
+  def test_a_message_is_published_once_if_its_leader_ends_before_the_note
+    lead(0)
+    hear("news", "a")
+    hear("news", "a")
+    hear("news", "b", to: [1])
+    @native.published << ["news", "b"]
+    %w[b c].each { |payload| hear("news", payload, to: [1]) }
+    lead(1)
+
+    assert_equal %w[a a b b c], payloads("news")
   end
 
   def test_messages_from_before_the_first_leader_are_published

@@ -38,9 +38,9 @@ pub struct Scoreboard {
     mailboxes: AtomicU64,
     /// One more than the index of the leader; see [`Scoreboard::lead`].
     leader: AtomicU64,
-    /// The number of the last piece of work that a leader has done, for the next leader, and its time in milliseconds on the
-    /// monotonic clock; 0 for none.
-    pub(crate) progress: [AtomicU64; 2],
+    /// The number of the last piece of work that a leader has done, for the next leader, its time in milliseconds on the
+    /// monotonic clock, and the offset in the history after it; 0 for none.
+    pub(crate) progress: [AtomicU64; 3],
     /// Counts of replaced workers in histograms.
     past: Slot,
     /// Keys for the encryption of session tickets.

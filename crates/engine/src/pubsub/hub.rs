@@ -4,7 +4,7 @@ use super::beat::{Beat, NextBeat};
 use super::bus::Bus;
 use super::channels::{Channels, Full, Recipient, Totals};
 use super::dispatcher::Dispatcher;
-use super::history::History;
+use super::history::{History, Position};
 use super::keeping::{self, GivenUp};
 use super::publication::Publication;
 use super::queue::Queue;
@@ -74,7 +74,7 @@ pub(super) struct Shared {
     last_place: AtomicU64,
     pub(super) panics: AtomicU64,
     /// See [`Hub::progress`].
-    progress: [AtomicU64; 2],
+    progress: [AtomicU64; 3],
     own: Slot,
     /// True once the dispatcher has ended.
     ended: (Mutex<bool>, Condvar),
@@ -282,21 +282,28 @@ impl Hub {
         }
     }
 
-    /// The number of the last piece of work that a leader has done, and the time since then.
-    pub fn progress(&self) -> (u64, Duration) {
-        let [number, time] = self.progress_words();
+    /// The number of the last piece of work that a leader has done, the time since then, and the position after it in the history.
+    pub fn progress(&self) -> (u64, Duration, Option<Position>) {
+        let [number, time, offset] = self.progress_words();
         let since = Millis::now() - Millis::from_number(time.load(SeqCst));
-        (number.load(SeqCst), since)
+        let offset = offset.load(SeqCst);
+        let position = self.history().map(|history| Position {
+            offset,
+            ..history.position()
+        });
+        (number.load(SeqCst), since, position)
     }
 
     /// Stores the number of a piece of work that this process has done.
     pub fn note_progress(&self, done: u64) {
-        let [number, time] = self.progress_words();
+        let [number, time, offset] = self.progress_words();
         time.store(Millis::now().to_number(), SeqCst);
         number.store(done, SeqCst);
+        // At last: a leader that ends before this leaves an earlier position.
+        offset.store(self.history().map_or(0, |history| history.position().offset), SeqCst);
     }
 
-    fn progress_words(&self) -> &[AtomicU64; 2] {
+    fn progress_words(&self) -> &[AtomicU64; 3] {
         match &self.shared.bus {
             Some((bus, _)) => &bus.scoreboard().progress,
             None => &self.shared.progress,

@@ -311,11 +311,16 @@ fn lead() -> bool {
     hub.is_some_and(|hub| hub.lead())
 }
 
-/// The number of the last piece of work that a leader of this server has done, and the seconds since then; 0 for none.
-fn progress() -> (u64, f64) {
+/// The number of the last piece of work that a leader of this server has done, and the seconds since then; 0 for none. And the
+/// position after it, with a history.
+fn progress() -> (u64, f64, Option<String>) {
     let hub = current().hub.clone();
-    let (number, since) = hub.map(|hub| hub.progress()).unwrap_or_default();
-    (number, since.as_secs_f64())
+    let (number, since, position) = hub.map(|hub| hub.progress()).unwrap_or_default();
+    (
+        number,
+        since.as_secs_f64(),
+        position.map(|position| position.to_string()),
+    )
 }
 
 /// Stores that number, for the next leader.
