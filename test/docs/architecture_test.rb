@@ -21,7 +21,7 @@ class ArchitectureTest < Minitest::Test
 
   # Folder of a crate => the files of one type that may call each other in a circle; 1 for none.
   LARGEST_CIRCLES = {
-    "crates/wire" => 3, "crates/engine" => 3, "crates/supervisor" => 1, "crates/shared-memory" => 3, "crates/acme" => 3,
+    "crates/system" => 1, "crates/wire" => 3, "crates/engine" => 3, "crates/supervisor" => 1, "crates/shared-memory" => 3, "crates/acme" => 3,
     "crates/load" => 3, "ext/fairlead" => 3
   }.freeze
 
@@ -43,24 +43,33 @@ class ArchitectureTest < Minitest::Test
   end
 
   def test_no_crate_knows_ruby
-    %w[wire engine shared-memory supervisor load acme].each { |crate| assert_empty dependencies(crate).grep(RUBY), crate }
+    %w[system wire engine shared-memory supervisor load acme].each { |crate| assert_empty dependencies(crate).grep(RUBY), crate }
     assert_includes dependencies("../ext/fairlead").grep(RUBY), "magnus"
   end
 
-  def test_wire_load_and_acme_know_none_of_the_others
-    %w[wire load acme].each { |crate| assert_empty dependencies(crate).grep(/\Afairlead/), crate }
-    assert_includes dependencies("engine"), "fairlead-wire"
+  def test_system_wire_and_acme_know_none_of_the_others
+    %w[system wire acme].each { |crate| assert_empty dependencies(crate).grep(/\Afairlead/), crate }
+    assert_equal %w[fairlead-system fairlead-wire], dependencies("engine").grep(/\Afairlead/)
+    assert_equal %w[fairlead-system], dependencies("load").grep(/\Afairlead/)
   end
 
   def test_the_supervisor_knows_the_shared_memory_and_the_engine
-    assert_equal %w[fairlead-engine], dependencies("shared-memory").grep(/\Afairlead/)
-    assert_equal %w[fairlead-engine fairlead-shared-memory], dependencies("supervisor").grep(/\Afairlead/)
+    assert_equal %w[fairlead-engine fairlead-system], dependencies("shared-memory").grep(/\Afairlead/)
+    assert_equal %w[fairlead-engine fairlead-shared-memory fairlead-system], dependencies("supervisor").grep(/\Afairlead/)
   end
 
-  def test_unsafe_code_is_in_the_extension_and_in_the_shared_memory
+  # Only one crate knows that there are several operating systems.
+  def test_only_the_crate_system_chooses_by_the_system
+    files = Dir.glob("crates/*/{src,tests}/**/*.rs", base: ROOT)
+    files = files.select { |path| read(path).match?(/cfg!?\(.*(?:target_os|target_vendor|native_linux)/) }
+
+    assert_equal %w[crates/system], files.map { |path| path[%r{\Acrates/[^/]+}] }.uniq
+  end
+
+  def test_unsafe_code_is_in_the_extension_in_the_shared_memory_and_in_the_system
     crates = Dir.glob("crates/*/src/**/*.rs", base: ROOT).select { |path| read(path).match?(/^\s*(?!\/\/).*\bunsafe (?:\{|impl|fn|trait)/) }
 
-    assert_equal %w[crates/shared-memory/src/memory_file.rs], crates
+    assert_equal %w[crates/shared-memory/src/memory_file.rs crates/system/src/poller.rs crates/system/src/signals.rs], crates.sort
   end
 
   private

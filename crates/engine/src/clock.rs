@@ -192,7 +192,7 @@ pub(crate) fn thread_time() -> Duration {
 
 /// Seconds since 1970.
 pub(crate) fn unix_seconds() -> u64 {
-    clock_gettime(ClockId::RealtimeCoarse).tv_sec as u64
+    fairlead_system::clock::unix_seconds()
 }
 
 /// Value of a `Date` field (RFC 9110 §6.6.1) for now.

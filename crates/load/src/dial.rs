@@ -1,15 +1,15 @@
 //! Starts to connect a socket.
 
+use fairlead_system::sockets;
 use rustix::fd::OwnedFd;
 use rustix::io::{self, Errno};
-use rustix::net::{self, AddressFamily, SocketAddrAny, SocketFlags, SocketType};
+use rustix::net::{self, AddressFamily, SocketAddrAny, SocketType};
 use std::net::{Ipv4Addr, SocketAddrV4};
 
 /// Returns a socket that connects to `address`, and whether it is connected already. `source` is the local address to
 /// bind, if it matters.
 pub(crate) fn dial(address: &SocketAddrAny, source: Option<Ipv4Addr>) -> io::Result<(OwnedFd, bool)> {
-    let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
-    let socket = net::socket_with(address.address_family(), SocketType::STREAM, flags, None)?;
+    let socket = sockets::open(address.address_family(), SocketType::STREAM)?;
     if address.address_family() != AddressFamily::UNIX {
         net::sockopt::set_tcp_nodelay(&socket, true)?;
     }

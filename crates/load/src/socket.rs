@@ -3,9 +3,10 @@
 use crate::poller::{Interest, Poller};
 use crate::received::{Received, Trouble};
 use crate::tls::{Agreement, Client, Stream};
+use fairlead_system::sockets::NO_SIGNAL;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
-use rustix::net::{self, RecvFlags, SendFlags};
+use rustix::net::{self, RecvFlags};
 
 #[derive(Debug)]
 pub(crate) struct Socket {
@@ -68,7 +69,7 @@ impl Socket {
     /// Accepts as many of the bytes as there is room for. Returns `AGAIN` if there is none.
     pub(crate) fn send(&mut self, bytes: &[u8]) -> Result<usize, Errno> {
         match &mut self.tls {
-            None => net::send(&self.socket, bytes, SendFlags::NOSIGNAL),
+            None => net::send(&self.socket, bytes, NO_SIGNAL),
             Some(stream) => stream.send(self.socket.as_fd(), bytes),
         }
     }

@@ -1,7 +1,8 @@
 //! Memory that processes share: a file without a name that each process maps.
 
 use fairlead_engine::Scoreboard;
-use rustix::fs::{fstat, ftruncate, memfd_create, MemfdFlags};
+use fairlead_system::memory_file;
+use rustix::fs::{fstat, ftruncate};
 use rustix::io::Errno;
 use rustix::mm::{mmap, MapFlags, ProtFlags};
 use std::marker::PhantomData;
@@ -28,10 +29,10 @@ impl<T: Shareable> MemoryFile<T> {
     ///
     /// # Errors
     /// If descriptors or memory are short.
-    pub(crate) fn new(name: &str) -> rustix::io::Result<MemoryFile<T>> {
-        let file = memfd_create(name, MemfdFlags::CLOEXEC)?;
+    pub(crate) fn new(name: &str) -> std::io::Result<MemoryFile<T>> {
+        let file = memory_file::open(name)?;
         ftruncate(&file, size_of::<T>() as u64)?;
-        MemoryFile::adopt(file)
+        Ok(MemoryFile::adopt(file)?)
     }
 
     /// Adopts the file of another process.
@@ -87,10 +88,10 @@ impl WordsFile {
     ///
     /// # Errors
     /// If descriptors are short.
-    pub(crate) fn new(name: &str, bytes: usize) -> rustix::io::Result<WordsFile> {
-        let file = memfd_create(name, MemfdFlags::CLOEXEC)?;
+    pub(crate) fn new(name: &str, bytes: usize) -> std::io::Result<WordsFile> {
+        let file = memory_file::open(name)?;
         ftruncate(&file, (bytes / size_of::<AtomicU64>() * size_of::<AtomicU64>()) as u64)?;
-        WordsFile::adopt(file)
+        Ok(WordsFile::adopt(file)?)
     }
 
     /// Adopts the file of another process.

@@ -1,6 +1,6 @@
 //! Requests to the supervisor from other threads of its process.
 
-use rustix::event::{eventfd, EventfdFlags};
+use fairlead_system::wake_up;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -20,7 +20,7 @@ impl Asks {
     pub fn new() -> io::Result<Asks> {
         Ok(Asks {
             waiting: Arc::default(),
-            bell: Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?),
+            bell: Arc::new(wake_up::open()?),
         })
     }
 
@@ -30,12 +30,12 @@ impl Asks {
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .push(request.into());
-        let _ = rustix::io::write(&*self.bell, &1u64.to_ne_bytes());
+        wake_up::ring(&*self.bell);
     }
 
     /// Takes all requests.
     pub fn take(&self) -> Vec<String> {
-        let _ = rustix::io::read(&*self.bell, &mut [0; 8]);
+        wake_up::take(&*self.bell);
         std::mem::take(&mut *self.waiting.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }

@@ -1,6 +1,6 @@
 //! Work that can block: a disk or a folder that hangs must not stop the loop.
 
-use rustix::event::{eventfd, EventfdFlags};
+use fairlead_system::wake_up;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::mpsc::{channel, Receiver, Sender};
@@ -29,7 +29,7 @@ impl<T: Send + 'static> Background<T> {
     /// # Errors
     /// If there is no descriptor.
     pub fn new(name: &'static str) -> io::Result<Background<T>> {
-        let bell = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
+        let bell = wake_up::open()?;
         let mut background = Background {
             name,
             jobs: None,
@@ -74,8 +74,7 @@ impl<T: Send + 'static> Background<T> {
 
     /// The results that have arrived, including results of abandoned threads.
     pub fn results(&mut self) -> Vec<T> {
-        let mut count = [0; 8];
-        let _ = rustix::io::read(&*self.bell, &mut count);
+        wake_up::take(&*self.bell);
         let results: Vec<T> = self.results.1.try_iter().collect();
         self.open = self.open.saturating_sub(results.len());
         self.under_way = self.under_way.saturating_sub(results.len());
@@ -96,7 +95,7 @@ impl<T: Send + 'static> Background<T> {
                 if results.send(job()).is_err() {
                     break;
                 }
-                let _ = rustix::io::write(&*bell, &1u64.to_ne_bytes());
+                wake_up::ring(&*bell);
             }
             // The sender is gone: another thread has the jobs. See the type.
             loop {

@@ -203,7 +203,7 @@ mod tests {
     const LATER: Moment = Duration::from_secs(61);
 
     fn bytes() -> OwnedFd {
-        rustix::event::eventfd(0, rustix::event::EventfdFlags::CLOEXEC).expect("a descriptor")
+        fairlead_system::wake_up::open().expect("a descriptor")
     }
 
     fn offered(news: bool) -> Certificates {

@@ -4,10 +4,8 @@ use crate::hot_restart_state::{Luggage, Package, Program};
 use crate::link::{Link, Message, Received};
 use crate::machine::{End, FirstSpawner, Generation, Moment, ProcessId};
 use crate::start::Resident;
-use rustix::process::{
-    getpid, kill_process, pidfd_open, pidfd_send_signal, waitid, waitpid, Pid, PidfdFlags, Signal, WaitId,
-    WaitIdOptions, WaitOptions,
-};
+use fairlead_system::processes;
+use rustix::process::{getpid, kill_process, waitpid, Pid, Signal, WaitOptions};
 use serde::{Deserialize, Serialize};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -133,7 +131,7 @@ impl Child {
     pub fn is_process(&mut self, pid: Pid, pidfd: Option<OwnedFd>) {
         self.pid = Some(pid);
         self.starting = false;
-        self.pidfd = pidfd.or_else(|| pidfd_open(pid, PidfdFlags::empty()).ok());
+        self.pidfd = pidfd.or_else(|| processes::descriptor(pid));
         if let Some(signal) = self.signal.take() {
             self.signal(signal);
         }
@@ -150,7 +148,7 @@ impl Child {
             return;
         }
         match (&self.pidfd, self.pid) {
-            (Some(pidfd), _) => drop(pidfd_send_signal(pidfd, signal)),
+            (Some(pidfd), _) => processes::signal(pidfd, signal),
             // A child keeps its id until its status is taken.
             (None, Some(pid)) => drop(kill_process(pid, signal)),
             (None, None) => self.signal = Some(signal),
@@ -209,11 +207,7 @@ impl Child {
         }
         let options = WaitOptions::NOHANG;
         let status = match (&self.pidfd, self.pid) {
-            (Some(pidfd), _) => {
-                let options = WaitIdOptions::NOHANG | WaitIdOptions::EXITED;
-                waitid(WaitId::PidFd(pidfd.as_fd()), options)
-                    .map(|status| status.map(|status| (status.exit_status(), status.terminating_signal())))
-            }
+            (Some(pidfd), _) => processes::take_status(pidfd),
             (None, Some(pid)) => waitpid(Some(pid), options)
                 .map(|ended| ended.map(|(_, status)| (status.exit_status(), status.terminating_signal()))),
             (None, None) => return (self.link.is_none() && !self.starting).then_some(End::Unknown),

@@ -311,8 +311,7 @@ fn send_listeners(link: &Link, listeners: &[Listener]) -> bool {
 /// # Errors
 /// If descriptors are short.
 pub fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
-    use rustix::pipe::{pipe_with, PipeFlags};
-    let (reader, writer) = pipe_with(PipeFlags::CLOEXEC)?;
+    let (reader, writer) = fairlead_system::descriptors::pipe(true)?;
     rustix::io::ioctl_fionbio(&reader, true)?;
     Ok((reader, writer))
 }

@@ -18,14 +18,15 @@ use crate::machine::ProcessId;
 use crate::settings::{PausingSettings, Settings, SystemText};
 use crate::signals;
 use crate::versions::versions;
-use rustix::fs::{fcntl_add_seals, memfd_create, MemfdFlags, SealFlags};
+use fairlead_system::memory_file;
+use fairlead_system::own_program;
 use rustix::stdio::{dup2_stdin, stdin};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use std::convert::Infallible;
 use std::ffi::{CString, OsString};
 use std::fs::File;
-use std::io::{self, Read, Seek, Write};
+use std::io::{self, Read, Seek};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
@@ -120,12 +121,9 @@ impl Package {
     /// # Errors
     /// If memory or descriptors are short.
     pub fn write(hot_restart_state: &HotRestartState, luggage: Luggage) -> io::Result<Package> {
-        let file = memfd_create("fairlead hot restart", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
-        let mut file = File::from(file);
-        file.write_all(&serde_json::to_vec(hot_restart_state)?)?;
-        fcntl_add_seals(&file, SealFlags::WRITE | SealFlags::SHRINK | SealFlags::GROW)?;
+        let document = memory_file::constant("fairlead hot restart", &[&serde_json::to_vec(hot_restart_state)?])?;
         Ok(Package {
-            document: file.into(),
+            document,
             descriptors: luggage.0,
         })
     }
@@ -191,7 +189,7 @@ impl Package {
         let news = serde_json::to_vec(news).map_err(|error| error.to_string())?;
         let send = |link: &Link| self.send(link, "returned", &[reason.as_bytes(), &news], None);
         execute(send, &title(None), |arguments, environment| {
-            nix::unistd::fexecve(program, arguments, environment)
+            own_program::execute(program, arguments, environment)
         })
     }
 
@@ -279,7 +277,7 @@ impl Comeback {
         let reason = first.text(0);
         let news = first.fields.get(1).and_then(|news| serde_json::from_slice(news).ok());
         let document = first.descriptors.into_iter().next();
-        let _ = std::fs::write("/proc/self/comm", NAME);
+        own_program::set_name(NAME);
         Ok(Comeback {
             package: Package::receive(document.ok_or("the state of the supervisor is missing")?, link)?,
             reason,
@@ -303,7 +301,7 @@ impl Program {
     /// # Errors
     /// If that fails: a sentence.
     pub fn take_over(&self, package: &Package, from: &str) -> Result<Infallible, String> {
-        let own = File::open("/proc/self/exe").map_err(|error| format!("/proc/self/exe: {error}"))?;
+        let own = own_program::open().map_err(|error| format!("the program of the supervisor: {error}"))?;
         let path = text(self.path.clone().into_os_string());
         let send = |link: &Link| package.send(link, "handover", &[], Some(own.as_fd()));
         execute(send, &title(Some((from, &self.version))), |arguments, environment| {
@@ -341,15 +339,14 @@ fn execute(
 
 /// The title of the process, which may contain a version to change.
 fn title(change: Option<(&str, &str)>) -> CString {
-    let title = std::fs::read("/proc/self/cmdline").unwrap_or_default();
-    let title = title.split(|byte| *byte == 0).next().unwrap_or_default();
-    match (change, std::str::from_utf8(title)) {
+    let title = std::env::args_os().next().unwrap_or_default().into_vec();
+    match (change, std::str::from_utf8(&title)) {
         (Some((from, to)), Ok(words)) => text(
             words
                 .replacen(&format!("fairlead {from} "), &format!("fairlead {to} "), 1)
                 .into(),
         ),
-        _ => text(OsString::from_vec(title.to_vec())),
+        _ => text(OsString::from_vec(title)),
     }
 }
 

@@ -3,18 +3,10 @@
 //! A message has a kind, fields (bytes without NUL) and descriptors. When a process ends, the other end reads end of
 //! file. `lib/fairlead/process/link.rb` is the other side.
 
-use rustix::io::Errno;
-use rustix::net::{
-    recvmsg, sendmsg, shutdown, socketpair, AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags,
-    ReturnFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, Shutdown, SocketFlags, SocketType,
-};
+use fairlead_system::messages::{self, MOST_DESCRIPTORS};
+use rustix::net::{shutdown, Shutdown};
 use std::cell::RefCell;
-use std::io::{IoSlice, IoSliceMut};
-use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-
-/// Most descriptors that one message can carry (SCM_MAX_FD).
-const MOST_DESCRIPTORS: usize = 253;
 
 /// Most descriptors that are sent in one message.
 pub const PART: usize = 200;
@@ -79,11 +71,11 @@ impl Link {
     /// # Errors
     /// If descriptors or memory are short.
     pub fn pair() -> rustix::io::Result<(Link, Link)> {
-        let (ours, theirs) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?;
+        let (ours, theirs) = messages::pair()?;
         Ok((Link::new(ours), Link::new(theirs)))
     }
 
-    /// The end with this descriptor: a socket of type SEQPACKET.
+    /// The end with this descriptor: one of [`messages::pair`].
     pub fn new(socket: OwnedFd) -> Link {
         Link { socket }
     }
@@ -109,13 +101,7 @@ impl Link {
         if text.len() > LONGEST || descriptors.len() > MOST_DESCRIPTORS {
             return false;
         }
-        let mut space = vec![MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST_DESCRIPTORS))];
-        let mut control = SendAncillaryBuffer::new(&mut space);
-        if !descriptors.is_empty() && !control.push(SendAncillaryMessage::ScmRights(descriptors)) {
-            return false;
-        }
-        let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
-        sendmsg(&self.socket, &[IoSlice::new(&text)], &mut control, flags).is_ok()
+        messages::send(&self.socket, &text, descriptors)
     }
 
     /// Ends the link for both sides, even if other processes have copies of its descriptors.
@@ -130,28 +116,11 @@ impl Link {
 
     fn receive_into(&self, text: &mut Vec<u8>) -> Received {
         text.resize(LONGEST, 0);
-        let mut space = vec![MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST_DESCRIPTORS))];
-        let mut control = RecvAncillaryBuffer::new(&mut space);
-        let flags = RecvFlags::DONTWAIT | RecvFlags::CMSG_CLOEXEC;
-        let received = match recvmsg(&self.socket, &mut [IoSliceMut::new(text)], &mut control, flags) {
-            Ok(received) => received,
-            Err(Errno::AGAIN | Errno::INTR) => return Received::Nothing,
-            // The other side has ended without reading everything. Its own messages can still be read.
-            Err(Errno::CONNRESET) => return self.receive_into(text),
-            Err(_) => return Received::Gone,
-        };
-        if received.bytes == 0 {
-            return Received::Gone;
+        match messages::receive(&self.socket, text) {
+            messages::Received::Message(length, descriptors) => Received::Message(parse(&text[..length], descriptors)),
+            messages::Received::Nothing => Received::Nothing,
+            messages::Received::Gone => Received::Gone,
         }
-        let rights = control.drain().filter_map(|message| match message {
-            RecvAncillaryMessage::ScmRights(descriptors) => Some(descriptors),
-            _ => None,
-        });
-        let descriptors = rights.flatten().collect();
-        if received.flags.contains(ReturnFlags::TRUNC) {
-            return Received::Nothing;
-        }
-        Received::Message(parse(&text[..received.bytes], descriptors))
     }
 }
 

@@ -4,8 +4,8 @@
 //! in a handler. A program that has called this library has threads in which they are not blocked; there, a handler
 //! writes the number of the signal into a pipe, which outlives an execution.
 
+use fairlead_system::signals::{self, is_ignored, BACKTRACES};
 use nix::sys::signal::{SigSet, SigmaskHow, Signal};
-use nix::sys::signalfd::{SfdFlags, SignalFd};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
@@ -20,7 +20,7 @@ pub const REQUESTS: [(Signal, &str); 10] = [
     (Signal::SIGTTIN, "TTIN"),
     (Signal::SIGTTOU, "TTOU"),
     (Signal::SIGURG, "URG"),
-    (Signal::SIGPWR, "PWR"),
+    (BACKTRACES, "PWR"),
 ];
 
 /// Variables that leave a signal to the application.
@@ -35,8 +35,8 @@ pub struct Signals {
 }
 
 enum Queue {
-    /// The signals are blocked.
-    Blocked(SignalFd),
+    /// The signals are blocked in all threads until the program takes them.
+    Own(signals::Queue),
     /// A handler writes a byte for each signal: its number.
     Pipe(OwnedFd),
 }
@@ -55,12 +55,9 @@ impl Signals {
             }
         }
         Ok(Signals {
-            queue: Queue::Blocked(SignalFd::with_flags(
-                &read,
-                SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK,
-            )?),
+            hup_was_ignored: is_ignored(Signal::SIGHUP),
+            queue: Queue::Own(signals::Queue::open(&read)?),
             former: None,
-            hup_was_ignored: ignores(Signal::SIGHUP),
         })
     }
 
@@ -69,7 +66,7 @@ impl Signals {
         Signals {
             queue: Queue::Pipe(pipe),
             former: None,
-            hup_was_ignored: ignores(Signal::SIGHUP),
+            hup_was_ignored: is_ignored(Signal::SIGHUP),
         }
     }
 
@@ -77,7 +74,7 @@ impl Signals {
     pub fn pipe(&self) -> Option<BorrowedFd<'_>> {
         match &self.queue {
             Queue::Pipe(pipe) => Some(pipe.as_fd()),
-            Queue::Blocked(_) => None,
+            Queue::Own(queue) => queue.pipe(),
         }
     }
 
@@ -91,11 +88,7 @@ impl Signals {
         let mut numbers = self.former.take().map(|pipe| read_all(&pipe)).unwrap_or_default();
         match &self.queue {
             Queue::Pipe(pipe) => numbers.extend(read_all(pipe)),
-            Queue::Blocked(queue) => {
-                while let Ok(Some(info)) = queue.read_signal() {
-                    numbers.push(info.ssi_signo as u8);
-                }
-            }
+            Queue::Own(queue) => numbers.extend(queue.take()),
         }
         let name = |number: u8| REQUESTS.iter().find(|(signal, _)| *signal as i32 == i32::from(number));
         numbers.into_iter().filter_map(name).map(|(_, name)| *name).collect()
@@ -110,7 +103,7 @@ impl Signals {
 impl AsFd for Signals {
     fn as_fd(&self) -> BorrowedFd<'_> {
         match &self.queue {
-            Queue::Blocked(queue) => queue.as_fd(),
+            Queue::Own(queue) => queue.as_fd(),
             Queue::Pipe(pipe) => pipe.as_fd(),
         }
     }
@@ -137,10 +130,6 @@ fn read_all(pipe: &OwnedFd) -> Vec<u8> {
         numbers.extend_from_slice(&space[..count]);
     }
     numbers
-}
-
-fn ignores(signal: Signal) -> bool {
-    is_in_mask("/proc/self/status", "SigIgn:", signal)
 }
 
 /// Returns true if the kernel's table of a process or thread has the signal in this mask. System calls for this need

@@ -3,7 +3,8 @@
 
 use crate::settings::CommandLine;
 use command_fds::{CommandFdExt, FdMapping};
-use rustix::process::{pidfd_open, Pid, PidfdFlags};
+use fairlead_system::processes;
+use rustix::process::Pid;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::process::{Command, Stdio};
@@ -50,7 +51,7 @@ pub fn start(command: &CommandLine, link: OwnedFd) -> io::Result<Started> {
     let pid = Pid::from_raw(child.id() as i32).ok_or(io::ErrorKind::Other)?;
     Ok(Started {
         pid,
-        pidfd: pidfd_open(pid, PidfdFlags::empty()).ok(),
+        pidfd: processes::descriptor(pid),
     })
 }
 

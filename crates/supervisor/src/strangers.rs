@@ -1,7 +1,8 @@
 //! Orphans of the application: the kernel makes the supervisor their parent.
 
 use crate::children::{Child, Children};
-use rustix::process::{getpid, set_child_subreaper, waitpid, Pid, WaitOptions};
+use fairlead_system::processes::adopt_orphans;
+use rustix::process::{waitpid, Pid, WaitOptions};
 
 /// Takes the status of orphans of the application, because the kernel makes this process their parent.
 #[derive(Debug, Default)]
@@ -13,14 +14,14 @@ impl Strangers {
     /// Makes this process the parent of the server's orphans from now on. Workers need this, too: no other process
     /// waits for an ended spawner's children.
     pub fn adopt() {
-        let _ = set_child_subreaper(Some(getpid()));
+        adopt_orphans(true);
     }
 
     /// Reverts this if this process is the only one left, and serves itself: children of the application could not be
     /// distinguished from orphans.
     pub fn leave_alone(children: &Children) {
         if children.iter().all(Child::is_resident) {
-            let _ = set_child_subreaper(None);
+            adopt_orphans(false);
         }
     }
 

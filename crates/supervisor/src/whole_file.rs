@@ -2,8 +2,8 @@
 //! prepare a file or a link that would receive the text: the temporary file is always new, with a name that cannot be
 //! guessed.
 
+use ring::rand::{SecureRandom, SystemRandom};
 use rustix::fs::OFlags;
-use rustix::rand::{getrandom, GetRandomFlags};
 use std::ffi::OsString;
 use std::fs::{self, OpenOptions, Permissions};
 use std::io::{self, Write};
@@ -45,7 +45,9 @@ fn is_device(path: &Path) -> bool {
 
 fn temporary_name(path: &Path) -> io::Result<PathBuf> {
     let mut random = [0; 8];
-    getrandom(&mut random, GetRandomFlags::empty())?;
+    SystemRandom::new()
+        .fill(&mut random)
+        .map_err(|_| io::Error::other("the system has no random numbers"))?;
     let mut name = OsString::from(path);
     name.push(format!(".{:016x}~", u64::from_ne_bytes(random)));
     Ok(name.into())

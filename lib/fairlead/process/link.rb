@@ -3,9 +3,10 @@
 require "socket"
 
 module Fairlead
-  # One end of the connection between the supervisor and one of its processes: a socket pair that keeps messages apart. A
-  # message has a kind, fields (text), and descriptors. When a process ends, the other side reads the end of the stream, so
-  # neither needs another way to notice the other's death.
+  # One end of the connection between the supervisor and one of its processes: a socket pair. A message has a kind, fields
+  # (text), and descriptors. When a process ends, the other side reads the end of the stream, so neither needs another way to
+  # notice the other's death. On Linux, the socket keeps messages apart (SEQPACKET). Elsewhere, a message begins with its length
+  # (crates/system/src/messages.rs).
   class Link
     # +kind+: a Symbol. +fields+: Strings. +ios+: the descriptors of the message.
     Message = Struct.new(:kind, :fields, :ios) do
@@ -35,15 +36,23 @@ module Fairlead
 
     class << self
       # The two ends of a new link.
-      def pair = UNIXSocket.pair(Socket::SOCK_SEQPACKET).map { |socket| new(socket) }
+      def pair = UNIXSocket.pair(Native.portable? ? :STREAM : :SEQPACKET).map { |socket| new(socket) }
 
       # The end with an inherited descriptor.
       def adopt(descriptor) = new(UNIXSocket.for_fd(descriptor))
     end
 
-    # +socket+: a UNIXSocket of type SEQPACKET.
+    # Bytes and format of the length of a message.
+    LENGTH_BYTES = 4
+    LENGTH = "L"
+
+    # Seconds that the rest of a message may take.
+    REST = 5
+
+    # +socket+: a UNIXSocket of type SEQPACKET or STREAM.
     def initialize(socket)
       @socket = socket
+      @is_stream = socket.getsockopt(:SOCKET, :TYPE).int == Socket::SOCK_STREAM
       @socket.close_on_exec = true
     end
 
@@ -61,7 +70,9 @@ module Fairlead
       text = [kind, *fields.map { |field| clean(field) }].join(SEPARATOR)
       ios = ios.map { |io| io.is_a?(Integer) ? IO.for_fd(io, autoclose: false) : io.to_io }
       control = ios.empty? ? [] : [Socket::AncillaryData.unix_rights(*ios)]
-      @socket.sendmsg_nonblock(text, 0, nil, *control, exception: false) != :wait_writable
+      text = [text.bytesize].pack(LENGTH) + text.b if @is_stream
+      sent = @socket.sendmsg_nonblock(text, 0, nil, *control, exception: false)
+      sent != :wait_writable && (sent == text.bytesize || send_rest(text.byteslice(sent..)))
     rescue SystemCallError, IOError
       false
     end
@@ -81,8 +92,10 @@ module Fairlead
 
     # The next Message, GONE, or nil if no message has arrived.
     def receive
-      text, _, _, *controls = @socket.recvmsg_nonblock(LONGEST_MESSAGE, 0, nil, scm_rights: true, exception: false)
+      text, _, _, *controls = @socket.recvmsg_nonblock(@is_stream ? LENGTH_BYTES : LONGEST_MESSAGE, 0, nil, scm_rights: true, exception: false)
       return if text == :wait_readable
+
+      text = receive_rest(text) if @is_stream && text
       return GONE if text.nil? || text.empty?
 
       parse(text, controls.flat_map { |control| control.unix_rights || [] })
@@ -103,6 +116,37 @@ module Fairlead
     end
 
     private
+
+    # The kernel takes a part of a message if its buffer is nearly full. The rest must follow before any other message.
+    def send_rest(text)
+      until text.empty?
+        sent = @socket.write_nonblock(text, exception: false)
+        return !@socket.shutdown if sent == :wait_writable && !@socket.wait_writable(REST)
+
+        text = text.byteslice(sent..) if sent.is_a?(Integer)
+      end
+      true
+    end
+
+    # +start+: of the length. nil if the other end is closed.
+    def receive_rest(start)
+      length = fill(start, LENGTH_BYTES)&.unpack1(LENGTH)
+      length && fill("".b, length)
+    end
+
+    def fill(text, length)
+      while text.bytesize < length
+        more = @socket.recv_nonblock(length - text.bytesize, exception: false)
+        if more == :wait_readable
+          return unless @socket.wait_readable(REST)
+        elsif more.nil? || more.empty?
+          return
+        else
+          text << more
+        end
+      end
+      text
+    end
 
     def clean(field) = field.to_s.b.byteslice(0, LONGEST_FIELD).delete(SEPARATOR)
 

@@ -23,6 +23,9 @@ module Fairlead
       URG: :refork, PWR: :backtraces, INFO: :backtraces
     }.freeze
 
+    # The signal of them that asks for backtraces on this system.
+    BACKTRACES = Signal.list.key?("INFO") ? "INFO" : "PWR"
+
     # Variables that leave a signal to the application => the signal.
     SKIPPED = { "PUMA_SKIP_SIGUSR2" => "USR2" }.freeze
 

@@ -74,7 +74,7 @@ module Fairlead
       end
     end
 
-    def take_signals = @signals.trap("TERM", "INT", "QUIT", "HUP", "PWR")
+    def take_signals = @signals.trap("TERM", "INT", "QUIT", "HUP", Signals::BACKTRACES)
 
     def serve_there
       engine.start
@@ -93,7 +93,7 @@ module Fairlead
       when :TERM, :INT then ask(:stop) || leave
       when :QUIT then ask(:halt) || halt
       when :HUP then @service.reopen_logs
-      when :PWR then Backtraces.print(@log)
+      when :PWR, :INFO then Backtraces.print(@log)
       when @link then @link.messages.each { |message| @steward.act_on(message) || obey(message) }
       end
     end

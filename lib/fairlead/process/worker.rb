@@ -68,7 +68,7 @@ module Fairlead
     def boot
       run_hooks(:before_worker_boot)
       @service.app
-      @signals.trap("TERM", "QUIT", "HUP", "PWR")
+      @signals.trap("TERM", "QUIT", "HUP", Signals::BACKTRACES)
       @engine.start
       @service.listeners.close # the engine has its own descriptors, and closes them when it drains
     end
@@ -86,7 +86,7 @@ module Fairlead
       when :TERM then migrate
       when :QUIT then stop
       when :HUP then @service.reopen_logs
-      when :PWR then Backtraces.print(@service.log)
+      when :PWR, :INFO then Backtraces.print(@service.log)
       when @link then @link.messages.each { |message| obey(message) }
       end
     end

@@ -7,7 +7,7 @@ class JoiningTest < Minitest::Test
   Joining = Fairlead::Joining
   Link = Fairlead::Link
 
-  PROGRAM = File.expand_path("../../../lib/fairlead/fairlead-supervisor", __dir__)
+  PROGRAM = Fairlead::NativeProgram.find("fairlead/fairlead-supervisor", "the supervisor")
 
   def setup
     @supervisor, socket = UNIXSocket.pair(Socket::SOCK_SEQPACKET)

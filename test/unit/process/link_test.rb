@@ -77,4 +77,26 @@ class LinkTest < Minitest::Test
 
     assert_equal [true, false], results.uniq
   end
+
+  # As on systems whose sockets do not keep messages apart.
+  class StreamTest < LinkTest
+    def setup
+      @ours, @theirs = UNIXSocket.pair(:STREAM).map { |socket| Fairlead::Link.new(socket) }
+    end
+
+    def test_a_message_that_arrives_in_parts_is_whole
+      text = ["fork", "3"].join("\0")
+      whole = [text.bytesize].pack("L") + text
+      whole.each_char { |byte| @ours.to_io.write(byte) }
+
+      assert_equal ["3"], @theirs.receive.fields
+    end
+
+    def test_the_end_in_the_middle_of_a_message_is_the_end
+      @ours.to_io.write([10].pack("L") + "fork")
+      @ours.close
+
+      assert_equal [:gone], @theirs.messages.map(&:kind)
+    end
+  end
 end

@@ -4,6 +4,7 @@
 
 use crate::clock::Nanos;
 use crate::home::Home;
+use fairlead_system::threads;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{fence, AtomicU64};
 use std::time::Duration;
@@ -92,7 +93,7 @@ impl RunningRequests {
 
     /// Takes an entry for this thread; `None` if there is none.
     pub(crate) fn take_place(&'static self, slot: usize) -> Option<Place> {
-        let owner = owner(slot, rustix::thread::gettid().as_raw_nonzero().get() as u32);
+        let owner = owner(slot, threads::number());
         let take = |entry: &&Entry| entry.owner.compare_exchange(0, owner, Relaxed, Relaxed).is_ok();
         let entry = self.0.iter().find(take)?;
         let home = Home::here();
@@ -211,7 +212,7 @@ mod tests {
         assert_eq!(shown(requests), ["GET /a"]);
         place.begin(Nanos::now(), b"DELETE", b"");
         assert_eq!(shown(requests), ["DELETE "]);
-        let thread = rustix::thread::gettid().as_raw_nonzero().get() as u32;
+        let thread = threads::number();
         let request = requests.request(0).map(|request| (request.slot, request.thread));
         assert_eq!(request, Some((3, thread)));
         place.end();

@@ -213,7 +213,7 @@ fn slot(key: Key) -> DefaultKey {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::transport::poller::events;
+    use crate::transport::poller::EventBuffer;
     use crate::transport::Socket;
     use std::io::Write;
     use std::os::unix::net::UnixStream;
@@ -237,11 +237,8 @@ mod tests {
         assert!(parked.take(key, &poller).is_none());
 
         peer.write_all(b"more").expect("an open socket");
-        let mut space = events();
+        let mut space = EventBuffer::new();
         let seen = poller.wait(&mut space, Some(Duration::from_secs(10))).expect("a poll");
-        assert_eq!(
-            seen.iter().map(|event| event.data.u64()).collect::<Vec<_>>(),
-            [key | OTHERS]
-        );
+        assert_eq!(seen.map(|event| event.token()).collect::<Vec<_>>(), [key | OTHERS]);
     }
 }

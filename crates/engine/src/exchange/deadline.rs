@@ -19,7 +19,7 @@ use crate::observe::excess::About;
 use crate::stream::Stream;
 use crate::sync::{Mutex, MutexGuard};
 use crate::transport::{AfterResponse, Link, Shutdown};
-use rustix::event::{eventfd, EventfdFlags};
+use fairlead_system::wake_up;
 use rustix::fd::OwnedFd;
 use rustix::io::{self, fcntl_dupfd_cloexec, Errno};
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
@@ -270,9 +270,7 @@ impl Deadlines {
     /// Returns a descriptor that is readable when a deadline has expired since it was last read.
     pub(crate) fn signal(&self) -> io::Result<OwnedFd> {
         if self.signal.get().is_none() {
-            let _ = self
-                .signal
-                .set(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?);
+            let _ = self.signal.set(wake_up::open()?);
         }
         let signal = self.signal.get().ok_or(Errno::BADF)?;
         fcntl_dupfd_cloexec(signal, 0)
@@ -305,7 +303,7 @@ impl Deadlines {
         });
         self.next.fetch_min(next, SeqCst);
         if let Some(signal) = self.signal.get() {
-            let _ = io::write(signal, &1u64.to_ne_bytes());
+            wake_up::ring(signal);
         }
         Some(stuck)
     }

@@ -6,9 +6,10 @@
 use crate::limits::descriptors::{Counted, Descriptors, Permit};
 use crate::sync::Mutex;
 use crate::transport::{Link, Shutdown, Socket};
-use rustix::event::{eventfd, poll, EventfdFlags, PollFd, PollFlags, Timespec};
+use fairlead_system::{sockets, wake_up};
+use rustix::event::{poll, PollFd, PollFlags, Timespec};
 use rustix::io::{self, Errno};
-use rustix::net::{socketpair, AddressFamily, SocketFlags, SocketType};
+use rustix::net::SocketType;
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, OnceLock};
 
@@ -82,8 +83,7 @@ pub(crate) fn open(transport: &Link, ahead: Vec<u8>, descriptors: &Arc<Descripto
         Some(_) => Some(descriptors.for_file().ok_or(Errno::MFILE)?),
         None => None,
     };
-    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-    let (theirs, ours) = socketpair(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+    let (theirs, ours) = sockets::pair(SocketType::STREAM, false)?;
     let ours: Link = Arc::new(Socket::new(Counted::new(ours, permit)));
     begin(Relay::between(transport, &ours, ahead, Vec::new(), signal))?;
     Ok(theirs)
@@ -105,10 +105,10 @@ fn begin(relay: Relay) -> std::io::Result<()> {
     match &mut *entrance {
         Some(entrance) => {
             entrance.new.push(relay);
-            let _ = io::write(&entrance.waker, &1u64.to_ne_bytes());
+            wake_up::ring(&entrance.waker);
         }
         None => {
-            let waker = Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?);
+            let waker = Arc::new(wake_up::open()?);
             let thread_waker = Arc::clone(&waker);
             std::thread::Builder::new()
                 .name("fairlead relays".into())
@@ -191,7 +191,7 @@ fn carry(shared: &Relays, waker: &OwnedFd) {
             }
         }
         wait(waker, &relays);
-        let _ = io::read(waker, &mut [0u8; 8]);
+        wake_up::take(waker);
         for pipe in relays.iter_mut().flat_map(|relay| &mut relay.pipes) {
             if pipe.carry().is_err() {
                 pipe.has_ended = true;
@@ -306,8 +306,7 @@ mod tests {
 
     /// Two sockets with buffers that hold more than a turn.
     fn roomy_pair() -> (OwnedFd, OwnedFd) {
-        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-        let pair = socketpair(AddressFamily::UNIX, SocketType::STREAM, flags, None).expect("a pair");
+        let pair = sockets::pair(SocketType::STREAM, false).expect("a pair");
         sockopt::set_socket_send_buffer_size(&pair.0, 4 * TURN_BYTES).expect("a socket");
         pair
     }

@@ -6,11 +6,11 @@ use crate::http::response::Fields;
 use crate::limits::budget::Budget;
 use crate::limits::descriptors::{Counted, Descriptors};
 use crate::sync::Mutex;
+use fairlead_system::cached::Status;
 use fairlead_wire::content_encoding::Coding;
-use rustix::fs::{makedev, Stat, Statx, StatxTimestamp};
-use rustix::io::{self, preadv2, Errno, ReadWriteFlags};
+use rustix::fs::Stat;
+use rustix::io::{self, Errno};
 use std::fs::File;
-use std::io::IoSliceMut;
 use std::os::unix::fs::FileExt;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, UNIX_EPOCH};
@@ -40,20 +40,15 @@ impl Identity {
         }
     }
 
-    /// The same from the result of statx(2).
-    pub(crate) fn of_status(status: &Statx) -> Identity {
-        let time = |time: StatxTimestamp| (time.tv_sec, u64::from(time.tv_nsec));
+    /// The same from the status that the kernel has in memory.
+    pub(crate) fn of_status(status: &Status) -> Identity {
         Identity {
-            device: makedev(status.stx_dev_major, status.stx_dev_minor),
-            inode: status.stx_ino,
-            size: status.stx_size,
-            modified: time(status.stx_mtime),
-            changed: time(status.stx_ctime),
+            device: status.device,
+            inode: status.inode,
+            size: status.size,
+            modified: status.modified,
+            changed: status.changed,
         }
-    }
-
-    pub(crate) fn device(&self) -> u64 {
-        self.device
     }
 
     pub(crate) fn size(&self) -> u64 {
@@ -155,7 +150,7 @@ impl Content {
 
 /// Reads data that the kernel has in memory; fails if that is not the whole file.
 fn read_in_memory(file: &File, bytes: &mut [u8], size: usize) -> io::Result<usize> {
-    match preadv2(file, &mut [IoSliceMut::new(bytes)], 0, ReadWriteFlags::NOWAIT) {
+    match fairlead_system::files::read_in_memory(file, bytes) {
         Ok(count) if count >= size => Ok(count),
         // Too little may be in memory or in the file, and the file system may not support the flag.
         _ => Err(Errno::AGAIN),

@@ -1,6 +1,6 @@
 //! A folder that is served: looks up and opens files in it, and none outside.
 //!
-//! The kernel itself refuses to leave the folder (openat2(2), Linux 5.6). Without openat2, each step is made
+//! The kernel itself refuses to leave the folder (openat2(2), Linux 5.6). Without it, as on other systems, each step is made
 //! separately, and no symbolic link is followed.
 //!
 //! A disk may take seconds, and a file server may never reply. A thread that must not wait uses only data in the
@@ -8,12 +8,22 @@
 
 use super::file_system::{self, Memory, Mounts, Seen};
 use crate::config::Symlinks;
-use rustix::fs::{fstat, open, openat, openat2, statat, AtFlags, FileType, Mode, OFlags, ResolveFlags, Stat, CWD};
+use fairlead_system::beneath::{self, Rules, LOOK};
+use fairlead_system::cached;
+use rustix::fs::{fstat, open, openat, statat, AtFlags, FileType, Mode, OFlags, Stat, CWD};
 use rustix::io::{self, Errno};
 use std::fs::File;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+/// Leaves the folder by no link, not even by one of /proc.
+const BENEATH: Rules = Rules {
+    beneath: true,
+    no_links: false,
+    in_memory: false,
+    same_file_system: false,
+};
 
 /// Number of attempts when the kernel asks to try again, because folders are being renamed.
 const ATTEMPTS: usize = 4;
@@ -24,12 +34,7 @@ const READ: OFlags = OFlags::RDONLY
     .union(OFlags::NONBLOCK)
     .union(OFlags::NOCTTY);
 
-const LOOK: OFlags = OFlags::PATH.union(OFlags::CLOEXEC);
-
-const STEP: OFlags = OFlags::PATH
-    .union(OFlags::CLOEXEC)
-    .union(OFlags::DIRECTORY)
-    .union(OFlags::NOFOLLOW);
+const STEP: OFlags = LOOK.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW);
 
 /// The reach of a lookup.
 #[derive(Clone, Copy, Debug)]
@@ -67,12 +72,16 @@ impl Folder {
     /// Opens the folder at `path`, which may itself contain links.
     pub(crate) fn open(path: &Path, symlinks: Symlinks) -> io::Result<Folder> {
         let root = open(path, LOOK | OFlags::DIRECTORY, Mode::empty())?;
-        let probe = |resolve| openat2(&root, ".", LOOK, Mode::empty(), resolve);
-        let has_openat2 = probe(ResolveFlags::BENEATH).is_ok();
-        let has_cached = matches!(probe(ResolveFlags::CACHED), Ok(_) | Err(Errno::AGAIN));
+        let probe = |rules| beneath::open(&root, b".", LOOK, rules);
+        let has_openat2 = probe(BENEATH).is_ok();
+        let in_memory = Rules {
+            in_memory: true,
+            ..Rules::default()
+        };
+        let has_cached = matches!(probe(in_memory), Ok(_) | Err(Errno::AGAIN));
         Ok(Folder {
             memory: match has_openat2 && has_cached {
-                true => Memory::of(root.as_fd()),
+                true => cached::memory(root.as_fd()),
                 false => Memory::Nothing,
             },
             root,
@@ -92,6 +101,7 @@ impl Folder {
         }
         let stat = match self.symlinks {
             Symlinks::All => statat(&self.root, path, AtFlags::empty()),
+            _ if !self.has_openat2 => self.status_beneath(path),
             _ => match self.open_beneath(path, LOOK) {
                 // Without a free descriptor a missing file can still be recognized; the app then responds.
                 Err(error @ (Errno::MFILE | Errno::NFILE)) => {
@@ -128,39 +138,64 @@ impl Folder {
         if !self.has_openat2 {
             return self.walk(path, flags);
         }
-        let resolve = self.resolve();
+        let rules = self.rules();
         for _ in 1..ATTEMPTS {
-            match openat2(&self.root, path, flags, Mode::empty(), resolve) {
+            match beneath::open(&self.root, path, flags, rules) {
                 Err(Errno::AGAIN | Errno::INTR) => {}
                 opened => return opened,
             }
         }
-        openat2(&self.root, path, flags, Mode::empty(), resolve)
+        beneath::open(&self.root, path, flags, rules)
     }
 
-    fn resolve(&self) -> ResolveFlags {
-        let beneath = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
+    fn rules(&self) -> Rules {
         match self.symlinks {
-            Symlinks::All => ResolveFlags::empty(),
-            Symlinks::Inside => beneath,
-            Symlinks::None => beneath | ResolveFlags::NO_SYMLINKS,
+            Symlinks::All => Rules::default(),
+            Symlinks::Inside => BENEATH,
+            Symlinks::None => Rules {
+                no_links: true,
+                ..BENEATH
+            },
         }
     }
 
     /// Opens a file from the kernel's memory. A file system that is mounted inside the folder may be a slow one.
     fn open_in_memory(&self, path: &[u8], flags: OFlags) -> io::Result<OwnedFd> {
-        let resolve = self.resolve() | ResolveFlags::CACHED | ResolveFlags::NO_XDEV;
-        let opened = openat2(&self.root, path, flags, Mode::empty(), resolve);
+        let rules = Rules {
+            in_memory: true,
+            same_file_system: true,
+            ..self.rules()
+        };
+        let opened = beneath::open(&self.root, path, flags, rules);
         opened.map_err(|error| if is_answer(error) { error } else { Errno::AGAIN })
     }
 
     /// Returns true if the kernel has the folder at this path in memory, on any file system.
     pub(crate) fn is_known(&self, folder: &[u8]) -> bool {
-        let resolve = self.resolve() | ResolveFlags::CACHED;
-        self.has_openat2 && openat2(&self.root, folder, LOOK | OFlags::DIRECTORY, Mode::empty(), resolve).is_ok()
+        let rules = Rules {
+            in_memory: true,
+            ..self.rules()
+        };
+        self.has_openat2 && beneath::open(&self.root, folder, LOOK | OFlags::DIRECTORY, rules).is_ok()
     }
 
     fn walk(&self, path: &[u8], flags: OFlags) -> io::Result<OwnedFd> {
+        self.walk_to(path, |folder, name| {
+            openat(folder, name, flags | OFlags::NOFOLLOW, Mode::empty())
+        })
+    }
+
+    /// The status of a file, without opening it, by the rules of [`Folder::walk`].
+    fn status_beneath(&self, path: &[u8]) -> io::Result<Stat> {
+        let stat = self.walk_to(path, |folder, name| statat(folder, name, AtFlags::SYMLINK_NOFOLLOW))?;
+        match FileType::from_raw_mode(stat.st_mode) {
+            FileType::Symlink => Err(Errno::LOOP),
+            _ => Ok(stat),
+        }
+    }
+
+    /// Follows a path to the folder of its last name, step by step, and no link.
+    fn walk_to<T>(&self, path: &[u8], last: impl FnOnce(BorrowedFd<'_>, &[u8]) -> io::Result<T>) -> io::Result<T> {
         let mut segments: Vec<&[u8]> = path.split(|byte| *byte == b'/').collect();
         if segments.iter().any(|segment| matches!(*segment, b"" | b"." | b"..")) {
             return Err(Errno::XDEV);
@@ -171,8 +206,7 @@ impl Folder {
             let at = folder.as_ref().map_or(self.root.as_fd(), AsFd::as_fd);
             folder = Some(openat(at, segment, STEP, Mode::empty())?);
         }
-        let at = folder.as_ref().map_or(self.root.as_fd(), AsFd::as_fd);
-        openat(at, name, flags | OFlags::NOFOLLOW, Mode::empty())
+        last(folder.as_ref().map_or(self.root.as_fd(), AsFd::as_fd), name)
     }
 }
 
@@ -192,7 +226,13 @@ fn is_answer(error: Errno) -> bool {
 /// [`Errno::AGAIN`] if it is not in memory, and [`Errno::INTR`].
 pub(super) fn open_path(path: &[u8], reach: Reach<'_>, mounts: &Mounts) -> io::Result<Option<(File, Stat)>> {
     let open = |flags| match reach {
-        Reach::Memory => openat2(CWD, path, flags, Mode::empty(), ResolveFlags::CACHED),
+        Reach::Memory => {
+            let in_memory = Rules {
+                in_memory: true,
+                ..Rules::default()
+            };
+            beneath::open(CWD, path, flags, in_memory)
+        }
         Reach::Disk(_) => openat(CWD, path, flags, Mode::empty()),
     };
     let open = |flags| match open(flags) {
@@ -203,6 +243,16 @@ pub(super) fn open_path(path: &[u8], reach: Reach<'_>, mounts: &Mounts) -> io::R
     };
     // The path may name a FIFO or a device, which only the app can read correctly. Opening does not block, in case the
     // file is replaced by a FIFO or a device in between.
+    if !beneath::LOOKS {
+        return match reach {
+            Reach::Memory => Err(Errno::AGAIN),
+            Reach::Disk(_) if !statat(CWD, path, AtFlags::empty()).is_ok_and(|stat| is_regular(&stat)) => Ok(None),
+            Reach::Disk(_) => Ok(open(READ)?.and_then(|file| {
+                let stat = fstat(&file).ok().filter(is_regular)?;
+                Some((file.into(), stat))
+            })),
+        };
+    }
     let Some(seen) = open(LOOK)? else { return Ok(None) };
     if reach.is_memory() && !mounts.is_local(&seen) {
         return Err(Errno::AGAIN);

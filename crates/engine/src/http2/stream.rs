@@ -10,8 +10,9 @@ use crate::sync::Mutex;
 use crate::tls::Session as TlsSession;
 use crate::transport::poller::{Dispatching, Happened, Key};
 use crate::transport::{AfterResponse, ByteStream, ConnectionOwner, OwnEvents, Shutdown, Transport};
+use fairlead_system::wake_up;
 use h2::Reason;
-use rustix::event::{eventfd, EventfdFlags, PollFlags};
+use rustix::event::PollFlags;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::{self, Errno};
 use std::fs::File;
@@ -102,7 +103,7 @@ impl StreamSocket {
             let may_read = has_some && watched.signalled.contains(PollFlags::IN);
             let may_write = has_room && watched.signalled.contains(PollFlags::OUT);
             if is_gone || may_read || may_write {
-                let _ = io::write(signal, &1u64.to_ne_bytes());
+                wake_up::ring(signal);
             }
         }
         let key = watched.key?;
@@ -294,7 +295,7 @@ impl Transport for StreamSocket {
     fn signal(&self, wanted: PollFlags) -> (BorrowedFd<'_>, PollFlags) {
         let signal = match self.signal.get() {
             Some(signal) => Some(signal),
-            None => match eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK) {
+            None => match wake_up::open() {
                 Ok(signal) => Some(self.signal.get_or_init(|| signal)),
                 Err(_) => None,
             },
@@ -303,7 +304,7 @@ impl Transport for StreamSocket {
             return (self.as_fd(), wanted);
         };
         self.watched.lock().signalled = wanted;
-        let _ = io::read(signal, &mut [0; 8]);
+        wake_up::take(signal);
         if let Some(me) = self.me.upgrade() {
             self.connection.watch(me);
         }
@@ -366,7 +367,7 @@ impl OwnEvents for StreamSocket {
         }
         // A concurrent poller checks again.
         if let Some(signal) = signal {
-            let _ = io::write(signal, &1u64.to_ne_bytes());
+            wake_up::ring(signal);
         }
     }
 }

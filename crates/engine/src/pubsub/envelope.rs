@@ -1,12 +1,12 @@
 //! The format of a message between processes: one datagram with the channel and the message or, if they are long, one
-//! datagram and the descriptor of a sealed file in memory (memfd) that contains them. So a reader never sees part of a
+//! datagram and the descriptor of a constant file in memory that contains them. So a reader never sees part of a
 //! message, and a long message is written once for all readers.
 
 use super::publication::Publication;
+use fairlead_system::memory_file;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
-use rustix::fs::{fcntl_add_seals, memfd_create, MemfdFlags, SealFlags};
 use std::fs::File;
-use std::io::{self, IoSlice, Write};
+use std::io::{self, IoSlice};
 use std::os::unix::fs::FileExt;
 
 /// Two lengths: of the channel's name and of the message.
@@ -75,13 +75,10 @@ impl<'a> Envelope<'a> {
         if self.file.is_some() {
             return Ok(());
         }
-        let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
-        let mut file = File::from(memfd_create("fairlead message", flags)?);
-        file.write_all(self.channel)?;
-        file.write_all(self.message)?;
-        let seals = SealFlags::SHRINK | SealFlags::GROW | SealFlags::WRITE | SealFlags::SEAL;
-        fcntl_add_seals(&file, seals)?;
-        self.file = Some(file.into());
+        self.file = Some(memory_file::constant(
+            "fairlead message",
+            &[self.channel, self.message],
+        )?);
         Ok(())
     }
 
@@ -124,6 +121,7 @@ pub(super) fn open(datagram: &[u8], file: Option<OwnedFd>) -> Option<Publication
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io::Write;
 
     fn datagram(envelope: &Envelope<'_>) -> Vec<u8> {
         envelope.datagram().iter().flat_map(|part| part.to_vec()).collect()

@@ -3,13 +3,13 @@
 
 use super::envelope::{announced, announcement, open, Envelope, HEADER, INLINE_BYTES, WAKE};
 use super::publication::Publication;
-use crate::cluster::datagrams;
+use fairlead_system::datagrams;
+use fairlead_system::sockets::{received, RECEIVE_DESCRIPTORS, SEND};
 use rustix::event::{poll, PollFd, PollFlags, Timespec};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::{retry_on_intr, Errno};
 use rustix::net::{
-    recvmsg, sendmsg, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage,
-    SendFlags,
+    recvmsg, sendmsg, RecvAncillaryBuffer, RecvAncillaryMessage, SendAncillaryBuffer, SendAncillaryMessage,
 };
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
@@ -130,7 +130,7 @@ impl Mailbox {
         if !descriptors.is_empty() {
             control.push(SendAncillaryMessage::ScmRights(descriptors));
         }
-        let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
+        let flags = SEND;
         retry_on_intr(|| sendmsg(&self.sender, parts, &mut control, flags))
     }
 
@@ -170,14 +170,17 @@ impl Mailbox {
     fn receive(&self, space: &mut DatagramBuffer) -> Option<(usize, [Option<OwnedFd>; 2])> {
         let mut control_space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
         let mut control = RecvAncillaryBuffer::new(&mut control_space);
-        let flags = RecvFlags::CMSG_CLOEXEC | RecvFlags::DONTWAIT;
-        let received = retry_on_intr(|| {
+        let flags = RECEIVE_DESCRIPTORS;
+        let taken = retry_on_intr(|| {
             let mut parts = [IoSliceMut::new(space)];
             recvmsg(&self.receiver, &mut parts, &mut control, flags)
         });
-        let length = received.ok()?.bytes;
+        let length = taken.ok()?.bytes;
         let descriptors = control.drain().find_map(|message| match message {
-            RecvAncillaryMessage::ScmRights(mut fds) => Some([fds.next(), fds.next()]),
+            RecvAncillaryMessage::ScmRights(fds) => {
+                let mut fds = fds.map(received);
+                Some([fds.next(), fds.next()])
+            }
             _ => None,
         });
         Some((length, descriptors.unwrap_or_default()))
@@ -204,6 +207,7 @@ impl From<rustix::io::Result<usize>> for Put {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rustix::net::SendFlags;
 
     fn take(mailbox: &Mailbox, file_bytes: &AtomicI64) -> TakenMail {
         mailbox.take(&mut space(), file_bytes)

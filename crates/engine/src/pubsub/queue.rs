@@ -5,7 +5,8 @@
 use super::publication::Publication;
 use super::PATIENCE;
 use crate::sync::{Condvar, Mutex, MutexGuard};
-use rustix::event::{eventfd, poll, EventfdFlags, PollFd, PollFlags, Timespec};
+use fairlead_system::wake_up;
+use rustix::event::{poll, PollFd, PollFlags, Timespec};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io;
 use std::collections::VecDeque;
@@ -56,7 +57,7 @@ impl Queue {
         Ok(Queue {
             state: Mutex::default(),
             room: Condvar::new(),
-            waker: eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?,
+            waker: wake_up::open()?,
         })
     }
 
@@ -132,7 +133,7 @@ impl Queue {
         let asleep = std::mem::take(&mut state.asleep);
         drop(state);
         if asleep {
-            let _ = io::write(&self.waker, &1u64.to_ne_bytes());
+            wake_up::ring(&self.waker);
         }
     }
 
@@ -177,7 +178,7 @@ impl Queue {
             Err(_) => std::thread::sleep(PAUSE),
         }
         if fds[0].revents().contains(PollFlags::IN) {
-            let _ = io::read(waker, &mut [0u8; 8]);
+            wake_up::take(waker);
         }
         self.state.lock().asleep = false;
         true

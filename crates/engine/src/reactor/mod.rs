@@ -11,7 +11,7 @@ use crate::cluster::queues::{SharedQueues, WaitingRoom};
 use crate::http::refusal::Refusal;
 use crate::limits::descriptors::Permit;
 use crate::transport::listener::{Endpoint, Listener};
-use crate::transport::poller::{events, token, Dispatching, Happened, Key, Poller};
+use crate::transport::poller::{token, Dispatching, EventBuffer, Happened, Key, Poller};
 use crate::transport::Link;
 use crate::transport::SCRATCH_BYTES;
 use crate::worker::Worker;
@@ -138,7 +138,7 @@ impl Reactor {
             timeout
         };
         let timeout = shorter(timeout, rest);
-        let mut space = events();
+        let mut space = EventBuffer::new();
         let waited = worker.poller.wait(&mut space, timeout);
         if blocking {
             worker.timer().awake();
@@ -146,9 +146,9 @@ impl Reactor {
         let now = Millis::now();
         let dispatching = Dispatching::enter();
         match waited {
-            Ok(events) => events.iter().for_each(|event| {
+            Ok(events) => events.for_each(|event| {
                 self.guard(handler, now, |reactor| {
-                    reactor.dispatch(handler, event.data.u64(), event.flags.into(), now);
+                    reactor.dispatch(handler, event.token(), event.into(), now);
                 });
             }),
             Err(error) => worker.log.error(format_args!("[BUG] cannot poll: {error}")),

@@ -267,12 +267,11 @@ mod tests {
     use super::*;
     use crate::pubsub::Publication;
     use crate::transport::Socket;
-    use rustix::net::{socketpair, AddressFamily, SocketFlags, SocketType};
+    use rustix::net::SocketType;
     use std::io::Read;
 
     fn pair() -> (Socket, std::os::unix::net::UnixStream) {
-        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-        let (ours, theirs) = socketpair(AddressFamily::UNIX, SocketType::STREAM, flags, None).expect("a socket pair");
+        let (ours, theirs) = fairlead_system::sockets::pair(SocketType::STREAM, false).expect("a socket pair");
         (Socket::uncounted(ours), theirs.into())
     }
 

@@ -11,7 +11,7 @@ use crate::limits::budget::Budget;
 use crate::limits::descriptors::Counted;
 use crate::sync::Mutex;
 use crate::transport::Transport;
-use rustix::fs::{fallocate, FallocateFlags};
+use fairlead_system::files;
 use rustix::io;
 use std::collections::VecDeque;
 use std::fs::File;
@@ -277,8 +277,7 @@ impl Spooled {
         let Some(file) = inner.file.clone() else { return };
         drop(inner);
         let part = PART_BYTES as u64;
-        let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
-        let is_given_up = |place: &&u64| fallocate(&*file, flags, **place, part).is_ok();
+        let is_given_up = |place: &&u64| files::punch_hole(&file, **place, part).is_ok();
         let bytes = places.iter().filter(is_given_up).count() as u64 * part;
         if bytes > 0 {
             self.inner.lock().on_disk -= bytes;

@@ -6,7 +6,7 @@
 use crate::limits::budget::{Budget, Kind, Share};
 use crate::limits::burst;
 use crate::sync::Mutex;
-use rustix::event::{eventfd, EventfdFlags};
+use fairlead_system::wake_up;
 use std::collections::VecDeque;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
@@ -107,11 +107,10 @@ impl Totals {
 
     /// Joins the queue for memory.
     pub(crate) fn wait_for_memory(self: &Arc<Self>, bytes: u64) -> Claim {
-        let flags = EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC;
         let ticket = Arc::new(Ticket {
             bytes,
             is_granted: AtomicBool::new(false),
-            signal: eventfd(0, flags).ok().map(Arc::new),
+            signal: wake_up::open().ok().map(Arc::new),
         });
         let mut books = self.books.lock();
         books.queue.push_back(Arc::clone(&ticket));
@@ -175,7 +174,7 @@ impl Totals {
             self.change(books, |memory| memory + ticket.bytes);
             ticket.is_granted.store(true, SeqCst);
             if let Some(signal) = &ticket.signal {
-                let _ = rustix::io::write(signal, &1u64.to_ne_bytes());
+                wake_up::ring(signal);
             }
             books.queue.pop_front();
         }

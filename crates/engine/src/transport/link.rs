@@ -7,6 +7,7 @@ use super::poller::{Interest, Key, Poller};
 use super::relayed::AfterResponse;
 use crate::limits::budget::Budget;
 use crate::tls::Session;
+use fairlead_system::sockets;
 use rustix::event::{poll, PollFd, PollFlags, Timespec};
 use rustix::fd::{BorrowedFd, OwnedFd};
 use rustix::io::{self, Errno};
@@ -167,18 +168,10 @@ impl dyn Transport + '_ {
             let is_reset = self.has_received().is_err_and(|error| error != Errno::AGAIN);
             return if is_reset { Presence::Left } else { Presence::There };
         }
-        let descriptor = self.as_fd();
-        let mut socket = [PollFd::new(&descriptor, PollFlags::RDHUP)];
-        if poll(&mut socket, Some(&Timespec::default())).is_err() {
-            return Presence::There;
-        }
-        let events = socket[0].revents();
-        if events.intersects(PollFlags::HUP | PollFlags::ERR) {
-            Presence::Left
-        } else if events.contains(PollFlags::RDHUP) {
-            Presence::HalfClosed
-        } else {
-            Presence::There
+        match sockets::peer(self.as_fd()) {
+            sockets::Peer::Gone => Presence::Left,
+            sockets::Peer::SendsNoMore => Presence::HalfClosed,
+            sockets::Peer::There => Presence::There,
         }
     }
 

@@ -3,10 +3,11 @@
 use super::{Link, Socket, TlsSocket};
 use crate::limits::descriptors::Counted;
 use crate::tls::Tls;
+use fairlead_system::sockets;
 use fairlead_wire::ProxyVersions;
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::io::{self, Errno};
-use rustix::net::{self, SocketFlags};
+use rustix::net;
 use std::fs::File;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -165,7 +166,7 @@ impl Listener {
 
     pub(crate) fn accept(&self) -> Incoming {
         loop {
-            return match net::acceptfrom_with(&self.socket, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK) {
+            return match sockets::accept(&self.socket) {
                 Ok((socket, address)) => {
                     let peer = address.and_then(|address| address.try_into().ok());
                     if peer.is_none() && !self.endpoint.origin.unix {
@@ -217,7 +218,7 @@ pub(crate) fn refuse(socket: impl AsFd, response: &[u8]) {
     // Unread bytes of the client would turn the close into a reset, which could overtake the response.
     let mut sent = [0u8; 4096];
     let _ = io::read(&socket, &mut sent);
-    let _ = net::send(&socket, response, net::SendFlags::NOSIGNAL);
+    let _ = net::send(&socket, response, sockets::NO_SIGNAL);
     let _ = net::shutdown(&socket, net::Shutdown::Write);
 }
 

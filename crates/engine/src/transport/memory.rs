@@ -3,7 +3,7 @@
 
 use super::{ByteStream, Shutdown, Transport};
 use crate::sync::{Condvar, Mutex};
-use rustix::event::{eventfd, EventfdFlags};
+use fairlead_system::wake_up;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::{self, Errno};
 use std::collections::VecDeque;
@@ -75,7 +75,7 @@ struct MemoryState {
 
 /// Both ends. The client's end waits at most `patience`.
 pub(crate) fn pair(manners: Manners, patience: Duration) -> (MemoryTransport, Peer) {
-    let readable = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).expect("a descriptor");
+    let readable = wake_up::open().expect("a descriptor");
     let shared = Arc::new(Wire {
         state: Mutex::default(),
         changed: Condvar::new(),
@@ -90,7 +90,7 @@ pub(crate) fn pair(manners: Manners, patience: Duration) -> (MemoryTransport, Pe
 
 impl Wire {
     fn set_readable(&self) {
-        let _ = io::write(&self.readable, &1u64.to_ne_bytes());
+        wake_up::ring(&self.readable);
     }
 }
 
@@ -117,7 +117,7 @@ impl ByteStream for MemoryTransport {
         state.received += count;
         let fails_next = state.received >= self.manners.receives_in_all;
         if state.to_engine.is_empty() && !state.peer_has_ended && !fails_next {
-            let _ = io::read(&self.shared.readable, &mut [0; 8]);
+            wake_up::take(&self.shared.readable);
         }
         Ok(count)
     }

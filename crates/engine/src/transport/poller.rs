@@ -1,15 +1,15 @@
-//! Poller of the operating system: epoll, level-triggered, and an eventfd that interrupts a wait.
+//! The poll set of a worker, level-triggered, and a descriptor that interrupts a wait. `fairlead_system::poller` is the poller of
+//! the operating system.
 //!
 //! A connection keeps its interest while a thread runs its request, so that a usual request costs no system call for
 //! it. An event that arrives meanwhile silences the connection (`connection/parked.rs`). Any thread may change an
-//! interest; only the thread that has the reactor waits. A port to kqueue has to replace only this file.
+//! interest; only the thread that has the reactor waits.
 
-use rustix::event::epoll::{self, EventData, EventFlags};
-use rustix::event::{eventfd, EventfdFlags, Timespec};
+use fairlead_system::poller::{self, Event};
+use fairlead_system::wake_up;
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::io;
 use std::cell::Cell;
-use std::mem::MaybeUninit;
 use std::time::Duration;
 
 thread_local! {
@@ -42,12 +42,13 @@ impl Drop for Dispatching {
 /// the low half.
 pub(crate) type Key = u64;
 
-/// Identifies the owner of an event: the 64 bits that epoll keeps with a descriptor.
+/// Identifies the owner of an event: the 64 bits that the poller keeps with a descriptor. The crate `polling` uses the highest
+/// number itself.
 pub(crate) mod token {
-    pub(crate) const WAKE: u64 = u64::MAX;
-    pub(crate) const ROOM: u64 = u64::MAX - 1;
-    pub(crate) const SIGNAL: u64 = u64::MAX - 2;
-    pub(crate) const MIGRATION: u64 = u64::MAX - 3;
+    pub(crate) const WAKE: u64 = u64::MAX - 1;
+    pub(crate) const ROOM: u64 = u64::MAX - 2;
+    pub(crate) const SIGNAL: u64 = u64::MAX - 3;
+    pub(crate) const MIGRATION: u64 = u64::MAX - 4;
     /// Tokens of listeners count down from here.
     pub(crate) const LISTENER: u64 = u64::MAX - 16;
     pub(crate) const LAST_LISTENER: u64 = LISTENER - 1024;
@@ -62,13 +63,12 @@ pub(crate) struct Happened {
     pub(crate) ended: bool,
 }
 
-impl From<EventFlags> for Happened {
-    fn from(flags: EventFlags) -> Happened {
-        let ended = flags.intersects(EventFlags::HUP | EventFlags::ERR);
+impl From<Event> for Happened {
+    fn from(event: Event) -> Happened {
         Happened {
-            readable: ended || flags.contains(EventFlags::IN),
-            writable: flags.contains(EventFlags::OUT),
-            ended,
+            readable: event.readable(),
+            writable: event.writable(),
+            ended: event.ended(),
         }
     }
 }
@@ -93,41 +93,35 @@ impl Interest {
         self == Interest::Write
     }
 
-    fn flags(self) -> EventFlags {
+    fn events(self) -> poller::Interest {
         match self {
-            Interest::Read => EventFlags::IN,
-            Interest::ReadHeld => EventFlags::IN | EventFlags::OUT,
-            Interest::Write => EventFlags::OUT,
+            Interest::Read => poller::Interest::Read,
+            Interest::ReadHeld => poller::Interest::ReadAndWrite,
+            Interest::Write => poller::Interest::Write,
             Interest::Nothing => SILENT,
         }
     }
 }
 
-/// No event except a hang-up, which cannot be disabled; reported once.
-const SILENT: EventFlags = EventFlags::ONESHOT;
+/// No event except a hang-up, which is reported once.
+const SILENT: poller::Interest = poller::Interest::HangUp;
 
 pub(crate) struct Poller {
-    epoll: OwnedFd,
+    poller: poller::Poller,
     waker: OwnedFd,
 }
 
 /// Buffer for the events of one wait.
-pub(crate) type EventBuffer = [MaybeUninit<epoll::Event>; BATCH];
+pub(crate) type EventBuffer = poller::EventBuffer<BATCH>;
 
 /// Most events taken in one wait.
 const BATCH: usize = 128;
 
-/// Returns an empty buffer.
-pub(crate) const fn events() -> EventBuffer {
-    [const { MaybeUninit::uninit() }; BATCH]
-}
-
 impl Poller {
     pub(crate) fn new() -> io::Result<Poller> {
-        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
-        let waker = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
-        epoll::add(&epoll, &waker, EventData::new_u64(token::WAKE), EventFlags::IN)?;
-        Ok(Poller { epoll, waker })
+        let (poller, waker) = (poller::Poller::new()?, wake_up::open()?);
+        poller.add(&waker, token::WAKE, poller::Interest::Read)?;
+        Ok(Poller { poller, waker })
     }
 
     /// Waits for events, for at most `timeout` (`None`: without limit).
@@ -135,72 +129,58 @@ impl Poller {
         &self,
         space: &'a mut EventBuffer,
         timeout: Option<Duration>,
-    ) -> io::Result<&'a [epoll::Event]> {
-        let timeout = timeout.map(|t| Timespec {
-            tv_sec: t.as_secs() as _,
-            tv_nsec: t.subsec_nanos() as _,
-        });
-        match epoll::wait(&self.epoll, space, timeout.as_ref()) {
-            Ok((events, _)) => Ok(events),
-            Err(io::Errno::INTR) => Ok(&[]),
-            Err(error) => Err(error),
-        }
+    ) -> io::Result<impl Iterator<Item = Event> + use<'a>> {
+        self.poller.wait(space, timeout)
     }
 
     /// Adds a connection.
     pub(crate) fn add(&self, fd: impl AsFd, token: u64, interest: Interest) -> io::Result<()> {
-        epoll::add(&self.epoll, fd, EventData::new_u64(token), interest.flags())
+        self.poller.add(fd, token, interest.events())
     }
 
     /// Adds a connection without interest.
     pub(crate) fn add_silent(&self, fd: impl AsFd, token: u64) -> io::Result<()> {
-        epoll::add(&self.epoll, fd, EventData::new_u64(token), SILENT)
+        self.poller.add(fd, token, SILENT)
     }
 
     /// Changes the interest in a connection.
     pub(crate) fn change(&self, fd: impl AsFd, token: u64, interest: Interest) -> io::Result<()> {
-        epoll::modify(&self.epoll, fd, EventData::new_u64(token), interest.flags())
+        self.poller.change(fd, token, interest.events())
     }
 
     /// Changes the interest in a client. Without interest, a hang-up is still reported once.
     pub(crate) fn change_client(&self, fd: impl AsFd, token: u64, reads: bool, writes: bool) -> io::Result<()> {
-        let flags = match (reads, writes) {
-            (true, true) => EventFlags::IN | EventFlags::OUT,
-            (true, false) => EventFlags::IN,
-            (false, true) => EventFlags::OUT,
+        let interest = match (reads, writes) {
+            (true, true) => poller::Interest::ReadAndWrite,
+            (true, false) => poller::Interest::Read,
+            (false, true) => poller::Interest::Write,
             (false, false) => SILENT,
         };
-        epoll::modify(&self.epoll, fd, EventData::new_u64(token), flags)
+        self.poller.change(fd, token, interest)
     }
 
     /// Reports no more events of a connection until its interest is changed.
     pub(crate) fn silence(&self, fd: impl AsFd, token: u64) -> io::Result<()> {
-        epoll::modify(&self.epoll, fd, EventData::new_u64(token), SILENT)
+        self.poller.change(fd, token, SILENT)
     }
 
-    /// Adds a descriptor that several workers wait for (a listener, the waiting room): the kernel wakes as few of them
-    /// as possible.
+    /// Adds a descriptor that several workers wait for (a listener, the waiting room).
     pub(crate) fn add_shared(&self, fd: impl AsFd, token: u64) -> io::Result<()> {
-        epoll::add(
-            &self.epoll,
-            fd,
-            EventData::new_u64(token),
-            EventFlags::IN | EventFlags::EXCLUSIVE,
-        )
+        self.poller.add_shared(fd, token)
     }
 
     /// Removes a descriptor. Required before closing a descriptor that is shared with another process.
     pub(crate) fn remove(&self, fd: impl AsFd) {
-        let _ = epoll::delete(&self.epoll, fd);
+        self.poller.remove(fd);
     }
 
     /// Ends the current wait, or else the next one.
     pub(crate) fn wake(&self) {
-        let _ = io::write(&self.waker, &1u64.to_ne_bytes());
+        wake_up::ring(&self.waker);
     }
 
-    /// Resets the eventfd after [`Poller::wake`].
+    /// Resets the waker after [`Poller::wake`].
     pub(crate) fn drain_waker(&self) {
-        let _ = io::read(&self.waker, &mut [0u8; 8]);
+        wake_up::take(&self.waker);
     }
 }

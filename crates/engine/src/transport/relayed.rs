@@ -14,10 +14,10 @@ use super::owner::ConnectionOwner;
 use super::socket::Socket;
 use crate::limits::descriptors::{Counted, Permit};
 use crate::tls::Session;
-use rustix::event::{eventfd, EventfdFlags};
+use fairlead_system::{sockets, wake_up};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io;
-use rustix::net::{socketpair, AddressFamily, Shutdown, SocketFlags, SocketType};
+use rustix::net::{Shutdown, SocketType};
 use std::fs::File;
 use std::io::IoSlice;
 use std::sync::Arc;
@@ -78,9 +78,8 @@ impl RelayOwner {
     /// # Errors
     /// If the system has no descriptors left.
     pub(crate) fn new(permits: [Permit; 2]) -> io::Result<(RelayOwner, RelayRunner)> {
-        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-        let (ours, theirs) = socketpair(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
-        let back_channel = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
+        let (ours, theirs) = sockets::pair(SocketType::STREAM, false)?;
+        let back_channel = wake_up::open()?;
         let runner = RelayRunner {
             socket: theirs,
             back_channel: back_channel.try_clone().map_err(|_| io::Errno::MFILE)?,
@@ -95,11 +94,7 @@ impl RelayOwner {
 
     /// Messages since the last call.
     pub(crate) fn heard(&self) -> Heard {
-        let mut number = [0; 8];
-        match io::read(&self.back_channel, &mut number) {
-            Ok(_) => Heard::of(u64::from_ne_bytes(number)),
-            Err(_) => Heard::default(),
-        }
+        Heard::of(wake_up::take(&self.back_channel))
     }
 
     /// Descriptor for the poller.
@@ -191,12 +186,12 @@ impl ConnectionOwner for RelayedSocket {
 
     fn begin(&self) {
         if self.tells_begin {
-            let _ = io::write(&self.back_channel, &BEGUN.to_ne_bytes());
+            let _ = wake_up::add(&self.back_channel, BEGUN);
         }
     }
 
     fn give_back(&self, next: AfterResponse) {
-        // An eventfd that is written once has room for this value.
-        let _ = io::write(&self.back_channel, &(next as u64).to_ne_bytes());
+        // There is room for one number.
+        let _ = wake_up::add(&self.back_channel, next as u64);
     }
 }

@@ -4,8 +4,9 @@ use super::byte_stream::ByteStream;
 use super::link::Transport;
 use super::send_queue;
 use crate::limits::descriptors::Counted;
+use fairlead_system::files;
+use fairlead_system::sockets::{MORE, SEND};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
-use rustix::fs::sendfile;
 use rustix::io;
 use rustix::net::{self, send, sendmsg, RecvFlags, SendAncillaryBuffer, SendFlags, Shutdown};
 use std::fs::File;
@@ -37,9 +38,6 @@ impl Socket {
     }
 }
 
-/// Another process with a copy of the descriptor may make it blocking, so each call must request not to block.
-const SEND: SendFlags = SendFlags::NOSIGNAL.union(SendFlags::DONTWAIT);
-
 impl AsFd for Socket {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.0.as_fd()
@@ -56,8 +54,9 @@ impl ByteStream for Socket {
         net::recv(&self.0, &mut [0; 1], flags).map(|(count, _)| count > 0)
     }
 
+    // Another process with a copy of the descriptor may make it blocking, so each call must request not to block.
     fn send(&self, bytes: &[u8], more: bool) -> io::Result<usize> {
-        let more = if more { SendFlags::MORE } else { SendFlags::empty() };
+        let more = if more { MORE } else { SendFlags::empty() };
         send(&self.0, bytes, SEND | more)
     }
 
@@ -66,7 +65,7 @@ impl ByteStream for Socket {
     }
 
     fn send_file(&self, file: &File, offset: &mut u64, length: usize) -> io::Result<usize> {
-        sendfile(&self.0, file, Some(offset), length)
+        files::send(&self.0, file, offset, length)
     }
 
     fn unacknowledged(&self) -> usize {

@@ -3,9 +3,10 @@
 use super::settings::Alpn;
 use super::trouble;
 use crate::received::{Received, Trouble};
+use fairlead_system::sockets::NO_SIGNAL;
 use rustix::fd::BorrowedFd;
 use rustix::io::Errno;
-use rustix::net::{self, RecvFlags, SendAncillaryBuffer, SendFlags};
+use rustix::net::{self, RecvFlags, SendAncillaryBuffer};
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection, HandshakeKind};
 use std::cell::RefCell;
@@ -180,13 +181,13 @@ struct Outlet<'a>(BorrowedFd<'a>);
 
 impl Write for Outlet<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        Ok(net::send(self.0, bytes, SendFlags::NOSIGNAL)?)
+        Ok(net::send(self.0, bytes, NO_SIGNAL)?)
     }
 
     /// All records in one segment: the end of a handshake goes with the first request.
     fn write_vectored(&mut self, slices: &[IoSlice<'_>]) -> io::Result<usize> {
         let mut nothing = SendAncillaryBuffer::default();
-        Ok(net::sendmsg(self.0, slices, &mut nothing, SendFlags::NOSIGNAL)?)
+        Ok(net::sendmsg(self.0, slices, &mut nothing, NO_SIGNAL)?)
     }
 
     fn flush(&mut self) -> io::Result<()> {

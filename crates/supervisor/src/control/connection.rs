@@ -11,9 +11,9 @@ use super::event_stream::{EventStream, Left};
 use super::poller::Interest;
 use super::request::Request;
 use super::response::{head_of_events, Response};
+use fairlead_system::sockets::{limit_silence, SEND};
 use rustix::io::Errno;
-use rustix::net::sockopt::set_tcp_user_timeout;
-use rustix::net::{recv, send, shutdown, RecvFlags, SendFlags, Shutdown};
+use rustix::net::{recv, send, shutdown, RecvFlags, Shutdown};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -74,10 +74,10 @@ impl Connection {
     /// The events to poll for; `None` while a command runs, and when it is closed.
     pub(super) fn interest(&self) -> Option<Interest> {
         match &self.state {
-            ConnectionState::Reading { .. } | ConnectionState::Lingering { .. } => Some(Interest::IN),
-            ConnectionState::Writing { .. } => Some(Interest::OUT),
-            ConnectionState::Streaming(stream) if stream.deadline().is_some() => Some(Interest::IN | Interest::OUT),
-            ConnectionState::Streaming(_) => Some(Interest::IN),
+            ConnectionState::Reading { .. } | ConnectionState::Lingering { .. } => Some(Interest::Read),
+            ConnectionState::Writing { .. } => Some(Interest::Write),
+            ConnectionState::Streaming(stream) if stream.deadline().is_some() => Some(Interest::ReadAndWrite),
+            ConnectionState::Streaming(_) => Some(Interest::Read),
             ConnectionState::Running | ConnectionState::Closed => None,
         }
     }
@@ -138,7 +138,7 @@ impl Connection {
     /// Begins a stream of events with these events.
     pub(super) fn stream(&mut self, events: &[u8], now: Instant) {
         // A viewer out of reach ends soon. Unix sockets have no such time.
-        let _ = set_tcp_user_timeout(&self.socket, OUT_OF_REACH);
+        limit_silence(&self.socket, OUT_OF_REACH);
         let begin = [&*head_of_events(), events].concat().into();
         self.state = ConnectionState::Streaming(EventStream::new(begin, now + self.patience));
         self.advance_stream(now);
@@ -227,11 +227,7 @@ impl Connection {
         let ConnectionState::Writing { unsent, sent, .. } = &mut self.state else {
             return;
         };
-        match send(
-            &self.socket,
-            &unsent[*sent..],
-            SendFlags::DONTWAIT | SendFlags::NOSIGNAL,
-        ) {
+        match send(&self.socket, &unsent[*sent..], SEND) {
             Ok(length) => {
                 *sent += length;
                 self.active_at = now;
@@ -289,7 +285,7 @@ mod tests {
         connection.answer(&Response::text(200, "x".repeat(10_000_000)), now);
 
         assert_eq!(
-            (Some(Interest::OUT), Some(now + patience)),
+            (Some(Interest::Write), Some(now + patience)),
             (connection.interest(), connection.deadline())
         );
         connection.advance(now);

@@ -1,8 +1,9 @@
 //! A stream of server-sent events to one viewer. It holds at most one message that is not sent yet, so a viewer that is slow
 //! misses events, and costs no memory.
 
+use fairlead_system::sockets::SEND;
 use rustix::io::Errno;
-use rustix::net::{recv, send, RecvFlags, SendFlags};
+use rustix::net::{recv, send, RecvFlags};
 use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::time::Instant;
@@ -47,7 +48,7 @@ impl EventStream {
         if self.deadline().is_none() {
             return Ok(false);
         }
-        let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
+        let flags = SEND;
         match send(socket, &self.unsent[self.sent..], flags) {
             Ok(length) => {
                 self.sent += length;

@@ -1,8 +1,8 @@
 //! The listeners of a control server.
 
 use super::poller::{Interest, Key, Poller};
+use fairlead_system::sockets;
 use rustix::io::{ioctl_fionbio, Errno};
-use rustix::net::{accept_with, SocketFlags};
 use std::io;
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
@@ -39,7 +39,7 @@ impl Listeners {
         for listener in listeners {
             ioctl_fionbio(&listener, true)?;
             let key = poller.key();
-            poller.add(&listener, key, Interest::IN)?;
+            poller.add(&listener, key, Interest::Read)?;
             all.all.push((key, listener));
         }
         Ok(all)
@@ -54,8 +54,8 @@ impl Listeners {
         let Some((_, listener)) = self.all.iter().find(|(one, _)| *one == key) else {
             return Ok(None);
         };
-        match accept_with(listener, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK) {
-            Ok(socket) => Ok(Some(socket)),
+        match sockets::accept(listener) {
+            Ok((socket, _)) => Ok(Some(socket)),
             // The next turn continues if a connection has come and gone, or a signal has interrupted the call.
             Err(Errno::AGAIN | Errno::INTR | Errno::CONNABORTED) => {
                 self.failing = false;
@@ -79,7 +79,7 @@ impl Listeners {
     pub(super) fn expire(&mut self, now: Instant, poller: &Poller) {
         if self.paused_until.is_some_and(|until| until <= now) {
             self.paused_until = None;
-            self.watch(Interest::IN, poller);
+            self.watch(Interest::Read, poller);
         }
     }
 
@@ -100,7 +100,7 @@ impl Listeners {
 
     fn fail(&mut self, error: Errno, now: Instant, poller: &Poller) -> Failure {
         self.paused_until = Some(now + PAUSE);
-        self.watch(Interest::empty(), poller);
+        self.watch(Interest::HangUp, poller);
         Failure {
             error: error.into(),
             is_first: !std::mem::replace(&mut self.failing, true),

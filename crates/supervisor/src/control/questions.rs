@@ -161,7 +161,7 @@ impl Open {
 impl Answer {
     fn new(asked: WorkerAnswer, poller: &mut Poller) -> Answer {
         let key = poller.key();
-        let watch = |pipe: &OwnedFd| ioctl_fionbio(pipe, true).is_ok() && poller.add(pipe, key, Interest::IN).is_ok();
+        let watch = |pipe: &OwnedFd| ioctl_fionbio(pipe, true).is_ok() && poller.add(pipe, key, Interest::Read).is_ok();
         Answer {
             worker: asked.worker,
             pid: asked.pid,

@@ -1,9 +1,9 @@
 //! A process that publishes: reads its requests, and sends the replies.
 
 use super::frame::{Frame, Outcome, Request};
+use fairlead_system::sockets::{owner as owner_of, Owner, SEND};
 use rustix::io::Errno;
-use rustix::net::sockopt::socket_peercred;
-use rustix::net::{recv, send, shutdown, RecvFlags, SendFlags, Shutdown};
+use rustix::net::{recv, send, shutdown, RecvFlags, Shutdown};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
@@ -53,7 +53,7 @@ impl Connection {
     /// # Errors
     /// If its process belongs to another user than `owner` and root.
     pub(super) fn new(socket: OwnedFd, owner: u32, now: Instant) -> Result<Connection, (Connection, Ending)> {
-        let peer = socket_peercred(&socket).map(|peer| peer.uid.as_raw());
+        let peer = owner_of(&socket).map(|peer| peer.user);
         let connection = Connection {
             socket,
             input: Vec::new(),
@@ -147,8 +147,12 @@ impl Connection {
 
     /// The process, for log lines.
     pub(super) fn peer(&self) -> String {
-        match socket_peercred(&self.socket) {
-            Ok(peer) => format!("process {} of user {}", peer.pid.as_raw_nonzero(), peer.uid.as_raw()),
+        match owner_of(&self.socket) {
+            Ok(Owner {
+                user,
+                process: Some(process),
+            }) => format!("process {process} of user {user}"),
+            Ok(Owner { user, .. }) => format!("a process of user {user}"),
             Err(_) => "a process".into(),
         }
     }
@@ -156,7 +160,7 @@ impl Connection {
 
 /// Five bytes fit, unless the process sends requests and reads no replies.
 fn reply(socket: &OwnedFd, outcome: Outcome) -> Result<(), Ending> {
-    match send(socket, &outcome.reply(), SendFlags::DONTWAIT | SendFlags::NOSIGNAL) {
+    match send(socket, &outcome.reply(), SEND) {
         Ok(5) => Ok(()),
         Ok(_) | Err(Errno::AGAIN) => Err(Ending::Refused("it does not read the replies")),
         Err(_) => Err(Ending::Closed),

@@ -10,7 +10,7 @@ mod server;
 
 use crate::listeners::Listener;
 use crate::log::Log;
-use rustix::event::{eventfd, EventfdFlags};
+use fairlead_system::wake_up;
 use server::Server;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -98,18 +98,18 @@ impl Order {
         Ok(Order {
             wish: AtomicU8::new(Wish::Serve as u8),
             rests: AtomicBool::new(false),
-            bell: eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?,
+            bell: wake_up::open()?,
         })
     }
 
     fn give(&self, wish: Wish) {
         if self.wish.swap(wish as u8, SeqCst) != wish as u8 {
-            let _ = rustix::io::write(&self.bell, &1u64.to_ne_bytes());
+            wake_up::ring(&self.bell);
         }
     }
 
     fn wish(&self) -> Wish {
-        let _ = rustix::io::read(&self.bell, &mut [0; 8]);
+        wake_up::take(&self.bell);
         match self.wish.load(SeqCst) {
             wish if wish == Wish::Serve as u8 => Wish::Serve,
             wish if wish == Wish::Rest as u8 => Wish::Rest,

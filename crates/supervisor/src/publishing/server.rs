@@ -3,9 +3,9 @@
 use super::connection::{part, Connection, Ending, Part};
 use super::{Order, Publish, Wish};
 use crate::log::Log;
+use fairlead_system::sockets;
 use rustix::event::{poll, PollFd, PollFlags, Timespec};
 use rustix::io::{ioctl_fionbio, Errno};
-use rustix::net::{accept_with, SocketFlags};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::panic::{catch_unwind, AssertUnwindSafe};
@@ -199,8 +199,8 @@ impl Server {
 
     fn accept(&mut self) {
         for _ in 0..ACCEPTS {
-            match accept_with(&self.listener, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK) {
-                Ok(socket) => self.admit(socket),
+            match sockets::accept(&self.listener) {
+                Ok((socket, _)) => self.admit(socket),
                 Err(Errno::AGAIN | Errno::INTR | Errno::CONNABORTED) => return,
                 Err(error) => {
                     self.paused_until = Some(Instant::now() + PAUSE);

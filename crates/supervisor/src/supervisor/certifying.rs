@@ -6,6 +6,7 @@ use crate::acme::{Action, Event, Now, Renewals};
 use crate::hot_restart_state::{Luggage, Package};
 use crate::link::Message;
 use crate::machine::{Moment, ProcessId, ServerStatus};
+use ring::rand::{SecureRandom, SystemRandom};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::value::{to_raw_value, RawValue};
@@ -188,7 +189,7 @@ impl Certifying {
 fn time_of_event(running: Moment) -> Now {
     let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let mut random = [0; 4];
-    let _ = rustix::rand::getrandom(&mut random, rustix::rand::GetRandomFlags::NONBLOCK);
+    let _ = SystemRandom::new().fill(&mut random);
     Now {
         wall: i64::try_from(since_1970.as_millis()).unwrap_or(i64::MAX),
         running,

@@ -5,8 +5,9 @@ mod reporter;
 
 pub use reporter::{NotifyState, Report, Reporter, Restart, Told};
 
+use fairlead_system::sockets;
 use outbox::{Message, Outbox};
-use rustix::net::{socket_with, AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketType};
 use rustix::time::{clock_gettime, ClockId};
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -44,8 +45,7 @@ impl Systemd {
         let Some(address) = address(&name)? else {
             return Ok(None);
         };
-        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-        let socket = socket_with(AddressFamily::UNIX, SocketType::DGRAM, flags, None)?;
+        let socket = sockets::open(AddressFamily::UNIX, SocketType::DGRAM)?;
         Ok(Some(Systemd {
             outbox: Outbox::new(socket, address),
             watchdog: watchdog(variable("WATCHDOG_USEC"), variable("WATCHDOG_PID")),

@@ -1,7 +1,8 @@
 //! Messages for systemd, and the queue of messages that it has not accepted yet.
 
+use fairlead_system::sockets::SEND;
 use rustix::io::Errno;
-use rustix::net::{sendmsg_addr, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketAddrUnix};
+use rustix::net::{sendmsg_addr, SendAncillaryBuffer, SendAncillaryMessage, SocketAddrUnix};
 use std::collections::VecDeque;
 use std::io::IoSlice;
 use std::mem::MaybeUninit;
@@ -105,7 +106,7 @@ impl Outbox {
             control.push(SendAncillaryMessage::ScmRights(&descriptors));
         }
         let text = [IoSlice::new(message.text().as_bytes())];
-        let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
+        let flags = SEND;
         sendmsg_addr(&self.socket, &self.address, &text, &mut control, flags).map(|_| ())
     }
 }

@@ -62,7 +62,7 @@ impl Notified {
 }
 
 fn socket(address: &SocketAddrUnix) -> OwnedFd {
-    let socket = socket_with(AddressFamily::UNIX, SocketType::DGRAM, SocketFlags::CLOEXEC, None).expect("a socket");
+    let socket = sockets::open(AddressFamily::UNIX, SocketType::DGRAM).expect("a socket");
     bind(&socket, address).expect("an address");
     socket
 }

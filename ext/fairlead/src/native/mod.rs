@@ -20,6 +20,7 @@ pub(crate) fn init(ruby: &Ruby) -> Result<(), Error> {
     let native = fairlead.define_module("Native")?;
     native.define_singleton_method("open_file_limit!", function!(raise_open_file_limit, 0))?;
     native.define_singleton_method("adopt_orphans!", function!(adopt_orphans, 0))?;
+    native.define_singleton_method("portable?", function!(is_portable, 0))?;
     native.define_singleton_method("watch_end!", function!(crate::process_end::watch, 0))?;
     native.define_singleton_method("end_begun?", function!(crate::process_end::has_begun, 0))?;
     crate::rack::init(ruby)?;
@@ -62,6 +63,10 @@ fn raise_open_file_limit() -> Option<u64> {
 
 /// Makes this process the parent of descendants that lose their parent. False if the system does not support this.
 fn adopt_orphans() -> bool {
-    use rustix::process::{getpid, set_child_subreaper};
-    set_child_subreaper(Some(getpid())).is_ok()
+    fairlead_system::processes::adopt_orphans(true)
+}
+
+/// True if this build does not use the facilities of Linux (docs/porting.md).
+fn is_portable() -> bool {
+    fairlead_system::IS_PORTABLE
 }

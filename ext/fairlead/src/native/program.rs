@@ -6,13 +6,12 @@ use super::process;
 use super::system_error;
 use crate::protect::check_interrupts_of_method;
 use crate::strings::bytes;
+use fairlead_system::{memory_file, processes};
 use magnus::rb_sys::AsRawValue;
 use magnus::{function, prelude::*, Error, RArray, RModule, RString, Ruby};
 use nix::sys::signal::SigSet;
-use rustix::event::{poll, PollFd, PollFlags};
-use rustix::fs::{fcntl_add_seals, memfd_create, MemfdFlags, SealFlags};
 use rustix::io::{fcntl_dupfd_cloexec, Errno};
-use rustix::process::{getpid, getppid, kill_process, set_parent_process_death_signal, Pid, Signal};
+use rustix::process::{getpid, getppid, kill_process, Pid, Signal};
 use std::ffi::CString;
 use std::os::fd::{BorrowedFd, IntoRawFd, OwnedFd, RawFd};
 use std::time::Duration;
@@ -22,7 +21,7 @@ const MOMENT: Duration = Duration::from_secs(1);
 
 pub(super) fn init(native: RModule) -> Result<(), Error> {
     native.define_singleton_method("exec", function!(exec, 3))?;
-    native.define_singleton_method("memory_file", function!(memory_file, 2))?;
+    native.define_singleton_method("memory_file", function!(new_memory_file, 2))?;
     native.define_singleton_method("end_with_parent!", function!(end_with_parent, 1))?;
     native.define_singleton_method("outlive_parent!", function!(outlive_parent, 0))?;
     native.define_singleton_method("end_with_link!", function!(end_with_link, 2))
@@ -56,34 +55,19 @@ pub(super) fn text(ruby: &Ruby, string: RString) -> Result<CString, Error> {
 }
 
 /// `memory_file(name, text)`: the descriptor of a file in memory that has this text and cannot change.
-fn memory_file(ruby: &Ruby, name: RString, contents: RString) -> Result<RawFd, Error> {
+fn new_memory_file(ruby: &Ruby, name: RString, contents: RString) -> Result<RawFd, Error> {
     let name = text(ruby, name)?;
     // SAFETY: the String is on the stack, and no Ruby runs while its bytes are written.
     let contents = unsafe { bytes(ruby, contents.as_raw()) };
-    let file = filled(&name, contents).map_err(|error| system_error(ruby, "a file in memory", &error.into()))?;
+    let file = memory_file::constant(&name.to_string_lossy(), &[contents])
+        .map_err(|error| system_error(ruby, "a file in memory", &error))?;
     Ok(file.into_raw_fd())
 }
 
-fn filled(name: &CString, mut contents: &[u8]) -> rustix::io::Result<OwnedFd> {
-    let file = memfd_create(name.as_c_str(), MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
-    while !contents.is_empty() {
-        match rustix::io::write(&file, contents) {
-            Ok(written) => contents = &contents[written..],
-            Err(Errno::INTR) => {}
-            Err(error) => return Err(error),
-        }
-    }
-    fcntl_add_seals(
-        &file,
-        SealFlags::WRITE | SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL,
-    )?;
-    Ok(file)
-}
-
-/// Has the system send TERM to this process when its parent ends. False if the parent, which has the id `parent`, has
+/// Has the system send TERM to this process when its parent ends, if it can. False if the parent, which has the id `parent`, has
 /// ended already.
 fn end_with_parent(parent: i32) -> bool {
-    let _ = set_parent_process_death_signal(Some(Signal::TERM));
+    processes::signal_at_end_of_parent(Some(Signal::TERM));
     getppid() == Pid::from_raw(parent)
 }
 
@@ -91,7 +75,7 @@ fn end_with_parent(parent: i32) -> bool {
 /// supervisor ends that has started this process; all threads but one end when another program replaces the
 /// supervisor's.
 fn outlive_parent() {
-    let _ = set_parent_process_death_signal(None);
+    processes::signal_at_end_of_parent(None);
 }
 
 /// `end_with_link!(descriptor, seconds)`: ends this process when the other end of that link is closed, even if no Ruby
@@ -114,14 +98,7 @@ fn end_with_link(ruby: &Ruby, descriptor: RawFd, seconds: f64) -> Result<(), Err
 
 fn watch(link: &OwnedFd, limit: Duration) {
     SigSet::all().thread_block().unwrap_or_default(); // Ruby's own threads take the signals
-    let gone = PollFlags::HUP | PollFlags::ERR;
-    loop {
-        // Without requested events, poll reports only the end of the other side.
-        let mut links = [PollFd::new(link, PollFlags::empty())];
-        if poll(&mut links, None).is_ok() && links[0].revents().intersects(gone) {
-            break;
-        }
-    }
+    processes::wait_for_hang_up(link);
     let is_serving = process::drain_all();
     std::thread::sleep(if is_serving { limit } else { MOMENT });
     let _ = kill_process(getpid(), Signal::KILL);

@@ -2,9 +2,9 @@
 //! while Ruby computes or hangs. A handler writes the number of its signal into a pipe, from which the supervisor
 //! reads.
 
+use fairlead_system::descriptors;
 use nix::sys::signal::{raise, sigaction, SaFlags, SigAction, SigHandler, SigSet, Signal};
 use rustix::io::{write, Errno};
-use rustix::pipe::{pipe_with, PipeFlags};
 use rustix::process::getpid;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::AtomicI32;
@@ -38,7 +38,7 @@ pub(super) fn reader() -> Result<OwnedFd, Errno> {
     let mut pipe = PIPE.lock().unwrap_or_else(PoisonError::into_inner);
     let pid = own_pid();
     if pipe.as_ref().is_none_or(|pipe| pipe.pid != pid) {
-        let (reader, writer) = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
+        let (reader, writer) = descriptors::pipe(false)?;
         *pipe = Some(Pipe { pid, reader, writer });
     }
     let reader = pipe.as_ref().map(|pipe| pipe.reader.as_fd()).ok_or(Errno::BADF)?;

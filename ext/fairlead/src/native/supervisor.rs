@@ -9,10 +9,11 @@ use fairlead_supervisor::settings::SystemText;
 use fairlead_supervisor::signals::{Signals, REQUESTS};
 use fairlead_supervisor::start::{Caller, Resident, Start};
 use fairlead_supervisor::supervisor::{self, Ended};
+use fairlead_system::beneath::LOOK;
+use fairlead_system::wake_up;
 use magnus::{function, method, prelude::*, Error, RModule, RString, Ruby};
 use nix::sys::signal::{SigSet, Signal};
-use rustix::event::{eventfd, EventfdFlags};
-use rustix::fs::{Mode, OFlags};
+use rustix::fs::Mode;
 use rustix::io::{fcntl_dupfd_cloexec, Errno};
 use rustix::process::getpid;
 use std::cell::RefCell;
@@ -51,7 +52,7 @@ struct Bell(Arc<OwnedFd>);
 
 impl Drop for Bell {
     fn drop(&mut self) {
-        let _ = rustix::io::write(&*self.0, &1u64.to_ne_bytes());
+        wake_up::ring(&*self.0);
     }
 }
 
@@ -75,14 +76,14 @@ impl Supervisor {
         });
         let path = program::text(ruby, path)?;
         let pid_file = pid_file.map(|path| program::text(ruby, path)).transpose()?;
-        let program = rustix::fs::open(path.as_c_str(), OFlags::PATH | OFlags::CLOEXEC, Mode::empty());
+        let program = rustix::fs::open(path.as_c_str(), LOOK, Mode::empty());
         let program = program.map_err(|error| system_error(ruby, &path.to_string_lossy(), &error.into()))?;
         start.caller = Some(Caller {
             successor: program,
             pid_file: pid_file.map(|path| SystemText::from(OsString::from_vec(path.into_bytes()))),
         });
         let pipe = signals::reader().map_err(|error| no_system(error.into()))?;
-        let bell = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK);
+        let bell = wake_up::open();
         let bell = Arc::new(bell.map_err(|error| no_system(error.into()))?);
         let (sender, inbox) = channel();
         let thread = std::thread::Builder::new().name("fairlead supervisor".into());

@@ -8,10 +8,10 @@ use crate::objects;
 use crate::protect::protect;
 use crate::strings::{ids, strings};
 use fairlead_engine::Exchange;
+use fairlead_system::descriptors::replace;
 use magnus::rb_sys::{AsRawValue, FromRawValue};
 use magnus::{method, prelude::*, Error, Ruby, Value};
 use rb_sys::{rb_int2inum, Qnil, VALUE};
-use rustix::io::{dup3, DupFlags};
 use rustix::net::{sockopt::socket_domain, AddressFamily};
 use std::fs::File;
 use std::mem::ManuallyDrop;
@@ -113,7 +113,7 @@ impl Taken {
         // SAFETY: an open descriptor, ours or of an object that was just made; it is not closed here.
         let mut socket = ManuallyDrop::new(unsafe { OwnedFd::from_raw_fd(self.fd) });
         if let Ok(nothing) = File::open("/dev/null") {
-            let _ = dup3(&nothing, &mut socket, DupFlags::CLOEXEC);
+            let _ = replace(&nothing, &mut socket);
         }
     }
 }

@@ -10,6 +10,9 @@ module Fairlead
       # nil for an abstract socket.
       attr_reader :path
 
+      # True if the system has abstract sockets.
+      def self.abstract? = RUBY_PLATFORM.include?("linux") && !Native.portable?
+
       def port = nil
 
       # True if a listener of another owner is at this address.
@@ -33,6 +36,7 @@ module Fairlead
 
         raise BindError.new(address, "a line break cannot stand in a path") if name.include?("\n")
 
+        refuse_abstract if name.start_with?("@") && !Unix.abstract?
         @name = name
         @path = SystemText.absolute(name) unless abstract?
         @umask = number("umask", 0, MODES)
@@ -42,6 +46,10 @@ module Fairlead
       end
 
       def abstract? = @name.start_with?("@")
+
+      def refuse_abstract
+        raise BindError.new(address, "only Linux has sockets without a file; name a path, such as unix:///run/app.sock")
+      end
 
       def try
         info

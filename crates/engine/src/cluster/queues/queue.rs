@@ -6,13 +6,14 @@ use super::message::{
     open, waits_since, IncomingMigration, Message, OutgoingMigration, BEGINNING, DATAGRAM_BYTES, DESCRIPTORS,
 };
 use crate::clock::Nanos;
-use crate::cluster::datagrams;
 use crate::cluster::scoreboard::Scoreboard;
+use fairlead_system::datagrams;
+use fairlead_system::sockets::{received, RECEIVE_DESCRIPTORS, SEND};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::{fcntl_dupfd_cloexec, retry_on_intr, Errno};
 use rustix::net::{
     recv, recvmsg, sendmsg, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
-    SendAncillaryMessage, SendFlags,
+    SendAncillaryMessage,
 };
 use std::io::IoSliceMut;
 use std::mem::MaybeUninit;
@@ -111,7 +112,7 @@ impl Queue {
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS))];
         let mut control = SendAncillaryBuffer::new(&mut space);
         control.push(SendAncillaryMessage::ScmRights(&descriptors));
-        let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
+        let flags = SEND;
         retry_on_intr(|| sendmsg(&self.sender, &message.datagram(), &mut control, flags))
     }
 
@@ -152,12 +153,11 @@ impl Queue {
         let mut bytes = vec![0u8; DATAGRAM_BYTES];
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS))];
         let mut control = RecvAncillaryBuffer::new(&mut space);
-        let flags = RecvFlags::CMSG_CLOEXEC | RecvFlags::DONTWAIT;
-        let received =
-            retry_on_intr(|| recvmsg(&self.receiver, &mut [IoSliceMut::new(&mut bytes)], &mut control, flags));
-        let length = received.ok()?.bytes;
+        let flags = RECEIVE_DESCRIPTORS;
+        let taken = retry_on_intr(|| recvmsg(&self.receiver, &mut [IoSliceMut::new(&mut bytes)], &mut control, flags));
+        let length = taken.ok()?.bytes;
         let descriptors = control.drain().flat_map(|message| match message {
-            RecvAncillaryMessage::ScmRights(descriptors) => descriptors.collect(),
+            RecvAncillaryMessage::ScmRights(descriptors) => descriptors.map(received).collect(),
             _ => Vec::new(),
         });
         let opened = open(bytes.get(..length).unwrap_or_default(), descriptors.collect());

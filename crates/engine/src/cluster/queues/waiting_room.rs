@@ -5,9 +5,9 @@ use super::queue::{Queue, Received, Sent};
 use crate::clock::Nanos;
 use crate::cluster::scoreboard::Scoreboard;
 use crate::transport::poller::{token, Poller};
-use rustix::event::{eventfd, EventfdFlags};
+use fairlead_system::wake_up;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
-use rustix::io::{read, write, Errno};
+use rustix::io::Errno;
 use std::sync::atomic::Ordering::SeqCst;
 
 /// See the head of this file.
@@ -24,7 +24,7 @@ impl WaitingRoom {
         Ok(WaitingRoom {
             scoreboard,
             queue: Queue::new(scoreboard, &scoreboard.attendance)?,
-            signal: eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?,
+            signal: wake_up::open()?,
         })
     }
 
@@ -70,13 +70,13 @@ impl WaitingRoom {
     /// does.
     pub fn signal(&self) {
         if self.is_occupied() {
-            let _ = write(&self.signal, &1u64.to_ne_bytes());
+            wake_up::ring(&self.signal);
         }
     }
 
     /// Resets the eventfd.
     pub(crate) fn clear_signal(&self) {
-        let _ = read(&self.signal, &mut [0; 8]);
+        wake_up::take(&self.signal);
     }
 
     /// True if a request may be waiting: one atomic load.

@@ -75,8 +75,7 @@ impl FileSender {
 fn run(queue: &Queue, file_sender: &Weak<FileSender>) {
     // On Linux this applies to the calling thread only. On other systems, or without permission, the priority does not
     // change.
-    #[cfg(target_os = "linux")]
-    let _ = rustix::process::nice(NICENESS);
+    fairlead_system::threads::be_nice(NICENESS);
     loop {
         let next = queue.next();
         let Some(file_sender) = file_sender.upgrade() else {

@@ -1,7 +1,7 @@
 //! Format of a connection in the waiting room, with its request or without one: one datagram with metadata and the
 //! bytes that were read, and the descriptor of the socket. A body in a temporary file travels as a second descriptor.
 //! If the connection stays in its worker, the socket is one end of a pair, and one more descriptor is for the end of
-//! the response. Long input travels in a file in memory (memfd), with one more descriptor, because the kernel only
+//! the response. Long input travels in a file in memory, with one more descriptor, because the kernel only
 //! takes short datagrams. `numbers.rs`: the numbers at the beginning; `reading.rs`: makes a connection of it again.
 
 mod numbers;
@@ -13,10 +13,10 @@ pub(super) use reading::{open, waits_since};
 use crate::clock::Nanos;
 use crate::http::body::Body;
 use crate::tls::Session;
+use fairlead_system::memory_file;
 use fairlead_wire::ProxyVersions;
 use numbers::{kind, peer_numbers, versions_kind};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
-use rustix::fs::{memfd_create, MemfdFlags};
 use std::fs::File;
 use std::io::{self, IoSlice, Write};
 use std::net::SocketAddr;
@@ -165,7 +165,7 @@ impl<'a> Message<'a> {
 
     /// Moves input, body and session to a file in memory.
     pub(super) fn lengthen(&mut self) -> io::Result<()> {
-        let mut long = File::from(memfd_create("fairlead request", MemfdFlags::CLOEXEC)?);
+        let mut long = File::from(memory_file::open("fairlead request")?);
         self.input.iter().try_for_each(|part| long.write_all(part))?;
         long.write_all(self.body)?;
         long.write_all(&self.session)?;

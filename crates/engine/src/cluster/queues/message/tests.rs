@@ -1,13 +1,13 @@
 use super::numbers::peer;
 use super::*;
 use crate::clock::Millis;
-use rustix::event::{eventfd, EventfdFlags};
+use fairlead_system::wake_up;
 use std::io::{Read, Seek};
 
 const PEER: &str = "[fe80::1%7]:9292";
 
 fn descriptor() -> OwnedFd {
-    eventfd(0, EventfdFlags::CLOEXEC).expect("a descriptor")
+    wake_up::open().expect("a descriptor")
 }
 
 fn outgoing<'a>(socket: &'a OwnedFd, input: [&'a [u8]; 3], body: &'a Body) -> OutgoingMigration<'a> {

@@ -1,0 +1,40 @@
+//! Queue of datagrams that the kernel keeps for all processes that have inherited it, so that it outlives each of them.
+//!
+//! Linux: a socket pair of type SEQPACKET. Elsewhere: of type DGRAM, which keeps boundaries and descriptors, too.
+
+use rustix::fd::OwnedFd;
+use rustix::io::Result;
+use rustix::net::{sockopt, SocketType};
+
+/// Buffer size requested from the kernel; the kernel may provide less.
+const QUEUE_BYTES: usize = 4 * 1024 * 1024;
+
+const KIND: SocketType = match cfg!(native_linux) {
+    true => SocketType::SEQPACKET,
+    false => SocketType::DGRAM,
+};
+
+/// Returns the two ends of a new queue: for senders and for receivers.
+///
+/// # Errors
+/// If descriptors are short.
+pub fn queue() -> Result<(OwnedFd, OwnedFd)> {
+    let (sender, receiver) = crate::sockets::pair(KIND, false)?;
+    #[cfg(native_linux)]
+    if sockopt::set_socket_send_buffer_size_force(&sender, QUEUE_BYTES).is_err() {
+        let _ = sockopt::set_socket_send_buffer_size(&sender, QUEUE_BYTES);
+    }
+    // The sender's buffer limits a datagram, and the receiver's buffer holds them all. The system may refuse a large size.
+    #[cfg(not(native_linux))]
+    for shift in 0..6 {
+        let bytes = QUEUE_BYTES >> shift;
+        let sends = sockopt::set_socket_send_buffer_size(&sender, bytes);
+        if sends
+            .and_then(|()| sockopt::set_socket_recv_buffer_size(&receiver, bytes))
+            .is_ok()
+        {
+            break;
+        }
+    }
+    Ok((sender, receiver))
+}
