@@ -4,6 +4,7 @@ require "fileutils"
 require "rbconfig"
 require "shellwords"
 require "tmpdir"
+require_relative "processes"
 require_relative "waiting"
 
 module Fairlead
@@ -154,8 +155,11 @@ module Fairlead
       # The process that forks the workers.
       def spawner_pid = children(/\Afairlead: spawner/).last
 
-      # Processes with the server as their parent and a matching title, in order of their ids.
+      # Processes with the server as their parent and a matching title, in order of their ids. Without the facilities of Linux, the server
+      # does not become the parent of its workers; they are the other processes of its group then that have lost their parent.
       def children(title, of: pid)
+        return orphans(title) if of == pid && ENV.key?("FAIRLEAD_PORTABLE")
+
         Dir.glob("/proc/[0-9]*/stat").filter_map { |path| child_pid(path, of) }.select { |pid| title.match?(title_of(pid)) }.sort
       end
 
@@ -205,6 +209,17 @@ module Fairlead
       end
 
       # The state and the parent follow the command name, which is in parentheses and can contain anything.
+      def orphans(title)
+        group = Processes.group(pid) - [pid]
+        group.select { |pid| title.match?(title_of(pid)) && !group.include?(parent_of(pid)) }.sort
+      end
+
+      def parent_of(pid)
+        Integer(File.read("/proc/#{pid}/stat").rpartition(")").last.split[1], 10)
+      rescue SystemCallError
+        0
+      end
+
       def child_pid(stat_path, parent_pid)
         text = File.read(stat_path)
         state, parent = text[(text.rindex(")") + 2)..].split.first(2)
