@@ -156,7 +156,7 @@ module Fairlead
       def spawner_pid = children(/\Afairlead: spawner/).last
 
       # Processes with the server as their parent and a matching title, in order of their ids. Without the facilities of Linux, the server
-      # does not become the parent of its workers; they are the other processes of its group then that have lost their parent.
+      # does not become the parent of its workers; they are processes of its group then, and not forked by a process with such a title.
       def children(title, of: pid)
         return orphans(title) if of == pid && ENV.key?("FAIRLEAD_PORTABLE")
 
@@ -211,7 +211,8 @@ module Fairlead
       # The state and the parent follow the command name, which is in parentheses and can contain anything.
       def orphans(title)
         group = Processes.group(pid) - [pid]
-        group.select { |pid| title.match?(title_of(pid)) && !group.include?(parent_of(pid)) }.sort
+        found = group.select { |pid| title.match?(title_of(pid)) }
+        found.reject { |pid| found.include?(parent_of(pid)) }.sort
       end
 
       def parent_of(pid)

@@ -4,15 +4,18 @@ use crate::hot_restart_state::{Luggage, Package, Program};
 use crate::link::{Link, Message, Received};
 use crate::machine::{End, FirstSpawner, Generation, Moment, ProcessId};
 use crate::start::Resident;
-use fairlead_system::processes;
-use rustix::process::{getpid, kill_process, waitpid, Pid, Signal, WaitOptions};
+use fairlead_system::processes::{self, Status};
+use rustix::process::{getpid, kill_process, Pid, Signal};
 use serde::{Deserialize, Serialize};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// Most messages of one process that are read in one turn of the loop.
 const TURN: usize = 64;
+
+/// Longest time for the report of a parent.
+const REPORT: Duration = Duration::from_secs(1);
 
 /// The index and the slot of a worker.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, Serialize)]
@@ -57,6 +60,10 @@ pub struct Child {
     link: Option<Link>,
     pid: Option<Pid>,
     pidfd: Option<OwnedFd>,
+    /// The end that its parent has reported, where that is not the supervisor.
+    pub reported: Option<End>,
+    /// The moment at which it was found gone, without its end.
+    gone: Option<Instant>,
     /// A signal for a process with an unknown id.
     signal: Option<Signal>,
     /// Set if this is the process of the supervisor itself.
@@ -86,6 +93,8 @@ impl Child {
             link: Some(link),
             pid: None,
             pidfd: None,
+            reported: None,
+            gone: None,
             signal: None,
             resident: None,
             starting: false,
@@ -148,10 +157,10 @@ impl Child {
             return;
         }
         match (&self.pidfd, self.pid) {
-            (Some(pidfd), _) => processes::signal(pidfd, signal),
+            (Some(pidfd), Some(pid)) => processes::signal(pidfd, pid, signal),
             // A child keeps its id until its status is taken.
             (None, Some(pid)) => drop(kill_process(pid, signal)),
-            (None, None) => self.signal = Some(signal),
+            (_, None) => self.signal = Some(signal),
         }
     }
 
@@ -197,28 +206,35 @@ impl Child {
     /// The descriptors to poll.
     pub fn descriptors(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
         let link = self.link.as_ref().map(AsFd::as_fd);
-        link.into_iter().chain(self.pidfd.as_ref().map(AsFd::as_fd))
+        let process = self.pidfd.as_ref().filter(|_| self.gone.is_none());
+        link.into_iter().chain(process.map(AsFd::as_fd))
     }
 
     /// Returns the end of the process; `None` while it runs.
-    fn end(&self) -> Option<End> {
+    fn end(&mut self) -> Option<End> {
         if self.is_resident() {
             return self.link.is_none().then_some(End::Exited(0));
         }
-        let options = WaitOptions::NOHANG;
         let status = match (&self.pidfd, self.pid) {
-            (Some(pidfd), _) => processes::take_status(pidfd),
-            (None, Some(pid)) => waitpid(Some(pid), options)
-                .map(|ended| ended.map(|(_, status)| (status.exit_status(), status.terminating_signal()))),
-            (None, None) => return (self.link.is_none() && !self.starting).then_some(End::Unknown),
+            (Some(pidfd), Some(pid)) => processes::status(pidfd, pid),
+            (_, Some(pid)) => processes::status_of_child(pid),
+            (_, None) => return (self.link.is_none() && !self.starting).then_some(End::Unknown),
         };
         match status {
-            Ok(Some((Some(status), _))) => Some(End::Exited(status)),
-            Ok(Some((_, Some(signal)))) => Some(End::Killed(signal)),
-            Ok(_) => None,
-            // No child: not yet, if the process that has forked it still runs; or other code has taken its status.
-            Err(_) => self.link.is_none().then_some(End::Unknown),
+            Status::Ended(Some(status), _) => Some(End::Exited(status)),
+            Status::Ended(_, Some(signal)) => Some(End::Killed(signal)),
+            Status::Ended(..) | Status::Runs => None,
+            // Not yet a child, if the process that has forked it still runs; or other code has taken its status.
+            Status::NotOurs => self.link.is_none().then_some(End::Unknown),
+            Status::Gone => self.reported_end(),
         }
+    }
+
+    /// The end that the parent of the process reports; unknown if it does not.
+    fn reported_end(&mut self) -> Option<End> {
+        let gone = *self.gone.get_or_insert_with(Instant::now);
+        let reported = self.reported.take();
+        reported.or_else(|| (gone.elapsed() > REPORT).then_some(End::Unknown))
     }
 }
 
@@ -293,6 +309,8 @@ impl SavedChild {
             link: link.map(Link::new),
             pid: None,
             pidfd: None,
+            reported: None,
+            gone: None,
             signal: self.signal.and_then(Signal::from_named_raw),
             resident: None,
             starting: false,

@@ -157,6 +157,21 @@ pub fn peer(socket: impl AsFd) -> Peer {
     }
 }
 
+/// True if the connection was reset, or has ended in both directions, even behind bytes that were not received.
+pub fn is_gone(socket: impl AsFd) -> bool {
+    #[cfg(native_linux)]
+    {
+        let mut polled = [PollFd::new(&socket, PollFlags::empty())];
+        let ended = PollFlags::HUP | PollFlags::ERR;
+        poll(&mut polled, Some(&Timespec::default())).is_ok() && polled[0].revents().intersects(ended)
+    }
+    // macOS reports nothing unless it is asked for something.
+    #[cfg(not(native_linux))]
+    {
+        peer(socket) == Peer::Gone
+    }
+}
+
 /// True if the socket takes no more output.
 fn is_shut_down(socket: impl AsFd) -> bool {
     rustix::net::send(socket, &[], SEND).is_err_and(|error| error != rustix::io::Errno::AGAIN)
@@ -217,8 +232,10 @@ mod tests {
         rustix::io::read(&socket, &mut [0]).expect("a byte");
         rustix::net::shutdown(&other, rustix::net::Shutdown::Write).expect("an open socket");
         assert_eq!(peer(&socket), Peer::SendsNoMore);
+        assert!(!is_gone(&socket));
         drop(other);
         assert_eq!(peer(&socket), Peer::Gone);
+        assert!(is_gone(&socket));
     }
 
     #[test]

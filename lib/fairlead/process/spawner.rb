@@ -149,29 +149,39 @@ module Fairlead
       @plugins.will_restart
     end
 
-    # A process that ends at once forks the worker, which makes it a child of the supervisor. +socket+: the worker's end of its
+    # On Linux, a process that ends at once forks the worker, which makes it a child of the supervisor. Elsewhere it is a child of this
+    # process, which reports its status. +socket+: the worker's end of its
     # link. +mailbox+: the descriptors of its mailbox.
     def fork_worker(index, slot, (socket, *mailbox))
       link = Link.new(socket)
       @shared.adopt_mailbox(slot, mailbox.map(&:fileno))
       mailbox.each(&:close)
       run_hooks(:before_worker_fork, index)
-      fork_orphan(link) { become_worker(index, slot, link) }
+      fork_into(link) { become_worker(index, slot, link) }
       link.close
       run_hooks(:after_worker_fork, index)
     end
 
-    # Calls the block in a new process that is no child of this one. Returns only in this process.
-    def fork_orphan(link)
-      # In the new process, no thread is left that could be changing an offer.
+    # Calls the block in a new process. Returns only in this process.
+    def fork_into(link, &block)
+      Native.portable? ? fork_child(&block) : fork_orphan(&block)
+    rescue SystemCallError => e
+      link.send(:failed, Error.plain(e))
+      exit! unless Process.pid == @pid
+    end
+
+    # In the new process, no thread is left that could be changing an offer.
+    def fork_orphan
       if (between = Tls::Offer.changing.synchronize { fork })
         Process.wait(between)
       else
         fork ? exit! : yield
       end
-    rescue SystemCallError => e
-      link.send(:failed, Error.plain(e))
-      exit! unless Process.pid == @pid
+    end
+
+    def fork_child
+      pid = Tls::Offer.changing.synchronize { fork } || yield
+      Thread.new { Process.detach(pid).value&.then { |status| @link.send(:status, pid, status.exitstatus, status.termsig) } }
     end
 
     def become_worker(index, slot, link)

@@ -54,6 +54,7 @@ class SpawnerTest < Minitest::Test
   end
 
   def test_the_supervisor_takes_in_what_the_application_leaves_behind
+    linux_only("a parent for orphans")
     server = serve(<<~RUBY, "-w", 1)
       run lambda { |_env|
         reader, writer = IO.pipe

@@ -165,11 +165,7 @@ impl Relay {
     }
 
     fn end_if_left(&mut self) {
-        let is_closed = |socket: &Link| {
-            let mut fds = [PollFd::new(socket, PollFlags::empty())];
-            poll(&mut fds, Some(&Timespec::default())).is_ok() && fds[0].revents().contains(PollFlags::HUP)
-        };
-        if self.left().is_some_and(is_closed) {
+        if self.left().is_some_and(sockets::is_gone) {
             let [inward, _] = &mut self.pipes;
             let _ = inward.from.shut_down(Shutdown::Both);
             inward.has_ended = true;

@@ -6,7 +6,7 @@ use super::encoding;
 use super::outbox::Outbox;
 use crate::sync::MutexGuard;
 use crate::transport::Link;
-use rustix::event::{poll, PollFd, PollFlags, Timespec};
+use fairlead_system::sockets::is_gone;
 use rustix::io::Errno;
 use rustix::net::sockopt;
 use std::mem::take;
@@ -15,13 +15,6 @@ use std::time::Duration;
 /// The interval at which the kernel probes a peer that has ended its half: by default, a system remembers a closed
 /// socket for this long.
 const KEEPALIVE: Duration = Duration::from_secs(60);
-
-/// Returns true if the connection was reset, even behind bytes that were not received.
-fn is_gone(transport: &Link) -> bool {
-    let mut polled = [PollFd::new(transport, PollFlags::empty())];
-    let ended = PollFlags::HUP | PollFlags::ERR;
-    poll(&mut polled, Some(&Timespec::default())).is_ok() && polled[0].revents().intersects(ended)
-}
 
 impl Client {
     /// Handles the end of the input. The peer may wait for the rest of its bytes; until they are sent, nothing is read.

@@ -90,6 +90,7 @@ impl Supervisor {
             ("failed", _, Some(worker)) => Event::BootFailed(worker, message.text(0)),
             ("failed", Some(spawner), None) => Event::SpawnerFailed(spawner, message.text(0)),
             ("forked", _, Some(worker)) => return self.hear_forked(worker, &message),
+            ("status", Some(_), _) => return self.hear_status(&message),
             ("booted", _, Some(worker)) => return self.hear_booted(worker),
             ("promoted", None, Some(worker)) => self.hear_promoted(worker),
             // A signal that asks a process to end can arrive when the process takes signals for requests to the server.
@@ -176,6 +177,16 @@ impl Supervisor {
             child.is_process(pid, None);
         }
         self.acting.happen(Event::Forked(worker));
+    }
+
+    /// The status of a worker, from the process that has forked it and stayed its parent.
+    fn hear_status(&mut self, message: &Message) {
+        let mut children = self.acting.fleet.children.iter_mut();
+        let Some(child) = children.find(|child| child.pid().is_some_and(|pid| message.number(0) == Some(pid))) else {
+            return;
+        };
+        let (status, signal) = (message.number(1).map(End::Exited), message.number(2).map(End::Killed));
+        child.reported = status.or(signal);
     }
 
     fn hear_booted(&mut self, worker: ProcessId) {

@@ -11,7 +11,9 @@ use fairlead_supervisor::signals::blocked_for;
 pub(super) fn hold_back<R>(execute: impl FnOnce() -> R) -> R {
     blocked_for(|| {
         #[cfg(target_os = "linux")]
-        others::block();
+        if !fairlead_system::IS_PORTABLE {
+            others::block();
+        }
         execute()
     })
 }
