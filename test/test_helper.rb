@@ -30,9 +30,11 @@ require_relative "support/waiting"
 require_relative "support/server_process"
 require_relative "support/servers"
 
-class Minitest::Test
-  # Skips a test of something that only Linux has, in a build that does not use it (docs/porting.md).
-  def linux_only(facility)
-    skip("only Linux has #{facility}") if Fairlead::Native.portable?
+module Minitest
+  class Test
+    # Skips a test of something that only Linux has, in a build that does not use it (docs/porting.md).
+    def linux_only(facility)
+      skip("only Linux has #{facility}") if Fairlead::Native.portable?
+    end
   end
 end
