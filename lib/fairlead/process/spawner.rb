@@ -181,7 +181,10 @@ module Fairlead
 
     def fork_child
       pid = Tls::Offer.changing.synchronize { fork } || yield
-      Thread.new { Process.detach(pid).value&.then { |status| @link.send(:status, pid, status.exitstatus, status.termsig) } }
+      waiter = Process.detach(pid)
+      Thread.new { waiter.value&.then { |status| @link.send(:status, pid, status.exitstatus, status.termsig) } }
+    rescue ThreadError
+      nil # there is no room for a thread; the supervisor does not learn the status
     end
 
     def become_worker(index, slot, link)
