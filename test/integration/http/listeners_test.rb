@@ -41,7 +41,7 @@ class ListenersTest < Minitest::Test
   end
 
   def test_an_abstract_socket
-    skip "only Linux has abstract sockets" unless RUBY_PLATFORM.include?("linux")
+    linux_only("abstract sockets")
     name = "fairlead-test-#{Process.pid}"
     serve(linted(TELL), bind: "unix://@#{name}")
 

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "minitest/mock"
 require "test_helper"
 require "socket"
 
@@ -118,8 +119,16 @@ class UnixBindingTest < Minitest::Test
     end
   end
 
+  def test_an_abstract_socket_is_refused_by_other_systems_than_linux
+    Fairlead::Binding::Unix.stub(:abstract?, false) do
+      error = assert_raises(Fairlead::BindError) { Fairlead::Binding.parse("unix://@name") }
+
+      assert_match(/only Linux .* name a path/, error.message)
+    end
+  end
+
   def test_an_abstract_socket_has_no_file
-    skip "only Linux has abstract sockets" unless RUBY_PLATFORM.include?("linux")
+    linux_only("abstract sockets")
 
     name = "fairlead-test-#{Process.pid}"
     in_folder do
