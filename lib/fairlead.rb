@@ -1,5 +1,10 @@
 # frozen_string_literal: true
 
+if RUBY_ENGINE != "ruby" || RUBY_PLATFORM.match?(/mswin|mingw|cygwin/)
+  require "fairlead/unsupported"
+  raise LoadError, Fairlead::Unsupported.problem
+end
+
 require "fairlead/clock"
 
 # Fairlead, an application server for Rack with a native core. This file is the public interface. Each part is loaded when it
@@ -48,6 +53,7 @@ module Fairlead
   autoload :EventLog, "fairlead/observe/event_log"
   autoload :LoadTool, "fairlead/load_tool"
   autoload :NativeProgram, "fairlead/native_program"
+  autoload :Unsupported, "fairlead/unsupported"
   autoload :Migrate, "fairlead/migrate"
   autoload :Launcher, "fairlead/process/launcher"
   autoload :Service, "fairlead/service"

@@ -6,6 +6,10 @@
 
 require "rbconfig"
 require "shellwords"
+require_relative "../../lib/fairlead/unsupported"
+
+problem = Fairlead::Unsupported.problem
+abort problem if problem
 
 packages = %w[fairlead fairlead-supervisor fairlead-load fairlead-acme]
 cargo = [ENV.fetch("CARGO", "cargo"), "build", "--release", "--locked", "--manifest-path", File.expand_path("../../Cargo.toml", __dir__),
