@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# The gem: Ruby, and the Rust sources of its extension and its native programs, which ext/fairlead/extconf.rb builds on
-# installation.
+# The gem of the server: Ruby, and the Rust sources of its extension and its native programs, which ext/fairlead/extconf.rb builds on
+# installation. `rake gem:native` makes gems without sources, for one platform each.
 # Every crate of the workspace travels along, because Cargo reads the manifests of all members.
 
 require_relative "lib/fairlead/version"
@@ -18,7 +18,7 @@ Gem::Specification.new do |spec|
   spec.metadata = { "rubygems_mfa_required" => "true" }
 
   shipped = %r{\A(?:(?:crates|exe|ext|lib|sig)/|(?:CHANGELOG\.md|Cargo\.lock|Cargo\.toml|LICENSE|README\.md)\z)}
-  ignored = %r{\.(?:so|bundle)\z|/target/|/fairlead-(?:load|acme|supervisor)\z}
+  ignored = %r{\.(?:so|bundle)\z|/target/|/fairlead-(?:load|acme|supervisor)\z|\Aext/load/}
   paths = begin
     IO.popen(%w[git ls-files -z --cached --others --exclude-standard], chdir: __dir__, err: File::NULL, &:read).split("\0")
   rescue Errno::ENOENT

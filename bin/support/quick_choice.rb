@@ -138,6 +138,7 @@ module Fairlead
       "crates/engine/src/transport" => %w[test/integration/http test/integration/tls],
       "crates/engine/src/worker" => %w[test/integration/http test/integration/processes],
       "crates/load" => %w[test/integration/command/bench_test.rb test/integration/command/bench_tls_test.rb],
+      "ext/load" => %w[test/integration/command/bench_test.rb],
       "crates/wire/src/conditions" => %w[test/integration/files/conditions_test.rb],
       "crates/wire/src/content_encoding" => %w[test/integration/files/compression_test.rb],
       "crates/wire/src/event_stream.rs" => %w[test/integration/real_time],

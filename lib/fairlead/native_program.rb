@@ -8,8 +8,11 @@ module Fairlead
     # built.
     def self.find(name, title, folders = $LOAD_PATH)
       paths = folders.lazy.map { |folder| File.join(folder, name) }
-      paths.find { |path| File.file?(path) && File.executable?(path) } ||
+      paths.find { |path| runs?(path) } ||
         raise(ExtensionError, "#{title} is not built: run bin/setup in a checkout, or `gem pristine fairlead` for an installed gem")
     end
+
+    # True for a file that can be executed.
+    def self.runs?(path) = File.file?(path) && File.executable?(path)
   end
 end

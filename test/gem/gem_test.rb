@@ -12,7 +12,6 @@ class GemTest < Minitest::Test
       assert_equal "fairlead #{Fairlead::VERSION}", run!(COMMAND, "--version", chdir: folder).strip
       File.write(File.join(folder, "config.ru"), "run ->(_env) { [200, {}, ['from the gem']] }")
       assert_equal "from the gem", served(folder)
-      assert_match(/\AUsage: fairlead bench URL/, run!(COMMAND, "bench", "--help", chdir: folder))
     end
   end
 

@@ -47,7 +47,7 @@ module Fairlead
         private
 
         def built
-          ["fairlead.#{RbConfig::CONFIG["DLEXT"]}", *%w[acme load supervisor].map { |name| "fairlead-#{name}" }].map do |name|
+          ["fairlead.#{RbConfig::CONFIG["DLEXT"]}", *%w[acme supervisor].map { |name| "fairlead-#{name}" }].map do |name|
             Dir.glob("#{FOLDER}/gems/fairlead-*/lib/fairlead/#{name}").first or raise(Failed, "the installed gem has no #{name}")
           end
         end

@@ -35,10 +35,46 @@ class FairleadTest < Minitest::Test
     end
   end
 
+  def test_a_gem_for_one_platform_loads_the_extension_for_this_ruby
+    in_platform_gem(RUBY_VERSION[/\A\d+\.\d+/]) do |folder|
+      script = "require 'fairlead/native'; puts $LOADED_FEATURES.grep(/fairlead\\.(?:so|bundle)\\z/)"
+
+      assert_equal "#{Dir.glob("#{folder}/fairlead/*/fairlead.{so,bundle}").first}\n", ruby(script, folder)
+    end
+  end
+
+  def test_a_gem_for_one_platform_names_the_gem_that_compiles_for_a_ruby_that_it_does_not_know
+    in_platform_gem("2.6") do |folder|
+      output = ruby("begin; require 'fairlead/native'; rescue Fairlead::ExtensionError => e; puts e.message; end", folder)
+
+      assert_match(/not built for this Ruby \(.*\): this gem has extensions for Ruby 2\.6; .*`gem install fairlead --platform ruby`\n\z/, output)
+    end
+  end
+
+  def test_a_gem_for_one_platform_whose_extension_does_not_load_names_the_gem_that_compiles
+    in_platform_gem(RUBY_VERSION[/\A\d+\.\d+/]) do |folder|
+      File.write(Dir.glob("#{folder}/fairlead/*/fairlead.{so,bundle}").first, "not an extension")
+      output = ruby("begin; require 'fairlead/native'; rescue Fairlead::ExtensionError => e; puts e.message; end", folder)
+
+      assert_match(/cannot be loaded: .*: .*`gem install fairlead --platform ruby`\n\z/, output)
+    end
+  end
+
   private
 
+  # A copy of lib with the extension in the folder of a Ruby.
+  def in_platform_gem(version)
+    Dir.mktmpdir do |folder|
+      FileUtils.cp_r(File.join(ROOT, "lib/."), folder)
+      extension = Dir.glob(File.join(folder, "fairlead/fairlead.{so,bundle}")).first
+      FileUtils.mkdir_p(File.join(folder, "fairlead", version))
+      FileUtils.mv(extension, File.join(folder, "fairlead", version))
+      yield folder
+    end
+  end
+
   # Returns everything that the script prints.
-  def ruby(script)
-    Open3.capture2e({ "RUBYLIB" => nil }, RbConfig.ruby, "-w", "-I", File.join(ROOT, "lib"), "-e", script).first
+  def ruby(script, library = File.join(ROOT, "lib"))
+    Open3.capture2e({ "RUBYLIB" => nil }, RbConfig.ruby, "-w", "-I", library, "-e", script).first
   end
 end

@@ -127,7 +127,7 @@ fn main() {
         Ok(Command::Help(text)) => print(&text, true),
         Ok(Command::Http(options)) => finish(measure(&options, &stop)),
         Ok(Command::RealTime(options)) => finish(measure_real_time(&options, &stop)),
-        Err(why) => complain(&format!("{why} (see fairlead bench --help)")),
+        Err(why) => complain(&format!("{why} (see {} --help)", options::command_name())),
     });
 }
 
@@ -188,6 +188,6 @@ fn print(text: &str, good: bool) -> i32 {
 }
 
 fn complain(why: &str) -> i32 {
-    let _ = writeln!(std::io::stderr(), "fairlead bench: {why}");
+    let _ = writeln!(std::io::stderr(), "{}: {why}", options::command_name());
     1
 }

@@ -26,7 +26,16 @@ pub(crate) enum Command {
     RealTime(Box<RealTime>),
 }
 
-/// Reads the arguments that follow `fairlead bench`. The error is one line for the user.
+/// The name by which the user has started the tool, for messages: `fairlead bench` passes its own.
+pub(crate) fn command_name() -> &'static str {
+    const BENCH: &str = "fairlead bench";
+    match std::env::args_os().next() {
+        Some(name) if name == BENCH => BENCH,
+        _ => "fairlead-load",
+    }
+}
+
+/// Reads the arguments that follow the name. The error is one line for the user.
 pub(crate) fn parse(args: &[String]) -> Result<Command, String> {
     let flags = match Flags::read(args) {
         Ok(flags) => flags,

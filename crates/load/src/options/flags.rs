@@ -35,8 +35,6 @@ Exit status: 0 every response was 2xx or 3xx, every message arrived once and in 
 
 #[derive(Debug, Parser)]
 #[command(
-    name = "fairlead bench",
-    override_usage = "fairlead bench URL [options]",
     help_template = "{usage-heading} {usage}\n\n{about}\n\n{all-args}\n\n{after-help}",
     about = KINDS,
     after_help = STATUSES,
@@ -196,17 +194,21 @@ pub(super) struct Flags {
 }
 
 impl Flags {
-    /// Reads the arguments that follow `fairlead bench`. The text of `--help` is an error, as in clap.
+    /// Reads the arguments that follow the name. The text of `--help` is an error, as in clap.
     pub(super) fn read(args: &[String]) -> Result<Flags, clap::Error> {
         // A value may begin with a hyphen: a negative number gets its option's error message, a body is taken
         // literally.
         let takes_value = |arg: &clap::Arg| matches!(arg.get_action(), ArgAction::Set | ArgAction::Append);
-        let mut command = Flags::command().mut_args(|arg| {
+        let name = super::command_name();
+        let named = Flags::command()
+            .name(name)
+            .override_usage(format!("{name} URL [options]"));
+        let mut command = named.mut_args(|arg| {
             let is_value = takes_value(&arg) && !arg.is_positional();
             arg.allow_hyphen_values(is_value)
         });
-        let name = "fairlead bench".to_owned();
-        let matches = command.try_get_matches_from_mut(std::iter::once(&name).chain(args))?;
+        let words = std::iter::once(name).chain(args.iter().map(String::as_str));
+        let matches = command.try_get_matches_from_mut(words)?;
         let mut flags = Flags::from_arg_matches(&matches)?;
         let is_given = |arg: &&clap::Arg| matches.value_source(arg.get_id().as_str()) == Some(ValueSource::CommandLine);
         let names = command.get_arguments().filter(is_given).filter_map(clap::Arg::get_long);

@@ -316,7 +316,7 @@ fn an_unreachable_server_is_one_line() {
     drop(listener);
     let outcome = bench(&[&url]);
     assert_eq!((outcome.status, outcome.stdout.as_str()), (1, ""), "{outcome:?}");
-    let expected = format!("fairlead bench: cannot connect to {url}: Connection refused\n");
+    let expected = format!("fairlead-load: cannot connect to {url}: Connection refused\n");
     assert_eq!(outcome.stderr, expected);
 }
 

@@ -30,7 +30,7 @@ fn a_server_that_is_not_there_is_one_clear_line() {
     ] {
         let outcome = bench(&[&[format!("http://{address}/").as_str()], args].concat());
         assert_eq!((outcome.status, outcome.stdout.as_str()), (1, ""));
-        let expected = format!("fairlead bench: cannot connect to http://{address}/: Connection refused\n");
+        let expected = format!("fairlead-load: cannot connect to http://{address}/: Connection refused\n");
         assert_eq!(outcome.stderr, expected);
     }
     let outcome = bench(&["unix:///nowhere/at/all.sock"]);

@@ -200,7 +200,7 @@ fn servers_that_speak_something_else_are_one_clear_line() {
         (nonsense, "the server does not speak HTTP/2 here"),
     ] {
         let outcome = bench(&[&server.url, "--http2", "-c", "3", "--streams", "5"]);
-        let expected = format!("fairlead bench: cannot connect to {}: {why}\n", server.url);
+        let expected = format!("fairlead-load: cannot connect to {}: {why}\n", server.url);
         assert_eq!((outcome.status, outcome.stderr), (1, expected));
     }
 }

@@ -1,0 +1,42 @@
+# frozen_string_literal: true
+
+require "rbconfig"
+require "shellwords"
+
+# The Makefile that RubyGems runs when it installs a gem with Rust sources: one call of Cargo, in which the packages share what they
+# have in common. RubyGems sets the folder for the results (`sitearchdir`) and moves them into the gem.
+module CargoMakefile
+  EXTENSION = "fairlead"
+
+  module_function
+
+  # +packages+: names of packages of the workspace, with their files in the gem.
+  def write(packages) = File.write("Makefile", text(packages))
+
+  # The build script of the extension asks this Ruby for its headers.
+  def text(packages)
+    <<~MAKEFILE
+      sitearchdir = #{RbConfig::CONFIG["sitearchdir"]}
+
+      all:
+      \tRUBY=#{Shellwords.escape(RbConfig.ruby)} #{Shellwords.join(cargo(packages))}
+
+      install: all
+      \tmkdir -p $(sitearchdir)/fairlead
+      #{packages.map { |name| "\tcp target/release/#{built(name)} $(sitearchdir)/fairlead/#{placed(name)}" }.join("\n")}
+      \trm -rf target
+
+      clean:
+      \trm -rf target
+    MAKEFILE
+  end
+
+  def cargo(packages)
+    [ENV.fetch("CARGO", "cargo"), "build", "--release", "--locked", "--manifest-path", File.expand_path("../Cargo.toml", __dir__),
+     "--target-dir", "target", *packages.flat_map { |name| ["--package", name] }]
+  end
+
+  def built(package) = package == EXTENSION ? "libfairlead.#{RbConfig::CONFIG["SOEXT"]}" : package
+
+  def placed(package) = package == EXTENSION ? "fairlead.#{RbConfig::CONFIG["DLEXT"]}" : package
+end

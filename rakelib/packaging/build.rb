@@ -1,0 +1,103 @@
+# frozen_string_literal: true
+
+require "fileutils"
+require_relative "command"
+require_relative "headers"
+require_relative "platform"
+require_relative "source_gems"
+require_relative "zig"
+
+module Packaging
+  # The built files of a platform, by Cargo's profile `gem`, with zig as the C compiler and linker: an extension for each Ruby, the native
+  # programs of the server, and the load tool as a program that needs no shared library.
+  class Build
+    SERVER_PROGRAMS = %w[fairlead-supervisor fairlead-acme].freeze
+    LOAD_TOOL = "fairlead-load"
+
+    def initialize(platform)
+      @platform = platform
+    end
+
+    # A folder with the files of the server's gem, as they lie in lib/fairlead.
+    def server
+      missing_for(@platform.target)
+      RUBIES.each do |version|
+        cargo(@platform.target, "build", %w[fairlead] + SERVER_PROGRAMS, dynamic, "RUBY" => Headers.new(version, @platform).ruby)
+        place(File.join(output(@platform.target, "build"), "libfairlead.#{@platform.darwin? ? "dylib" : "so"}"), "#{version}/#{@platform.extension}")
+      end
+      SERVER_PROGRAMS.each { |name| place(File.join(output(@platform.target, "build"), name), name) }
+      folder
+    end
+
+    # The path of the load tool. Linux's also runs beside another C library.
+    def load_tool
+      target = @platform.static_target
+      missing_for(target)
+      cargo(target, "static", [LOAD_TOOL], [])
+      File.join(output(target, "static"), LOAD_TOOL)
+    end
+
+    def folder = File.join(TARGET, "files", @platform.name)
+
+    private
+
+    # An extension shares the C library with Ruby.
+    def dynamic = @platform.musl? ? %w[-C target-feature=-crt-static] : []
+
+    def cargo(target, folder, packages, flags, environment = {})
+      command = ["cargo", "zigbuild", "--profile", "gem", "--locked", "--target", versioned(target), "--target-dir", File.join(TARGET, folder),
+                 *Toolchain.arguments(target), *packages.flat_map { |name| ["--package", name] }]
+      Command.run(Toolchain.environment(target, flags).merge(environment), *command, chdir: ROOT)
+    end
+
+    # cargo-zigbuild takes the version of glibc from there.
+    def versioned(target) = target.end_with?("-gnu") ? "#{target}.#{Platform::FLOOR}" : target
+
+    def output(target, folder) = File.join(TARGET, folder, target, "gem")
+
+    def place(built, name)
+      FileUtils.mkdir_p(File.dirname(File.join(folder, name)))
+      FileUtils.cp(built, File.join(folder, name))
+    end
+
+    def missing_for(target)
+      Toolchain.require_standard_library(target)
+      return unless @platform.darwin? && !ENV.key?("SDKROOT")
+
+      raise Impossible, "#{@platform.name} is linked with Apple's SDK: set SDKROOT to its folder (on a Mac: xcrun --show-sdk-path)"
+    end
+  end
+
+  # Rust's compiler, its standard library for other targets, and the environment in which it forgets the paths of this machine.
+  module Toolchain
+    module_function
+
+    def require_standard_library(target)
+      return if standard_library?(target) || sources?
+
+      raise Impossible, "Rust has no standard library for #{target}: run `rustup target add #{target}`, or `rustup component add rust-src`"
+    end
+
+    # Without the built standard library, its sources.
+    def arguments(target) = standard_library?(target) ? [] : %w[-Z build-std=std,panic_unwind]
+
+    def environment(target, flags)
+      mapped = { ROOT => "/fairlead", cargo_home => "/cargo", File.join(sysroot, "lib/rustlib/src/rust") => "/rust" }
+      rust_flags = mapped.map { |from, to| "--remap-path-prefix=#{from}=#{to}" } + flags
+      # Only the built standard library brings musl's object files along; zig has its own.
+      rust_flags += %w[-C link-self-contained=no] if target.end_with?("-musl") && !standard_library?(target)
+      {
+        "PATH" => "#{Zig.programs}:#{ENV.fetch("PATH")}", "CARGO_ENCODED_RUSTFLAGS" => rust_flags.join("\x1f"), "CARGO_INCREMENTAL" => "0",
+        "CFLAGS" => mapped.map { |from, to| "-ffile-prefix-map=#{from}=#{to}" }.join(" "),
+        "RUSTC_BOOTSTRAP" => ("1" unless standard_library?(target)),
+        "SOURCE_DATE_EPOCH" => SourceGems.source_date
+      }
+    end
+
+    def standard_library?(target) = File.directory?(File.join(sysroot, "lib/rustlib", target, "lib"))
+    def sources? = File.directory?(File.join(sysroot, "lib/rustlib/src/rust/library/std"))
+    def sysroot = @sysroot ||= Command.output(ENV.fetch("RUSTC", "rustc"), "--print", "sysroot").chomp
+    def cargo_home = ENV.fetch("CARGO_HOME", File.join(Dir.home, ".cargo"))
+    private_class_method :standard_library?, :sources?, :cargo_home
+  end
+end

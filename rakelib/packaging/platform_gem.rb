@@ -1,0 +1,84 @@
+# frozen_string_literal: true
+
+require "fileutils"
+require_relative "build"
+require_relative "licences"
+require_relative "platform"
+require_relative "source_gems"
+
+module Packaging
+  # The gems for one platform: the server's, with an extension for each Ruby and its native programs, and the load tool's. They need
+  # neither a compiler nor other gems than Rack.
+  class PlatformGem
+    LICENCES = "LICENSE-THIRD-PARTY"
+
+    # The first RubyGems that tells musl from glibc. An older one takes a gem for -linux-gnu also on musl, where the extension cannot be
+    # loaded; the message then names the gem that compiles. It must not take a gem for musl.
+    TELLS_MUSL = ">= 3.3.22"
+
+    # No Ruby of a branch has more releases.
+    RELEASES = 30
+
+    # +packages+: the folder for gems.
+    def initialize(platform, packages: PACKAGES, build: Build.new(platform), licences: Licences)
+      @platform = platform
+      @packages = packages
+      @build = build
+      @licences = licences
+    end
+
+    # The path of the server's gem.
+    def server
+      spec = specification(SourceGems::SERVER, @platform.name)
+      spec.required_ruby_version = self.class.rubies
+      spec.files = spec.files.grep(%r{\A(?:exe|lib|sig)/|\A(?:CHANGELOG|README)\.md\z|\ALICENSE\z})
+      pack(spec, files_in(@build.server), Build::SERVER_PROGRAMS + ["fairlead"])
+    end
+
+    # The path of the load tool's gem.
+    def load_tool
+      spec = specification(SourceGems::LOAD_TOOL, @platform.of_programs)
+      spec.files = spec.files.grep(%r{\Aext/load/exe/|\ALICENSE\z})
+      pack(spec, { Build::LOAD_TOOL => @build.load_tool }, [Build::LOAD_TOOL])
+    end
+
+    # The Rubies that have an extension, and no other: RubyGems then takes the gem that compiles.
+    def self.rubies(versions = RUBIES)
+      major, first = versions.first.split(".").map { |number| Integer(number, 10) }
+      last = Integer(versions.last.split(".").last, 10)
+      missing = (first..last).map { |minor| "#{major}.#{minor}" } - versions
+      Gem::Requirement.new(">= #{versions.first}", "< #{major}.#{last + 1}.dev",
+                           *missing.flat_map { |version| (0..RELEASES).map { |release| "!= #{version}.#{release}" } })
+    end
+
+    private
+
+    # RubyGems before 3.3.22 forgets "gnu" in a name, but not in a list.
+    def specification(file, platform)
+      spec = SourceGems.specification(file)
+      spec.platform = Gem::Platform.new(platform.split("-"))
+      spec.extensions = []
+      spec.required_rubygems_version = TELLS_MUSL if platform.end_with?("-musl")
+      spec
+    end
+
+    def files_in(folder) = Dir.glob("**/*", base: folder).map { |name| [name, File.join(folder, name)] }.select { |_, path| File.file?(path) }.to_h
+
+    # Packs the files of a specification and built ones, which come into lib/fairlead, in a folder of its own.
+    def pack(spec, built, packages)
+      stage = File.join(TARGET, "stage", spec.full_name)
+      FileUtils.rm_rf(stage)
+      spec.files.each { |name| copy(File.join(ROOT, name), File.join(stage, name)) }
+      built.each { |name, path| copy(path, File.join(stage, "lib/fairlead", name)) }
+      File.write(File.join(stage, LICENCES), @licences.new(packages, @platform.target).text)
+      spec.files += [LICENCES, *built.keys.map { |name| "lib/fairlead/#{name}" }]
+      SourceGems.pack(spec, stage, @packages)
+    end
+
+    def copy(from, to)
+      FileUtils.mkdir_p(File.dirname(to))
+      FileUtils.cp(from, to)
+      FileUtils.chmod(File.executable?(from) && File.extname(from) != ".so" ? 0o755 : 0o644, to)
+    end
+  end
+end

@@ -1,0 +1,148 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "open3"
+require_relative "../../../rakelib/packaging/gem_check"
+require_relative "../../../rakelib/packaging/platform_gem"
+
+# The gems for one platform, with other files in the places of the native ones.
+class PlatformGemTest < Minitest::Test
+  # Gives files instead of building.
+  class GivenBuild
+    def initialize(platform, folder)
+      @platform = platform
+      @folder = folder
+    end
+
+    def server
+      (Packaging::RUBIES.map { |ruby| "#{ruby}/#{@platform.extension}" } + Packaging::Build::SERVER_PROGRAMS).each { |name| write("server/#{name}") }
+      File.join(@folder, "server")
+    end
+
+    def load_tool = write(Packaging::Build::LOAD_TOOL)
+
+    private
+
+    def write(name)
+      path = File.join(@folder, name)
+      FileUtils.mkdir_p(File.dirname(path))
+      File.write(path, "#!/bin/sh\necho \"load tool: $*\"\n")
+      File.chmod(0o755, path)
+      path
+    end
+  end
+
+  GivenLicences = Struct.new(:packages, :target) do
+    def text = "rustls 0.23.0: for #{packages.join(", ")} on #{target}"
+  end
+
+  def setup
+    @folder = Dir.mktmpdir
+  end
+
+  def teardown
+    FileUtils.rm_rf(@folder)
+  end
+
+  def test_the_servers_gem_has_an_extension_for_each_ruby_and_no_sources
+    spec = specification(gem("x86_64-linux-gnu").server)
+    native = spec.files.grep(%r{\Alib/fairlead/(?:\d|fairlead-)})
+
+    assert_equal %w[3.1/fairlead.so 3.3/fairlead.so 3.4/fairlead.so fairlead-acme fairlead-supervisor],
+                 native.map { |name| name.delete_prefix("lib/fairlead/") }.sort
+    assert_empty spec.files.grep(%r{\A(?:crates|ext)/|Cargo})
+    assert_includes spec.files, "LICENSE-THIRD-PARTY"
+    assert_includes spec.files, "lib/fairlead/native.rb"
+    assert_empty spec.extensions
+    assert_equal %w[rack], spec.runtime_dependencies.map(&:name)
+    assert_equal %w[fairlead fairlead-iodine], spec.executables
+  end
+
+  def test_its_name_tells_the_c_library
+    assert_equal "fairlead-#{Fairlead::VERSION}-x86_64-linux-gnu.gem", File.basename(gem("x86_64-linux-gnu").server)
+    assert_equal "fairlead-#{Fairlead::VERSION}-aarch64-linux-musl.gem", File.basename(gem("aarch64-linux-musl").server)
+  end
+
+  def test_only_rubygems_that_tells_musl_takes_the_gem_for_musl
+    refute specification(gem("x86_64-linux-musl").server).required_rubygems_version.satisfied_by?(Gem::Version.new("3.3.15"))
+    assert specification(gem("x86_64-linux-gnu").server).required_rubygems_version.satisfied_by?(Gem::Version.new("3.3.15"))
+  end
+
+  def test_only_the_rubies_with_an_extension_take_it
+    wanted = specification(gem("x86_64-linux-gnu").server).required_ruby_version
+
+    %w[3.1.0 3.1.7 3.3.0 3.3.10 3.4.0 3.4.8].each { |version| assert wanted.satisfied_by?(Gem::Version.new(version)), version }
+    %w[3.0.7 3.2.0 3.2.11 3.5.0.preview1 3.5.0 4.0.0].each { |version| refute wanted.satisfied_by?(Gem::Version.new(version)), version }
+  end
+
+  def test_rubies_without_a_gap_need_no_exceptions
+    assert_equal Gem::Requirement.new(">= 3.3", "< 3.5.dev"), Packaging::PlatformGem.rubies(%w[3.3 3.4])
+  end
+
+  def test_two_gems_of_the_same_files_have_the_same_bytes
+    first = File.binread(gem("x86_64-linux-gnu").server)
+
+    assert_equal first, File.binread(gem("x86_64-linux-gnu").server)
+  end
+
+  def test_the_load_tools_gem_is_for_any_c_library_and_bench_finds_it
+    path = gem("#{RUBY_PLATFORM[/\A\w+/]}-linux-gnu").load_tool
+
+    assert_equal "fairlead-load-#{Fairlead::VERSION}-#{RUBY_PLATFORM[/\A\w+/]}-linux.gem", File.basename(path)
+    environment = { "GEM_HOME" => File.join(@folder, "home"), "RUBYLIB" => nil, "RUBYOPT" => nil, "BUNDLE_GEMFILE" => nil }
+    run!(environment, "gem", "install", "--local", "--no-document", path)
+
+    assert_equal "load tool: --help\n", run!(environment, File.join(@folder, "home/bin/fairlead-load"), "--help")
+    assert_equal "load tool: -c 1\n", run!(environment, *fairlead_without_programs, "bench", "-c", "1")
+  end
+
+  def test_bench_finds_a_load_tool_that_is_not_in_the_bundle
+    home = File.join(@folder, "home")
+    system({ "GEM_HOME" => home }, "gem", "install", "--local", "--no-document", "--silent", gem("x86_64-linux-gnu").load_tool, exception: true)
+    File.write(File.join(@folder, "Gemfile"), "")
+    environment = { "GEM_HOME" => home, "PATH" => "#{home}/bin:#{ENV.fetch("PATH")}", "BUNDLE_GEMFILE" => File.join(@folder, "Gemfile"),
+                    "RUBYLIB" => nil, "RUBYOPT" => "-rbundler/setup" }
+
+    assert_equal "load tool: -c 1\n", run!(environment, *fairlead_without_programs, "bench", "-c", "1")
+  end
+
+  def test_without_the_load_tool_bench_says_how_to_install_it
+    environment = { "GEM_HOME" => File.join(@folder, "home"), "RUBYLIB" => nil, "PATH" => "/usr/bin:/bin" }
+    output, status = Open3.capture2e(environment, *fairlead_without_programs, "bench")
+
+    refute_predicate status, :success?
+    assert_match(/the load tool is not installed: run `gem install fairlead-load`/, output)
+  end
+
+  def test_a_check_finds_native_files_that_are_missing_and_sources
+    gem("x86_64-linux-gnu").server
+    platform = Packaging::Platform::ALL.fetch("x86_64-linux-gnu")
+    right, = Packaging::GemCheck.of(platform, @folder)
+    other = Packaging::GemCheck.new(right.path, platform, ["fairlead-supervisor"])
+
+    assert_empty right.metadata_problems
+    assert_match(%r{its native files are lib/fairlead/3\.1/fairlead\.so, }, other.metadata_problems.join)
+  end
+
+  private
+
+  def gem(name)
+    platform = Packaging::Platform::ALL.fetch(name)
+    Packaging::PlatformGem.new(platform, packages: @folder, build: GivenBuild.new(platform, File.join(@folder, name)), licences: GivenLicences)
+  end
+
+  def specification(path) = Gem::Package.new(path).spec
+
+  def run!(environment, *command)
+    output, status = Open3.capture2e(environment, *command)
+    assert_predicate status, :success?, output
+    output
+  end
+
+  # The command, in a copy of lib that has no native files.
+  def fairlead_without_programs
+    FileUtils.cp_r(File.join(ROOT, "lib"), @folder)
+    FileUtils.rm_f(Dir.glob(File.join(@folder, "lib/fairlead/fairlead{.so,.bundle,-*}")))
+    [RbConfig.ruby, "-I", File.join(@folder, "lib"), File.join(ROOT, "exe/fairlead")]
+  end
+end
