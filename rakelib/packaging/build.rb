@@ -20,7 +20,7 @@ module Packaging
 
     # A folder with the files of the server's gem, as they lie in lib/fairlead.
     def server
-      missing_for(@platform.target)
+      require_for(@platform.target)
       RUBIES.each do |version|
         cargo(@platform.target, "build", %w[fairlead] + SERVER_PROGRAMS, dynamic, "RUBY" => Headers.new(version, @platform).ruby)
         place(File.join(output(@platform.target, "build"), "libfairlead.#{@platform.darwin? ? "dylib" : "so"}"), "#{version}/#{@platform.extension}")
@@ -32,7 +32,7 @@ module Packaging
     # The path of the load tool. Linux's also runs beside another C library.
     def load_tool
       target = @platform.static_target
-      missing_for(target)
+      require_for(target)
       cargo(target, "static", [LOAD_TOOL], [])
       File.join(output(target, "static"), LOAD_TOOL)
     end
@@ -60,11 +60,12 @@ module Packaging
       FileUtils.cp(built, File.join(folder, name))
     end
 
-    def missing_for(target)
-      Toolchain.require_standard_library(target)
-      return unless @platform.darwin? && !ENV.key?("SDKROOT")
+    def require_for(target)
+      if @platform.darwin? && !ENV.key?("SDKROOT")
+        raise Impossible, "#{@platform.name} is linked with Apple's SDK: set SDKROOT to its folder (on a Mac: xcrun --show-sdk-path)"
+      end
 
-      raise Impossible, "#{@platform.name} is linked with Apple's SDK: set SDKROOT to its folder (on a Mac: xcrun --show-sdk-path)"
+      Toolchain.require_standard_library(target)
     end
   end
 
