@@ -2,7 +2,7 @@
 
 require_relative "release/steps"
 
-desc "Prepare a release in pkg: checks, changelog, tests, gems of all platforms (or PLATFORMS=a,b), checksums. Pushes nothing"
+desc "Prepare a release in pkg: checks, changelog, tests, gems of all platforms (or PLATFORMS=a,b), SBOM, checksums. Pushes nothing"
 task :release do
   steps = Release::Steps.new
   steps.check
@@ -15,6 +15,7 @@ task :release do
     Packaging::NativeGems.build(platform)
     Packaging::NativeGems.check(platform)
   end
+  Rake::Task["supply_chain:sbom"].invoke
   steps.write_checksums
   steps.explain
 end

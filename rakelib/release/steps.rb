@@ -13,7 +13,7 @@ module Release
     SUMS = File.join(PACKAGES, "SHA256SUMS")
 
     # Commands that have to succeed for the content of a release.
-    REQUIRED = [%w[bin/test]].freeze
+    REQUIRED = [%w[bin/test], %w[bin/supply-chain]].freeze
 
     # Has the content for which they have succeeded.
     STAMP = File.join(File.expand_path(ENV.fetch("CARGO_TARGET_DIR", "target"), ROOT), "tested")
@@ -50,7 +50,7 @@ module Release
 
     # The format of sha256sum.
     def write_checksums
-      names = Dir.glob("*.gem", base: PACKAGES).sort
+      names = Dir.glob("*.{gem,cdx.json}", base: PACKAGES).sort
       File.write(SUMS, names.map { |name| "#{Digest::SHA256.file(File.join(PACKAGES, name)).hexdigest}  #{name}\n" }.join)
     end
 
