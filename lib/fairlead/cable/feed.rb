@@ -143,7 +143,8 @@ module Fairlead
 
       # The last leader may have ended between its last message and the note. So the first missing message may be in the history.
       def appended?(message)
-        position, @position = @position, nil
+        position = @position
+        @position = nil
         past = position && native.history(message.channel, position, 0.0, MOST, WINDOW)
         past ? past.any? { |_, _, payload| payload == message.payload } : false
       end

@@ -115,7 +115,7 @@ class CableFeedTest < Minitest::Test
     hear("news", "a")
     hear("news", "a")
     hear("news", "b", to: [1])
-    @native.published << ["news", "b"]
+    @native.published << %w[news b]
     %w[b c].each { |payload| hear("news", payload, to: [1]) }
     lead(1)
 

@@ -86,7 +86,7 @@ class LinkTest < Minitest::Test
     end
 
     def test_a_message_that_arrives_in_parts_is_whole
-      text = ["fork", "3"].join("\0")
+      text = %w[fork 3].join("\0")
       whole = [text.bytesize].pack("L") + text
       whole.each_char { |byte| @ours.to_io.write(byte) }
 
