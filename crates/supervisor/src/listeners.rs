@@ -22,7 +22,7 @@ impl SocketFile {
         let stat = lstat(path).ok()?;
         Some(SocketFile {
             path: path.into(),
-            identity: (stat.st_dev, stat.st_ino),
+            identity: fairlead_system::files::identity(&stat),
         })
     }
 

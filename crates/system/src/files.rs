@@ -13,6 +13,12 @@ pub fn send(socket: impl AsFd, file: &File, offset: &mut u64, length: usize) -> 
     system::send(socket, file, offset, length)
 }
 
+/// Numbers of the device and of the file on it.
+#[allow(clippy::unnecessary_cast, reason = "the types differ between systems")]
+pub fn identity(stat: &rustix::fs::Stat) -> (u64, u64) {
+    (stat.st_dev as u64, stat.st_ino as u64)
+}
+
 /// Reads bytes that the kernel has in memory; may read too few. Only Linux can tell (RWF_NOWAIT).
 ///
 /// # Errors

@@ -145,6 +145,7 @@ mod tests {
     }
 
     #[test]
+    #[allow(clippy::zombie_processes, reason = "its status is taken without this value")]
     fn the_end_of_a_child_shows_and_its_status_is_taken_once() {
         let child = Command::new("sleep").arg("60").spawn().expect("a process");
         let pid = Pid::from_raw(child.id() as i32).expect("a process");

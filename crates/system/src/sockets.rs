@@ -6,7 +6,7 @@ use rustix::event::{poll, PollFd, PollFlags, Timespec};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::io::Result;
 use rustix::net::{socket_with, socketpair};
-use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketAddrAny, SocketFlags, SocketType};
+use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketAddrAny, SocketAddrUnix, SocketFlags, SocketType};
 
 /// Sends without raising SIGPIPE.
 #[cfg(not(target_vendor = "apple"))]
@@ -115,6 +115,22 @@ pub fn limit_silence(socket: impl AsFd, milliseconds: u32) {
     let _ = rustix::net::sockopt::set_tcp_user_timeout(socket, milliseconds);
     #[cfg(not(native_linux))]
     let _ = (socket.as_fd(), milliseconds);
+}
+
+/// The address of a Unix socket without a file.
+///
+/// # Errors
+/// If the system has none, or the name is too long.
+pub fn abstract_address(name: &[u8]) -> Result<SocketAddrUnix> {
+    #[cfg(target_os = "linux")]
+    {
+        SocketAddrUnix::new_abstract_name(name)
+    }
+    #[cfg(not(target_os = "linux"))]
+    {
+        let _ = name;
+        Err(rustix::io::Errno::AFNOSUPPORT)
+    }
 }
 
 /// The peer of a stream socket.

@@ -110,7 +110,7 @@ impl Systemd {
 /// `None` if the name has no known form.
 fn address(name: &OsStr) -> io::Result<Option<SocketAddrUnix>> {
     Ok(match name.as_bytes() {
-        [b'@', name @ ..] if !name.is_empty() => Some(SocketAddrUnix::new_abstract_name(name)?),
+        [b'@', name @ ..] if !name.is_empty() => Some(sockets::abstract_address(name)?),
         [b'/', _, ..] => Some(SocketAddrUnix::new(name)?),
         _ => None,
     })
