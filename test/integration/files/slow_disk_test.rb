@@ -135,6 +135,7 @@ class SlowDiskTest < Minitest::Test
   end
 
   def test_a_file_in_memory_whose_layer_of_an_overlay_hangs
+    linux_only("a status that tells what is in memory")
     server = serve_overlay("public")
     @disk.stick(:attributes, "page.txt")
 

@@ -94,7 +94,7 @@ class LinkTest < Minitest::Test
     end
 
     def test_the_end_in_the_middle_of_a_message_is_the_end
-      @ours.to_io.write([10].pack("L") + "fork")
+      @ours.to_io.write("#{[10].pack("L")}fork")
       @ours.close
 
       assert_equal [:gone], @theirs.messages.map(&:kind)
