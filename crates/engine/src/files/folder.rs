@@ -404,6 +404,9 @@ mod tests {
 
     #[test]
     fn links_that_stay_inside_are_followed() {
+        if fairlead_system::IS_PORTABLE {
+            return; // only openat2 checks the targets of links
+        }
         table(Symlinks::Inside, true, &NEVER);
         table(
             Symlinks::Inside,
