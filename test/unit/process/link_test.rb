@@ -87,7 +87,7 @@ class LinkTest < Minitest::Test
 
     def test_a_message_that_arrives_in_parts_is_whole
       text = %w[fork 3].join("\0")
-      whole = [text.bytesize].pack("L") + text
+      whole = "#{[text.bytesize].pack("L")}#{text}"
       whole.each_char { |byte| @ours.to_io.write(byte) }
 
       assert_equal ["3"], @theirs.receive.fields
