@@ -11,7 +11,7 @@ module SupplyChain
   class BillOfMaterials
     ROOT = File.expand_path("../..", __dir__)
     # The crates that the gem builds, as in ext/fairlead/extconf.rb.
-    BUILT = %w[fairlead fairlead-supervisor fairlead-load fairlead-acme].freeze
+    BUILT = %w[fairlead fairlead-supervisor fairlead-acme].freeze
     REGISTRY = "registry+https://github.com/rust-lang/crates.io-index"
 
     # +target+: a triple of rustc. +time+: seconds since 1970, as in SOURCE_DATE_EPOCH.

@@ -51,7 +51,7 @@ class QuickChoiceTest < Minitest::Test
     files = Dir.glob("{lib,ext}/**/*.{rb,rs}", base: ROOT) + Dir.glob("crates/*/src/**/*.rs", base: ROOT)
 
     assert_equal %w[test/integration/http/pipelining_test.rb test/integration/rack/streaming_body_test.rb], general
-    assert_equal %w[crates/engine/src crates/wire/src ext ext/fairlead ext/fairlead/src lib lib/fairlead],
+    assert_equal %w[crates/engine/src crates/system/src crates/wire/src ext ext/fairlead ext/fairlead/src lib lib/fairlead],
                  files.select { |path| choice(path).integration == general }.map { |path| File.dirname(path) }.uniq.sort
   end
 
