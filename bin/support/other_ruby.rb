@@ -56,8 +56,7 @@ module Fairlead
       "test/integration/supervision/signals_test.rb" => "signals",
       "test/integration/tls/embedding_test.rb" => "contexts of Ruby's OpenSSL",
       "test/conformance/puma_test.rb" => "another Puma answers otherwise",
-      "test/examples" => "applications in Ruby",
-      "test/gem/gem_test.rb" => "RubyGems and Bundler put the files elsewhere"
+      "test/examples" => "applications in Ruby"
     }.freeze
 
     # Omitted folders, except for the files above.

@@ -13,7 +13,7 @@ module Release
     SUMS = File.join(PACKAGES, "SHA256SUMS")
 
     # Commands that have to succeed for the content of a release.
-    REQUIRED = [%w[bin/test], %w[bin/supply-chain]].freeze
+    REQUIRED = [%w[bin/test], %w[bin/test --ruby 3.3], %w[bin/test --ruby 3.3 test/gem], %w[bin/supply-chain]].freeze
 
     # Has the content for which they have succeeded.
     STAMP = File.join(File.expand_path(ENV.fetch("CARGO_TARGET_DIR", "target"), ROOT), "tested")

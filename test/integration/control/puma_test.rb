@@ -19,7 +19,7 @@ class PumaComparisonTest < Minitest::Test
   NEWER = %w[busy_threads io_threads backlog_max reactor_max versions].freeze
 
   # Keys that no Puma has.
-  OURS = %w[fairlead].freeze
+  OURS = %w[cgroup fairlead].freeze
 
   # A real Puma. Its ready line is different.
   class Puma < Fairlead::Test::ServerProcess

@@ -28,7 +28,7 @@ class ToolTest < Minitest::Test
 
     assert_equal 0, status
     assert_match(/\Afairlead \S+ \(pid #{server.pid}\): ready, generation 1, running since .*\n/, output)
-    assert_match(/^listening on #{server.addresses.first}\n0 requests/, output)
+    assert_match(/^listening on #{server.addresses.first}\n(?:memory of the control group: .*\n)?0 requests/, output)
     assert_equal [0, "stop: ok\n", ""], ctl_in_folder_of(server, "stop", "-F", "config/fairlead.rb", "-e", "production")
     assert_equal 0, server.wait_exit.exitstatus
     assert_match(/the server is not running/, ctl_in_folder_of(server, "status")[2])

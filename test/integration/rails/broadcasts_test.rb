@@ -20,8 +20,6 @@ class RailsBroadcastsTest < Minitest::Test
 
   STARTS = {
     "rails_server" => ->(test) { test.rails_server(files: { "config/cable.yml" => CABLE }) },
-    "fairlead" => ->(test) { test.fairlead(files: { "config/cable.yml" => CABLE }) },
-    "workers" => ->(test) { test.fairlead("-w", 2, files: { "config/cable.yml" => CABLE }) },
     "rails_sockets" => ->(test) { test.fairlead("-w", 2, "--cable-sockets", "rails", files: { "config/cable.yml" => CABLE }) },
     "preloaded_workers" => ->(test) { test.fairlead("-w", 2, "--preload", files: { "config/cable.yml" => CABLE }) }
   }.freeze

@@ -230,7 +230,7 @@ fn wrong_usage_is_one_line_that_names_the_help() {
     ] {
         let outcome = bench(args);
         assert_eq!((outcome.status, outcome.stdout.as_str()), (1, ""), "{args:?}");
-        assert!(outcome.stderr.ends_with("(see fairlead bench --help)\n"), "{outcome:?}");
+        assert!(outcome.stderr.ends_with("(see fairlead-load --help)\n"), "{outcome:?}");
         assert_eq!(outcome.stderr.lines().count(), 1, "{outcome:?}");
     }
 }

@@ -191,5 +191,5 @@ fn an_interrupt_prints_what_was_measured() {
 fn help_goes_to_standard_output() {
     let outcome = bench(&["--help"]);
     assert_eq!((outcome.status, outcome.stderr.as_str()), (0, ""));
-    assert!(outcome.stdout.starts_with("Usage: fairlead bench URL"), "{outcome:?}");
+    assert!(outcome.stdout.starts_with("Usage: fairlead-load URL"), "{outcome:?}");
 }
