@@ -22,7 +22,6 @@ module Fairlead
       "test/integration/rack" => "the env, bodies, exceptions, throws and killed threads",
       "test/integration/rails/application_test.rb" => "another Rails",
       "test/integration/rails/default_server_test.rb" => "another Rails",
-      "test/integration/rails/restarts_test.rb" => "another Rails",
       "test/integration/rails/template_streams_test.rb" => "another Rails",
       "test/integration/rails/tls_test.rb" => "another Rails",
       "test/integration/real_time/push" => "callbacks, exceptions in them, and the collector of garbage",

@@ -139,6 +139,7 @@ class ExtendedRestorationTest < Minitest::Test
     assert_equal rooms.drop(1).map { |room| JSON.generate(room) }, restored["restored_ids"]
     2.times { |number| subscribe(client, { channel: "RoomChannel", number: number, pad: "x" * 7_500 }) }
     client.drop(reset: true)
+    wait_for_connections(server, 0)
 
     assert_equal %w[type sid], welcomed(server, sid: restored["sid"]).last.keys
   end

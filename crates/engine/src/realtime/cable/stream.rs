@@ -66,7 +66,7 @@ impl Stream {
         };
         let outbox = client.outbox.lock();
         if client.is_behind(&outbox) {
-            self.begin_without_past();
+            self.begin_without_past(history);
             client.overflow(outbox);
             return None;
         }
@@ -75,7 +75,7 @@ impl Stream {
             .zip(history)
             .and_then(|(newest, history)| self.past(history, realtime, newest, u64::MAX));
         let (Some(past), Some(rest), Some(newest)) = (past, rest, newest) else {
-            self.begin_without_past();
+            self.begin_without_past(history);
             return None;
         };
         let (last_frames, newest) = self.past_frames(client, &rest, newest);
@@ -93,10 +93,11 @@ impl Stream {
         Some(count)
     }
 
-    /// Lets new messages pass, although past ones are lost.
-    fn begin_without_past(&self) {
+    /// Lets messages pass from now on, although past ones are lost. To be called with the outbox locked.
+    fn begin_without_past(&self, history: Option<&History>) {
         if !self.options.is_whole {
-            self.after.store(0, Relaxed);
+            let newest = history.map_or(0, |history| history.position().offset);
+            self.after.store(newest, Relaxed);
         }
     }
 
