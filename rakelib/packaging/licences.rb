@@ -46,7 +46,7 @@ module Packaging
 
     private
 
-    # The crates that the packages link, without those that only build or test them.
+    # The crates that the packages link, without the dependencies of builds and tests.
     def reachable
       found = {}
       own = metadata[:packages].values.select { |package| !package["source"] && @packages.include?(package["name"]) }

@@ -80,7 +80,7 @@ module SupplyChain
       component
     end
 
-    # The C library whose sources a crate brings along, if its version names that: "2.1.2+zstd.1.5.7".
+    # The C library in the sources of a crate, if its version names the library: "2.1.2+zstd.1.5.7".
     def bundled(package)
       name, version = package.fetch("version")[/\+(.*)\z/, 1]&.split(".", 2)
       return unless version
@@ -143,7 +143,7 @@ module SupplyChain
       found.keys
     end
 
-    # The dependencies of a package without those of its tests: [id, nil or "build"].
+    # The dependencies of a package, but not of its tests: [id, nil or "build"].
     def edges(id)
       @nodes.fetch(id).flat_map { |dep| dep.fetch("dep_kinds").map { |kind| [dep.fetch("pkg"), kind["kind"]] } }.reject { |_, kind| kind == "dev" }
     end

@@ -27,7 +27,7 @@ pub fn descriptor(pid: Pid) -> Option<OwnedFd> {
     }
 }
 
-/// Sends a signal to a process. Linux: never to another one that has got its id.
+/// Sends a signal to a process. On Linux, a later process with the same id never gets it.
 pub fn signal(process: &OwnedFd, pid: Pid, signal: Signal) {
     #[cfg(native_linux)]
     let _ = (pid, rustix::process::pidfd_send_signal(process, signal));

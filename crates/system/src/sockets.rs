@@ -1,4 +1,4 @@
-//! Sockets whose descriptors are closed on exec, and calls that neither block nor raise SIGPIPE.
+//! Sockets that are closed on exec, and calls that neither block nor raise SIGPIPE.
 //!
 //! macOS has no flag against SIGPIPE; Rust's programs ignore this signal, and so does Ruby.
 
@@ -109,7 +109,7 @@ pub fn owner(socket: impl AsFd) -> Result<Owner> {
     }
 }
 
-/// Ends a TCP connection whose peer acknowledges nothing for so many milliseconds. Linux only.
+/// Ends a TCP connection if its peer acknowledges nothing for so many milliseconds. Linux only.
 pub fn limit_silence(socket: impl AsFd, milliseconds: u32) {
     #[cfg(native_linux)]
     let _ = rustix::net::sockopt::set_tcp_user_timeout(socket, milliseconds);

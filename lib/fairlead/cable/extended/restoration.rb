@@ -33,7 +33,7 @@ module Fairlead
           @transmissions = []
         end
 
-        # Makes subscriptions for a turn. One that its channel raises from, or ends the thread, is left out: the client subscribes again.
+        # Makes subscriptions for a turn. If a channel raises or ends the thread, its subscription is left out: the client subscribes again.
         def continue(socket)
           over = now + TURN
           subscribe(socket, @wanted.shift) until finished? || now > over
