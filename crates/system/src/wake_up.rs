@@ -62,7 +62,8 @@ mod system {
         let named = tempfile::Builder::new().prefix("fairlead-").make(|path| {
             mkfifo(path, Mode::S_IRUSR | Mode::S_IWUSR)?;
             let flags = OFlags::RDWR | OFlags::NONBLOCK | OFlags::CLOEXEC;
-            Ok(rustix::fs::open(path, flags, rustix::fs::Mode::empty())?)
+            let opened = rustix::fs::open(path, flags, rustix::fs::Mode::empty());
+            Ok(opened.inspect_err(|_| _ = rustix::fs::unlink(path))?)
         });
         let (descriptor, _removed) = named
             .map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))?
@@ -106,6 +107,26 @@ mod tests {
         assert!(is_readable(&wake_up));
         assert_eq!(take(&wake_up), 17);
         assert!(!is_readable(&wake_up));
+    }
+
+    #[test]
+    #[cfg(not(native_linux))]
+    fn a_failure_leaves_no_file() {
+        const ALONE: &str = "FAIRLEAD_TEST_WITHOUT_DESCRIPTORS";
+        let Some(folder) = std::env::var_os(ALONE) else {
+            let folder = tempfile::tempdir().expect("a folder");
+            let name = "wake_up::tests::a_failure_leaves_no_file";
+            let status = std::process::Command::new(std::env::current_exe().expect("a path"))
+                .args(["--exact", name])
+                .envs([(ALONE, folder.path()), ("TMPDIR", folder.path())])
+                .status();
+            assert!(status.expect("a process").success());
+            return;
+        };
+        let held: Vec<OwnedFd> = std::iter::from_fn(|| open().ok()).take(100_000).collect();
+        assert!(!held.is_empty() && open().is_err());
+        drop(held);
+        assert_eq!(std::fs::read_dir(folder).expect("a folder").count(), 0);
     }
 
     #[test]
