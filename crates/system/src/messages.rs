@@ -1,7 +1,8 @@
 //! Messages with descriptors between two processes, over a pair of sockets. When a process ends, the other end reads the end.
 //!
 //! Linux: sockets of type SEQPACKET, which keep messages apart. Elsewhere: of type STREAM, with the length in front of each message.
-//! (Sockets of type DGRAM keep messages apart, too, but do not report the end of the other side.)
+//! (Sockets of type DGRAM keep messages apart, too, but do not report the end of the other side.) Their buffers hold many messages, so
+//! that one call sends a whole message, and the messages of several threads stay apart.
 
 pub use system::{receive, send};
 
@@ -33,7 +34,10 @@ pub enum Received {
 /// # Errors
 /// If descriptors are short.
 pub fn pair() -> Result<(OwnedFd, OwnedFd)> {
-    crate::sockets::pair(KIND, true)
+    let (first, second) = crate::sockets::pair(KIND, true)?;
+    #[cfg(not(native_linux))]
+    [&first, &second].into_iter().for_each(system::enlarge);
+    Ok((first, second))
 }
 
 #[cfg(native_linux)]
@@ -100,6 +104,7 @@ mod system {
     use rustix::fd::AsFd;
     use rustix::fd::{BorrowedFd, OwnedFd};
     use rustix::io::Errno;
+    use rustix::net::sockopt::{set_socket_recv_buffer_size, set_socket_send_buffer_size};
     use rustix::net::{
         recv, recvmsg, sendmsg, shutdown, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
         SendAncillaryMessage, Shutdown,
@@ -110,8 +115,24 @@ mod system {
     /// Bytes of the length.
     const LENGTH: usize = 4;
 
+    /// Buffer size requested from the system, which may refuse a large one.
+    const BUFFER_BYTES: usize = 1024 * 1024;
+
+    const NOW: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
+
     /// Longest time for the rest of a message: its other end is in the middle of a call.
     const REST: Timespec = Timespec { tv_sec: 5, tv_nsec: 0 };
+
+    /// Gives an end of a pair as large buffers as possible.
+    pub(super) fn enlarge(socket: &OwnedFd) {
+        let sizes = (0..5).map(|shift| BUFFER_BYTES >> shift);
+        let _ = sizes
+            .clone()
+            .find(|bytes| set_socket_send_buffer_size(socket, *bytes).is_ok());
+        let _ = sizes
+            .clone()
+            .find(|bytes| set_socket_recv_buffer_size(socket, *bytes).is_ok());
+    }
 
     /// Sends a message, without waiting. Returns false if the other end is closed, or accepts no more messages.
     pub fn send(socket: impl AsFd, bytes: &[u8], descriptors: &[BorrowedFd<'_>]) -> bool {
@@ -123,35 +144,25 @@ mod system {
         let Ok(length) = u32::try_from(bytes.len()) else {
             return false;
         };
+        if !is_ready(&socket, PollFlags::OUT, &NOW) {
+            return false;
+        }
         let length = length.to_ne_bytes();
         let parts = [IoSlice::new(&length), IoSlice::new(bytes)];
         let Ok(sent) = sendmsg(&socket, &parts, &mut control, SEND) else {
             return false;
         };
-        // The kernel takes a part of a message if its buffer is nearly full. The rest must follow before any other message.
-        let whole = [&length, bytes].concat();
-        let is_whole = send_rest(&socket, &whole[sent.min(whole.len())..]);
+        // A socket that is ready has room. Should the system take only a part, then nothing may follow, and nobody waits.
+        let is_whole = sent == LENGTH + bytes.len();
         if !is_whole {
             let _ = shutdown(&socket, Shutdown::Both);
         }
         is_whole
     }
 
-    fn send_rest(socket: impl AsFd, mut bytes: &[u8]) -> bool {
-        while !bytes.is_empty() {
-            match rustix::net::send(&socket, bytes, SEND) {
-                Ok(sent) => bytes = &bytes[sent..],
-                Err(Errno::AGAIN) if is_ready(&socket, PollFlags::OUT) => {}
-                Err(Errno::INTR) => {}
-                Err(_) => return false,
-            }
-        }
-        true
-    }
-
-    fn is_ready(socket: impl AsFd, event: PollFlags) -> bool {
+    fn is_ready(socket: impl AsFd, event: PollFlags, time: &Timespec) -> bool {
         loop {
-            match poll(&mut [PollFd::new(&socket, event)], Some(&REST)) {
+            match poll(&mut [PollFd::new(&socket, event)], Some(time)) {
                 Err(Errno::INTR) => {}
                 result => return result == Ok(1),
             }
@@ -200,7 +211,7 @@ mod system {
             match recv(&socket, &mut *space, RecvFlags::DONTWAIT) {
                 Ok((0, _)) => return false,
                 Ok((count, _)) => space = &mut space[count..],
-                Err(Errno::AGAIN) if is_ready(&socket, PollFlags::IN) => {}
+                Err(Errno::AGAIN) if is_ready(&socket, PollFlags::IN, &REST) => {}
                 Err(Errno::INTR | Errno::CONNRESET) => {}
                 Err(_) => return false,
             }

@@ -36,11 +36,28 @@ module Fairlead
 
     class << self
       # The two ends of a new link.
-      def pair = UNIXSocket.pair(Native.portable? ? :STREAM : :SEQPACKET).map { |socket| new(socket) }
+      def pair
+        return UNIXSocket.pair(:SEQPACKET).map { |socket| new(socket) } unless Native.portable?
+
+        UNIXSocket.pair(:STREAM).map { |socket| new(enlarge(socket)) }
+      end
 
       # The end with an inherited descriptor.
       def adopt(descriptor) = new(UNIXSocket.for_fd(descriptor))
+
+      private
+
+      # The system may refuse large buffers.
+      def enlarge(socket)
+        %i[SNDBUF RCVBUF].each { |option| socket.setsockopt(:SOCKET, option, BUFFER_BYTES) }
+        socket
+      rescue SystemCallError
+        socket
+      end
     end
+
+    # Requested size of the buffers of a stream.
+    BUFFER_BYTES = 256 * 1024
 
     # Bytes and format of the length of a message.
     LENGTH_BYTES = 4
@@ -71,8 +88,10 @@ module Fairlead
       ios = ios.map { |io| io.is_a?(Integer) ? IO.for_fd(io, autoclose: false) : io.to_io }
       control = ios.empty? ? [] : [Socket::AncillaryData.unix_rights(*ios)]
       text = [text.bytesize].pack(LENGTH) + text.b if @is_stream
+      return false if @is_stream && !@socket.wait_writable(0)
+
       sent = @socket.sendmsg_nonblock(text, 0, nil, *control, exception: false)
-      sent != :wait_writable && (sent == text.bytesize || send_rest(text.byteslice(sent..)))
+      sent == text.bytesize || (sent != :wait_writable && end_in_the_middle)
     rescue SystemCallError, IOError
       false
     end
@@ -117,16 +136,8 @@ module Fairlead
 
     private
 
-    # The kernel takes a part of a message if its buffer is nearly full. The rest must follow before any other message.
-    def send_rest(text)
-      until text.empty?
-        sent = @socket.write_nonblock(text, exception: false)
-        return !@socket.shutdown if sent == :wait_writable && !@socket.wait_writable(REST)
-
-        text = text.byteslice(sent..) if sent.is_a?(Integer)
-      end
-      true
-    end
+    # A socket that is ready has room for a whole message. Should the system take only a part, then nothing may follow. Returns false.
+    def end_in_the_middle = !@socket.shutdown
 
     # +start+: of the length. nil if the other end is closed.
     def receive_rest(start)

@@ -93,6 +93,15 @@ class LinkTest < Minitest::Test
       assert_equal ["3"], @theirs.receive.fields
     end
 
+    def test_a_message_of_which_the_system_takes_a_part_ends_the_link_at_once
+      @ours.to_io.setsockopt(:SOCKET, :SNDBUF, 1)
+
+      assert @ours.send(:alive)
+      refute @ours.send(:fork, *(["x" * 4000] * 10))
+      assert_equal %i[alive gone], @theirs.messages.map(&:kind)
+      refute @ours.send(:end)
+    end
+
     def test_the_end_in_the_middle_of_a_message_is_the_end
       @ours.to_io.write("#{[10].pack("L")}fork")
       @ours.close
