@@ -2,7 +2,7 @@
 
 use fairlead_engine::Scoreboard;
 use fairlead_system::memory_file;
-use rustix::fs::{fstat, ftruncate};
+use rustix::fs::fstat;
 use rustix::io::Errno;
 use rustix::mm::{mmap, MapFlags, ProtFlags};
 use std::marker::PhantomData;
@@ -30,8 +30,7 @@ impl<T: Shareable> MemoryFile<T> {
     /// # Errors
     /// If descriptors or memory are short.
     pub(crate) fn new(name: &str) -> std::io::Result<MemoryFile<T>> {
-        let file = memory_file::open(name)?;
-        ftruncate(&file, size_of::<T>() as u64)?;
+        let file = memory_file::zeros(name, size_of::<T>() as u64)?;
         Ok(MemoryFile::adopt(file)?)
     }
 
@@ -89,8 +88,8 @@ impl WordsFile {
     /// # Errors
     /// If descriptors are short.
     pub(crate) fn new(name: &str, bytes: usize) -> std::io::Result<WordsFile> {
-        let file = memory_file::open(name)?;
-        ftruncate(&file, (bytes / size_of::<AtomicU64>() * size_of::<AtomicU64>()) as u64)?;
+        let whole = bytes / size_of::<AtomicU64>() * size_of::<AtomicU64>();
+        let file = memory_file::zeros(name, whole as u64)?;
         Ok(WordsFile::adopt(file)?)
     }
 

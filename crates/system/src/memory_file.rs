@@ -13,6 +13,15 @@ pub fn open(name: &str) -> Result<OwnedFd> {
     system::open(name)
 }
 
+/// A file of zeros, for processes that map it. The system provides memory for a page at its first use; a file on a disk has its room from
+/// the beginning, since a process without it is killed (SIGBUS).
+///
+/// # Errors
+/// As [`open`], or if there is no room for it.
+pub fn zeros(name: &str, length: u64) -> Result<OwnedFd> {
+    system::zeros(name, length)
+}
+
 /// A file with these bytes, which no process that gets the descriptor can change.
 ///
 /// # Errors
@@ -32,6 +41,12 @@ mod system {
         Ok(memfd_create(name, MemfdFlags::CLOEXEC)?)
     }
 
+    pub(super) fn zeros(name: &str, length: u64) -> Result<OwnedFd> {
+        let file = open(name)?;
+        rustix::fs::ftruncate(&file, length)?;
+        Ok(file)
+    }
+
     pub(super) fn constant(name: &str, parts: &[&[u8]]) -> Result<OwnedFd> {
         let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
         let mut file = File::from(memfd_create(name, flags)?);
@@ -46,16 +61,35 @@ mod system {
 mod system {
     use super::*;
     use std::fs::File;
-    use std::io::Write;
+    use std::io::{copy, repeat, Error, Read, Write};
 
     pub(super) fn open(_name: &str) -> Result<OwnedFd> {
-        Ok(tempfile::tempfile()?.into())
+        Ok(tempfile::tempfile().map_err(in_folder)?.into())
+    }
+
+    pub(super) fn zeros(_name: &str, length: u64) -> Result<OwnedFd> {
+        let mut file = tempfile::tempfile().map_err(in_folder)?;
+        copy(&mut repeat(0).take(length), &mut file).map_err(in_folder)?;
+        Ok(file.into())
     }
 
     pub(super) fn constant(_name: &str, parts: &[&[u8]]) -> Result<OwnedFd> {
-        let mut file = tempfile::NamedTempFile::new()?;
-        parts.iter().try_for_each(|part| file.write_all(part))?;
+        let mut file = tempfile::NamedTempFile::new().map_err(in_folder)?;
+        parts
+            .iter()
+            .try_for_each(|part| file.write_all(part))
+            .map_err(in_folder)?;
         Ok(File::open(file.path())?.into())
+    }
+
+    /// Names the folder.
+    fn in_folder(error: Error) -> Error {
+        let folder = std::env::temp_dir();
+        let text = format!(
+            "no file in {}; TMPDIR may name another folder: {error}",
+            folder.display()
+        );
+        Error::new(error.kind(), text)
     }
 }
 
@@ -74,6 +108,24 @@ mod tests {
             .expect("its text");
         assert_eq!(text, "one, two");
         assert!(file.write_all(b"x").is_err() && file.set_len(0).is_err());
+    }
+
+    #[test]
+    fn a_file_of_zeros_has_its_length() {
+        let mut file = File::from(zeros("test", 100_000).expect("a file"));
+        let mut bytes = Vec::new();
+        file.rewind()
+            .and_then(|()| file.read_to_end(&mut bytes))
+            .expect("its bytes");
+        assert_eq!(bytes, [0; 100_000]);
+    }
+
+    #[test]
+    #[cfg(not(native_linux))]
+    fn room_for_a_file_of_zeros_is_reserved() {
+        use std::os::unix::fs::MetadataExt;
+        let file = File::from(zeros("test", 1 << 20).expect("a file"));
+        assert!(file.metadata().expect("its status").blocks() * 512 >= 1 << 20);
     }
 
     #[test]

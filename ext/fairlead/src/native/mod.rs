@@ -37,7 +37,7 @@ pub(crate) fn init(ruby: &Ruby) -> Result<(), Error> {
 
 /// An error of a system call as Ruby raises it: `Errno::EMFILE` and the like. `doing`: the purpose of the call.
 pub(super) fn system_error(ruby: &Ruby, doing: &str, error: &std::io::Error) -> Error {
-    let Some(number) = error.raw_os_error() else {
+    let Some(number) = error.raw_os_error().or_else(|| number_of(error.kind())) else {
         return Error::new(ruby.exception_runtime_error(), format!("{doing}: {error}"));
     };
     let made: Result<Exception, Error> = ruby
@@ -45,6 +45,18 @@ pub(super) fn system_error(ruby: &Ruby, doing: &str, error: &std::io::Error) -> 
         .const_get::<_, ExceptionClass>("SystemCallError")
         .and_then(|class| class.funcall("new", (doing, number)));
     made.map_or_else(|error| error, Error::from)
+}
+
+/// The number of an error that has a text of its own in place of it.
+fn number_of(kind: std::io::ErrorKind) -> Option<i32> {
+    use rustix::io::Errno;
+    let error = match kind {
+        std::io::ErrorKind::NotFound => Errno::NOENT,
+        std::io::ErrorKind::PermissionDenied => Errno::ACCESS,
+        std::io::ErrorKind::StorageFull => Errno::NOSPC,
+        _ => return None,
+    };
+    Some(error.raw_os_error())
 }
 
 /// Raises the soft limit of open files to the hard one; returns the limit, or nil if there is none.
