@@ -98,14 +98,14 @@ class SpecialFilesTest < Minitest::Test
 
   # Caches would believe a 404, which would be wrong.
   def test_a_file_that_cannot_be_opened_for_want_of_descriptors
-    server = serve_public({ "page.txt" => "page", "large.bin" => noise(300_000) }, app: HOARDER)
+    server = serve_public({ "page.txt" => "page", "large.bin" => noise(300_000), "folder/page.txt" => "page" }, app: HOARDER)
     client = connect(server)
     settle(server.path("public/page.txt"))
     get(server, "/page.txt")
     assert_equal "EMFILE", client.get("/hoard").body
 
     %w[/page.txt /large.bin].each { |path| assert_includes [200, 503], client.get(path).status, path }
-    assert_from_app client.get("/missing"), "the file does not exist"
+    %w[/missing /folder/missing].each { |path| assert_from_app client.get(path), "the file does not exist" }
     assert_equal "released", client.request("POST", "/release", {}, body: "please").answer.body
     assert_file "page", client.get("/page.txt")
     assert_file noise(300_000), client.get("/large.bin")

@@ -101,13 +101,12 @@ impl Folder {
         }
         let stat = match self.symlinks {
             Symlinks::All => statat(&self.root, path, AtFlags::empty()),
-            _ if !self.has_openat2 => self.status_beneath(path),
-            _ => match self.open_beneath(path, LOOK) {
+            _ => match self.status_beneath(path) {
                 // Without a free descriptor a missing file can still be recognized; the app then responds.
                 Err(error @ (Errno::MFILE | Errno::NFILE)) => {
                     statat(&self.root, path, AtFlags::empty()).and(Err(error))
                 }
-                opened => fstat(opened?),
+                status => status,
             },
         };
         stat.map(|stat| Seen::of(&stat))
@@ -185,8 +184,11 @@ impl Folder {
         })
     }
 
-    /// The status of a file, without opening it, by the rules of [`Folder::walk`].
+    /// The status of a file, without reading from it.
     fn status_beneath(&self, path: &[u8]) -> io::Result<Stat> {
+        if self.has_openat2 {
+            return fstat(self.open_beneath(path, LOOK)?);
+        }
         let stat = self.walk_to(path, |folder, name| statat(folder, name, AtFlags::SYMLINK_NOFOLLOW))?;
         match FileType::from_raw_mode(stat.st_mode) {
             FileType::Symlink => Err(Errno::LOOP),
