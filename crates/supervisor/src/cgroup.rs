@@ -2,7 +2,9 @@
 //! numbers; reading them touches no disk.
 
 use crate::control::CgroupMemory;
+use std::ffi::OsStr;
 use std::fs;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 const ROOT: &str = "/sys/fs/cgroup";
@@ -36,14 +38,14 @@ const UNLIMITED: u64 = 1 << 62;
 
 /// `None` if the system does not count the memory of this group. The whole machine is not counted, either.
 pub fn memory() -> Option<CgroupMemory> {
-    let groups = fs::read_to_string(GROUPS).ok()?;
+    let groups = fs::read(GROUPS).ok()?;
     VERSIONS
         .iter()
         .find_map(|version| version.memory(Path::new(ROOT), &groups))
 }
 
 impl Version {
-    fn memory(&self, root: &Path, groups: &str) -> Option<CgroupMemory> {
+    fn memory(&self, root: &Path, groups: &[u8]) -> Option<CgroupMemory> {
         let folders = self.folders(root, groups)?;
         let bytes = number(&folders.first()?.join(self.current))?;
         let limits = folders.iter().filter_map(|folder| number(&folder.join(self.most)));
@@ -55,10 +57,9 @@ impl Version {
 
     /// The folder of the group, and the folders of the groups around it. A container may see only its own group, at the root,
     /// although `/proc` has the path on the host.
-    fn folders(&self, root: &Path, groups: &str) -> Option<Vec<PathBuf>> {
-        let path = groups.lines().find_map(|line| self.path(line))?;
+    fn folders(&self, root: &Path, groups: &[u8]) -> Option<Vec<PathBuf>> {
+        let path = groups.split(|byte| *byte == b'\n').find_map(|line| self.path(line))?;
         let top = root.join(self.folder);
-        let path = Path::new(path.trim_start_matches('/'));
         let folders = path.ancestors().map(|part| top.join(part));
         Some(
             folders
@@ -68,11 +69,14 @@ impl Version {
     }
 
     /// The path in a line such as `4:memory:/shop` or `0::/shop`.
-    fn path<'a>(&self, line: &'a str) -> Option<&'a str> {
-        let mut parts = line.splitn(3, ':').skip(1);
+    fn path<'a>(&self, line: &'a [u8]) -> Option<&'a Path> {
+        let mut parts = line.splitn(3, |byte| *byte == b':').skip(1);
         let controllers = parts.next()?;
-        let ours = controllers.split(',').any(|name| name == self.controller);
-        parts.next().filter(|_| ours)
+        let ours = controllers
+            .split(|byte| *byte == b',')
+            .any(|name| name == self.controller.as_bytes());
+        let path = Path::new(OsStr::from_bytes(parts.next()?));
+        ours.then(|| path.strip_prefix("/").unwrap_or(path))
     }
 }
 
@@ -94,7 +98,7 @@ mod tests {
             fs::write(path, text).expect("a file");
         }
         VERSIONS.each_ref().map(|version| {
-            let memory = version.memory(root.path(), groups)?;
+            let memory = version.memory(root.path(), groups.as_bytes())?;
             Some((memory.memory_bytes, memory.memory_max_bytes))
         })
     }

@@ -18,7 +18,7 @@ module Fairlead
 
         # The smallest quota of the group and the groups around it, in processors; nil if there is none.
         def quota(root: ROOT, groups: GROUPS)
-          paths = File.read(groups)
+          paths = File.binread(groups) # names have any bytes
           unified = folders(root, paths[/^0::(.*)$/, 1]).map { |folder| unified(folder) }
           separate = folders(File.join(root, "cpu"), paths[/^\d+:(?:[^:\n]*,)?cpu(?:,[^:\n]*)?:(.*)$/, 1]).map { |folder| separate(folder) }
           [*unified, *separate].compact.min
@@ -47,7 +47,7 @@ module Fairlead
           nil
         end
 
-        def ratio(quota, period)
+        def ratio(quota = nil, period = nil, *)
           quota, period = [quota, period].map { |text| Float(text, exception: false) }
           quota / period if quota&.positive? && period&.positive?
         end

@@ -37,6 +37,16 @@ class OptionsProcessorsTest < Minitest::Test
     assert_equal MANY, available(files)
   end
 
+  # A log line contains the quota: nothing about it may keep the server from starting.
+  def test_a_quota_that_cannot_be_read_is_none
+    ["", "max\n", "max 100000 5\n", "x y", "-5 0"].each { |text| assert_equal MANY, available({ "cpu.max" => text }) }
+    assert_nil quota({}, "12:cpu:/caf\xE9\n0::/caf\xE9\n".b)
+  end
+
+  def test_a_group_with_any_name
+    assert_equal 0.5, quota({ "café/cpu.max" => "50000 100000" }, "0::/café\n")
+  end
+
   def test_more_than_there_are_are_not_available
     assert_equal MANY, available({ "cpu.max" => "99999900000 100000" })
   end
