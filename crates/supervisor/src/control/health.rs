@@ -7,6 +7,9 @@ use super::response::Response;
 use super::status::{Child, ServerState, Status};
 use serde::Serialize;
 
+/// In place of the state of a server that was ready: its workers have ended.
+const NO_WORKER: &str = "no worker serves";
+
 #[derive(Serialize)]
 struct Health<T> {
     status: T,
@@ -17,10 +20,11 @@ pub(super) fn answer(request: &Request, host: &dyn Host) -> Option<Response> {
     match request.path() {
         b"/ready" => {
             let status = host.status();
-            let code = if is_ready(&status) { 200 } else { 503 };
-            Some(match status.pause {
-                Some(_) if code == 200 => Response::json(&Health { status: "paused" }),
-                _ => Response::json_with(code, &Health { status: status.state }),
+            Some(match (is_ready(&status), status.pause, status.state) {
+                (true, Some(_), _) => Response::json(&Health { status: "paused" }),
+                (true, None, state) => Response::json(&Health { status: state }),
+                (false, _, ServerState::Ready) => Response::json_with(503, &Health { status: NO_WORKER }),
+                (false, _, state) => Response::json_with(503, &Health { status: state }),
             })
         }
         // The response itself proves that the supervisor's loop runs.

@@ -58,11 +58,11 @@ fn it_is_not_ready_while_no_process_serves() {
     (fresh.booted, ending.ending) = (false, true);
     server.change(|status| status.children = vec![fresh, ending]);
 
-    assert_eq!(verdict(503, "ready"), server.get("/ready"));
+    assert_eq!(verdict(503, "no worker serves"), server.get("/ready"));
     server.change(|status| status.children.clear());
-    assert_eq!(verdict(503, "ready"), server.get("/ready"));
+    assert_eq!(verdict(503, "no worker serves"), server.get("/ready"));
     server.change(|status| status.workers = 0);
-    assert_eq!(verdict(503, "ready"), server.get("/ready"));
+    assert_eq!(verdict(503, "no worker serves"), server.get("/ready"));
 }
 
 #[test]
