@@ -65,5 +65,22 @@ fn ended_children() -> Vec<Pid> {
 }
 
 fn is_zombie(pid: i32) -> bool {
-    std::fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| stat.contains(") Z "))
+    std::fs::read(format!("/proc/{pid}/stat")).is_ok_and(|stat| says_zombie(&stat))
+}
+
+/// The state stands behind the name, which has any bytes and ends at the last parenthesis.
+fn says_zombie(stat: &[u8]) -> bool {
+    let end = stat.iter().rposition(|byte| *byte == b')');
+    end.is_some_and(|end| stat[end..].starts_with(b") Z "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::says_zombie;
+
+    #[test]
+    fn a_zombie_may_have_any_name() {
+        assert!(says_zombie(b"7 (ruby) Z 1 7 7 0") && says_zombie(b"7 (na\xEFve) Z 1 7"));
+        assert!(!says_zombie(b"7 (a) Z b) S 1 7") && !says_zombie(b"7 (ruby) S 1 7") && !says_zombie(b""));
+    }
 }
