@@ -339,7 +339,7 @@ fn execute(
 
 /// The title of the process, which may contain a version to change.
 fn title(change: Option<(&str, &str)>) -> CString {
-    let title = std::env::args_os().next().unwrap_or_default().into_vec();
+    let title = fairlead_system::own_program::title().into_vec();
     match (change, std::str::from_utf8(&title)) {
         (Some((from, to)), Ok(words)) => text(
             words

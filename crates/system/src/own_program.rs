@@ -2,7 +2,7 @@
 
 use rustix::fd::BorrowedFd;
 use std::convert::Infallible;
-use std::ffi::CString;
+use std::ffi::{CString, OsString};
 use std::fs::File;
 use std::io::Result;
 
@@ -35,6 +35,16 @@ pub fn execute(program: BorrowedFd<'_>, arguments: &[&CString], environment: &[C
         let path = rustix::fs::getpath(program).map_err(|error| nix::errno::Errno::from_raw(error.raw_os_error()))?;
         nix::unistd::execve(&path, arguments, environment)
     }
+}
+
+/// The first argument of this process, as `ps` shows it. The arguments that Rust knows are empty in an extension on musl and FreeBSD.
+pub fn title() -> OsString {
+    #[cfg(native_linux)]
+    if let Ok(arguments) = std::fs::read("/proc/self/cmdline") {
+        use std::os::unix::ffi::OsStringExt;
+        return OsString::from_vec(arguments.split(|byte| *byte == 0).next().unwrap_or_default().to_vec());
+    }
+    std::env::args_os().next().unwrap_or_default()
 }
 
 /// Sets the name of the process, which an execution by descriptor changes. Linux only.
