@@ -19,7 +19,7 @@ module CargoMakefile
       sitearchdir = #{RbConfig::CONFIG["sitearchdir"]}
 
       all:
-      \tRUBY=#{Shellwords.escape(RbConfig.ruby)} #{Shellwords.join(cargo(packages))}
+      \tRUBY=#{Shellwords.join([RbConfig.ruby, *cargo(packages)]).gsub("$", "$$")}
 
       install: all
       \tmkdir -p $(sitearchdir)/fairlead

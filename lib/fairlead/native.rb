@@ -8,7 +8,8 @@ module Fairlead
   # Ruby, in a folder with its version. bin/setup, and RubyGems for the gem with the sources, put one extension beside this file.
   module Extension
     VERSION = RUBY_VERSION[/\A\d+\.\d+/]
-    COMPILE = "install the gem that compiles: `gem install fairlead --platform ruby`"
+    COMPILE = "use the gem that compiles: `gem uninstall fairlead` and `gem install fairlead --platform ruby`; in a bundle, " \
+              "`bundle config set force_ruby_platform true` and `bundle install`"
 
     class << self
       def load

@@ -47,7 +47,7 @@ class FairleadTest < Minitest::Test
     in_platform_gem("2.6") do |folder|
       output = ruby("begin; require 'fairlead/native'; rescue Fairlead::ExtensionError => e; puts e.message; end", folder)
 
-      assert_match(/not built for this Ruby \(.*\): this gem has extensions for Ruby 2\.6; .*`gem install fairlead --platform ruby`\n\z/, output)
+      assert_match(/not built for this Ruby \(.*\): this gem has extensions for Ruby 2\.6; .*`gem install fairlead --platform ruby`; in a bundle, .*\n\z/, output)
     end
   end
 
@@ -56,7 +56,7 @@ class FairleadTest < Minitest::Test
       File.write(Dir.glob("#{folder}/fairlead/*/fairlead.{so,bundle}").first, "not an extension")
       output = ruby("begin; require 'fairlead/native'; rescue Fairlead::ExtensionError => e; puts e.message; end", folder)
 
-      assert_match(/cannot be loaded: .*: .*`gem install fairlead --platform ruby`\n\z/, output)
+      assert_match(/cannot be loaded: .*: .*`gem install fairlead --platform ruby`; in a bundle, .*\n\z/, output)
     end
   end
 
