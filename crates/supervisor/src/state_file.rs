@@ -1,13 +1,14 @@
 //! The file with which pumactl and deploy scripts find the server.
 
 use crate::settings::StateFileSettings;
-use crate::whole_file;
+use crate::whole_file::{self, Identity};
 use crate::wording::{reason, shown};
 use std::ffi::OsStr;
 use std::fmt;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 /// The state file: process, control server and folder of the server, with the keys and in the format of Puma's. It is
 /// written whole or not at all, and a server that starts later replaces it. Every method blocks while a disk hangs.
@@ -15,6 +16,9 @@ use std::path::Path;
 pub struct StateFile {
     settings: StateFileSettings,
 }
+
+/// The state files that this process has written. A process id is not enough to know them: in each container it may be 1.
+static WRITTEN: Mutex<Vec<(PathBuf, Identity)>> = Mutex::new(Vec::new());
 
 /// The reason why the file cannot be written.
 #[derive(Debug)]
@@ -38,18 +42,32 @@ impl StateFile {
     pub fn write(&self, control: Option<(&str, Option<&str>)>) -> Result<(), StateFileError> {
         let pid = std::process::id();
         let text = text(pid, control, self.settings.running_from.os());
-        whole_file::write(self.path(), &text, self.settings.mode).map_err(|error| {
+        let identity = whole_file::write(self.path(), &text, self.settings.mode).map_err(|error| {
             let path = shown(self.path().as_os_str().as_bytes());
             StateFileError(format!("state file {path}: {}", reason(&error)))
-        })
+        })?;
+        let mut written = WRITTEN.lock().unwrap_or_else(PoisonError::into_inner);
+        written.retain(|(path, _)| path != self.path());
+        written.push((self.path().into(), identity));
+        Ok(())
     }
 
-    /// Removes the file, if it names this process.
+    /// Removes the file, if it names this process and no server has replaced it.
     pub fn remove(&self) {
         let text = fs::read(self.path()).unwrap_or_default();
-        if pid_in(&text) == Some(std::process::id()) {
+        if pid_in(&text) == Some(std::process::id()) && !self.is_replaced() {
             let _ = fs::remove_file(self.path());
         }
+    }
+
+    /// Returns true if the file is another one than this process has written.
+    fn is_replaced(&self) -> bool {
+        let Ok(there) = fs::symlink_metadata(self.path()) else {
+            return true;
+        };
+        let written = WRITTEN.lock().unwrap_or_else(PoisonError::into_inner);
+        let ours = written.iter().find(|(path, _)| path == self.path());
+        ours.is_some_and(|(_, identity)| *identity != whole_file::identity(&there))
     }
 }
 
@@ -153,6 +171,13 @@ mod tests {
         file(&path).remove();
         assert!(!path.exists());
         fs::write(&path, "---\npid: 1\n").expect("a file");
+        file(&path).remove();
+        assert!(path.exists());
+        file(&path).write(None).expect("a file");
+        let same_id = folder.path().join("of another container");
+        fs::copy(&path, &same_id)
+            .and_then(|_| fs::rename(&same_id, &path))
+            .expect("a file");
         file(&path).remove();
         assert!(path.exists());
     }

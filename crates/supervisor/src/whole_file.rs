@@ -7,20 +7,26 @@ use rustix::fs::OFlags;
 use std::ffi::OsString;
 use std::fs::{self, OpenOptions, Permissions};
 use std::io::{self, Write};
-use std::os::unix::fs::{FileTypeExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-/// Replaces the file at `path`. A device, such as /dev/null, is not replaced, and gets the text.
+/// The device and the inode of a file.
+pub type Identity = (u64, u64);
+
+/// Returns the identity of a file.
+pub fn identity(metadata: &fs::Metadata) -> Identity {
+    (metadata.dev(), metadata.ino())
+}
+
+/// Replaces the file at `path`, and returns the identity of the new one. A device, such as /dev/null, is not replaced, and gets the text.
 ///
 /// # Errors
 /// Errors of the system. The previous file then still exists, and no other one.
-pub fn write(path: &Path, text: &[u8], mode: u32) -> io::Result<()> {
+pub fn write(path: &Path, text: &[u8], mode: u32) -> io::Result<Identity> {
     if is_device(path) {
-        return OpenOptions::new()
-            .write(true)
-            .truncate(true)
-            .open(path)?
-            .write_all(text);
+        let mut device = OpenOptions::new().write(true).truncate(true).open(path)?;
+        device.write_all(text)?;
+        return Ok(identity(&device.metadata()?));
     }
     let temporary = Temporary(temporary_name(path)?);
     let mut options = OpenOptions::new();
@@ -32,7 +38,7 @@ pub fn write(path: &Path, text: &[u8], mode: u32) -> io::Result<()> {
     file.write_all(text)?;
     fs::rename(&temporary.0, path)?;
     std::mem::forget(temporary);
-    Ok(())
+    Ok(identity(&file.metadata()?))
 }
 
 /// Returns true for a device, and for a link to one.
