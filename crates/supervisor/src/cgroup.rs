@@ -33,6 +33,9 @@ const VERSIONS: [Version; 2] = [
     },
 ];
 
+/// A file that the first version has in the top folder of a hierarchy, which is the whole machine. The second version counts nothing there.
+const TOP: &str = "release_agent";
+
 /// The first version of control groups writes a number near this one if there is no limit.
 const UNLIMITED: u64 = 1 << 62;
 
@@ -47,7 +50,11 @@ pub fn memory() -> Option<CgroupMemory> {
 impl Version {
     fn memory(&self, root: &Path, groups: &[u8]) -> Option<CgroupMemory> {
         let folders = self.folders(root, groups)?;
-        let bytes = number(&folders.first()?.join(self.current))?;
+        let group = folders.first()?;
+        if group.join(TOP).exists() {
+            return None;
+        }
+        let bytes = number(&group.join(self.current))?;
         let limits = folders.iter().filter_map(|folder| number(&folder.join(self.most)));
         Some(CgroupMemory {
             memory_bytes: bytes,
@@ -124,6 +131,12 @@ mod tests {
         ];
         let groups = "5:cpu,cpuacct:/\n4:memory:/docker/0123\n0::/docker/0123\n";
         assert_eq!(memory(groups, &old), [None, Some((50, Some(80)))]);
+    }
+
+    #[test]
+    fn the_machine_is_no_group() {
+        let files = [("memory/memory.usage_in_bytes", "50\n"), ("memory/release_agent", "\n")];
+        assert_eq!(memory("4:memory:/\n0::/\n", &files), [None, None]);
     }
 
     #[test]
