@@ -9,6 +9,9 @@ module Fairlead
         # No source names a server, or there is none.
         class Missing < Error; end
 
+        # The largest number that a system call takes.
+        MOST_PID = (2**31) - 1
+
         attr_reader :pid, :url, :token
 
         # +arguments+: an Arguments. Raises Missing.
@@ -68,7 +71,7 @@ module Fairlead
           read_state(@arguments.state) if @arguments.state
           @url = @arguments.url || @url
           @token = @arguments.token || @token
-          @pid = @arguments.pid || (@arguments.pid_file && read_pid(@arguments.pid_file)) || @pid
+          @pid = (@arguments.pid && process_id(@arguments.pid.to_s, "-p")) || (@arguments.pid_file && read_pid(@arguments.pid_file)) || @pid
         end
 
         def look_up_configured
@@ -96,16 +99,20 @@ module Fairlead
           state = StateFile.read(path)
           raise Missing, "there is no server: the state file #{path} #{File.exist?(path) ? "is empty" : "does not exist"}" if state.empty?
 
-          @pid = Integer(state["pid"], 10, exception: false) if state["pid"]
+          @pid = process_id(state["pid"], "the state file #{path}") if state["pid"]
           @url, @token = state.values_at("control_url", "control_auth_token")
         end
 
         def read_pid(path)
-          Integer(File.read(path).strip, 10)
+          process_id(File.binread(path).strip, "the pid file #{path}")
         rescue SystemCallError
           raise Missing, "there is no server: the pid file #{path} cannot be read"
-        rescue ArgumentError
-          raise Missing, "the pid file #{path} contains no process id"
+        end
+
+        # The text of a file. Zero and negative numbers would mean groups of processes.
+        def process_id(text, file)
+          pid = Integer(text, 10, exception: false)
+          pid&.between?(1, MOST_PID) ? pid : raise(Missing, "#{file} contains no process id")
         end
       end
     end
