@@ -7,11 +7,28 @@ require "shellwords"
 # have in common. RubyGems sets the folder for the results (`sitearchdir`) and moves them into the gem.
 module CargoMakefile
   EXTENSION = "fairlead"
+  CARGO = ENV.fetch("CARGO", "cargo")
+  OLDEST = Gem::Version.new(File.read(File.expand_path("../Cargo.toml", __dir__))[/^rust-version = "(.+)"/, 1])
 
   module_function
 
-  # +packages+: names of packages of the workspace, with their files in the gem.
-  def write(packages) = File.write("Makefile", text(packages))
+  # +packages+: names of packages of the workspace, with their files in the gem. Ends the installation if Rust is missing or too old.
+  def write(packages)
+    problem = self.problem
+    abort problem if problem
+
+    File.write("Makefile", text(packages))
+  end
+
+  # A sentence about Rust, or nil.
+  def problem
+    found = version(IO.popen([CARGO, "--version"], err: File::NULL, &:read))
+    "cargo #{found} is too old. Install Rust #{OLDEST} or newer: https://rustup.rs" if found < OLDEST
+  rescue SystemCallError
+    "there is no cargo. Install Rust #{OLDEST} or newer: https://rustup.rs"
+  end
+
+  def version(text) = Gem::Version.new(text[/\d+(?:\.\d+)*/])
 
   # The build script of the extension asks this Ruby for its headers.
   def text(packages)
@@ -32,7 +49,7 @@ module CargoMakefile
   end
 
   def cargo(packages)
-    [ENV.fetch("CARGO", "cargo"), "build", "--release", "--locked", "--manifest-path", File.expand_path("../Cargo.toml", __dir__),
+    [CARGO, "build", "--release", "--locked", "--manifest-path", File.expand_path("../Cargo.toml", __dir__),
      "--target-dir", "target", *packages.flat_map { |name| ["--package", name] }]
   end
 
