@@ -12,7 +12,7 @@ use fairlead_system::descriptors::replace;
 use magnus::rb_sys::{AsRawValue, FromRawValue};
 use magnus::{method, prelude::*, Error, Ruby, Value};
 use rb_sys::{rb_int2inum, Qnil, VALUE};
-use rustix::net::{sockopt::socket_domain, AddressFamily};
+use rustix::net::{getsockname, AddressFamily};
 use std::fs::File;
 use std::mem::ManuallyDrop;
 use std::os::fd::{FromRawFd, IntoRawFd, OwnedFd, RawFd};
@@ -86,7 +86,7 @@ pub(crate) fn take(exchange: &mut Exchange<'_>) -> std::io::Result<Taken> {
 
 impl Taken {
     pub(super) fn new(socket: OwnedFd) -> Taken {
-        let is_unix = matches!(socket_domain(&socket), Ok(AddressFamily::UNIX));
+        let is_unix = getsockname(&socket).is_ok_and(|address| address.address_family() == AddressFamily::UNIX);
         let fd = socket.into_raw_fd();
         Taken { fd, is_unix }
     }
