@@ -30,13 +30,13 @@ module CargoMakefile
 
   def version(text) = Gem::Version.new(text[/\d+(?:\.\d+)*/])
 
-  # The build script of the extension asks this Ruby for its headers.
+  # The build script of the extension asks this Ruby for its headers. Symbols would take ten times as much space.
   def text(packages)
     <<~MAKEFILE
       sitearchdir = #{RbConfig::CONFIG["sitearchdir"]}
 
       all:
-      \tRUBY=#{Shellwords.join([RbConfig.ruby, *cargo(packages)]).gsub("$", "$$")}
+      \tCARGO_PROFILE_RELEASE_DEBUG=0 CARGO_PROFILE_RELEASE_STRIP=symbols RUBY=#{Shellwords.join([RbConfig.ruby, *cargo(packages)]).gsub("$", "$$")}
 
       install: all
       \tmkdir -p $(sitearchdir)/fairlead

@@ -180,7 +180,11 @@ module Fairlead
     end
 
     def fork_child
-      pid = Tls::Offer.changing.synchronize { fork } || yield
+      pid = Tls::Offer.changing.synchronize { fork }
+      pid ? report_status(pid) : yield
+    end
+
+    def report_status(pid)
       waiter = Process.detach(pid)
       Thread.new { waiter.value&.then { |status| @link.send(:status, pid, status.exitstatus, status.termsig) } }
     rescue ThreadError
