@@ -29,6 +29,13 @@ fn server() -> (TempDir, Server) {
     (folder, server)
 }
 
+/// A server that has looked for a file in `/folder`: not every system tells which folders it has in memory.
+fn server_that_knows_its_folder() -> (TempDir, Server) {
+    let (folder, server) = server();
+    assert_eq!(server.connect().get("/folder/page.txt").text(), "page");
+    (folder, server)
+}
+
 /// Makes the next lookups leave memory; `hanging` of them do not return before [`release`].
 fn plan(server: &Server, look_ups: usize, hanging: usize) {
     let faults = server.engine.faults();
@@ -79,7 +86,7 @@ fn responses_keep_the_order_of_their_requests() {
 
 #[test]
 fn after_a_while_the_app_gets_what_may_be_its_own_and_the_rest_is_refused() {
-    let (_folder, server) = server();
+    let (_folder, server) = server_that_knows_its_folder();
     plan(&server, 2, 2);
     let (mut cart, mut file) = (server.connect(), server.connect());
     cart.send(&[request("/cart"), request("/page.txt")].concat());
@@ -88,16 +95,21 @@ fn after_a_while_the_app_gets_what_may_be_its_own_and_the_rest_is_refused() {
     assert_eq!(cart.response().text(), "app /cart");
     let refused = file.response();
     assert_eq!((refused.status, refused.head.contains("retry-after: 1")), (503, true));
-    // Requests behind them are not affected, and the lookups that end later do not affect them either.
-    assert_eq!([cart.response().text(), file.response().text()], ["page", "page"]);
+    // Requests behind them are not affected, and the lookups that end later do not affect them either. Without knowledge of the
+    // kernel's memory they need a thread, too, and the threads for this address hang.
+    let expected = match fairlead_system::IS_PORTABLE {
+        true => "app /page.txt",
+        false => "page",
+    };
+    assert_eq!([cart.response().text(), file.response().text()], [expected; 2]);
     release(&server);
-    assert_eq!(cart.get("/page.txt").text(), "page");
+    eventually("the threads look again", || cart.get("/page.txt").text() == "page");
     assert_eq!(file.get("/cart").text(), "app /cart");
 }
 
 #[test]
 fn while_every_thread_hangs_nobody_waits_for_one() {
-    let (_folder, server) = server();
+    let (_folder, server) = server_that_knows_its_folder();
     // All have one address: its share of the threads hangs.
     plan(&server, 2, 2);
     let mut clients = [server.connect(), server.connect()];
@@ -130,8 +142,11 @@ fn a_session_whose_look_ups_hang_leaves_threads_to_others() {
         session.advance();
         server.engine.faults().left("look in memory") == 0
     });
-    assert_eq!(session.get("/cart").text(), "app /cart");
-    assert_eq!(server.connect().get("/page.txt").text(), "page");
+    // Without knowledge of the kernel's memory, these need a thread, too, and the threads for this address hang.
+    if !fairlead_system::IS_PORTABLE {
+        assert_eq!(session.get("/cart").text(), "app /cart");
+        assert_eq!(server.connect().get("/page.txt").text(), "page");
+    }
     release(&server);
     for stream in asked {
         assert_eq!(session.response(stream).expect("a response").text(), "page");

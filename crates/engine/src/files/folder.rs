@@ -7,6 +7,7 @@
 //! kernel's memory ([`Reach::Memory`]).
 
 use super::file_system::{self, Memory, Mounts, Seen};
+use super::known_folders::KnownFolders;
 use crate::config::Symlinks;
 use fairlead_system::beneath::{self, Rules, LOOK};
 use fairlead_system::cached;
@@ -66,6 +67,8 @@ pub(crate) struct Folder {
     has_openat2: bool,
     /// `Nothing` without RESOLVE_CACHED (Linux 5.12).
     memory: Memory,
+    /// Only without RESOLVE_CACHED: otherwise the kernel knows them.
+    known: Option<KnownFolders>,
 }
 
 impl Folder {
@@ -78,12 +81,13 @@ impl Folder {
             in_memory: true,
             ..Rules::default()
         };
-        let has_cached = matches!(probe(in_memory), Ok(_) | Err(Errno::AGAIN));
+        let has_cached = has_openat2 && matches!(probe(in_memory), Ok(_) | Err(Errno::AGAIN));
         Ok(Folder {
-            memory: match has_openat2 && has_cached {
+            memory: match has_cached {
                 true => cached::memory(root.as_fd()),
                 false => Memory::Nothing,
             },
+            known: (!has_cached).then(KnownFolders::default),
             root,
             symlinks,
             has_openat2,
@@ -169,13 +173,25 @@ impl Folder {
         opened.map_err(|error| if is_answer(error) { error } else { Errno::AGAIN })
     }
 
-    /// Returns true if the kernel has the folder at this path in memory, on any file system.
+    /// Returns true if the folder at this path is known to exist, on any file system.
     pub(crate) fn is_known(&self, folder: &[u8]) -> bool {
+        if let Some(known) = &self.known {
+            return known.contains(folder);
+        }
         let rules = Rules {
             in_memory: true,
             ..self.rules()
         };
-        self.has_openat2 && beneath::open(&self.root, folder, LOOK | OFlags::DIRECTORY, rules).is_ok()
+        beneath::open(&self.root, folder, LOOK | OFlags::DIRECTORY, rules).is_ok()
+    }
+
+    /// Looks up the folder of a file before the file itself, for which the disk may not answer. Does nothing if the kernel
+    /// knows its folders.
+    pub(crate) fn learn(&self, folder: &[u8], reach: Reach<'_>) {
+        let Some(known) = &self.known else { return };
+        if let Ok(seen) = unless_missing(self.look(folder, reach)) {
+            known.note(folder, seen.is_some_and(|seen| seen.is_folder()));
+        }
     }
 
     fn walk(&self, path: &[u8], flags: OFlags) -> io::Result<OwnedFd> {
@@ -402,6 +418,25 @@ mod tests {
         assert_eq!(read(&folder, "file").as_deref(), Some("top"));
         let proc = Folder::open(Path::new("/proc/self"), Symlinks::Inside).expect("a folder");
         assert_eq!(proc.look(b"status", Reach::Memory), Err(Errno::AGAIN));
+    }
+
+    #[test]
+    fn folders_are_remembered_if_the_kernel_does_not_tell_them() {
+        let tree = tree();
+        for symlinks in [Symlinks::Inside, Symlinks::None, Symlinks::All] {
+            let mut folder = Folder::open(&tree.path().join("root"), symlinks).expect("the folder");
+            folder.known = Some(KnownFolders::default());
+            for path in [&b"in"[..], b"file", b"missing", b"in/missing", b"etc"] {
+                assert!(!folder.is_known(path));
+                folder.learn(path, DISK);
+                let expected = path == b"in" || (path == b"etc" && matches!(symlinks, Symlinks::All));
+                assert_eq!(folder.is_known(path), expected, "{path:?} with {symlinks:?}");
+            }
+            std::fs::rename(tree.path().join("root/in"), tree.path().join("root/moved")).expect("the folder");
+            folder.learn(b"in", DISK);
+            assert!(!folder.is_known(b"in"));
+            std::fs::rename(tree.path().join("root/moved"), tree.path().join("root/in")).expect("the folder");
+        }
     }
 
     #[test]

@@ -2,7 +2,8 @@
 //!
 //! * `public.rs` finds the file in the public folder that a request names, before the app is called. `folder.rs` opens
 //!   it so that nothing outside can be reached. `document.rs` is a version of it, kept in memory if it is small.
-//! * `file_system.rs`: the lookups that need no disk, by file system.
+//! * `file_system.rs`: the lookups that need no disk, by file system. `known_folders.rs`: folders that were found, for kernels
+//!   that do not know them.
 //! * `look_ups.rs`: lookups that may have to wait for a disk.
 //! * `sendfile.rs`: files that the app names instead of sending them.
 //! * `caching.rs`: media type and caching, by a file's name. `pages.rs`: error pages.
@@ -15,6 +16,7 @@ mod caching;
 mod document;
 mod file_system;
 mod folder;
+mod known_folders;
 mod look_ups;
 mod pages;
 mod public;

@@ -79,6 +79,9 @@ impl Public {
         let Ok(kind) = relative_path(path, self.rules, &mut name) else {
             return Ok(Found::Nothing);
         };
+        if let Some(folder) = folder_of(&name).filter(|_| !reach.is_memory()) {
+            self.folder.learn(folder, reach);
+        }
         match kind {
             PathKind::Folder => {
                 append_index(&mut name);
@@ -113,8 +116,7 @@ impl Public {
     pub(crate) fn is_below_known_folder(&self, path: &[u8]) -> bool {
         let mut name = Vec::new();
         let is_valid = relative_path(path, self.rules, &mut name).is_ok();
-        let parent = name.iter().rposition(|byte| *byte == b'/');
-        is_valid && parent.is_some_and(|end| self.folder.is_known(&name[..end]))
+        is_valid && folder_of(&name).is_some_and(|folder| self.folder.is_known(folder))
     }
 
     /// The file with this name, or its sibling in the coding that the client prefers. `Folder` if it is a folder.
@@ -210,6 +212,12 @@ impl Public {
         }
         Document::new(description, content_type, coding, fields, content)
     }
+}
+
+/// The folder of a file below the public folder; `None` for a file in the public folder itself.
+fn folder_of(name: &[u8]) -> Option<&[u8]> {
+    let end = name.iter().rposition(|byte| *byte == b'/')?;
+    Some(&name[..end])
 }
 
 /// The byte that marks a coding cannot occur in a name.
