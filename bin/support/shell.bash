@@ -28,16 +28,12 @@ debian_mirrors() {
 
 cargo_target() { printf '%s\n' "${CARGO_TARGET_DIR:-$root/target}"; }
 
-# Builds the code for systems other than Linux from now on, in a folder of its own, and uses it in Ruby.
+# Builds the code for systems other than Linux from now on, in a folder of its own.
 choose_portable() {
   if [[ ${FAIRLEAD_PORTABLE-} ]]; then return; fi
   CARGO_TARGET_DIR=$(cargo_target)/portable
   export FAIRLEAD_PORTABLE=1 CARGO_TARGET_DIR RUSTFLAGS="${RUSTFLAGS:+$RUSTFLAGS }--cfg fairlead_portable"
-  RUBYLIB=$(portable_library)${RUBYLIB:+:$RUBYLIB}
-  export RUBYLIB
 }
-
-portable_library() { printf '%s/library\n' "$(cargo_target)"; }
 
 # Prints "ABI SOEXT DLEXT" of the Ruby on the PATH: its ABI, and its system's suffixes of libraries and extensions.
 ruby_names() {
