@@ -9,6 +9,9 @@ use std::marker::PhantomData;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::AtomicU64;
 
+/// Largest page: macOS rounds the length of shared memory up.
+const PAGE: i64 = 16 * 1024;
+
 /// A type that processes may share.
 ///
 /// # Safety
@@ -30,7 +33,7 @@ impl<T: Shareable> MemoryFile<T> {
     /// # Errors
     /// If descriptors or memory are short.
     pub(crate) fn new(name: &str) -> std::io::Result<MemoryFile<T>> {
-        let file = memory_file::zeros(name, size_of::<T>() as u64)?;
+        let file = memory_file::mapped(name, size_of::<T>())?;
         Ok(MemoryFile::adopt(file)?)
     }
 
@@ -39,7 +42,8 @@ impl<T: Shareable> MemoryFile<T> {
     /// # Errors
     /// EINVAL if it has another size.
     pub(crate) fn adopt(file: OwnedFd) -> rustix::io::Result<MemoryFile<T>> {
-        if fstat(&file)?.st_size != size_of::<T>() as i64 {
+        let excess = fstat(&file)?.st_size - size_of::<T>() as i64;
+        if !(0..PAGE).contains(&excess) {
             return Err(Errno::INVAL);
         }
         Ok(MemoryFile {
@@ -88,8 +92,7 @@ impl WordsFile {
     /// # Errors
     /// If descriptors are short.
     pub(crate) fn new(name: &str, bytes: usize) -> std::io::Result<WordsFile> {
-        let whole = bytes / size_of::<AtomicU64>() * size_of::<AtomicU64>();
-        let file = memory_file::zeros(name, whole as u64)?;
+        let file = memory_file::mapped(name, bytes / size_of::<AtomicU64>() * size_of::<AtomicU64>())?;
         Ok(WordsFile::adopt(file)?)
     }
 

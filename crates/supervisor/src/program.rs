@@ -5,6 +5,7 @@ use crate::signals::Signals;
 use crate::start::{Beginning, Start};
 use crate::supervisor::{Ended, Supervisor};
 use crate::versions::versions;
+use fairlead_system::own_program;
 use rustix::process::{kill_process, waitpid, Pid, Signal, WaitOptions};
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::process::ExitCode;
@@ -30,6 +31,7 @@ fn serve() -> Result<ExitCode, String> {
         println!("{} {}", versions().protocol, versions().layout);
         return Ok(ExitCode::SUCCESS);
     }
+    own_program::note();
     let signals = Signals::open().map_err(|error| error.to_string())?;
     let mut supervisor = match Beginning::receive()? {
         Beginning::Command(start) => begin(*start, signals)?,

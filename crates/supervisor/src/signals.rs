@@ -4,6 +4,7 @@
 //! in a handler. A program that has called this library has threads in which they are not blocked; there, a handler
 //! writes the number of the signal into a pipe, which outlives an execution.
 
+use fairlead_system::pending_signals;
 use fairlead_system::signals::{self, is_ignored, BACKTRACES};
 use nix::sys::signal::{SigSet, SigmaskHow, Signal};
 use std::io;
@@ -70,11 +71,11 @@ impl Signals {
         }
     }
 
-    /// The pipe, for the program that replaces this one.
+    /// The pipe, for the program that replaces this one; `None` if the signals stay pending.
     pub fn pipe(&self) -> Option<BorrowedFd<'_>> {
         match &self.queue {
             Queue::Pipe(pipe) => Some(pipe.as_fd()),
-            Queue::Own(queue) => queue.pipe(),
+            Queue::Own(_) => None,
         }
     }
 
@@ -111,8 +112,9 @@ impl AsFd for Signals {
 
 /// Executes a program with exactly these signals blocked. If that fails, restores the mask and returns.
 pub fn blocked_for<R>(execute: impl FnOnce() -> R) -> R {
-    let before = all().collect::<SigSet>().thread_swap_mask(SigmaskHow::SIG_SETMASK);
-    let result = execute();
+    let signals: SigSet = all().collect();
+    let before = signals.thread_swap_mask(SigmaskHow::SIG_SETMASK);
+    let result = pending_signals::keep(signals, execute);
     if let Ok(before) = before {
         let _ = before.thread_set_mask();
     }

@@ -1,6 +1,7 @@
 //! Files in memory, without a name, which processes share by their descriptors.
 //!
-//! Linux: memfd_create(2), with seals. Elsewhere: a temporary file that is removed at once; a constant one is open for reading only.
+//! Linux: memfd_create(2), with seals. Elsewhere: shared memory to be mapped, whose name is removed at once (shm_open(3)). A file to be
+//! read is a temporary file, which macOS requires; a constant one is open for reading only.
 
 use rustix::fd::OwnedFd;
 use std::io::Result;
@@ -13,13 +14,14 @@ pub fn open(name: &str) -> Result<OwnedFd> {
     system::open(name)
 }
 
-/// A file of zeros, for processes that map it. The system provides memory for a page at its first use; a file on a disk has its room from
-/// the beginning, since a process without it is killed (SIGBUS).
+/// A file of zeros to be mapped. Some systems round its length up to pages.
 ///
 /// # Errors
-/// As [`open`], or if there is no room for it.
-pub fn zeros(name: &str, length: u64) -> Result<OwnedFd> {
-    system::zeros(name, length)
+/// If descriptors or memory are short.
+pub fn mapped(name: &str, length: usize) -> Result<OwnedFd> {
+    let file = system::shared(name)?;
+    rustix::fs::ftruncate(&file, length as u64)?;
+    Ok(file)
 }
 
 /// A file with these bytes, which no process that gets the descriptor can change.
@@ -41,10 +43,8 @@ mod system {
         Ok(memfd_create(name, MemfdFlags::CLOEXEC)?)
     }
 
-    pub(super) fn zeros(name: &str, length: u64) -> Result<OwnedFd> {
-        let file = open(name)?;
-        rustix::fs::ftruncate(&file, length)?;
-        Ok(file)
+    pub(super) fn shared(name: &str) -> Result<OwnedFd> {
+        open(name)
     }
 
     pub(super) fn constant(name: &str, parts: &[&[u8]]) -> Result<OwnedFd> {
@@ -60,17 +60,33 @@ mod system {
 #[cfg(not(native_linux))]
 mod system {
     use super::*;
+    use rustix::fs::Mode;
+    use rustix::io::Errno;
+    use rustix::shm;
     use std::fs::File;
-    use std::io::{copy, repeat, Error, Read, Write};
+    use std::io::{Error, Write};
+    use std::os::unix::fs::MetadataExt;
+    use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
     pub(super) fn open(_name: &str) -> Result<OwnedFd> {
         Ok(tempfile::tempfile().map_err(in_folder)?.into())
     }
 
-    pub(super) fn zeros(_name: &str, length: u64) -> Result<OwnedFd> {
-        let mut file = tempfile::tempfile().map_err(in_folder)?;
-        copy(&mut repeat(0).take(length), &mut file).map_err(in_folder)?;
-        Ok(file.into())
+    /// macOS allows names of 31 bytes.
+    pub(super) fn shared(_name: &str) -> Result<OwnedFd> {
+        static LAST: AtomicU32 = AtomicU32::new(0);
+        let flags = shm::OFlags::CREATE | shm::OFlags::EXCL | shm::OFlags::RDWR;
+        loop {
+            let name = format!("/fairlead-{}-{:x}", std::process::id(), LAST.fetch_add(1, Relaxed));
+            match shm::open(&name, flags, Mode::RUSR | Mode::WUSR) {
+                Ok(file) => {
+                    shm::unlink(&name)?;
+                    return Ok(file);
+                }
+                Err(Errno::EXIST) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
     }
 
     pub(super) fn constant(_name: &str, parts: &[&[u8]]) -> Result<OwnedFd> {
@@ -79,7 +95,16 @@ mod system {
             .iter()
             .try_for_each(|part| file.write_all(part))
             .map_err(in_folder)?;
-        Ok(File::open(file.path())?.into())
+        // In a folder where another user may rename files, the path may lead elsewhere by now.
+        let (written, readable) = (file.as_file().metadata()?, File::open(file.path())?);
+        let opened = readable.metadata()?;
+        if (opened.dev(), opened.ino()) != (written.dev(), written.ino()) {
+            return Err(Error::other(format!(
+                "another user has replaced {}",
+                file.path().display()
+            )));
+        }
+        Ok(readable.into())
     }
 
     /// Names the folder.
@@ -111,21 +136,12 @@ mod tests {
     }
 
     #[test]
-    fn a_file_of_zeros_has_its_length() {
-        let mut file = File::from(zeros("test", 100_000).expect("a file"));
-        let mut bytes = Vec::new();
-        file.rewind()
-            .and_then(|()| file.read_to_end(&mut bytes))
-            .expect("its bytes");
-        assert_eq!(bytes, [0; 100_000]);
-    }
-
-    #[test]
-    #[cfg(not(native_linux))]
-    fn room_for_a_file_of_zeros_is_reserved() {
-        use std::os::unix::fs::MetadataExt;
-        let file = File::from(zeros("test", 1 << 20).expect("a file"));
-        assert!(file.metadata().expect("its status").blocks() * 512 >= 1 << 20);
+    fn a_mapped_file_has_its_length_and_is_closed_on_exec() {
+        let file = mapped("test", 100_000).expect("a file");
+        let length = rustix::fs::fstat(&file).expect("its status").st_size;
+        assert!((100_000..100_000 + (1 << 16)).contains(&length), "{length}");
+        let flags = rustix::io::fcntl_getfd(&file).expect("its flags");
+        assert!(flags.contains(rustix::io::FdFlags::CLOEXEC));
     }
 
     #[test]

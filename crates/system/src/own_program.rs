@@ -6,6 +6,18 @@ use std::ffi::{CString, OsString};
 use std::fs::File;
 use std::io::Result;
 
+/// The program, opened before an update could replace its file.
+#[cfg(not(native_linux))]
+static OPENED: std::sync::OnceLock<File> = std::sync::OnceLock::new();
+
+/// Opens it at the start, where the system knows nothing but its path.
+pub fn note() {
+    #[cfg(not(native_linux))]
+    if let Ok(file) = std::env::current_exe().and_then(File::open) {
+        let _ = OPENED.set(file);
+    }
+}
+
 /// Opens it.
 ///
 /// # Errors
@@ -17,7 +29,10 @@ pub fn open() -> Result<File> {
     }
     #[cfg(not(native_linux))]
     {
-        File::open(std::env::current_exe()?)
+        match OPENED.get() {
+            Some(file) => file.try_clone(),
+            None => File::open(std::env::current_exe()?),
+        }
     }
 }
 

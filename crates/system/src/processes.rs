@@ -1,4 +1,4 @@
-//! Processes: a descriptor that tells of an end, the status of an ended process, and the end of a parent.
+//! Processes: a descriptor that tells of an end, and the status of an ended process.
 //!
 //! Linux: pidfd. Elsewhere: a kqueue that watches the process. (The portable build on Linux has a pidfd in its place.) Only Linux makes
 //! the supervisor the parent of workers that another process has forked; elsewhere that process reports the status.
@@ -102,14 +102,6 @@ pub fn adopt_orphans(adopts: bool) -> bool {
         let _ = adopts;
         false
     }
-}
-
-/// Has the system send a signal to this process when its parent ends, or reverts that. Linux only.
-pub fn signal_at_end_of_parent(signal: Option<Signal>) {
-    #[cfg(native_linux)]
-    let _ = rustix::process::set_parent_process_death_signal(signal);
-    #[cfg(not(native_linux))]
-    let _ = signal;
 }
 
 /// Waits until the other end of a socket is closed.

@@ -3,6 +3,8 @@
 //! Linux: the signals are blocked, and read from a descriptor (signalfd(2)). Elsewhere: a handler writes the number of each signal
 //! into a pipe.
 
+#[cfg(not(native_linux))]
+pub(crate) use system::send_again;
 pub use system::Queue;
 
 use nix::sys::signal::Signal;
@@ -50,11 +52,6 @@ mod system {
             let next = || self.0.read_signal().ok().flatten();
             std::iter::from_fn(next).map(|info| info.ssi_signo as u8).collect()
         }
-
-        /// The pipe with the bytes, which a program that replaces this one must read; `None` if the signals stay blocked.
-        pub fn pipe(&self) -> Option<BorrowedFd<'_>> {
-            None
-        }
     }
 
     /// Readable while there are signals.
@@ -68,22 +65,27 @@ mod system {
 #[cfg(not(native_linux))]
 mod system {
     use crate::descriptors::pipe;
-    use nix::sys::signal::SigSet;
+    use nix::sys::signal::{kill, SigSet, Signal};
+    use nix::unistd::getpid;
     use rustix::fd::OwnedFd;
     use std::io::Result;
     use std::os::fd::{AsFd, BorrowedFd};
+    use std::sync::OnceLock;
+
+    /// The ends for reading and for writing.
+    static PIPE: OnceLock<(OwnedFd, OwnedFd)> = OnceLock::new();
 
     /// Signals that this process has received.
-    pub struct Queue(OwnedFd);
+    pub struct Queue(&'static OwnedFd);
 
     impl Queue {
-        /// Begins to take these signals, which are blocked in this thread until then. Only one queue may exist in a process.
+        /// Begins to take these signals, which are blocked in this thread until then. All queues of a process are the same.
         ///
         /// # Errors
         /// If descriptors are short.
         pub fn open(signals: &SigSet) -> Result<Queue> {
-            let (reader, writer) = pipe(false)?;
-            let writer: &'static OwnedFd = Box::leak(Box::new(writer));
+            let new = pipe(false)?;
+            let (reader, writer) = PIPE.get_or_init(|| new);
             for signal in signals {
                 let number = [signal as u8];
                 let write = move || {
@@ -99,16 +101,26 @@ mod system {
 
         /// Takes the numbers of the signals.
         pub fn take(&self) -> Vec<u8> {
-            let (mut numbers, mut space) = (Vec::new(), [0; 64]);
-            while let Ok(count @ 1..) = rustix::io::read(&self.0, &mut space) {
-                numbers.extend_from_slice(&space[..count]);
-            }
-            numbers
+            take(self.0)
         }
+    }
 
-        /// The pipe with the bytes, which a program that replaces this one must read; `None` if the signals stay blocked.
-        pub fn pipe(&self) -> Option<BorrowedFd<'_>> {
-            Some(self.0.as_fd())
+    fn take(reader: &OwnedFd) -> Vec<u8> {
+        let (mut numbers, mut space) = (Vec::new(), [0; 64]);
+        while let Ok(count @ 1..) = rustix::io::read(reader, &mut space) {
+            numbers.extend_from_slice(&space[..count]);
+        }
+        numbers
+    }
+
+    /// Sends the signals in the queue to this process again.
+    pub(crate) fn send_again() {
+        let numbers = PIPE.get().map(|(reader, _)| take(reader)).unwrap_or_default();
+        for signal in numbers
+            .into_iter()
+            .filter_map(|number| Signal::try_from(i32::from(number)).ok())
+        {
+            let _ = kill(getpid(), signal);
         }
     }
 

@@ -6,8 +6,8 @@
 
 use fairlead_supervisor::signals::blocked_for;
 
-/// Runs `execute` with the supervisor's signals blocked in all threads; elsewhere than on Linux, in this thread. If `execute` returns, this thread gets its mask
-/// back; the other threads leave these signals to it.
+/// Runs `execute` with the supervisor's signals blocked in all threads; elsewhere than on Linux, `blocked_for` is enough. If
+/// `execute` returns, this thread gets its mask back; the other threads leave these signals to it.
 pub(super) fn hold_back<R>(execute: impl FnOnce() -> R) -> R {
     blocked_for(|| {
         #[cfg(target_os = "linux")]

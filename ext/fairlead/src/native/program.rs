@@ -6,7 +6,7 @@ use super::process;
 use super::system_error;
 use crate::protect::check_interrupts_of_method;
 use crate::strings::bytes;
-use fairlead_system::{memory_file, processes};
+use fairlead_system::{end_of_parent, memory_file, processes};
 use magnus::rb_sys::AsRawValue;
 use magnus::{function, prelude::*, Error, RArray, RModule, RString, Ruby};
 use nix::sys::signal::SigSet;
@@ -64,18 +64,18 @@ fn new_memory_file(ruby: &Ruby, name: RString, contents: RString) -> Result<RawF
     Ok(file.into_raw_fd())
 }
 
-/// Has the system send TERM to this process when its parent ends, if it can. False if the parent, which has the id `parent`, has
-/// ended already.
+/// Has TERM sent to this process when its parent ends. False if the parent, which has the id `parent`, has ended already.
 fn end_with_parent(parent: i32) -> bool {
-    processes::signal_at_end_of_parent(Some(Signal::TERM));
-    getppid() == Pid::from_raw(parent)
+    let parent = Pid::from_raw(parent);
+    parent.into_iter().for_each(end_of_parent::expect);
+    getppid() == parent
 }
 
 /// `outlive_parent!`: reverts `end_with_parent!`. The system would also send the signal when only the thread of the
 /// supervisor ends that has started this process; all threads but one end when another program replaces the
 /// supervisor's.
 fn outlive_parent() {
-    processes::signal_at_end_of_parent(None);
+    end_of_parent::ignore();
 }
 
 /// `end_with_link!(descriptor, seconds)`: ends this process when the other end of that link is closed, even if no Ruby
