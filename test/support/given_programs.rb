@@ -82,9 +82,14 @@ module Fairlead
         server.write("version", version)
         server.signal(signal)
         wait_for_version(server, version)
-        wait_until("the end of the old process", seconds: PATIENCE) { reply(server)&.first == version && server.serving_pids.size == 1 }
+        wait_until("the end of the old code", seconds: PATIENCE) do
+          reply(server)&.first == version && server.serving_pids.size == 1 && supervised?(server)
+        end
         server.serving_pid
       end
+
+      # True if the program of the supervisor has replaced the one with the old code.
+      def supervised?(server) = File.readlink("/proc/#{server.pid}/exe").end_with?("/fairlead-supervisor")
 
       def pipe(server) = File.mkfifo(server.path("pipe"))
 

@@ -319,6 +319,7 @@ pub fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use fairlead_system::messages::{receive, Received};
 
     /// Any settings.
     fn configuration() -> Configuration {
@@ -335,7 +336,9 @@ mod tests {
     /// The bytes of the next message.
     fn bytes(link: &Link) -> Vec<u8> {
         let mut bytes = vec![0; 1000];
-        let count = rustix::io::read(link, &mut bytes).expect("a message");
+        let Received::Message(count, _) = receive(link, &mut bytes) else {
+            panic!("there is no message");
+        };
         bytes.truncate(count);
         bytes
     }

@@ -88,8 +88,12 @@ mod tests {
     #[test]
     fn a_spawner_gets_its_link_and_the_environment_of_the_command() {
         let (ours, theirs) = Link::pair().expect("a pair");
-        let script = r#"printf 'said' >&"$FAIRLEAD_SPAWNER"; test "$PWD $KEPT ${CARGO-none}" = "/ yes none""#;
-        let started = start(&command(script), theirs.into_socket()).expect("a process");
+        let length = match fairlead_system::IS_PORTABLE {
+            true => 4_u32.to_ne_bytes().map(|byte| format!("\\{byte:03o}")).concat(),
+            false => String::new(),
+        };
+        let script = r#"printf 'LENGTHsaid' >&"$FAIRLEAD_SPAWNER"; test "$PWD $KEPT ${CARGO-none}" = "/ yes none""#;
+        let started = start(&command(&script.replace("LENGTH", &length)), theirs.into_socket()).expect("a process");
         assert_eq!(end_of(&started), Some(0));
         assert!(matches!(ours.receive(), Received::Message(message) if message.kind == "said"));
         assert!(matches!(ours.receive(), Received::Gone));

@@ -52,6 +52,7 @@ class CertificateReloadTest < Minitest::Test
 
   # The files in memory that hold them also hold their keys.
   def test_the_supervisor_forgets_the_certificates_of_a_former_configuration
+    linux_only("names of files in memory")
     settings = ->(name) { "workers 1\nbind 'ssl://127.0.0.1:0?cert=#{name}.pem&key=key.pem'\n" }
     files = { "fairlead.rb" => settings.call("cert"), "other.pem" => pair(0).pem, **certificate_files(pair(0)) }
     server = launch(APP, "-C", "fairlead.rb", bind: nil, files: files, &:start)

@@ -29,6 +29,11 @@ class HandlerTest < Minitest::Test
     assert_equal ["tcp://[::1]:9292"], configuration(Host: "::1").bind
     assert_equal [Fairlead::Binding.address_for_port(3000)], configuration(Port: 3000).bind
     assert_equal ["unix:///run/app.sock"], configuration(Host: "/run/app.sock", Port: 9292).bind
+  end
+
+  def test_a_host_may_be_a_socket_without_a_file
+    linux_only("abstract sockets")
+
     assert_equal ["unix://@app"], configuration(Host: "@app").bind
   end
 
