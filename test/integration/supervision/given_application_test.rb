@@ -116,11 +116,13 @@ class GivenApplicationTest < Minitest::Test
       server = program(config: "workers #{workers}\n", files: { "running" => "" })
       stream = connect(server).request("GET", "/hijack")
       stream.read_through("..")
+      name = first_argument(server)
       restart_to(server, "2", workers)
 
       wait_until("the end of the stream", seconds: PATIENCE) { ended?(stream.socket) }
       wait_until("the end of the old threads", seconds: PATIENCE) { !running(server).include?(server.pid) }
       assert_equal "fairlead-superv", File.read("/proc/#{server.pid}/comm").chomp
+      assert_equal name, first_argument(server)
       assert_restarts(server, "3")
       assert_ends(server)
     end
@@ -181,6 +183,8 @@ class GivenApplicationTest < Minitest::Test
   end
 
   private
+
+  def first_argument(server) = File.read("/proc/#{server.pid}/cmdline")[/[^\0]*/]
 
   # Processes with a running thread of the application.
   def running(server)
