@@ -73,7 +73,8 @@ module Packaging
       others = file.libraries - loads
       [("needs #{others.join(", ")}" if others.any?),
        ("needs glibc #{file.glibc}" if file.glibc && Gem::Version.new(file.glibc) > Gem::Version.new(@platform.glibc || "0")),
-       ("has symbols for debuggers" unless file.stripped?)].compact
+       ("has symbols for debuggers" unless file.stripped?),
+       ("does not list its crates" unless file.lists_crates?)].compact
     end
   end
 end

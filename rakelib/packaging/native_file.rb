@@ -17,6 +17,9 @@ module Packaging
 
     def stripped? = !readelf("--section-headers").match?(/ \.(?:symtab|debug_\w+) /)
 
+    # True if it lists the crates that it was built from (cargo-auditable).
+    def lists_crates? = readelf("--section-headers").include?(" .dep-v0 ")
+
     private
 
     def readelf(what) = Command.output({ "LC_ALL" => "C" }, "readelf", "--wide", what, @path)

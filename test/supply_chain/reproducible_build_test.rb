@@ -5,7 +5,7 @@ require "digest"
 require "support/crate_list"
 require "support/two_builds"
 
-# Two builds of the extension and of the supervisor, as a release makes them (bin/support/reproducible), in two
+# Two builds of the extension and of the supervisor, as in the gems of a release (bin/support/reproducible), in two
 # folders, by users with different homes: `bin/supply-chain builds`. They take minutes.
 class ReproducibleBuildTest < Minitest::Test
   BUILDS = Fairlead::Test::TwoBuilds
@@ -37,5 +37,5 @@ class ReproducibleBuildTest < Minitest::Test
 
   private
 
-  def built(folder, file) = File.join(folder, "target/release", file)
+  def built(folder, file) = File.join(folder, "target/gem", file)
 end

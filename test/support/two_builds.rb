@@ -7,12 +7,12 @@ require "tmpdir"
 
 module Fairlead
   module Test
-    # Two copies of this checkout in folders of different lengths, each built as for a release, with a home and a home of Cargo of its own.
+    # Two copies of this checkout in folders of different lengths, built as for gems, each with a home and a home of Cargo of its own.
     module TwoBuilds
       ROOT = File.expand_path("../..", __dir__)
       FILES = ["libfairlead.#{RbConfig::CONFIG["SOEXT"]}", "fairlead-supervisor"].freeze
       PACKAGES = %w[fairlead fairlead-supervisor].freeze
-      SETTINGS = { "CARGO_PROFILE_RELEASE_STRIP" => "symbols", "CARGO_TARGET_DIR" => nil, "RUSTFLAGS" => nil, "CFLAGS" => nil }.freeze
+      SETTINGS = { "CARGO_TARGET_DIR" => nil, "RUSTFLAGS" => nil, "CFLAGS" => nil }.freeze
 
       class << self
         def folders = @folders ||= %w[first another/folder].map { |name| copy(File.join(outside, name)) }.each { |folder| build(folder) }
@@ -24,7 +24,7 @@ module Fairlead
 
         def build(folder)
           packages = PACKAGES.flat_map { |package| ["--package", package] }
-          run(folder, "bin/support/reproducible", "build", "--release", "--locked", *packages)
+          run(folder, "bin/support/reproducible", "build", "--profile", "gem", "--locked", *packages)
         end
 
         # The files that git tracks or would track.

@@ -28,6 +28,15 @@ class NativeFileTest < Minitest::Test
     end
   end
 
+  def test_a_list_of_crates_is_found
+    in_copy do |path|
+      system("objcopy", "--add-section", ".dep-v0=/dev/null", path, exception: true)
+
+      refute_predicate @file, :lists_crates?
+      assert_predicate Packaging::NativeFile.new(path), :lists_crates?
+    end
+  end
+
   private
 
   def in_copy
