@@ -21,7 +21,8 @@ class BareUse
     }
   RUBY
   COMPILERS = %w[cargo rustc cc gcc clang make].freeze
-  PATIENCE = 60
+  # Under emulation, on a busy machine, Ruby takes long to start.
+  PATIENCE = 300
 
   def initialize(gems, folder)
     @gems = gems

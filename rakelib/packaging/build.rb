@@ -45,8 +45,8 @@ module Packaging
     def dynamic = @platform.musl? ? %w[-C target-feature=-crt-static] : []
 
     def cargo(target, folder, packages, flags, environment = {})
-      command = ["cargo", "zigbuild", "--profile", "gem", "--locked", "--target", versioned(target), "--target-dir", File.join(TARGET, folder),
-                 *Toolchain.arguments(target), *packages.flat_map { |name| ["--package", name] }]
+      command = [File.join(ROOT, "bin/support/reproducible"), "zigbuild", "--profile", "gem", "--locked", "--target", versioned(target),
+                 "--target-dir", File.join(TARGET, folder), *Toolchain.arguments(target), *packages.flat_map { |name| ["--package", name] }]
       Command.run(Toolchain.environment(target, flags).merge(environment), *command, chdir: ROOT)
     end
 
@@ -69,8 +69,11 @@ module Packaging
     end
   end
 
-  # Rust's compiler, its standard library for other targets, and the environment in which it forgets the paths of this machine.
+  # Rust's compiler, its standard library for other targets, and the environment of builds.
   module Toolchain
+    # Strategies of zstd that crates/wire never chooses: it compresses at level 3.
+    UNUSED = %w[GREEDY LAZY LAZY2 BTLAZY2 BTOPT BTULTRA].map { |name| "-DZSTD_EXCLUDE_#{name}_BLOCK_COMPRESSOR" }.freeze
+
     module_function
 
     def require_standard_library(target)
@@ -83,22 +86,17 @@ module Packaging
     def arguments(target) = standard_library?(target) ? [] : %w[-Z build-std=std,panic_unwind]
 
     def environment(target, flags)
-      mapped = { ROOT => "/fairlead", cargo_home => "/cargo", File.join(sysroot, "lib/rustlib/src/rust") => "/rust" }
-      rust_flags = mapped.map { |from, to| "--remap-path-prefix=#{from}=#{to}" } + flags
       # Only the built standard library brings musl's object files along; zig has its own.
-      rust_flags += %w[-C link-self-contained=no] if target.end_with?("-musl") && !standard_library?(target)
+      flags += %w[-C link-self-contained=no] if target.end_with?("-musl") && !standard_library?(target)
       {
-        "PATH" => "#{Zig.programs}:#{ENV.fetch("PATH")}", "CARGO_ENCODED_RUSTFLAGS" => rust_flags.join("\x1f"), "CARGO_INCREMENTAL" => "0",
-        "CFLAGS" => mapped.map { |from, to| "-ffile-prefix-map=#{from}=#{to}" }.join(" "),
-        "RUSTC_BOOTSTRAP" => ("1" unless standard_library?(target)),
-        "SOURCE_DATE_EPOCH" => SourceGems.source_date
+        "PATH" => "#{Zig.programs}:#{ENV.fetch("PATH")}", "CARGO_ENCODED_RUSTFLAGS" => flags.join("\x1f"), "CFLAGS" => UNUSED.join(" "),
+        "RUSTC_BOOTSTRAP" => ("1" unless standard_library?(target)), "SOURCE_DATE_EPOCH" => SourceGems.source_date
       }
     end
 
     def standard_library?(target) = File.directory?(File.join(sysroot, "lib/rustlib", target, "lib"))
     def sources? = File.directory?(File.join(sysroot, "lib/rustlib/src/rust/library/std"))
     def sysroot = @sysroot ||= Command.output(ENV.fetch("RUSTC", "rustc"), "--print", "sysroot").chomp
-    def cargo_home = ENV.fetch("CARGO_HOME", File.join(Dir.home, ".cargo"))
-    private_class_method :standard_library?, :sources?, :cargo_home
+    private_class_method :standard_library?, :sources?
   end
 end
