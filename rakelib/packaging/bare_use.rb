@@ -8,6 +8,7 @@ require "digest"
 require "fileutils"
 require "net/http"
 require "openssl"
+require "rubygems/package"
 require "socket"
 require "tmpdir"
 
@@ -25,7 +26,8 @@ class BareUse
   PATIENCE = 300
 
   def initialize(gems, folder)
-    @gems = gems
+    # Each RubyGems takes one of the server's gems.
+    @gems = gems.select { |gem| Gem::Package.new(gem).spec.required_rubygems_version.satisfied_by?(Gem.rubygems_version) }
     @folder = folder
     @environment = { "GEM_HOME" => path("home"), "PATH" => "#{path("home/bin")}:#{ENV.fetch("PATH")}" }
     @passed = @failed = 0

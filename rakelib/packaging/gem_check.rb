@@ -16,9 +16,9 @@ module Packaging
     # The gems of a platform that are in pkg.
     def self.of(platform, packages = PACKAGES)
       version = SourceGems.specification(SourceGems::SERVER).version
-      { "fairlead-#{version}-#{platform.name}.gem" => server_files(platform),
-        "fairlead-load-#{version}-#{platform.of_programs}.gem" => [Build::LOAD_TOOL] }
-        .map { |name, files| new(File.join(packages, name), platform, files) }.select { |gem| File.exist?(gem.path) }
+      servers = PlatformGem.servers(platform).keys.to_h { |name| ["fairlead-#{version}-#{name}.gem", server_files(platform)] }
+      servers.merge("fairlead-load-#{version}-#{platform.of_programs}.gem" => [Build::LOAD_TOOL])
+             .map { |name, files| new(File.join(packages, name), platform, files) }.select { |gem| File.exist?(gem.path) }
     end
 
     def self.server_files(platform) = RUBIES.map { |ruby| "#{ruby}/#{platform.extension}" } + Build::SERVER_PROGRAMS

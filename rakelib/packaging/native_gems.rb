@@ -18,8 +18,9 @@ module Packaging
     end
 
     def built?(platform, part, title)
-      path = PlatformGem.new(platform).public_send(part)
-      puts format("built %<path>s: %<size>.1f MB", path: path, size: File.size(path) / 1e6)
+      PlatformGem.new(platform).public_send(part).each do |path|
+        puts format("built %<path>s: %<size>.1f MB", path: path, size: File.size(path) / 1e6)
+      end
       true
     rescue Impossible => e
       puts "left out #{title} for #{platform.name}: #{e.message}"

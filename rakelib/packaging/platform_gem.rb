@@ -12,9 +12,10 @@ module Packaging
   class PlatformGem
     LICENCES = "LICENSE-THIRD-PARTY"
 
-    # The first RubyGems that tells musl from glibc. An older one takes a gem for -linux-gnu also on musl, where the extension cannot be
-    # loaded; the message then names the gem that compiles. It must not take a gem for musl.
-    TELLS_MUSL = ">= 3.3.22"
+    # The first RubyGems that tells musl from glibc. An older one takes a gem for musl also beside glibc, and forgets "gnu" when it reads a
+    # lock file. So glibc has two gems, and each RubyGems takes one. On musl, an older one takes the gem for -linux, whose extension cannot be
+    # loaded; the message then names the gem that compiles.
+    TELLS_MUSL = "3.3.22"
 
     # No Ruby of a branch has more releases.
     RELEASES = 30
@@ -27,19 +28,32 @@ module Packaging
       @licences = licences
     end
 
-    # The path of the server's gem.
+    # The paths of the server's gems, which have the same files.
     def server
-      spec = specification(SourceGems::SERVER, @platform.name)
-      spec.required_ruby_version = self.class.rubies
-      spec.files = spec.files.grep(%r{\A(?:exe|lib|sig)/|\A(?:CHANGELOG|README)\.md\z|\ALICENSE\z})
-      pack(spec, files_in(@build.server), Build::SERVER_PROGRAMS + ["fairlead"])
+      built = files_in(@build.server)
+      self.class.servers(@platform).map do |name, rubygems|
+        spec = specification(SourceGems::SERVER, name)
+        spec.required_rubygems_version = rubygems
+        spec.required_ruby_version = self.class.rubies
+        spec.files = spec.files.grep(%r{\A(?:exe|lib|sig)/|\A(?:CHANGELOG|README)\.md\z|\ALICENSE\z})
+        pack(spec, built, Build::SERVER_PROGRAMS + ["fairlead"])
+      end
     end
 
-    # The path of the load tool's gem.
+    # The paths of the load tool's gem, in a list.
     def load_tool
       spec = specification(SourceGems::LOAD_TOOL, @platform.of_programs)
       spec.files = spec.files.grep(%r{\Aext/load/exe/|\ALICENSE\z})
-      pack(spec, { Build::LOAD_TOOL => @build.load_tool }, [Build::LOAD_TOOL])
+      [pack(spec, { Build::LOAD_TOOL => @build.load_tool }, [Build::LOAD_TOOL])]
+    end
+
+    # RubyGems' platforms of the server's gems, each with the versions of RubyGems that take it.
+    def self.servers(platform)
+      return { platform.name => ">= 0" } if platform.darwin?
+
+      names = { platform.name => ">= #{TELLS_MUSL}" }
+      names[platform.name.delete_suffix("-gnu")] = "< #{TELLS_MUSL}" if platform.gnu?
+      names
     end
 
     # The Rubies that have an extension, and no other: RubyGems then takes the gem that compiles.
@@ -58,7 +72,6 @@ module Packaging
       spec = SourceGems.specification(file)
       spec.platform = Gem::Platform.new(platform.split("-"))
       spec.extensions = []
-      spec.required_rubygems_version = TELLS_MUSL if platform.end_with?("-musl")
       spec
     end
 
