@@ -21,6 +21,7 @@ module Packaging
     # A folder with the files of the server's gem, as they lie in lib/fairlead.
     def server
       require_for(@platform.target)
+      FileUtils.rm_rf(folder)
       RUBIES.each do |version|
         cargo(@platform.target, "build", %w[fairlead] + SERVER_PROGRAMS, dynamic, "RUBY" => Headers.new(version, @platform).ruby)
         place(File.join(output(@platform.target, "build"), "libfairlead.#{@platform.darwin? ? "dylib" : "so"}"), "#{version}/#{@platform.extension}")
