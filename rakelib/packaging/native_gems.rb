@@ -13,9 +13,12 @@ module Packaging
 
     # Gems that cannot be built here are listed and left out; with a name, this is a failure.
     def build(name)
-      missing = Platform.find(name).flat_map { |platform| PARTS.reject { |part, title| built?(platform, part, title) }.keys }
+      missing = Platform.find(name).flat_map { |platform| parts(platform).reject { |part, title| built?(platform, part, title) }.keys }
       abort unless name.nil? || missing.empty?
     end
+
+    # The load tool of glibc's platform also runs beside musl, in one gem.
+    def parts(platform) = platform.musl? ? PARTS.slice(:server) : PARTS
 
     def built?(platform, part, title)
       PlatformGem.new(platform).public_send(part).each do |path|
@@ -49,6 +52,6 @@ module Packaging
         "Ruby #{ruby}: the gems do not work" unless system({ "ARCHITECTURE" => platform.architecture }, *command)
       end
     end
-    private_class_method :built?, :used
+    private_class_method :parts, :built?, :used
   end
 end

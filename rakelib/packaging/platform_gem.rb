@@ -44,7 +44,7 @@ module Packaging
     def load_tool
       spec = specification(SourceGems::LOAD_TOOL, @platform.of_programs)
       spec.files = spec.files.grep(%r{\Aext/load/exe/|\ALICENSE\z})
-      [pack(spec, { Build::LOAD_TOOL => @build.load_tool }, [Build::LOAD_TOOL])]
+      [pack(spec, { Build::LOAD_TOOL => @build.load_tool }, [Build::LOAD_TOOL], @platform.static_target)]
     end
 
     # RubyGems' platforms of the server's gems, each with the versions of RubyGems that take it.
@@ -77,21 +77,13 @@ module Packaging
 
     def files_in(folder) = Dir.glob("**/*", base: folder).map { |name| [name, File.join(folder, name)] }.select { |_, path| File.file?(path) }.to_h
 
-    # Packs the files of a specification and built ones, which come into lib/fairlead, in a folder of its own.
-    def pack(spec, built, packages)
-      stage = File.join(TARGET, "stage", spec.full_name)
-      FileUtils.rm_rf(stage)
-      spec.files.each { |name| copy(File.join(ROOT, name), File.join(stage, name)) }
-      built.each { |name, path| copy(path, File.join(stage, "lib/fairlead", name)) }
-      File.write(File.join(stage, LICENCES), @licences.new(packages, @platform.target).text)
-      spec.files += [LICENCES, *built.keys.map { |name| "lib/fairlead/#{name}" }]
-      SourceGems.pack(spec, stage, @packages)
-    end
-
-    def copy(from, to)
-      FileUtils.mkdir_p(File.dirname(to))
-      FileUtils.cp(from, to)
-      FileUtils.chmod(File.executable?(from) && File.extname(from) != ".so" ? 0o755 : 0o644, to)
+    # Packs the files of a specification and built ones, which come into lib/fairlead.
+    def pack(spec, built, packages, target = @platform.target)
+      licences = File.join(TARGET, "licences", spec.full_name)
+      FileUtils.mkdir_p(File.dirname(licences))
+      File.write(licences, @licences.new(packages, target).text)
+      files = SourceGems.of_checkout(spec.files).merge(LICENCES => licences, **built.transform_keys { |name| "lib/fairlead/#{name}" })
+      SourceGems.pack(spec, files, @packages)
     end
   end
 end

@@ -2,6 +2,7 @@
 
 require "fileutils"
 require "rubygems/package"
+require "tmpdir"
 require_relative "command"
 require_relative "platform"
 
@@ -14,7 +15,12 @@ module Packaging
     module_function
 
     # Their paths.
-    def build(packages = PACKAGES) = [SERVER, LOAD_TOOL].map { |file| pack(specification(file), ROOT, packages) }
+    def build(packages = PACKAGES)
+      [SERVER, LOAD_TOOL].map do |file|
+        spec = specification(file)
+        pack(spec, of_checkout(spec.files), packages)
+      end
+    end
 
     def specification(file)
       Gem::Specification.load(File.join(ROOT, file))&.dup or raise Impossible, "#{file} cannot be read"
@@ -23,14 +29,29 @@ module Packaging
     # The time of all files in a gem, in seconds.
     def source_date = ENV.fetch("SOURCE_DATE_EPOCH") { Command.output("git", "log", "-1", "--format=%ct", chdir: ROOT).chomp }
 
-    # Packs the files of a folder, with the time of the last commit. Returns the path of the gem.
-    def pack(spec, folder, packages)
+    # The files of the checkout with these names, for pack.
+    def of_checkout(names) = names.to_h { |name| [name, File.join(ROOT, name)] }
+
+    # Packs files, from their names in the gem and their paths, with the time of the last commit, and for every user, although the umask of
+    # this one may not be so. Returns the path of the gem.
+    def pack(spec, files, packages)
       ENV["SOURCE_DATE_EPOCH"] = source_date
       spec.date = Time.at(Integer(source_date, 10)).utc
+      spec.files = files.keys
+      packed = File.join(File.expand_path(packages), spec.file_name)
       FileUtils.mkdir_p(packages)
-      path = File.join(packages, spec.file_name)
-      Dir.chdir(folder) { Gem::DefaultUserInteraction.use_ui(Gem::SilentUI.new) { Gem::Package.build(spec, true, false, path) } }
-      path
+      Dir.mktmpdir do |stage|
+        files.each { |name, path| copy(path, File.join(stage, name)) }
+        Dir.chdir(stage) { Gem::DefaultUserInteraction.use_ui(Gem::SilentUI.new) { Gem::Package.build(spec, true, false, packed) } }
+      end
+      packed
     end
+
+    def copy(from, to)
+      FileUtils.mkdir_p(File.dirname(to))
+      FileUtils.cp(from, to)
+      FileUtils.chmod(File.executable?(from) && File.extname(from) != ".so" ? 0o755 : 0o644, to)
+    end
+    private_class_method :copy
   end
 end

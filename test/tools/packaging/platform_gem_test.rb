@@ -99,6 +99,12 @@ class PlatformGemTest < Minitest::Test
     assert_equal "load tool: -c 1\n", run!(environment, *fairlead_without_programs, "bench", "-c", "1")
   end
 
+  def test_the_load_tools_licences_are_those_of_the_c_library_in_it
+    Gem::Package.new(gem("x86_64-linux-gnu").load_tool.first).extract_files(File.join(@folder, "extracted"))
+
+    assert_match(/for fairlead-load on x86_64-unknown-linux-musl/, File.read(File.join(@folder, "extracted/LICENSE-THIRD-PARTY")))
+  end
+
   def test_bench_finds_a_load_tool_that_is_not_in_the_bundle
     home = File.join(@folder, "home")
     system({ "GEM_HOME" => home }, "gem", "install", "--local", "--no-document", "--silent", gem("x86_64-linux-gnu").load_tool.first, exception: true)
