@@ -3,16 +3,22 @@
 require "json"
 require_relative "build"
 require_relative "command"
+require_relative "linked_works"
+require_relative "standard_library"
 require_relative "zig"
 
 module Packaging
   # The licences of all crates in the files of a gem, and of the C libraries and standard library that are linked into them: the text of
   # LICENSE-THIRD-PARTY. Their authors ask for it beside every copy.
   class Licences
-    FILES = /\A(?:licen[sc]e|copying|notice|unlicense|copyright)/i
+    FILES = %r{(?:\A|/)(?:licen[sc]e|copying|notice|unlicense|copyright)[^/]*\z}i
 
-    # Folders of C libraries within crates.
-    BUNDLED = { "zstd-sys" => %w[zstd], "ring" => %w[third_party/fiat] }.freeze
+    # Sources, tests, and the second licence of zstd, of which one may choose.
+    OTHERS = %r{\.rs\z|\A(?:tests?|benches|examples)/|\Azstd/COPYING\z}
+
+    # In zig's folder.
+    ZIG = { LinkedWorks::UNWINDER => "lib/libunwind/LICENSE.TXT", LinkedWorks::COMPILER_RT => "LICENSE",
+            LinkedWorks::MUSL => "lib/libc/musl/COPYRIGHT" }.freeze
 
     # +title+: name and version. +licence+: in SPDX's words. +texts+: the files of the work.
     Work = Struct.new(:title, :licence, :texts)
@@ -23,13 +29,17 @@ module Packaging
       @target = target
     end
 
+    # The text of the MIT licence for another holder.
+    def self.mit(holder) = File.read(File.join(ROOT, "LICENSE")).sub(/^Copyright .*$/, "Copyright (c) #{holder}")
+
     def text
       works = self.works + linked
+      parts = crates.flat_map { |crate| LinkedWorks.in_crate(crate).map { |work| "  #{work.title} (in #{crate["name"]}): #{work.licence}" } }
       groups = works.flat_map { |work| work.texts.map { |text| [text, work.title] } }.group_by(&:first)
       <<~TEXT
         The native files of this gem contain these works under these licences:
 
-        #{works.map { |work| "  #{work.title}: #{work.licence}" }.join("\n")}
+        #{(works.map { |work| "  #{work.title}: #{work.licence}" } + parts).join("\n")}
 
         #{groups.map { |text, pairs| "#{"-" * 80}\n#{pairs.map(&:last).uniq.join(", ")}\n\n#{text.strip}\n" }.join("\n")}
       TEXT
@@ -77,41 +87,30 @@ module Packaging
       Work.new("#{crate["name"]} #{crate["version"]}", crate["license"] || "see below", texts)
     end
 
+    # The crate's own first, then those of libraries in its folders.
     def texts_of(crate)
-      ["", *BUNDLED.fetch(crate["name"], [])].flat_map { |inner| texts_in(File.join(File.dirname(crate["manifest_path"]), inner)) }
+      folder = File.dirname(crate["manifest_path"])
+      Dir.glob("**/*", base: folder).grep(FILES).grep_v(OTHERS).sort_by { |name| [name.count("/"), name] }.map { |name| File.join(folder, name) }
+         .select { |path| File.file?(path) }.map { |path| File.read(path, encoding: "UTF-8").scrub }
     end
 
     # Of the same repository, which has one text for all of them.
     def siblings(crate) = crates.select { |other| other["repository"] && other["repository"] == crate["repository"] }
 
-    def texts_in(folder)
-      Dir.children(folder).grep(FILES).sort.map { |name| File.join(folder, name) }.select { |path| File.file?(path) }
-         .map { |path| File.read(path, encoding: "UTF-8").scrub }
-    end
-
     # A few crates name a licence and forget its text.
     def standard_texts(crate)
-      names = crate["license"].split(%r{ OR | AND |/}).map { |name| name.delete("()").strip }
-      texts = names.filter_map { |name| standard_text(name) }
-      raise Impossible, "the crate #{crate["name"]} has no text of its licence #{crate["license"]}" if texts.empty?
+      return [self.class.mit(crate["authors"].join(", "))] if crate["license"].match?(/\bMIT\b/)
 
-      ["Copyright (c) #{crate["authors"].join(", ")}\n\n#{texts.first}"]
+      raise Impossible, "the crate #{crate["name"]} has no text of its licence #{crate["license"]}"
     end
 
-    def standard_text(name)
-      path = File.join(rust_documents, "licenses", "#{name}.txt")
-      File.read(path) if File.exist?(path)
-    end
+    def linked = LinkedWorks.of_compilers(@target).map { |work| Work.new(work.title, work.licence, texts_of_linked(work.name)) }
 
-    def linked
+    def texts_of_linked(name)
+      return StandardLibrary.new(Toolchain.sysroot).texts if name == LinkedWorks::STANDARD_LIBRARY
+
       zig = Dir.glob(File.join(Zig::FOLDER, "lib/python*/site-packages/ziglang")).first or raise Impossible, "zig is not installed"
-      works = [Work.new("Rust's standard library", "MIT OR Apache-2.0", [standard_text("MIT")]),
-               Work.new("LLVM's libunwind", "Apache-2.0 WITH LLVM-exception", [File.read(File.join(zig, "lib/libunwind/LICENSE.TXT"))]),
-               Work.new("Zig's compiler-rt", "MIT", [File.read(File.join(zig, "LICENSE"))])]
-      works << Work.new("musl", "MIT", [File.read(File.join(zig, "lib/libc/musl/COPYRIGHT"))]) if @target.end_with?("-musl")
-      works
+      [File.read(File.join(zig, ZIG.fetch(name)), encoding: "UTF-8")]
     end
-
-    def rust_documents = File.join(Toolchain.sysroot, "share/doc/rust")
   end
 end

@@ -8,6 +8,9 @@ module Packaging
     FOLDER = File.join(CACHE, "zig")
     PACKAGES = %w[ziglang==0.17.1 cargo-zigbuild==0.24.1].freeze
 
+    # In this zig: lib/libc/musl/src/internal/version.h.
+    MUSL = "1.2.5"
+
     module_function
 
     # The folder for the PATH.
@@ -19,6 +22,8 @@ module Packaging
       File.write(stamp, PACKAGES.join(" "))
       bin
     end
+
+    def version = PACKAGES.first[/==(.+)/, 1]
 
     def bin = File.join(FOLDER, "bin")
     def stamp = File.join(FOLDER, "packages")
