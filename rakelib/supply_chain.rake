@@ -4,14 +4,15 @@ desc "Check the dependencies, and that builds can be reproduced (bin/supply-chai
 task(:supply_chain) { sh "bin/supply-chain" }
 
 namespace :supply_chain do
-  desc "Write pkg/fairlead-VERSION.cdx.json, the software bill of materials (SBOM), for this machine's target or TARGET"
-  task :sbom do
+  desc "Write the software bills of materials (SBOM) of the gems for one platform, or for all, into pkg"
+  task :sbom, [:platform] do |_, arguments|
     require_relative "supply_chain/bill_of_materials"
-    target = ENV["TARGET"] || `rustc --version --verbose`[/^host: (.+)/, 1]
-    bill = SupplyChain::BillOfMaterials.new(target)
-    mkdir_p "pkg", verbose: false
-    path = "pkg/fairlead-#{Gem::Specification.load("fairlead.gemspec").version}-#{target}.cdx.json"
-    File.write(path, bill.to_s)
-    puts path
+    mkdir_p Packaging::PACKAGES, verbose: false
+    Packaging::Platform.find(arguments[:platform]).each do |platform|
+      SupplyChain::BillOfMaterials.of(platform).each do |name, bill|
+        File.write(File.join(Packaging::PACKAGES, name), bill.to_s)
+        puts "pkg/#{name}"
+      end
+    end
   end
 end

@@ -20,6 +20,9 @@ module Packaging
     # No Ruby of a branch has more releases.
     RELEASES = 30
 
+    # A gem before the native files: its specification with the other files, the packages of the workspace in it, and Rust's target.
+    Content = Struct.new(:spec, :packages, :target)
+
     # +packages+: the folder for gems.
     def initialize(platform, packages: PACKAGES, build: Build.new(platform), licences: Licences)
       @platform = platform
@@ -31,21 +34,14 @@ module Packaging
     # The paths of the server's gems, which have the same files.
     def server
       built = files_in(@build.server)
-      self.class.servers(@platform).map do |name, rubygems|
-        spec = specification(SourceGems::SERVER, name)
-        spec.required_rubygems_version = rubygems
-        spec.required_ruby_version = self.class.rubies
-        spec.files = spec.files.grep(%r{\A(?:exe|lib|sig)/|\A(?:CHANGELOG|README)\.md\z|\ALICENSE\z})
-        pack(spec, built, Build::SERVER_PROGRAMS + ["fairlead"])
-      end
+      server_contents.map { |content| pack(content, built) }
     end
 
     # The paths of the load tool's gem, in a list.
-    def load_tool
-      spec = specification(SourceGems::LOAD_TOOL, @platform.of_programs)
-      spec.files = spec.files.grep(%r{\Aext/load/exe/|\ALICENSE\z})
-      [pack(spec, { Build::LOAD_TOOL => @build.load_tool }, [Build::LOAD_TOOL], @platform.static_target)]
-    end
+    def load_tool = [pack(load_tool_content, { Build::LOAD_TOOL => @build.load_tool })]
+
+    # All gems of the platform, without building.
+    def contents = @platform.musl? ? server_contents : [*server_contents, load_tool_content]
 
     # RubyGems' platforms of the server's gems, each with the versions of RubyGems that take it.
     def self.servers(platform)
@@ -77,11 +73,28 @@ module Packaging
 
     def files_in(folder) = Dir.glob("**/*", base: folder).map { |name| [name, File.join(folder, name)] }.select { |_, path| File.file?(path) }.to_h
 
+    def server_contents
+      self.class.servers(@platform).map do |name, rubygems|
+        spec = specification(SourceGems::SERVER, name)
+        spec.required_rubygems_version = rubygems
+        spec.required_ruby_version = self.class.rubies
+        spec.files = spec.files.grep(%r{\A(?:exe|lib|sig)/|\A(?:CHANGELOG|README)\.md\z|\ALICENSE\z})
+        Content.new(spec, Build::SERVER_PROGRAMS + ["fairlead"], @platform.target)
+      end
+    end
+
+    def load_tool_content
+      spec = specification(SourceGems::LOAD_TOOL, @platform.of_programs)
+      spec.files = spec.files.grep(%r{\Aext/load/exe/|\ALICENSE\z})
+      Content.new(spec, [Build::LOAD_TOOL], @platform.static_target)
+    end
+
     # Packs the files of a specification and built ones, which come into lib/fairlead.
-    def pack(spec, built, packages, target = @platform.target)
+    def pack(content, built)
+      spec = content.spec
       licences = File.join(TARGET, "licences", spec.full_name)
       FileUtils.mkdir_p(File.dirname(licences))
-      File.write(licences, @licences.new(packages, target).text)
+      File.write(licences, @licences.new(content.packages, content.target).text)
       files = SourceGems.of_checkout(spec.files).merge(LICENCES => licences, **built.transform_keys { |name| "lib/fairlead/#{name}" })
       SourceGems.pack(spec, files, @packages)
     end

@@ -3,31 +3,35 @@
 require "digest"
 require "json"
 require "open3"
+require_relative "../packaging/linked_works"
+require_relative "../packaging/platform_gem"
 
 module SupplyChain
-  # The software bill of materials (SBOM) of the gem, in CycloneDX 1.6: the crates that are compiled into the extension and the native
-  # programs, from Cargo.lock as `cargo metadata` resolves it for one target, and the gems that they need at run time. Crates that only
-  # run during the build have the scope `excluded`. The same sources make the same text.
+  # The software bill of materials (SBOM) of a gem for one platform, in CycloneDX 1.6: the crates that are compiled into its native files,
+  # from Cargo.lock as `cargo metadata` resolves it for one target, the libraries in these crates, what the compilers link, and the gems that
+  # it needs at run time. Crates that only run during the build have the scope `excluded`. The same sources make the same text.
   class BillOfMaterials
-    ROOT = File.expand_path("../..", __dir__)
-    # The crates that the gem builds, as in ext/fairlead/extconf.rb.
-    BUILT = %w[fairlead fairlead-supervisor fairlead-acme].freeze
+    ROOT = Packaging::ROOT
     REGISTRY = "registry+https://github.com/rust-lang/crates.io-index"
 
-    # +target+: a triple of rustc. +time+: seconds since 1970, as in SOURCE_DATE_EPOCH.
-    def initialize(target, time: Integer(ENV.fetch("SOURCE_DATE_EPOCH", 0)), gemspec: Gem::Specification.load(File.join(ROOT, "fairlead.gemspec")))
-      @target = target
+    # Of the gems for a platform, by the names of the files.
+    def self.of(platform, **options)
+      gems = Packaging::PlatformGem.new(platform).contents
+      gems.to_h { |content| ["#{content.spec.full_name}.cdx.json", new(content, **options)] }
+    end
+
+    # +content+: a Packaging::PlatformGem::Content. +time+: seconds since 1970.
+    def initialize(content, time: Integer(Packaging::SourceGems.source_date, 10))
+      @target = content.target
+      @names = content.packages
       @time = Time.at(time).utc
-      @gemspec = gemspec
-      metadata = read_metadata
-      @packages = metadata.fetch("packages").to_h { |package| [package.fetch("id"), package] }
-      @nodes = metadata.fetch("resolve").fetch("nodes").to_h { |node| [node.fetch("id"), node.fetch("deps")] }
+      @gemspec = content.spec
     end
 
     # The text of the document.
     def to_s
       document = { "bomFormat" => "CycloneDX", "specVersion" => "1.6", "version" => 1 }
-      content = { "metadata" => metadata, "components" => [*crates, *gems], "dependencies" => dependencies }
+      content = { "metadata" => metadata, "components" => [*crates, *linked_works, *gems], "dependencies" => dependencies }
       # A version 8 UUID: ours, from the content.
       number = Digest::SHA256.hexdigest(JSON.generate(content))
       document["serialNumber"] = "urn:uuid:#{number[0, 8]}-#{number[8, 4]}-8#{number[13, 3]}-8#{number[17, 3]}-#{number[20, 12]}"
@@ -35,6 +39,12 @@ module SupplyChain
     end
 
     private
+
+    def packages = @packages ||= resolved.fetch("packages").to_h { |package| [package.fetch("id"), package] }
+
+    def nodes = @nodes ||= resolved.fetch("resolve").fetch("nodes").to_h { |node| [node.fetch("id"), node.fetch("deps")] }
+
+    def resolved = @resolved ||= read_metadata
 
     def read_metadata
       command = [ENV.fetch("CARGO", "cargo"), "metadata", "--format-version", "1", "--locked", "--filter-platform", @target]
@@ -49,8 +59,14 @@ module SupplyChain
     def metadata
       {
         "timestamp" => @time.strftime("%Y-%m-%dT%H:%M:%SZ"), "component" => gem_itself,
-        "properties" => [{ "name" => "cdx:rustc:target", "value" => @target }]
+        "properties" => tools.map { |name, value| { "name" => name, "value" => value } }
       }
+    end
+
+    # With the same ones, anybody builds the same files.
+    def tools
+      zig = Packaging::Zig::PACKAGES.to_h { |package| package.split("==") }.transform_keys { |name| "fairlead:#{name}" }
+      { "cdx:rustc:target" => @target, "fairlead:rustc" => Packaging::LinkedWorks.rust, **zig }
     end
 
     def gem_itself
@@ -60,10 +76,10 @@ module SupplyChain
       }
     end
 
-    def own_reference = "pkg:gem/#{@gemspec.name}@#{@gemspec.version}"
+    def own_reference = "pkg:gem/#{@gemspec.name}@#{@gemspec.version}?platform=#{@gemspec.platform}"
 
     def crates
-      listed.map { |id| crate(@packages.fetch(id), linked.include?(id) ? "required" : "excluded") }
+      listed.map { |id| crate(packages.fetch(id), linked.include?(id) ? "required" : "excluded") }
     end
 
     def crate(package, scope)
@@ -75,18 +91,17 @@ module SupplyChain
       checksum = checksums[package.values_at("name", "version")] if package["source"] == REGISTRY
       component["hashes"] = [{ "alg" => "SHA-256", "content" => checksum }] if checksum
       component["externalReferences"] = [{ "type" => "vcs", "url" => package["repository"] }] if package["repository"]
-      bundled = bundled(package)
-      component["components"] = [bundled] if bundled
+      bundled = Packaging::LinkedWorks.in_crate(package)
+      component["components"] = bundled.map { |work| work_component(work) } if bundled.any?
       component
     end
 
-    # The C library in the sources of a crate, if its version names the library: "2.1.2+zstd.1.5.7".
-    def bundled(package)
-      name, version = package.fetch("version")[/\+(.*)\z/, 1]&.split(".", 2)
-      return unless version
+    def linked_works = Packaging::LinkedWorks.of_compilers(@target).map { |work| work_component(work).merge("scope" => "required") }
 
-      reference = "pkg:generic/#{name}@#{version}"
-      { "type" => "library", "bom-ref" => reference, "name" => name, "version" => version, "purl" => reference }
+    def work_component(work)
+      reference = ["pkg:generic/#{work.name.downcase}", work.version].compact.join("@")
+      { "type" => "library", "bom-ref" => reference, "name" => work.name, "version" => work.version,
+        "licenses" => [{ "expression" => work.licence }], "purl" => reference }.compact
     end
 
     # Old manifests separate licences by a slash.
@@ -104,10 +119,10 @@ module SupplyChain
     end
 
     def dependencies
-      own = built.map { |id| reference(@packages.fetch(id)) } + gems.map { |component| component["bom-ref"] }
+      own = built.map { |id| reference(packages.fetch(id)) } + [*linked_works, *gems].map { |component| component["bom-ref"] }
       [{ "ref" => own_reference, "dependsOn" => own.sort }, *listed.map do |id|
-        names = edges(id).map { |target, _| reference(@packages.fetch(target)) }.uniq.sort
-        { "ref" => reference(@packages.fetch(id)), "dependsOn" => names }
+        names = edges(id).map { |target, _| reference(packages.fetch(target)) }.uniq.sort
+        { "ref" => reference(packages.fetch(id)), "dependsOn" => names }
       end]
     end
 
@@ -117,7 +132,7 @@ module SupplyChain
 
     # Ids of everything that is compiled, by name and version.
     def listed
-      @listed ||= reached(built) { true }.sort_by { |id| @packages.fetch(id).values_at("name", "version") }
+      @listed ||= reached(built) { true }.sort_by { |id| packages.fetch(id).values_at("name", "version") }
     end
 
     # Ids of what ends up in the binaries: a macro runs in the compiler, a build script before it.
@@ -126,7 +141,7 @@ module SupplyChain
     end
 
     def built
-      @built ||= BUILT.map { |name| @packages.each_value.find { |package| package["name"] == name && !package["source"] }.fetch("id") }
+      @built ||= @names.map { |name| packages.each_value.find { |package| package["name"] == name && !package["source"] }.fetch("id") }
     end
 
     def reached(ids)
@@ -145,10 +160,10 @@ module SupplyChain
 
     # The dependencies of a package, but not of its tests: [id, nil or "build"].
     def edges(id)
-      @nodes.fetch(id).flat_map { |dep| dep.fetch("dep_kinds").map { |kind| [dep.fetch("pkg"), kind["kind"]] } }.reject { |_, kind| kind == "dev" }
+      nodes.fetch(id).flat_map { |dep| dep.fetch("dep_kinds").map { |kind| [dep.fetch("pkg"), kind["kind"]] } }.reject { |_, kind| kind == "dev" }
     end
 
-    def macro?(id) = @packages.fetch(id).fetch("targets").any? { |target| target.fetch("kind").include?("proc-macro") }
+    def macro?(id) = packages.fetch(id).fetch("targets").any? { |target| target.fetch("kind").include?("proc-macro") }
 
     # [name, version] => SHA-256 of the crate, from Cargo.lock.
     def checksums

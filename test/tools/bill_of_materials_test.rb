@@ -2,10 +2,12 @@
 
 require "test_helper"
 require "json"
-require "rbconfig"
 require_relative "../../rakelib/supply_chain/bill_of_materials"
 
 class BillOfMaterialsTest < Minitest::Test
+  SERVER = "fairlead-#{Fairlead::VERSION}-x86_64-linux-gnu.cdx.json".freeze
+  LOAD_TOOL = "fairlead-load-#{Fairlead::VERSION}-x86_64-linux.cdx.json".freeze
+
   def test_every_crate_that_is_compiled_is_listed_with_its_checksum
     required, excluded = crates.partition { |component| component["scope"] == "required" }.map { |all| all.map { |component| component["name"] } }
 
@@ -23,6 +25,23 @@ class BillOfMaterialsTest < Minitest::Test
     assert_equal ["pkg:gem/rack"], document["components"].map { |component| component["purl"] }.grep(/\Apkg:gem/)
   end
 
+  def test_what_the_compilers_link_is_listed_as_in_the_licences
+    assert_equal %w[compiler-rt libunwind rust-std], generic(document).sort
+    assert_equal %w[compiler-rt libunwind musl rust-std], generic(document(LOAD_TOOL)).sort
+    assert_equal(%w[BoringSSL fiat-crypto once_cell],
+                 crates.find { |crate| crate["name"] == "ring" }["components"].map { |component| component["name"] })
+  end
+
+  def test_each_gem_of_a_platform_has_one
+    load_tool = document(LOAD_TOOL)
+
+    assert_equal [SERVER, "fairlead-#{Fairlead::VERSION}-x86_64-linux.cdx.json", LOAD_TOOL], bills.keys
+    assert_equal "pkg:gem/fairlead-load@#{Fairlead::VERSION}?platform=x86_64-linux", load_tool.dig("metadata", "component", "purl")
+    assert_includes load_tool["components"].map { |component| component["name"] }, "clap"
+    refute_includes load_tool["components"].map { |component| component["name"] }, "magnus"
+    assert_equal "x86_64-unknown-linux-musl", load_tool.dig("metadata", "properties", 0, "value")
+  end
+
   def test_every_reference_exists_once
     references = [document.dig("metadata", "component"), *document["components"]].map { |component| component["bom-ref"] }
 
@@ -31,19 +50,23 @@ class BillOfMaterialsTest < Minitest::Test
   end
 
   def test_the_same_sources_make_the_same_text
-    texts = Array.new(2) { bill(time: 1_700_000_000).to_s }
+    texts = Array.new(2) { bills(time: 1_700_000_000).fetch(LOAD_TOOL).to_s }
 
     assert_equal(*texts)
     assert_equal "2023-11-14T22:13:20Z", JSON.parse(texts.first).dig("metadata", "timestamp")
-    refute_equal texts.first, bill(time: 1_700_000_001).to_s
+    refute_equal texts.first, bills(time: 1_700_000_001).fetch(LOAD_TOOL).to_s
     refute_includes texts.first, ROOT
   end
 
   private
 
-  def document = @document ||= JSON.parse(bill.to_s)
+  def document(name = SERVER) = (@documents ||= {})[name] ||= JSON.parse((@bills ||= bills).fetch(name).to_s)
 
   def crates = document["components"].select { |component| component["purl"].start_with?("pkg:cargo/") }
 
-  def bill(**options) = SupplyChain::BillOfMaterials.new(`rustc --version --verbose`[/^host: (.+)/, 1], **options)
+  def generic(document)
+    document["components"].select { |component| component["purl"].start_with?("pkg:generic/") }.map { |component| component["name"] }
+  end
+
+  def bills(**options) = SupplyChain::BillOfMaterials.of(Packaging::Platform::ALL.fetch("x86_64-linux-gnu"), **options)
 end
