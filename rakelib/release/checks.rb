@@ -13,9 +13,9 @@ module Release
     # The one version of gems and crates.
     def version = File.read(path("lib/fairlead/version.rb"))[/VERSION = "(.+)"/, 1]
 
-    # Lines of text.
-    def problems
-      [*versions, *tree, *changes].compact
+    # Lines of text. +tag+: of a release that is ready to be built.
+    def problems(tag = nil)
+      [*versions, *tree, *changes, *(tag_problems(tag) if tag)].compact
     end
 
     def changelog = Changelog.new(File.read(path("CHANGELOG.md")))
@@ -41,11 +41,17 @@ module Release
     end
 
     def tree
-      changed = git("status", "--porcelain")
+      changed = git("status", "--porcelain", "--untracked-files=all")
       tag = git("tag", "--list", "v#{version}")
       head = git("rev-parse", "HEAD")
       [("there are changes without a commit:\n#{changed}" unless changed.empty?),
        ("the tag #{tag} is another commit; the version needs to grow" unless tag.empty? || git("rev-list", "-n", "1", tag) == head)]
+    end
+
+    def tag_problems(tag)
+      [("the tag is #{tag}, the version #{version}" unless tag == "v#{version}"),
+       ("the tag #{tag} is another commit" unless git("tag", "--points-at", "HEAD").split("\n").include?(tag)),
+       ("CHANGELOG.md has no section #{version}" unless changelog.section(version))]
     end
 
     # Written in an earlier run, or still without a version.

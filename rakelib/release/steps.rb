@@ -18,15 +18,17 @@ module Release
     # Has the content for which they have succeeded.
     STAMP = File.join(File.expand_path(ENV.fetch("CARGO_TARGET_DIR", "target"), ROOT), "tested")
 
-    def initialize(checks = Checks.new(ROOT))
-      @checks = checks
+    def initialize(root = ROOT)
+      @root = root
+      @checks = Checks.new(root)
     end
 
     # The platforms of the gems; all, if PLATFORMS names none.
     def self.platforms = ENV["PLATFORMS"]&.split(",")
 
-    def check
-      problems = @checks.problems
+    # +tag+: of a finished release.
+    def check(tag = nil)
+      problems = @checks.problems(tag)
       abort problems.map { |problem| "release: #{problem}" }.join("\n") unless problems.empty?
     end
 
@@ -34,16 +36,26 @@ module Release
     def write_changelog
       return if @checks.changelog.section(@checks.version)
 
-      File.write(File.join(ROOT, "CHANGELOG.md"), @checks.changelog.release(@checks.version, Date.today))
-      run("git", "commit", "--quiet", "--message", "Release #{@checks.version}", "--", "CHANGELOG.md")
+      path = File.join(@root, "CHANGELOG.md")
+      before = File.read(path)
+      File.write(path, @checks.changelog.release(@checks.version, Date.today))
+      system(*commit, chdir: @root) or File.write(path, before) && abort("release: #{commit.join(" ")} failed; CHANGELOG.md is as before")
     end
 
     def test
-      return if File.exist?(STAMP) && File.read(STAMP) == @checks.tree_id
+      @tree = @checks.tree_id
+      return if File.exist?(STAMP) && File.read(STAMP) == @tree
 
       REQUIRED.each { |command| run(*command) }
+      check_unchanged
       FileUtils.mkdir_p(File.dirname(STAMP))
-      File.write(STAMP, @checks.tree_id)
+      File.write(STAMP, @tree)
+    end
+
+    # Tests and builds take an hour; the gems have the files of the folder.
+    def check_unchanged
+      check
+      abort "release: the last commit is another one than at the beginning" unless @checks.tree_id == @tree
     end
 
     def clear = FileUtils.rm_rf(PACKAGES)
@@ -59,12 +71,14 @@ module Release
         #{File.read(SUMS)}
         The gems of version #{@checks.version} are in pkg. Nothing was published. To publish them, run the workflow `release`, or:
           git tag --annotate v#{@checks.version} --message v#{@checks.version} && git push origin HEAD v#{@checks.version}
-          for gem in pkg/*.gem; do gem push "$gem"; done
+          rake release:push
       TEXT
     end
 
     private
 
-    def run(*command) = system(*command, chdir: ROOT) || abort("release: #{command.join(" ")} failed")
+    def commit = ["git", "commit", "--quiet", "--message", "Release #{@checks.version}", "--", "CHANGELOG.md"]
+
+    def run(*command) = system(*command, chdir: @root) || abort("release: #{command.join(" ")} failed")
   end
 end

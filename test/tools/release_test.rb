@@ -3,7 +3,7 @@
 require "test_helper"
 require "date"
 require "open3"
-require_relative "../../rakelib/release/checks"
+require_relative "../../rakelib/release/steps"
 
 class ReleaseTest < Minitest::Test
   LOG = "# Unreleased\n\n- New.\n\n# 0.1.0 (2026-01-02)\n\n- Old.\n"
@@ -54,6 +54,37 @@ class ReleaseTest < Minitest::Test
     assert_match(%r{changes without a commit:\n\?\? lib/new\.rb}, problems.join)
   end
 
+  def test_files_that_git_does_not_show_by_default_are_a_problem_too
+    git("config", "status.showUntrackedFiles", "no")
+    write("lib/new.rb" => "")
+
+    assert_match(%r{changes without a commit:\n\?\? lib/new\.rb}, problems.join)
+  end
+
+  def test_a_tag_has_the_name_of_the_version_its_commit_and_its_section
+    assert_equal ["the tag is main, the version 0.2.0", "the tag main is another commit", "CHANGELOG.md has no section 0.2.0"], problems("main")
+
+    commit("CHANGELOG.md" => LOG.sub("# Unreleased", "# 0.2.0 (2026-03-04)"))
+    git("tag", "v0.2.0")
+
+    assert_empty problems("v0.2.0")
+  end
+
+  def test_a_changelog_is_as_before_if_it_cannot_be_committed
+    File.write(File.join(@folder, ".git/hooks/pre-commit"), "#!/bin/sh\nexit 1\n")
+    File.chmod(0o755, File.join(@folder, ".git/hooks/pre-commit"))
+
+    _, errors = capture_io { assert_raises(SystemExit) { Release::Steps.new(@folder).write_changelog } }
+
+    assert_match(/git commit .* failed; CHANGELOG\.md is as before/, errors)
+    assert_empty problems
+    FileUtils.rm(File.join(@folder, ".git/hooks/pre-commit"))
+    Release::Steps.new(@folder).write_changelog
+
+    assert_empty problems
+    assert_match(/^# 0\.2\.0 \(\d/, File.read(File.join(@folder, "CHANGELOG.md")))
+  end
+
   def test_versions_that_differ_are_a_problem
     commit("Cargo.toml" => CARGO.sub("0.2.0", "0.1.0"))
 
@@ -88,7 +119,7 @@ class ReleaseTest < Minitest::Test
 
   private
 
-  def problems = Release::Checks.new(@folder).problems
+  def problems(tag = nil) = Release::Checks.new(@folder).problems(tag)
 
   def write(files)
     files.each do |name, text|
