@@ -40,7 +40,7 @@ module CargoMakefile
 
       install: all
       \tmkdir -p $(sitearchdir)/fairlead
-      #{packages.map { |name| "\tcp target/release/#{built(name)} $(sitearchdir)/fairlead/#{placed(name)}" }.join("\n")}
+      #{packages.map { |name| "\tcp #{result(name)} $(sitearchdir)/fairlead/#{placed(name)}" }.join("\n")}
       \trm -rf target
 
       clean:
@@ -52,6 +52,9 @@ module CargoMakefile
     [CARGO, "build", "--release", "--locked", "--manifest-path", File.expand_path("../Cargo.toml", __dir__),
      "--target-dir", "target", *packages.flat_map { |name| ["--package", name] }]
   end
+
+  # If the user's configuration of Cargo names a target, results are in a folder of its own.
+  def result(package) = %["$$(find target -maxdepth 3 -path '*/release/#{built(package)}')"]
 
   def built(package) = package == EXTENSION ? "libfairlead.#{RbConfig::CONFIG["SOEXT"]}" : package
 
