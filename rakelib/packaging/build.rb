@@ -14,15 +14,16 @@ module Packaging
     SERVER_PROGRAMS = %w[fairlead-supervisor fairlead-acme].freeze
     LOAD_TOOL = "fairlead-load"
 
-    def initialize(platform)
+    def initialize(platform, rubies: RUBIES)
       @platform = platform
+      @rubies = rubies
     end
 
     # A folder with the files of the server's gem, as they lie in lib/fairlead.
     def server
       require_for(@platform.target)
       FileUtils.rm_rf(folder)
-      RUBIES.each do |version|
+      @rubies.each do |version|
         cargo(@platform.target, "build", %w[fairlead] + SERVER_PROGRAMS, dynamic, "RUBY" => Headers.new(version, @platform).ruby)
         place(File.join(output(@platform.target, "build"), "libfairlead.#{@platform.darwin? ? "dylib" : "so"}"), "#{version}/#{@platform.extension}")
       end
@@ -78,10 +79,12 @@ module Packaging
     module_function
 
     def require_standard_library(target)
-      return if standard_library?(target) || sources?
+      return if builds_for?(target)
 
       raise Impossible, "Rust has no standard library for #{target}: run `rustup target add #{target}`, or `rustup component add rust-src`"
     end
+
+    def builds_for?(target) = standard_library?(target) || sources?
 
     # Without the built standard library, its sources.
     def arguments(target) = standard_library?(target) ? [] : %w[-Z build-std=std,panic_unwind]
