@@ -47,7 +47,8 @@ class FairleadTest < Minitest::Test
     in_platform_gem("2.6") do |folder|
       output = ruby("begin; require 'fairlead/native'; rescue Fairlead::ExtensionError => e; puts e.message; end", folder)
 
-      assert_match(/not built for this Ruby \(.*\): this gem has extensions for Ruby 2\.6; .*`gem install fairlead --platform ruby`; in a bundle, .*\n\z/, output)
+      assert_match(/not built for this Ruby \(.*\): this gem has extensions for Ruby 2\.6; /, output)
+      assert_match(/`gem install fairlead --platform ruby`; in a bundle, .*\n\z/, output)
     end
   end
 
