@@ -1,7 +1,8 @@
 //! Signals that stay pending for the program that is about to replace this one: no thread may take them any more.
 //!
 //! Linux: the other threads block them, too. Elsewhere, a thread that takes such a signal sends it to the process again and waits in
-//! the handler, which blocks all of them. Once no thread is left to take it, the signal stays pending.
+//! the handler, which blocks all of them. Once no thread is left to take it, the signal stays pending. The first one is SIGCHLD, which
+//! tells the next program nothing but to look at its children: it brings all threads into the handler.
 
 use nix::sys::signal::SigSet;
 
@@ -18,16 +19,21 @@ pub fn keep<R>(signals: SigSet, execute: impl FnOnce() -> R) -> R {
 mod system {
     use crate::signals;
     use nix::errno::Errno;
-    use nix::libc::{c_int, getpid, kill, poll};
+    use nix::libc::{c_int, getpid, kill, poll, sigismember, sigpending, sigset_t};
     use nix::sys::signal::{sigaction, SaFlags, SigAction, SigHandler, SigSet, Signal};
+    use std::mem::MaybeUninit;
     use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
     use std::time::Duration;
 
     /// Longest wait in a handler, in milliseconds: the thread may have a lock that the executing thread needs.
     const LIMIT: usize = 1_000;
 
-    /// Longer than any other handler of these signals takes.
-    const HANDLER: Duration = Duration::from_millis(1);
+    /// Time between two checks, and their largest number: a thread may be in a call that no signal interrupts.
+    const PAUSE: Duration = Duration::from_millis(1);
+    const CHECKS: usize = 100;
+
+    /// After so many checks of a pending signal, no thread is about to take it.
+    const CALM: usize = 10;
 
     static KEEPS: AtomicBool = AtomicBool::new(false);
 
@@ -42,10 +48,36 @@ mod system {
                 .into_iter()
                 .filter_map(|signal| Some((signal, replace(signal, &action)?)));
             let handlers = Handlers(former.collect());
-            // Until handlers that have begun before are over.
-            std::thread::sleep(HANDLER);
+            handlers.gather();
             signals::send_again();
             handlers
+        }
+
+        /// Waits until all threads are in the handler, or block the signals. Former handlers have ended then, too.
+        fn gather(&self) {
+            let first = Signal::SIGCHLD;
+            if !self.0.iter().any(|(signal, _)| *signal == first) {
+                return;
+            }
+            // SAFETY: a signal for this process.
+            unsafe { kill(getpid(), first as c_int) };
+            let mut calm = 0;
+            for _ in 0..CHECKS {
+                std::thread::sleep(PAUSE);
+                calm = if is_pending(first) { calm + 1 } else { 0 };
+                if calm == CALM {
+                    return;
+                }
+            }
+        }
+    }
+
+    fn is_pending(signal: Signal) -> bool {
+        let mut pending = MaybeUninit::<sigset_t>::zeroed();
+        // SAFETY: fills in a set, for which zeros are a valid value.
+        unsafe {
+            sigpending(pending.as_mut_ptr());
+            sigismember(pending.as_ptr(), signal as c_int) == 1
         }
     }
 
@@ -105,8 +137,12 @@ mod tests {
         let taken = Arc::new(AtomicUsize::new(0));
         let count = Arc::clone(&taken);
         // SAFETY: the handler changes an atomic.
-        unsafe { signal_hook::low_level::register(Signal::SIGUSR2 as i32, move || drop(count.fetch_add(1, SeqCst))) }
-            .expect("a handler");
+        let handler = unsafe {
+            signal_hook::low_level::register(Signal::SIGUSR2 as i32, move || {
+                count.fetch_add(1, SeqCst);
+            })
+        };
+        handler.expect("a handler");
         let mut signals = SigSet::empty();
         signals.add(Signal::SIGUSR2);
         signals.thread_block().expect("a mask");

@@ -133,7 +133,8 @@ mod tests {
     fn wait(process: &OwnedFd) {
         let mut polled = [PollFd::new(process, PollFlags::IN)];
         let patience = rustix::event::Timespec::try_from(Duration::from_secs(20)).expect("a time");
-        assert_eq!(poll(&mut polled, Some(&patience)), Ok(1));
+        let result = rustix::io::retry_on_intr(|| poll(&mut polled, Some(&patience)));
+        assert_eq!(result, Ok(1));
     }
 
     #[test]

@@ -1,21 +1,38 @@
 //! Signals that wait for the next program of this process.
 //!
 //! The kernel delivers a signal for a process to any thread that has not blocked it, and Ruby has more threads than the
-//! executing one. If such a thread takes a signal, the signal is lost with it. So all threads block these signals: in
-//! each, a handler of a signal that nothing else uses changes the mask that the thread has after the handler.
+//! executing one. If such a thread takes a signal, the signal is lost with it. So all threads block these signals: on Linux, in
+//! each, a handler of a signal that nothing else uses changes the mask that the thread has after the handler. Elsewhere,
+//! `fairlead_system::pending_signals` does it.
 
+use crate::protect::check_interrupts_of_method;
 use fairlead_supervisor::signals::blocked_for;
+use magnus::{Error, Ruby};
+use rb_sys::{rb_thread_current, rb_thread_interrupted};
 
-/// Runs `execute` with the supervisor's signals blocked in all threads; elsewhere than on Linux, `blocked_for` is enough. If
-/// `execute` returns, this thread gets its mask back; the other threads leave these signals to it.
-pub(super) fn hold_back<R>(execute: impl FnOnce() -> R) -> R {
-    blocked_for(|| {
-        #[cfg(target_os = "linux")]
-        if !fairlead_system::IS_PORTABLE {
+/// Runs `execute` with the supervisor's signals blocked in all threads, after the traps of the signals that Ruby has taken already. If
+/// `execute` returns, this thread gets its mask back; on Linux, the other threads leave these signals to it.
+///
+/// # Errors
+/// The exception of a trap.
+pub(super) fn hold_back<R>(ruby: &Ruby, execute: impl Fn() -> R) -> Result<R, Error> {
+    #[cfg(target_os = "linux")]
+    if !fairlead_system::IS_PORTABLE {
+        return blocked_for(|| {
             others::block();
+            check_interrupts_of_method(ruby)?;
+            Ok(execute())
+        });
+    }
+    // No trap may run while other threads wait in a handler: one of them may be the next to get the GVL.
+    loop {
+        check_interrupts_of_method(ruby)?;
+        // SAFETY: called by a thread of Ruby.
+        let has_trap = || unsafe { rb_thread_interrupted(rb_thread_current()) } != 0;
+        if let Some(result) = blocked_for(|| (!has_trap()).then(&execute)) {
+            return Ok(result);
         }
-        execute()
-    })
+    }
 }
 
 #[cfg(target_os = "linux")]

@@ -4,7 +4,6 @@
 use super::held_back::hold_back;
 use super::process;
 use super::system_error;
-use crate::protect::check_interrupts_of_method;
 use crate::strings::bytes;
 use fairlead_system::{end_of_parent, memory_file, processes};
 use magnus::rb_sys::AsRawValue;
@@ -33,12 +32,10 @@ pub(super) fn init(native: RModule) -> Result<(), Error> {
 fn exec(ruby: &Ruby, path: RString, arguments: RArray, environment: RArray) -> Result<(), Error> {
     let path = text(ruby, path)?;
     let (arguments, environment) = (texts(ruby, arguments)?, texts(ruby, environment)?);
-    hold_back(|| {
-        // Ruby has taken some signals already, and runs their traps now.
-        check_interrupts_of_method(ruby)?;
-        let error = nix::unistd::execve(&path, &arguments, &environment).unwrap_err();
-        Err(system_error(ruby, &path.to_string_lossy(), &error.into()))
-    })
+    let error = hold_back(ruby, || {
+        nix::unistd::execve(&path, &arguments, &environment).unwrap_err()
+    })?;
+    Err(system_error(ruby, &path.to_string_lossy(), &error.into()))
 }
 
 fn texts(ruby: &Ruby, array: RArray) -> Result<Vec<CString>, Error> {
