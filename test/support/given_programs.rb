@@ -88,8 +88,12 @@ module Fairlead
         server.serving_pid
       end
 
-      # True if the program of the supervisor has replaced the one with the old code.
-      def supervised?(server) = File.readlink("/proc/#{server.pid}/exe").end_with?("/fairlead-supervisor")
+      # True if the program of the supervisor has replaced the one with the old code. For a moment in between, there is no program.
+      def supervised?(server)
+        File.readlink("/proc/#{server.pid}/exe").end_with?("/fairlead-supervisor")
+      rescue Errno::ENOENT
+        false
+      end
 
       def pipe(server) = File.mkfifo(server.path("pipe"))
 
