@@ -19,7 +19,7 @@ use crate::cluster::queues::SharedQueues;
 use crate::config::Config;
 use crate::connection::connections::Connections;
 use crate::connection::stream_queue::StreamTurns;
-use crate::exchange::{Deadlines, Services};
+use crate::exchange::{BodySender, Deadlines, Services};
 use crate::files::Files;
 use crate::http2::Http2Connections;
 use crate::limits::budget::Budgets;
@@ -106,6 +106,7 @@ impl Parts {
             realtime,
             relief: upward.relief,
             deadlines: Deadlines::default(),
+            body_sender: BodySender::new(&worker),
         });
         let connections = Connections::new(Arc::clone(&worker));
         let order = flows::order(&worker.config, ledger);

@@ -5,7 +5,7 @@ use super::{Exchange, Gone};
 use crate::http::http1::BodyFraming;
 use crate::http::own_chunks::TOO_LONG;
 use crate::limits::descriptors::Counted;
-use crate::stream::output::FileParts;
+use crate::stream::output::{FileParts, Flush};
 use std::fs::File;
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ impl Exchange<'_> {
     /// # Errors
     /// If the client is gone.
     pub fn write(&mut self, bytes: &[u8]) -> Result<usize, Gone> {
-        if self.is_in_wait() {
+        if self.is_away() {
             return Ok(0);
         }
         if self.own_chunks.is_some() {
@@ -119,30 +119,51 @@ impl Exchange<'_> {
         }
     }
 
-    /// Sends written bytes, as far as the socket takes them at once: for bodies that arrive piece by piece. Spooled
-    /// bytes need [`Exchange::flush_apart`]. Returns false if the client is gone.
+    /// Sends written bytes, as far as the socket takes them at once: for bodies that arrive piece by piece. The body
+    /// sender sends the rest while the app works on (`loan.rs`), or [`Exchange::flush_apart`] sends spooled bytes.
+    /// Returns false if the client is gone.
     pub fn flush(&mut self) -> bool {
-        if self.is_in_wait() || self.is_expired {
+        if self.is_away_for_flush() {
             return !self.is_gone();
         }
-        self.output = OutputState::Sent;
-        match self.stream.flush(FileParts::Leave) {
-            Ok(_) => true,
-            Err(_) => {
-                self.lost();
-                false
+        match self.flush_now() {
+            Some(Flush::Done) => true,
+            Some(Flush::Pending | Flush::Turn) => {
+                self.lend();
+                true
             }
+            None => false,
         }
+    }
+
+    /// Returns true if another thread sends the written bytes, or none of them may be sent.
+    pub(super) fn is_away_for_flush(&self) -> bool {
+        matches!(self.output, OutputState::InWait | OutputState::Lent) || self.is_expired
+    }
+
+    /// Sends written bytes, and keeps the rest. Returns `None` if the client is gone.
+    pub(super) fn flush_now(&mut self) -> Option<Flush> {
+        self.output = OutputState::Sent;
+        let flushed = self.stream.flush(FileParts::Leave);
+        flushed.map_err(|_| self.lost()).ok()
+    }
+
+    /// Sends written bytes, and keeps the rest. Returns true if it has the output, and the client is there.
+    fn is_here_after_flush(&mut self) -> bool {
+        if self.is_away() || self.is_away_for_flush() {
+            return false;
+        }
+        self.flush_now().is_some()
     }
 
     /// Sends as much as the client takes. Returns true if [`Exchange::detach`] may follow: no thread is writing.
     pub fn is_detachable(&mut self) -> bool {
-        self.flush() && !self.is_in_wait()
+        self.is_here_after_flush()
     }
 
     /// Returns true if the kernel has everything that was written.
     pub fn is_flushed(&mut self) -> bool {
-        self.flush() && self.stream.output.is_empty() && !self.is_in_wait()
+        self.is_here_after_flush() && self.stream.output.is_empty()
     }
 
     /// Returns true if the rest of the body is framed in chunks; `None` if nothing can follow.

@@ -50,7 +50,9 @@ impl Exchange<'_> {
                 return;
             }
             write_head(self.head.response, end, self.stream.output.buffer());
-            self.flush();
+            if !self.is_away_for_flush() {
+                self.flush_now();
+            }
             if let Some(Some(held)) = held {
                 held.note_unsent(!self.stream.output.is_empty());
             }

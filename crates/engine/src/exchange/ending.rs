@@ -18,6 +18,7 @@ impl Exchange<'_> {
     }
 
     fn end_body(&mut self) {
+        self.end_loan();
         if self.is_in_wait() {
             // The [`Wait`] that owns the output cannot end the body.
             self.abort();

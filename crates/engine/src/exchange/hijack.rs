@@ -28,6 +28,7 @@ impl Exchange<'_> {
             let why = "the request has timed out: its client has got a 504";
             return Err(std::io::Error::new(std::io::ErrorKind::TimedOut, why));
         }
+        self.end_loan();
         let ahead = std::mem::take(&mut self.stream.input);
         let transport = self.stream.transport();
         let socket = match transport.as_plain() {

@@ -6,6 +6,7 @@
 //! the connection if the response is incomplete.
 
 mod body;
+mod body_sender;
 mod compression;
 mod deadline;
 mod early_hints;
@@ -14,6 +15,7 @@ mod file;
 mod framing;
 mod head;
 mod hijack;
+mod loan;
 mod plain;
 pub(crate) mod relay;
 mod sendfile;
@@ -24,6 +26,7 @@ mod upgrade;
 mod wait;
 
 pub use body::LONG_BYTES;
+pub(crate) use body_sender::BodySender;
 pub use compression::{Coder, Until};
 pub use deadline::Deadline;
 pub(crate) use deadline::Deadlines;
@@ -77,6 +80,8 @@ pub struct Exchange<'a> {
     /// The length of these waits.
     sending: Duration,
     output: OutputState,
+    /// Made when the output is first lent.
+    loan: Option<loan::Lending>,
     reach: Reach,
     faulty: Option<&'static str>,
     owner: Owner,
@@ -124,6 +129,7 @@ impl<'a> Exchange<'a> {
             waits: None,
             sending: Duration::ZERO,
             output: OutputState::Held,
+            loan: None,
             reach: Reach::There,
             faulty: None,
             owner: Owner::Server,

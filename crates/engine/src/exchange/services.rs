@@ -1,5 +1,6 @@
 //! The parts of an engine that all its exchanges need.
 
+use super::body_sender::BodySender;
 use super::deadline::Deadlines;
 use super::plain::HTML;
 use crate::clock::http_date;
@@ -28,6 +29,7 @@ pub(crate) struct Services {
     pub(crate) realtime: Arc<Realtime>,
     pub(crate) relief: Weak<dyn Relief>,
     pub(crate) deadlines: Deadlines,
+    pub(crate) body_sender: BodySender,
 }
 
 impl Services {

@@ -32,9 +32,11 @@ pub(super) enum ResponsePhase {
 ///
 /// ```text
 ///   Held ── flush ─────────────▶ Sent ◀─── waited ──┐
-///    │ ▲                           │ │               │
-///    │ └────── end_early_hints ────┘ │               │
-///    └─ begin_wait ──────────────────┴───────────▶ InWait
+///    │ ▲                         ▲ │ │               │
+///    │ └────── end_early_hints ──│─┘ │               │
+///    └─ begin_wait ──────────────│───┴───────────▶ InWait
+///                                └─▶ Lent ◀───────────┘
+///                                            see `loan.rs`
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum OutputState {
@@ -44,6 +46,8 @@ pub(super) enum OutputState {
     Sent,
     /// A [`Wait`](super::Wait) has the output.
     InWait,
+    /// The body sender has the output; see `loan.rs`.
+    Lent,
 }
 
 /// The client, as far as it can be reached.

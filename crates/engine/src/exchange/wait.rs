@@ -1,6 +1,7 @@
 //! Waits for a client, and long writes. Work that may take long is done apart from the exchange, without the lock of
 //! the language; afterwards the result is given back.
 
+use super::loan::Loan;
 use super::state::{OutputState, Reach};
 use super::{Exchange, Gone, Services};
 use crate::clock::Millis;
@@ -21,8 +22,10 @@ const LOOK: Duration = Duration::from_millis(20);
 pub struct Wait {
     services: Arc<Services>,
     transport: Link,
-    /// `None` if another wait has it.
+    /// `None` if another wait or the body sender has it.
     output: Option<Output>,
+    /// The loan from which this takes the output back. The wait for that is the whole wait.
+    loan: Option<Arc<Loan>>,
     /// Bytes that were offered, bytes of them to be written, and bytes that were written.
     offered: usize,
     wanted: usize,
@@ -82,7 +85,7 @@ impl Exchange<'_> {
         if self.own_chunks.is_some() {
             return Ok(None);
         }
-        if self.is_in_wait() {
+        if self.is_away() {
             return Ok(Some(self.begin_wait(0)));
         }
         let wanted = self.begin_write(length)?.unwrap_or(0);
@@ -96,16 +99,20 @@ impl Exchange<'_> {
     /// Returns a [`Wait`] that sends spooled bytes of the body, apart from the exchange. Returns `None` if nothing is
     /// spooled, or the socket is full.
     pub fn flush_apart(&mut self) -> Option<Wait> {
-        let is_due = !self.is_in_wait() && !self.is_gone() && self.stream.output.is_spooling();
+        let is_here = matches!(self.output, OutputState::Held | OutputState::Sent);
+        let is_due = is_here && !self.is_gone() && self.stream.output.is_spooling();
         (is_due && self.stream.transport().has_room()).then(|| self.begin_wait(0))
     }
 
     pub(super) fn begin_wait(&mut self, wanted: usize) -> Wait {
-        let is_here = std::mem::replace(&mut self.output, OutputState::InWait) != OutputState::InWait;
+        let loan = self.lent();
+        let before = std::mem::replace(&mut self.output, OutputState::InWait);
+        let is_here = matches!(before, OutputState::Held | OutputState::Sent);
         Wait {
             services: Arc::clone(self.services),
             transport: Arc::clone(self.stream.transport()),
             output: is_here.then(|| std::mem::take(&mut self.stream.output)),
+            loan,
             offered: 0,
             wanted,
             taken: 0,
@@ -124,6 +131,8 @@ impl Exchange<'_> {
         if let Some(output) = wait.output {
             self.stream.output = output;
             self.output = OutputState::Sent;
+        } else if wait.loan.is_some() {
+            self.output = OutputState::Lent;
         }
         self.end_write(wait.taken);
         if let Some(began) = wait.began {
@@ -177,6 +186,9 @@ impl Wait {
     /// Blocks until the client takes more, or there is room for more, at most for the write timeout. A signal ends it
     /// early.
     pub fn run(&mut self) {
+        if self.take_back() {
+            return;
+        }
         let Some(mut output) = self.output.take() else {
             return self.wait_for_the_other();
         };
@@ -186,6 +198,7 @@ impl Wait {
 
     /// Writes, and waits when necessary, until everything is written or a signal arrives.
     pub fn write(&mut self, bytes: &[u8]) {
+        self.take_back();
         let bytes = &bytes[..self.wanted.min(bytes.len())];
         while self.end == End::Moved && self.taken < bytes.len() {
             let Some(output) = &mut self.output else {
@@ -204,6 +217,18 @@ impl Wait {
                 self.run();
             }
         }
+    }
+
+    /// Takes the output back from the body sender, if that has it. Then there may be room for more.
+    fn take_back(&mut self) -> bool {
+        let Some(loan) = self.loan.take() else { return false };
+        if let Some(returned) = loan.take_back() {
+            if returned.is_gone {
+                self.end = End::Gone;
+            }
+            self.output = Some(returned.into_output());
+        }
+        true
     }
 
     /// Sleeps briefly, because another thread is in the middle of a write.

@@ -1,9 +1,10 @@
 //! Bytes of a response that the socket has not taken yet: in memory, in a temporary file, or in a served file.
 //!
 //! The owner of the connection flushes, and no flush blocks. A thread of the app writes once and leaves the rest to the
-//! reactor, so a slow reader never blocks such a thread. Bytes that the buffer cannot hold are spooled (`spool/`).
+//! reactor, or, while the app works on the response, to the body sender (`exchange/loan.rs`). So a slow reader never
+//! blocks such a thread. Bytes that the buffer cannot hold are spooled (`spool/`).
 //! Spooled bytes and served files may be on a slow disk, so only the file sender sends them
-//! (`engine/native/file_sender.rs`), or a thread that may wait.
+//! (`engine/native/file_sender.rs`), the body sender, or a thread that may wait.
 
 use crate::clock::Millis;
 use crate::config::Config;
@@ -126,6 +127,12 @@ impl Output {
             Some(Segment::Spooled(_)) => self.sent == self.buffer.len(),
             _ => false,
         }
+    }
+
+    /// True if it has bytes of a served file.
+    pub(crate) fn has_file(&self) -> bool {
+        let is_file = |segment: &Segment| matches!(segment, Segment::File { .. });
+        self.segments.iter().any(is_file)
     }
 
     /// Device of the next file, if that is a served one.

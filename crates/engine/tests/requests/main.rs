@@ -3,6 +3,7 @@
 
 mod cases;
 mod http1;
+mod loans;
 #[path = "../support/mod.rs"]
 mod support;
 

@@ -98,6 +98,7 @@ impl OnThread<'_> {
         }
         self.logged(env.hash, || super::response::close(response));
         self.run_lists(env, error, response);
+        self.logged(env.hash, || super::response::end(response));
         if env.file != nil {
             // Without this, its descriptor would stay open until the collector frees it.
             self.logged(env.hash, || {

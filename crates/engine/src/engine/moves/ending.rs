@@ -71,6 +71,7 @@ impl Moves {
         sent.into_iter().for_each(ends::cut);
         drop(self.parts.handshakes.stop());
         self.parts.look_ups.stop();
+        self.parts.services.body_sender.stop();
         self.parts.services.spool.stop();
     }
 

@@ -2,7 +2,7 @@
 //! that yields Strings, and an object that is called with a stream. A file that a header field of the response names
 //! comes before all of them.
 
-use super::turn::{flush, wait_with, write_apart, Turn};
+use super::turn::{end_loan, flush, wait_with, write_apart, Turn};
 use super::{compressed, stream, switch, Response};
 use crate::classes::RESPONSE_REF;
 use crate::gvl::wait_without_gvl;
@@ -104,6 +104,7 @@ fn write_each(response: &Response<'_, '_>, body: VALUE) -> Result<(), Stop> {
     let last = ended.map_err(Stop::Jump).and_then(|()| Turn::take_last(response));
     drop(guard);
     let _turn = last?;
+    end_loan(response).or_else(unless_gone)?;
     let is_page = response.with(|exchange| exchange.write_error_page());
     if !is_page && response.with(|exchange| exchange.is_coded()) {
         return compressed::finish(response).or_else(unless_gone);
@@ -315,6 +316,13 @@ fn frozen(ruby: &Ruby, string: VALUE) -> Result<VALUE, Stop> {
     // SAFETY: a live String, the GVL is held, exceptions are stopped.
     protect(ruby, || frozen = unsafe { rb_sys::rb_str_new_frozen(string) }).map_err(Stop::Jump)?;
     Ok(frozen)
+}
+
+/// Called after all code of the application. The bytes that wait for the client go to the connection. Inside `protect`.
+pub(crate) fn end(response: &Response<'_, '_>) {
+    if let Err(Stop::Jump(jump)) = end_loan(response) {
+        Stop::Jump(jump).raise(response.ruby);
+    }
 }
 
 /// Closes the body, once. Inside `protect`.

@@ -8,7 +8,7 @@ mod stream;
 mod switch;
 mod turn;
 
-pub(crate) use body::close;
+pub(crate) use body::{close, end};
 pub(crate) use fields::{set_lists, write as write_fields, write_hints};
 
 use super::stop::Stop;

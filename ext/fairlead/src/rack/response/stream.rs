@@ -6,7 +6,7 @@
 //! client afterwards. Any thread may write.
 
 use super::body::put;
-use super::turn::{wait_for_client, Turn};
+use super::turn::{end_loan, wait_for_client, Turn};
 use super::Response;
 use crate::classes::{CLOSED_ERROR, KEPT_STREAMS, RESPONSE_REF, STREAM};
 use crate::gvl::wait_without_gvl;
@@ -127,6 +127,7 @@ fn keep(response: &Response<'_, '_>, stream: VALUE, data: &Stream) -> Result<(),
 /// The bytes written so far are sent at the speed of the client.
 fn go_on(response: &Response<'_, '_>, stream: &Stream) -> Result<(), Stop> {
     let _turn = Turn::take_last(response)?;
+    end_loan(response)?;
     while !stream.is_over(response.ruby) {
         if response.with(|exchange| exchange.is_detachable()) {
             if let Some(client) = response.with(|exchange| exchange.detach()) {

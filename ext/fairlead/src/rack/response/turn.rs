@@ -89,7 +89,8 @@ pub(super) fn write_apart<A: Access>(access: &A, bytes: &[u8]) -> Result<Option<
     written?.map(Some).map_err(|Gone| Stop::Gone)
 }
 
-/// Gives the kernel the bytes that it takes: without the GVL if spooled bytes must be read.
+/// Gives the kernel the bytes that it takes: without the GVL if spooled bytes must be read. The engine sends the rest
+/// while the application works on.
 pub(super) fn flush<A: Access>(access: &A) -> Result<(), Stop> {
     let apart = access.exchange(|exchange| match exchange.flush_apart() {
         Some(apart) => Ok(Some(apart)),
@@ -97,8 +98,20 @@ pub(super) fn flush<A: Access>(access: &A) -> Result<(), Stop> {
     })??;
     let Some(mut apart) = apart else { return Ok(()) };
     wait_without_gvl(access.ruby(), || apart.flush());
-    let flushed = access.exchange(|exchange| exchange.waited(apart))?;
-    flushed.map(|_| ()).map_err(|Gone| Stop::Gone)
+    let flushed = access.exchange(|exchange| {
+        exchange.waited(apart)?;
+        exchange.flush().then_some(()).ok_or(Gone)
+    })?;
+    flushed.map_err(|Gone| Stop::Gone)
+}
+
+/// Takes the bytes that wait for the client back from the body sender, without the GVL if it is sending, for the end of
+/// the response.
+pub(super) fn end_loan<A: Access>(access: &A) -> Result<(), Stop> {
+    while access.exchange(|exchange| exchange.is_lent())? {
+        wait_for_client(access)?;
+    }
+    Ok(())
 }
 
 /// Lets other threads run.

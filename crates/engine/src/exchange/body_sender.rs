@@ -1,0 +1,184 @@
+//! Body sender: the native thread of an engine that sends what bodies have written and their sockets have not taken,
+//! while the app works on (`loan.rs`). It starts with the first loan. It sends a slice of each loan in turn, when the
+//! socket has room, and sleeps if no socket has.
+
+use super::loan::{AfterSlice, Loan};
+use crate::home::Home;
+use crate::sync::Mutex;
+use crate::worker::Worker;
+use fairlead_system::wake_up;
+use rustix::event::{poll, PollFd, PollFlags, Timespec};
+use rustix::fd::OwnedFd;
+use rustix::io::Errno;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+/// Pause for a socket that has reported room and then takes nothing.
+const PAUSE: Duration = Duration::from_millis(10);
+
+/// Added to the niceness of the process, as for the file sender.
+const NICENESS: i32 = 5;
+
+/// See the head of this file. Ends the thread when it is dropped.
+pub(crate) struct BodySender(Arc<Senders>);
+
+/// The way to the thread.
+pub(super) struct Senders {
+    worker: Weak<Worker>,
+    home: Home,
+    entrance: Mutex<Entrance>,
+}
+
+#[derive(Default)]
+struct Entrance {
+    /// Loans that the thread has not seen.
+    new: Vec<Arc<Loan>>,
+    /// `None` before the first loan.
+    waker: Option<Arc<OwnedFd>>,
+    is_stopped: bool,
+}
+
+/// A loan in the list of the thread.
+struct Listed {
+    loan: Arc<Loan>,
+    /// The next poll leaves it out.
+    rests: bool,
+    is_ready: bool,
+}
+
+impl BodySender {
+    pub(crate) fn new(worker: &Arc<Worker>) -> BodySender {
+        BodySender(Arc::new(Senders {
+            worker: Arc::downgrade(worker),
+            home: Home::here(),
+            entrance: Mutex::default(),
+        }))
+    }
+
+    pub(super) fn senders(&self) -> &Arc<Senders> {
+        &self.0
+    }
+
+    /// Ends the thread. Each exchange keeps its output.
+    pub(crate) fn stop(&self) {
+        if self.0.home.is_here() {
+            let mut entrance = self.0.entrance.lock();
+            entrance.is_stopped = true;
+            entrance.new.clear();
+            entrance.wake();
+        }
+    }
+}
+
+impl Drop for BodySender {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+impl Senders {
+    /// Passes a loan to the thread, and starts the thread if necessary. Returns false if there is none.
+    pub(super) fn add(self: &Arc<Self>, loan: &Arc<Loan>) -> bool {
+        let mut entrance = self.entrance.lock();
+        if entrance.is_stopped || entrance.waker.is_none() && !self.start(&mut entrance) {
+            return false;
+        }
+        entrance.new.push(Arc::clone(loan));
+        entrance.wake();
+        true
+    }
+
+    fn start(self: &Arc<Self>, entrance: &mut Entrance) -> bool {
+        let Ok(waker) = wake_up::open() else { return false };
+        let (waker, me) = (Arc::new(waker), Arc::clone(self));
+        let of_thread = Arc::clone(&waker);
+        let thread = std::thread::Builder::new().name("fairlead bodies".into());
+        let is_started = thread.spawn(move || me.run(&of_thread)).is_ok();
+        entrance.waker = is_started.then_some(waker);
+        is_started
+    }
+
+    /// Makes the thread look at its loans.
+    pub(super) fn wake(&self) {
+        self.entrance.lock().wake();
+    }
+
+    fn run(&self, waker: &OwnedFd) {
+        fairlead_system::threads::be_nice(NICENESS);
+        let mut loans = Vec::new();
+        while self.take_new(waker, &mut loans) {
+            loans.retain(|listed| listed.loan.is_due());
+            wait(&mut loans, waker);
+            let Some(worker) = self.worker.upgrade() else { return };
+            loans.retain_mut(|listed| listed.send(&worker));
+        }
+    }
+
+    /// Takes the new loans. Returns false at the end.
+    fn take_new(&self, waker: &OwnedFd, loans: &mut Vec<Listed>) -> bool {
+        wake_up::take(waker);
+        let mut entrance = self.entrance.lock();
+        loans.extend(entrance.new.drain(..).map(|loan| Listed {
+            loan,
+            rests: false,
+            is_ready: false,
+        }));
+        !entrance.is_stopped
+    }
+}
+
+impl Entrance {
+    fn wake(&self) {
+        if let Some(waker) = &self.waker {
+            wake_up::ring(waker);
+        }
+    }
+}
+
+impl Listed {
+    /// Sends a slice if the socket has room. Returns false if the loan is over.
+    fn send(&mut self, worker: &Worker) -> bool {
+        if !self.is_ready {
+            return true;
+        }
+        let sent = worker.guard("the body sender", || {
+            worker.fault("send a body");
+            self.loan.send_slice()
+        });
+        let after = sent.unwrap_or_else(|| self.loan.fail());
+        self.rests = after == AfterSlice::Nothing;
+        after != AfterSlice::Over
+    }
+}
+
+/// Waits until a socket has room, or the thread is woken.
+fn wait(loans: &mut [Listed], waker: &OwnedFd) {
+    let pauses = loans.iter().any(|listed| listed.rests).then_some(PAUSE);
+    let timeout = pauses.map(|pause| Timespec {
+        tv_sec: 0,
+        tv_nsec: pause.subsec_nanos() as _,
+    });
+    let watched = |listed: &&Listed| !listed.rests;
+    let signals = loans
+        .iter()
+        .filter(watched)
+        .map(|listed| listed.loan.transport().signal(PollFlags::OUT));
+    let signals: Vec<_> = signals.collect();
+    let mut polled = vec![PollFd::new(waker, PollFlags::IN)];
+    polled.extend(
+        signals
+            .iter()
+            .map(|(descriptor, event)| PollFd::new(descriptor, *event)),
+    );
+    let result = poll(&mut polled, timeout.as_ref());
+    let has_failed = result.is_err_and(|error| error != Errno::INTR);
+    let is_ready = |polled: &PollFd<'_>| result.is_ok() && !polled.revents().is_empty();
+    let ready: Vec<bool> = polled[1..].iter().map(is_ready).collect();
+    let mut ready = ready.into_iter();
+    for listed in loans {
+        listed.is_ready = !std::mem::take(&mut listed.rests) && ready.next() == Some(true);
+    }
+    if has_failed {
+        std::thread::sleep(PAUSE);
+    }
+}
