@@ -141,10 +141,7 @@ impl Listed {
         if !self.is_ready {
             return true;
         }
-        let sent = worker.guard("the body sender", || {
-            worker.fault("send a body");
-            self.loan.send_slice()
-        });
+        let sent = worker.guard("the body sender", || self.loan.send_slice(worker));
         let after = sent.unwrap_or_else(|| self.loan.fail());
         self.rests = after == AfterSlice::Nothing;
         after != AfterSlice::Over
@@ -180,5 +177,76 @@ fn wait(loans: &mut [Listed], waker: &OwnedFd) {
     }
     if has_failed {
         std::thread::sleep(PAUSE);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::fault::Fault;
+    use crate::support::{config, eventually, path, reply, Server, PATIENCE};
+    use std::sync::mpsc::{self, Receiver, Sender};
+    use std::thread::JoinHandle;
+
+    /// More than the buffers of both sockets.
+    const SIZE: usize = 20_000_000;
+
+    /// A body that exceeds the buffers of a socket, and then waits before it writes an end. Reports if that had to wait.
+    fn serve() -> (Server, Sender<()>, Receiver<bool>) {
+        let (release, hold) = mpsc::channel();
+        let (report, had_to_wait) = mpsc::channel();
+        let hold = std::sync::Mutex::new(hold);
+        let mut config = config();
+        (config.min_threads, config.max_threads) = (2, 2);
+        let server = Server::start(config, move |exchange| {
+            if path(exchange) != "/body" {
+                return reply(exchange, "ok");
+            }
+            exchange.start(200);
+            exchange.end_head(Some(SIZE as u64 + 3));
+            assert_eq!(exchange.write(&vec![b'x'; SIZE]), Ok(SIZE));
+            exchange.flush();
+            let _ = hold.lock().expect("no panic").recv_timeout(PATIENCE);
+            let mut waits = 0;
+            while exchange.write(b"end") == Ok(0) && exchange.wait_for_client().is_ok() {
+                waits += 1;
+            }
+            let _ = report.send(waits > 0);
+        });
+        (server, release, had_to_wait)
+    }
+
+    /// Sends the request, and reads until the server closes; returns the number of bytes.
+    fn ask(server: &Server) -> JoinHandle<usize> {
+        let mut client = server.connect();
+        client.send("GET /body HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n");
+        std::thread::spawn(move || client.rest().len())
+    }
+
+    #[test]
+    fn a_slice_that_hangs_holds_up_only_its_writer() {
+        let (server, release, had_to_wait) = serve();
+        server.engine.faults().plan("send a body", Fault::Hang);
+        let client = ask(&server);
+        eventually("the slice hangs", || server.engine.faults().hanging() == 1);
+        release.send(()).expect("it waits");
+        assert_eq!(server.connect().get("/").text(), "ok");
+        assert!(had_to_wait.try_recv().is_err(), "the output is in a slice");
+        server.engine.faults().release();
+        assert_eq!(had_to_wait.recv_timeout(PATIENCE), Ok(true));
+        assert!(client.join().expect("no panic") > SIZE);
+    }
+
+    #[test]
+    fn a_panic_in_a_slice_ends_only_its_response() {
+        let (server, release, had_to_wait) = serve();
+        server.engine.faults().plan("send a body", Fault::Panic);
+        let client = ask(&server);
+        eventually("the slice has panicked", || server.engine.faults().are_over());
+        release.send(()).expect("it waits");
+        assert!(had_to_wait.recv_timeout(PATIENCE).is_ok());
+        assert!(client.join().expect("no panic") < SIZE);
+        let next = ask(&server);
+        release.send(()).expect("it waits");
+        assert!(next.join().expect("no panic") > SIZE, "another body is sent");
     }
 }

@@ -22,6 +22,7 @@ use crate::home::Home;
 use crate::stream::output::{FileParts, Flush, Output};
 use crate::sync::Mutex;
 use crate::transport::Link;
+use crate::worker::Worker;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::Arc;
 
@@ -137,7 +138,7 @@ impl Loan {
     }
 
     /// Sends as much as the client takes, at most a slice.
-    pub(super) fn send_slice(&self) -> AfterSlice {
+    pub(super) fn send_slice(&self, worker: &Worker) -> AfterSlice {
         if self.is_wanted.load(SeqCst) {
             return AfterSlice::More;
         }
@@ -146,6 +147,7 @@ impl Loan {
             state.is_listed = false;
             return AfterSlice::Over;
         };
+        worker.fault("send a body");
         let before = output.progress();
         let after = match output.flush(&*self.transport, FileParts::Send) {
             Ok(Flush::Done) => AfterSlice::Over,
