@@ -43,7 +43,7 @@ struct LoanState {
     output: Option<Output>,
     /// The sender has the loan in its list.
     is_listed: bool,
-    /// The client is gone.
+    /// The client is gone, or the output cannot be continued.
     is_gone: bool,
 }
 
@@ -143,29 +143,33 @@ impl Loan {
             return AfterSlice::More;
         }
         let mut state = self.state.lock();
-        let Some(output) = &mut state.output else {
+        let LoanState {
+            output: Some(output),
+            is_gone,
+            ..
+        } = &mut *state
+        else {
             state.is_listed = false;
             return AfterSlice::Over;
         };
+        // Until the slice is over: after a panic in it, the output cannot be continued.
+        *is_gone = true;
         worker.fault("send a body");
         let before = output.progress();
-        let after = match output.flush(&*self.transport, FileParts::Send) {
-            Ok(Flush::Done) => AfterSlice::Over,
+        let flushed = output.flush(&*self.transport, FileParts::Send);
+        *is_gone = flushed.is_err();
+        let after = match flushed {
             Ok(Flush::Pending) if output.progress() == before => AfterSlice::Nothing,
             Ok(Flush::Pending | Flush::Turn) => AfterSlice::More,
-            Err(_) => {
-                state.is_gone = true;
-                AfterSlice::Over
-            }
+            Ok(Flush::Done) | Err(_) => AfterSlice::Over,
         };
         state.is_listed = after != AfterSlice::Over;
         after
     }
 
-    /// The slice has panicked: its output cannot be continued.
+    /// The slice has panicked.
     pub(super) fn fail(&self) -> AfterSlice {
-        let mut state = self.state.lock();
-        (state.is_gone, state.is_listed) = (true, false);
+        self.state.lock().is_listed = false;
         AfterSlice::Over
     }
 }
