@@ -28,6 +28,7 @@ class UpgradeIntegrationTest < Minitest::Test
     one, two = Array.new(2) { web_socket(server, "/x?y=z") }
 
     assert_equal "kept", one["x-application"]
+    assert_equal "true", told(two, "@opened")
     assert_equal ["true", "2", '"/x"'], %w[@opened count env["PATH_INFO"]].map { |code| told(one, code) }
     assert_equal "nil", told(two, "each_write('from one')")
     assert_equal "from one", one.receive.last

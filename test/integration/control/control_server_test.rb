@@ -15,7 +15,11 @@ class ControlServerProcessTest < Minitest::Test
   def test_a_single_process_tells_its_statistics
     server = serve(APP, *FLAGS)
     3.times { get(server) }
-    stats = wait_until("three requests") { json(server, "stats").then { |now| now if now["requests_count"] == 3 } }
+    stats = wait_until("the end of three requests") do
+      json(server, "stats").then do |now|
+        now if now.values_at("requests_count", "pool_capacity") == [3, 5]
+      end
+    end
 
     assert_equal [5, 5], stats.values_at("max_threads", "pool_capacity")
     assert_in_delta Time.now.to_i, Time.iso8601(stats["started_at"]).to_i, 30
