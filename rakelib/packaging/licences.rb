@@ -87,7 +87,7 @@ module Packaging
       Work.new("#{crate["name"]} #{crate["version"]}", crate["license"] || "see below", texts)
     end
 
-    # The crate's own first, then those of libraries in its folders.
+    # The crate's own texts first, then the texts of libraries in its folders.
     def texts_of(crate)
       folder = File.dirname(crate["manifest_path"])
       Dir.glob("**/*", base: folder).grep(FILES).grep_v(OTHERS).sort_by { |name| [name.count("/"), name] }.map { |name| File.join(folder, name) }

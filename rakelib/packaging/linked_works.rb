@@ -26,7 +26,7 @@ module Packaging
 
     module_function
 
-    # The version of some crates ends with that of the library: 2.1.2+zstd.1.5.7.
+    # The version of some crates ends with the library's version: 2.1.2+zstd.1.5.7.
     def in_crate(crate)
       BUNDLED.fetch(crate["name"], {}).map { |name, licence| Work.new(name, crate["version"][/\+#{name}\.(.+)/, 1], licence) }
     end

@@ -1,6 +1,6 @@
 //! Files in memory, without a name, which processes share by their descriptors.
 //!
-//! Linux: memfd_create(2), with seals. Elsewhere: shared memory to be mapped, whose name is removed at once (shm_open(3)). A file to be
+//! Linux: memfd_create(2), with seals. Elsewhere: shared memory to be mapped, without its name after the opening (shm_open(3)). A file to be
 //! read is a temporary file, which macOS requires; a constant one is open for reading only.
 
 use rustix::fd::OwnedFd;

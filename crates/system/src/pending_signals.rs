@@ -37,7 +37,7 @@ mod system {
 
     static KEEPS: AtomicBool = AtomicBool::new(false);
 
-    /// Handlers that keep signals pending. The drop restores the former ones.
+    /// Handlers that keep signals pending. The drop restores the former handlers.
     pub(super) struct Handlers(Vec<(Signal, SigAction)>);
 
     impl Handlers {
@@ -84,21 +84,21 @@ mod system {
     impl Drop for Handlers {
         fn drop(&mut self) {
             for (signal, former) in &self.0 {
-                // SAFETY: the former action.
+                // SAFETY: the action that sigaction(2) returned before.
                 let _ = unsafe { sigaction(*signal, former) };
             }
             KEEPS.store(false, SeqCst);
         }
     }
 
-    /// Returns the former action. A signal that is ignored stays so, because the next program has to ignore it, too.
+    /// Returns the previous action. A signal that is ignored stays so, because the next program has to ignore it, too.
     fn replace(signal: Signal, action: &SigAction) -> Option<SigAction> {
         // SAFETY: the handler makes only calls that are allowed in one, and restores errno.
         let former = unsafe { sigaction(signal, action) }.ok()?;
         if !matches!(former.handler(), SigHandler::SigIgn) {
             return Some(former);
         }
-        // SAFETY: the former action.
+        // SAFETY: the action that sigaction(2) returned before.
         let _ = unsafe { sigaction(signal, &former) };
         None
     }
