@@ -95,8 +95,9 @@ impl SharedMemory {
 
     /// A name of the layout: two processes may share memory if it is equal.
     pub fn layout() -> String {
-        let (version, format) = (env!("CARGO_PKG_VERSION"), SharedQueues::FORMAT);
-        format!("{version} {} {format} {}", size_of::<Scoreboard>(), History::FORMAT)
+        let (version, scoreboard) = (env!("CARGO_PKG_VERSION"), size_of::<Scoreboard>());
+        let (queues, history, mail) = (SharedQueues::FORMAT, History::FORMAT, Bus::FORMAT);
+        format!("{version} {scoreboard} {queues} {history} {mail}")
     }
 
     /// The descriptors with which another process adopts the memory.

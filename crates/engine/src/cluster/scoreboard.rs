@@ -170,6 +170,9 @@ macro_rules! slot {
             pub stuck: AtomicU32,
             /// Requests that the threads run.
             pub(crate) active: Active,
+            /// The number of the last publication to other processes. It outlives the worker: a number never comes
+            /// again.
+            pub(crate) last_publication: AtomicU64,
             $(#[doc = $help] pub $name: atomic!($kind),)*
         }
 
@@ -177,7 +180,7 @@ macro_rules! slot {
             /// Clears the slot for the next worker.
             pub fn reset(&self) {
                 // Destructured, so that the compiler reports a missing field.
-                let Slot { beat, serving, given_up, in_room, known_mailboxes, reads_mail, mail_bytes, history_place, asleep, leads, stuck, active, $($name),* } = self;
+                let Slot { beat, serving, given_up, in_room, known_mailboxes, reads_mail, mail_bytes, history_place, asleep, leads, stuck, active, last_publication: _, $($name),* } = self;
                 for word in [beat, serving, given_up, in_room, known_mailboxes, reads_mail, history_place, asleep, leads] {
                     word.store(0, SeqCst);
                 }
@@ -266,6 +269,11 @@ impl Scoreboard {
     /// Slot of all processes that are not workers.
     pub fn others(&self) -> &Slot {
         &self.others
+    }
+
+    /// The slots of all processes that publish: of those without an index first, then of each worker.
+    pub(crate) fn senders(&self) -> impl Iterator<Item = &Slot> {
+        std::iter::once(&self.others).chain(&self.slots)
     }
 
     /// Requests in the waiting room. May be too high for a moment, but is never too low.
@@ -410,5 +418,13 @@ mod tests {
         assert!(scoreboard.lead(0) && !scoreboard.lead(3));
         scoreboard.reset(0);
         assert!(scoreboard.lead(5) && !scoreboard.lead(0));
+    }
+
+    #[test]
+    fn the_next_worker_of_a_slot_continues_the_numbers_of_publications() {
+        let scoreboard: Box<Scoreboard> = Box::default();
+        scoreboard.slot(3).last_publication.store(7, Relaxed);
+        scoreboard.reset(3);
+        assert_eq!(scoreboard.slot(3).last_publication.load(Relaxed), 7);
     }
 }

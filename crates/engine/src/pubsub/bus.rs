@@ -8,11 +8,12 @@
 //! Mailboxes are inherited. If the supervisor opens one later, for one more worker, it sends it to the other workers by
 //! mail; a publisher that needs it earlier waits for it.
 
-use super::envelope::Envelope;
+use super::envelope::{self, Envelope};
 use super::history::History;
 use super::hub::Posted;
 use super::keeping::{self, GivenUp};
 use super::mailbox::{space, DatagramBuffer, Mailbox, Put, TakenMail};
+use super::publication_id::PublicationId;
 use super::PATIENCE;
 use crate::clock::Millis;
 use crate::cluster::scoreboard::{Scoreboard, Slot, SLOTS};
@@ -57,6 +58,9 @@ struct FullMailbox {
 }
 
 impl Bus {
+    /// The version of what the mailboxes carry: processes may share them if it is equal.
+    pub const FORMAT: u32 = envelope::FORMAT;
+
     /// Opens the mailboxes of the first `workers` workers; to be called before the first fork.
     ///
     /// # Errors
@@ -143,7 +147,7 @@ impl Bus {
     /// Publishes to all workers, from a process without a hub. `block` as for [`Hub::publish`](super::Hub::publish).
     pub fn publish(&self, channel: &[u8], message: &[u8], block: &mut dyn FnMut(&mut dyn FnMut())) -> Posted {
         self.scoreboard.others().published.fetch_add(1, Relaxed);
-        self.send(None, channel, message, block)
+        self.send(None, self.next_id(None), (channel, message), block)
     }
 
     /// Publishes to all workers, through the history, from a process without a hub. Like [`Bus::publish`] if there is no
@@ -222,16 +226,21 @@ impl Bus {
         is_awake
     }
 
-    /// Sends to all workers that read their mail, except worker number `own`.
+    /// The id of the next publication of worker number `own`, or of a process without a hub.
+    pub(super) fn next_id(&self, own: Option<usize>) -> PublicationId {
+        PublicationId::next(self.scoreboard, own)
+    }
+
+    /// Sends a message to a channel to all workers that read their mail, except worker number `own`.
     pub(super) fn send(
         &self,
         own: Option<usize>,
-        channel: &[u8],
-        message: &[u8],
+        id: PublicationId,
+        (channel, message): (&[u8], &[u8]),
         block: &mut dyn FnMut(&mut dyn FnMut()),
     ) -> Posted {
         let counters = own.map_or(self.scoreboard.others(), |slot| self.scoreboard.slot(slot));
-        let mut envelope = Envelope::new(channel, message);
+        let mut envelope = Envelope::new(id, channel, message);
         let mut waiting = Vec::new();
         let mut undelivered = 0;
         for slot in (0..self.scoreboard.mailboxes()).filter(|slot| Some(*slot) != own) {
@@ -416,7 +425,7 @@ mod tests {
         bus.add(1).expect("a mailbox");
         let new = forked(&bus);
         new.open(1);
-        let posted = old.send(Some(0), b"news", b"hello", &mut |wait| {
+        let posted = old.send(Some(0), old.next_id(Some(0)), (b"news", b"hello"), &mut |wait| {
             bus.introduce();
             // The worker's dispatcher would do this meanwhile.
             assert!(matches!(take(&old, 0), TakenMail::Nothing));
@@ -424,7 +433,9 @@ mod tests {
         });
         assert_eq!(posted, Posted::default());
         assert!(matches!(take(&new, 1), TakenMail::Mail(mail) if *mail.message == *b"hello"));
-        let posted = old.send(Some(0), b"news", &[7; 100_000], &mut |_| panic!("waits"));
+        let posted = old.send(Some(0), old.next_id(Some(0)), (b"news", &[7; 100_000]), &mut |_| {
+            panic!("waits")
+        });
         assert_eq!(posted, Posted::default());
         assert!(matches!(take(&new, 1), TakenMail::Mail(mail) if mail.message.len() == 100_000));
         bus.introduce();

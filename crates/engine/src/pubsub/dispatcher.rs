@@ -5,11 +5,14 @@
 //! One queue and one thread keep the order. The dispatcher needs no lock of the language and waits for no other thread,
 //! so publishers that wait for it make progress.
 
+use super::between::{Between, Job};
 use super::channels::{Ids, Recipients};
 use super::history::Next;
 use super::hub::Shared;
 use super::mailbox::{space, DatagramBuffer, TakenMail};
-use super::publication::Publication;
+use super::passing::Passing;
+use super::publication::{Origin, Publication};
+use super::queue::Taken;
 use super::subscriber::Subscriber;
 use crate::clock::Nanos;
 use std::collections::HashSet;
@@ -40,8 +43,9 @@ pub(super) struct Dispatcher {
     recipients: Vec<Recipients>,
     touched: Touched,
     space: Box<DatagramBuffer>,
-    /// The place in the history up to which this process has read.
-    place: u64,
+    passing: Passing,
+    /// The time of the last look at the clock.
+    now: Nanos,
     /// The time in which the next round delivers.
     round: Duration,
 }
@@ -54,11 +58,11 @@ struct Touched {
 }
 
 impl Dispatcher {
-    /// `place`: in the history, from which on this process reads.
-    pub(super) fn new(shared: Arc<Shared>, place: u64) -> Dispatcher {
+    pub(super) fn new(shared: Arc<Shared>, passing: Passing) -> Dispatcher {
         Dispatcher {
             shared,
-            place,
+            passing,
+            now: Nanos::now(),
             recipients: Vec::new(),
             touched: Touched::default(),
             space: space(),
@@ -71,16 +75,14 @@ impl Dispatcher {
         let shared = Arc::clone(&self.shared);
         let asleep = &shared.counters().asleep;
         loop {
+            let now = Nanos::now();
+            self.passing.tidy_up(now);
             let has_more = || {
                 asleep.store(1, SeqCst);
                 fence(SeqCst);
-                shared.has_unread(self.place)
+                shared.has_unread(self.passing.place())
             };
-            let beat = shared.beat.remaining(Nanos::now());
-            let longest = match shared.history() {
-                Some(history) if history.end() > 0 => Some(beat.unwrap_or(LONGEST_SLEEP).min(LONGEST_SLEEP)),
-                _ => beat,
-            };
+            let longest = self.longest_sleep(now);
             if !shared.queue.sleep(shared.mailbox(), longest, has_more) {
                 break;
             }
@@ -91,20 +93,38 @@ impl Dispatcher {
         while self.deliver_round() {}
     }
 
+    fn longest_sleep(&self, now: Nanos) -> Option<Duration> {
+        let has_history = self.shared.history().is_some_and(|history| history.end() > 0);
+        let times = [
+            self.shared.beat.remaining(now),
+            has_history.then_some(LONGEST_SLEEP),
+            self.passing.due().map(|due| due - now),
+        ];
+        times.into_iter().flatten().min()
+    }
+
     /// Delivers and sends. Returns false if there was nothing to do.
     fn deliver_round(&mut self) -> bool {
-        let end = Nanos::now() + self.round;
+        self.now = Nanos::now();
+        let end = self.now + self.round;
         let mut handed_out = 0;
         let mut mail = true;
-        if let Some(publication) = self.shared.beat.take(Nanos::now()) {
+        if let Some(publication) = self.shared.beat.take(self.now) {
             self.recipients.extend(self.shared.channels.exact(&publication.channel));
             self.deliver(&publication);
         }
         while handed_out < MOST_PUBLICATIONS {
             let before = handed_out;
-            if let Some(publication) = self.shared.queue.take() {
-                self.hand_out(&publication);
-                handed_out += 1;
+            match self.shared.queue.take() {
+                Taken::Publication(publication) => {
+                    self.hand_out(&publication);
+                    handed_out += 1;
+                }
+                Taken::Jobs(jobs) => {
+                    self.run_between(jobs);
+                    handed_out += 1;
+                }
+                Taken::Nothing => {}
             }
             if mail {
                 match self.next_mail() {
@@ -115,7 +135,8 @@ impl Dispatcher {
                 handed_out += usize::from(mail);
             }
             handed_out += usize::from(self.read_on());
-            if handed_out == before || Nanos::now() >= end {
+            self.now = Nanos::now();
+            if handed_out == before || self.now >= end {
                 break;
             }
         }
@@ -132,7 +153,8 @@ impl Dispatcher {
 
     /// Delivers the next message of the history. Returns false if there is none.
     fn read_on(&mut self) -> bool {
-        if !self.shared.has_unread(self.place) {
+        let mut place = self.passing.place();
+        if !self.shared.has_unread(place) {
             return false;
         }
         let shared = Arc::clone(&self.shared);
@@ -140,11 +162,12 @@ impl Dispatcher {
             return false;
         };
         let recipients = &mut self.recipients;
-        let next = history.next(&mut self.place, |channel| {
+        let next = history.next(&mut place, |channel| {
             shared.channels.find(channel, recipients);
             !recipients.is_empty()
         });
-        shared.has_read(self.place);
+        shared.has_read(place);
+        let is_end = matches!(next, Next::Nothing);
         match next {
             Next::Message(publication) => self.deliver(&publication),
             Next::Overrun => {
@@ -154,15 +177,29 @@ impl Dispatcher {
                 all.iter()
                     .for_each(|list| shared.for_each(list, |recipient| recipient.subscriber.lose()));
             }
-            Next::Unwanted => {}
-            Next::Nothing => return false,
+            Next::Unwanted | Next::Nothing => {}
         }
-        true
+        self.passing.move_to(place);
+        !is_end
     }
 
     fn hand_out(&mut self, publication: &Arc<Publication>) {
-        self.shared.channels.find(&publication.channel, &mut self.recipients);
-        self.deliver(publication);
+        if !matches!(publication.origin, Origin::SentToOthers(_)) {
+            self.shared.channels.find(&publication.channel, &mut self.recipients);
+            self.deliver(publication);
+        }
+        self.passing.pass(publication, self.now);
+    }
+
+    /// Runs jobs between two publications.
+    fn run_between(&mut self, jobs: Vec<Job>) {
+        let shared = Arc::clone(&self.shared);
+        let between = Between::new(&mut self.passing, shared.history());
+        for job in jobs {
+            if catch_unwind(AssertUnwindSafe(|| job(&between))).is_err() {
+                shared.panics.fetch_add(1, Relaxed);
+            }
+        }
     }
 
     /// Delivers to the recipients that were found.

@@ -2,15 +2,23 @@
 //! datagram and the descriptor of a constant file in memory that contains them. So a reader never sees part of a
 //! message, and a long message is written once for all readers.
 
-use super::publication::Publication;
+use super::publication::{zeros, Publication};
+use super::publication_id::PublicationId;
 use fairlead_system::memory_file;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::fs::File;
 use std::io::{self, IoSlice};
 use std::os::unix::fs::FileExt;
+use std::sync::Arc;
 
-/// Two lengths: of the channel's name and of the message.
-pub(super) const HEADER: usize = 16;
+/// Two lengths, of the channel's name and of the message, and the id.
+pub(super) const HEADER: usize = 3 * WORD;
+
+const WORD: usize = 8;
+
+/// Number of this format, and of the ids. Change it with the format, so that processes of two versions do not share
+/// mailboxes.
+pub(super) const FORMAT: u32 = 2;
 
 /// Longest channel and message, together, that fit in the datagram.
 pub(super) const INLINE_BYTES: usize = 32 * 1024;
@@ -24,18 +32,28 @@ pub(super) const WAKE: [u8; 1] = [0];
 
 /// The datagram that accompanies the descriptors of the mailbox of worker number `slot`.
 pub(super) fn announcement(slot: usize) -> [u8; HEADER] {
-    let mut datagram = [0; HEADER];
-    datagram[..HEADER / 2].copy_from_slice(&ANNOUNCEMENT.to_le_bytes());
-    datagram[HEADER / 2..].copy_from_slice(&(slot as u64).to_le_bytes());
-    datagram
+    header([ANNOUNCEMENT, slot as u64, 0])
 }
 
 /// The worker of the mailbox that an envelope announces; `None` for another kind of envelope.
 pub(super) fn announced(datagram: &[u8]) -> Option<usize> {
-    let (header, _) = datagram.split_first_chunk::<HEADER>()?;
-    let (first, second) = header.split_at(HEADER / 2);
-    let slot = u64::from_le_bytes(second.try_into().ok()?);
-    (first == ANNOUNCEMENT.to_le_bytes()).then_some(slot as usize)
+    let ([first, slot, _], _) = split_header(datagram)?;
+    (first == ANNOUNCEMENT).then_some(slot as usize)
+}
+
+fn header(words: [u64; HEADER / WORD]) -> [u8; HEADER] {
+    let mut bytes = [0; HEADER];
+    for (word, number) in bytes.chunks_exact_mut(WORD).zip(words) {
+        word.copy_from_slice(&number.to_le_bytes());
+    }
+    bytes
+}
+
+fn split_header(datagram: &[u8]) -> Option<([u64; HEADER / WORD], &[u8])> {
+    let (header, content) = datagram.split_first_chunk::<HEADER>()?;
+    let mut words = header.chunks_exact(WORD);
+    let mut word = || Some(u64::from_le_bytes(words.next()?.try_into().ok()?));
+    Some(([word()?, word()?, word()?], content))
 }
 
 /// A message to be sent to any number of processes.
@@ -48,12 +66,9 @@ pub(super) struct Envelope<'a> {
 }
 
 impl<'a> Envelope<'a> {
-    pub(super) fn new(channel: &'a [u8], message: &'a [u8]) -> Envelope<'a> {
-        let mut header = [0; HEADER];
-        header[..HEADER / 2].copy_from_slice(&(channel.len() as u64).to_le_bytes());
-        header[HEADER / 2..].copy_from_slice(&(message.len() as u64).to_le_bytes());
+    pub(super) fn new(id: PublicationId, channel: &'a [u8], message: &'a [u8]) -> Envelope<'a> {
         Envelope {
-            header,
+            header: header([channel.len() as u64, message.len() as u64, id.to_word()]),
             channel,
             message,
             file: None,
@@ -98,30 +113,37 @@ impl<'a> Envelope<'a> {
 
 /// Parses an envelope. `None` if it is incomplete: its descriptor could not be received.
 pub(super) fn open(datagram: &[u8], file: Option<OwnedFd>) -> Option<Publication> {
-    let (header, content) = datagram.split_first_chunk::<HEADER>()?;
-    let (channel, message) = header.split_at(HEADER / 2);
-    let channel_bytes = usize::try_from(u64::from_le_bytes(channel.try_into().ok()?)).ok()?;
-    let message_bytes = usize::try_from(u64::from_le_bytes(message.try_into().ok()?)).ok()?;
-    let bytes = channel_bytes.checked_add(message_bytes)?;
+    let ([channel_bytes, message_bytes, id], content) = split_header(datagram)?;
+    let (channel_bytes, message_bytes) = (
+        usize::try_from(channel_bytes).ok()?,
+        usize::try_from(message_bytes).ok()?,
+    );
+    let (id, bytes) = (PublicationId::from_word(id)?, channel_bytes.checked_add(message_bytes)?);
     let Some(file) = file.map(File::from) else {
         let (channel, message) = content.split_at_checked(channel_bytes)?;
-        return (content.len() == bytes).then(|| Publication::new(channel, message));
+        return (content.len() == bytes).then(|| Publication::sent(channel, message, id));
     };
     if file.metadata().ok()?.len() != bytes as u64 {
         return None;
     }
     // All readers share one offset, so it is not used.
-    let mut channel = vec![0; channel_bytes];
-    file.read_exact_at(&mut channel, 0).ok()?;
-    let mut message = vec![0; message_bytes];
-    file.read_exact_at(&mut message, channel_bytes as u64).ok()?;
-    Some(Publication::new(channel, message))
+    let read = |offset: usize, length: usize| {
+        let mut bytes = zeros(length);
+        file.read_exact_at(Arc::get_mut(&mut bytes)?, offset as u64).ok()?;
+        Some(bytes)
+    };
+    let (channel, message) = (read(0, channel_bytes)?, read(channel_bytes, message_bytes)?);
+    Some(Publication::sent(channel, message, id))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use std::io::Write;
+
+    fn id() -> PublicationId {
+        PublicationId::of(64, 1 << 40)
+    }
 
     fn datagram(envelope: &Envelope<'_>) -> Vec<u8> {
         envelope.datagram().iter().flat_map(|part| part.to_vec()).collect()
@@ -137,18 +159,18 @@ mod tests {
 
     #[test]
     fn a_short_envelope_arrives_in_the_datagram() {
-        let envelope = Envelope::new(b"news", b"hello");
+        let envelope = Envelope::new(id(), b"news", b"hello");
         let publication = open(&datagram(&envelope), None).expect("whole");
         assert_eq!(
-            (&*publication.channel, &*publication.message),
-            (&b"news"[..], &b"hello"[..])
+            (&*publication.channel, &*publication.message, publication.id()),
+            (&b"news"[..], &b"hello"[..], Some(id()))
         );
     }
 
     #[test]
     fn a_long_envelope_arrives_in_a_sealed_file() {
         let message = vec![7; 3 * INLINE_BYTES];
-        let mut envelope = Envelope::new(b"news", &message);
+        let mut envelope = Envelope::new(id(), b"news", &message);
         assert!(!envelope.is_inline());
         let file = file(&mut envelope);
         assert_eq!(datagram(&envelope), envelope.header);
@@ -157,20 +179,20 @@ mod tests {
         for file in [file.try_clone().expect("a copy"), file] {
             let publication = open(&envelope.header, Some(file)).expect("whole");
             assert_eq!(
-                (&*publication.channel, &*publication.message),
-                (&b"news"[..], &message[..])
+                (&*publication.channel, &*publication.message, publication.id()),
+                (&b"news"[..], &message[..], Some(id()))
             );
         }
     }
 
     #[test]
     fn an_incomplete_envelope_is_not_opened() {
-        let envelope = Envelope::new(b"news", b"hello");
+        let envelope = Envelope::new(id(), b"news", b"hello");
         let whole = datagram(&envelope);
         for length in 0..whole.len() {
             assert!(open(&whole[..length], None).is_none(), "{length} bytes");
         }
-        let mut longer = Envelope::new(b"news", b"hello again");
+        let mut longer = Envelope::new(id(), b"news", b"hello again");
         assert!(open(&envelope.header, Some(file(&mut longer))).is_none());
         assert!(open(&[0xff; HEADER], None).is_none());
     }

@@ -1,13 +1,17 @@
 //! The hub: publish and subscribe within one process, shared by all its subscribers and publishers.
 
 use super::beat::{Beat, NextBeat};
+use super::between::Job;
 use super::bus::Bus;
 use super::channels::{Channels, Full, Recipient, Totals};
+use super::cut::Cut;
 use super::dispatcher::Dispatcher;
 use super::history::{History, Position};
 use super::keeping::{self, GivenUp};
+use super::passing::Passing;
 use super::publication::Publication;
 use super::queue::Queue;
+use super::reached::{Reached, Targets};
 use super::subscriber::{Delivery, Subscriber};
 use crate::clock::{Millis, FAREWELL};
 use crate::cluster::scoreboard::Slot;
@@ -72,6 +76,7 @@ pub(super) struct Shared {
     pub(super) beat: NextBeat,
     /// The place in the history at which this process stops reading.
     last_place: AtomicU64,
+    pub(super) reached: Reached,
     pub(super) panics: AtomicU64,
     /// See [`Hub::progress`].
     progress: [AtomicU64; 3],
@@ -102,6 +107,7 @@ impl Hub {
             given_up: GivenUp::default(),
             beat: NextBeat::default(),
             last_place: AtomicU64::new(u64::MAX),
+            reached: Reached::default(),
             panics: AtomicU64::new(0),
             progress: Default::default(),
             own: Slot::default(),
@@ -125,10 +131,12 @@ impl Hub {
         if let Some((bus, slot)) = &self.shared.bus {
             bus.open(*slot);
         }
+        // A sender counts before it looks for open mailboxes. So all later publications come.
+        let passing = Passing::new(Arc::clone(&self.shared), self.targets().0.at(place));
         let shared = Arc::clone(&self.shared);
         let named = std::thread::Builder::new().name("fairlead dispatcher".into());
         let started = named.spawn(move || {
-            Dispatcher::new(Arc::clone(&shared), place).run();
+            Dispatcher::new(Arc::clone(&shared), passing).run();
             shared.end();
         });
         if started.is_err() {
@@ -210,15 +218,18 @@ impl Hub {
             return self.publish_from_child(channel, message, scope, block);
         }
         self.counters().published.fetch_add(1, Relaxed);
+        let bus = self.shared.bus.as_ref().filter(|_| scope != Scope::Process);
+        let id = bus.map(|(bus, slot)| bus.next_id(Some(*slot)));
+        let is_wanted = scope != Scope::Siblings && !self.shared.channels.is_empty();
         let mut posted = Posted::default();
-        if scope != Scope::Siblings && !self.shared.channels.is_empty() {
-            let publication = Arc::new(Publication::new(channel, message));
-            posted.undelivered += usize::from(!self.shared.queue.push(&publication, block));
+        // With an id also if nobody wants it: subscribers may come from other processes.
+        if is_wanted || id.is_some() {
+            let publication = Arc::new(Publication::of(channel, message, id, scope == Scope::Siblings));
+            let is_taken = self.shared.queue.push(&publication, is_wanted, block);
+            posted.undelivered += usize::from(!is_taken);
         }
-        if scope != Scope::Process {
-            if let Some((bus, slot)) = &self.shared.bus {
-                posted.undelivered += bus.send(Some(*slot), channel, message, block).undelivered;
-            }
+        if let (Some((bus, slot)), Some(id)) = (bus, id) {
+            posted.undelivered += bus.send(Some(*slot), id, (channel, message), block).undelivered;
         }
         posted
     }
@@ -270,6 +281,29 @@ impl Hub {
             Some((bus, _)) if scope != Scope::Process => bus.publish(channel, message, block),
             _ => Posted { undelivered: 1 },
         }
+    }
+
+    /// Runs `job` between two publications, on the thread of the dispatcher, after all publications that this process has
+    /// queued before. Returns false if there is no dispatcher; then `job` never runs.
+    pub fn at_cut(&self, job: Job) -> bool {
+        !self.is_elsewhere() && self.shared.queue.push_job(job)
+    }
+
+    /// Everything that was published before this call.
+    pub fn targets(&self) -> Targets {
+        let scoreboard = self.shared.bus.as_ref().map(|(bus, _)| bus.scoreboard());
+        let place = self.history().map_or(0, History::end);
+        Targets(Cut::of_all(scoreboard, place))
+    }
+
+    /// Returns true if the dispatcher of this process has handed out everything that was published before
+    /// [`Hub::targets`] was called. A publication that a process has lost counts after 10 to 20 seconds, so ask again.
+    pub fn has_reached(&self, targets: &Targets) -> bool {
+        let has_reached = self.shared.reached.has(targets);
+        if !has_reached && !self.is_elsewhere() {
+            self.shared.queue.rouse();
+        }
+        has_reached
     }
 
     /// Makes this process the leader, if there is none. Returns true if it leads. It leads until it

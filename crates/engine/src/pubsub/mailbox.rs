@@ -207,6 +207,7 @@ impl From<rustix::io::Result<usize>> for Put {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::pubsub::publication_id::PublicationId;
     use rustix::net::SendFlags;
 
     fn take(mailbox: &Mailbox, file_bytes: &AtomicI64) -> TakenMail {
@@ -218,7 +219,7 @@ mod tests {
         let (mailbox, file_bytes) = (Mailbox::new().expect("a mailbox"), AtomicI64::new(0));
         rustix::net::sockopt::set_socket_send_buffer_size(&mailbox.sender, 0).expect("as little as there can be");
         let message = [7; INLINE_BYTES / 2];
-        let mut envelope = Envelope::new(b"news", &message);
+        let mut envelope = Envelope::new(PublicationId::of(1, 1), b"news", &message);
         assert!(envelope.is_inline());
         assert_eq!(mailbox.put(&mut envelope, &file_bytes), Put::Done);
         assert_eq!(file_bytes.load(SeqCst), 4 + message.len() as i64);
@@ -233,12 +234,16 @@ mod tests {
     #[test]
     fn an_envelope_whose_file_is_missing_is_spoiled_and_the_next_is_not() {
         let (mailbox, file_bytes) = (Mailbox::new().expect("a mailbox"), AtomicI64::new(0));
+        // A message of one byte, without it.
         let mut long = [0; HEADER];
-        long[HEADER - 1] = 1;
+        (long[8], long[17]) = (1, 1);
         for datagram in [&long[..], b"short"] {
             rustix::net::send(&mailbox.sender, datagram, SendFlags::empty()).expect("room");
         }
-        assert_eq!(mailbox.put(&mut Envelope::new(b"news", b""), &file_bytes), Put::Done);
+        assert_eq!(
+            mailbox.put(&mut Envelope::new(PublicationId::of(1, 1), b"news", b""), &file_bytes),
+            Put::Done
+        );
         for _ in 0..2 {
             assert!(matches!(take(&mailbox, &file_bytes), TakenMail::Spoiled));
         }
@@ -250,7 +255,7 @@ mod tests {
     fn a_wrong_count_of_bytes_in_files_keeps_nothing_out() {
         let (mailbox, file_bytes) = (Mailbox::new().expect("a mailbox"), AtomicI64::new(MOST_FILE_BYTES));
         let message = [7; 2 * INLINE_BYTES];
-        let mut envelope = Envelope::new(b"news", &message);
+        let mut envelope = Envelope::new(PublicationId::of(1, 1), b"news", &message);
         assert_eq!(mailbox.put(&mut envelope, &file_bytes), Put::Done);
         assert_eq!(mailbox.put(&mut envelope, &file_bytes), Put::Short);
         assert!(matches!(take(&mailbox, &file_bytes), TakenMail::Mail(_)));

@@ -1,6 +1,7 @@
 //! One published message, and its encoded forms: each is made once, for the first subscriber that needs it.
 
 use super::history::Position;
+use super::publication_id::PublicationId;
 use std::any::Any;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
@@ -46,32 +47,77 @@ impl fmt::Debug for WireForm {
 /// A message for the subscribers of a channel.
 pub struct Publication {
     /// The channel that it was published to.
-    pub channel: Box<[u8]>,
+    pub channel: Arc<[u8]>,
     /// The message.
-    pub message: Box<[u8]>,
+    pub message: Arc<[u8]>,
     /// Its position, if it is in the history: after it, and before the next message.
     pub position: Option<Position>,
+    pub(super) origin: Origin,
     encodings: [OnceLock<Arc<WireForm>>; ENCODINGS],
     derived: OnceLock<Box<dyn Any + Send + Sync>>,
 }
 
+/// The way that a publication has come, by which each process knows it again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Origin {
+    /// It is for this process alone.
+    Process,
+    /// Its sender has sent it to all processes.
+    Sent(PublicationId),
+    /// This process has sent it to the others; its own subscribers do not get it.
+    SentToOthers(PublicationId),
+    /// It is in the history, at this place.
+    Kept(u64),
+}
+
 impl Publication {
-    /// A publication without wire forms.
-    pub fn new(channel: impl Into<Box<[u8]>>, message: impl Into<Box<[u8]>>) -> Publication {
+    /// A publication for this process, without wire forms.
+    pub fn new(channel: impl Into<Arc<[u8]>>, message: impl Into<Arc<[u8]>>) -> Publication {
         Publication {
             channel: channel.into(),
             message: message.into(),
             position: None,
+            origin: Origin::Process,
             encodings: Default::default(),
             derived: OnceLock::new(),
         }
     }
 
-    /// A publication from the history.
-    pub(super) fn kept(channel: Box<[u8]>, message: Box<[u8]>, position: Position) -> Publication {
+    /// A publication that its sender has sent to all processes.
+    pub(super) fn sent(channel: impl Into<Arc<[u8]>>, message: impl Into<Arc<[u8]>>, id: PublicationId) -> Publication {
+        Publication {
+            origin: Origin::Sent(id),
+            ..Publication::new(channel, message)
+        }
+    }
+
+    /// A publication of this process. `id`: if other processes get it, too. `is_for_others`: only those.
+    pub(super) fn of(channel: &[u8], message: &[u8], id: Option<PublicationId>, is_for_others: bool) -> Publication {
+        let origin = match id {
+            Some(id) if is_for_others => Origin::SentToOthers(id),
+            Some(id) => Origin::Sent(id),
+            None => Origin::Process,
+        };
+        Publication {
+            origin,
+            ..Publication::new(channel, message)
+        }
+    }
+
+    /// A publication from the history, and its place there.
+    pub(super) fn kept(channel: Arc<[u8]>, message: Arc<[u8]>, position: Position, place: u64) -> Publication {
         Publication {
             position: Some(position),
+            origin: Origin::Kept(place),
             ..Publication::new(channel, message)
+        }
+    }
+
+    /// Its id, if its sender has sent it to other processes.
+    pub fn id(&self) -> Option<PublicationId> {
+        match self.origin {
+            Origin::Sent(id) | Origin::SentToOthers(id) => Some(id),
+            Origin::Process | Origin::Kept(_) => None,
         }
     }
 
@@ -91,6 +137,11 @@ impl Publication {
     pub fn encoded(&self, index: usize, make: impl FnOnce(&[u8]) -> Vec<u8>) -> &Arc<WireForm> {
         self.encodings[index].get_or_init(|| Arc::new(WireForm::new(make(&self.message))))
     }
+}
+
+/// Bytes that can be filled while nobody shares them.
+pub(super) fn zeros(length: usize) -> Arc<[u8]> {
+    std::iter::repeat_n(0, length).collect()
 }
 
 impl fmt::Debug for Publication {

@@ -2,6 +2,7 @@
 //!
 //! The dispatcher sleeps in poll(2), so a publisher that finds it asleep wakes it through an eventfd.
 
+use super::between::Job;
 use super::publication::Publication;
 use super::PATIENCE;
 use crate::sync::{Condvar, Mutex, MutexGuard};
@@ -18,6 +19,9 @@ const MOST_BYTES: usize = 64 * 1024 * 1024;
 
 /// Most publications that may wait: even short ones take time if they have many subscribers.
 const MOST_WAITING: usize = 16 * 1024;
+
+/// Most jobs that run between the same two publications.
+const MOST_JOBS: usize = 64;
 
 /// The time that the dispatcher pauses if the system has no memory to poll with.
 const PAUSE: Duration = Duration::from_millis(1);
@@ -36,6 +40,8 @@ pub(super) struct Queue {
 struct QueueState {
     publications: VecDeque<Arc<Publication>>,
     bytes: usize,
+    /// The jobs, and the number of publications that have to be taken before each.
+    jobs: VecDeque<(u64, Job)>,
     /// Number of publications that the dispatcher has ever taken.
     taken: u64,
     phase: QueuePhase,
@@ -50,6 +56,14 @@ enum QueuePhase {
     New,
     Open,
     Closed,
+}
+
+/// The next work of the dispatcher.
+pub(super) enum Taken {
+    Publication(Arc<Publication>),
+    /// Jobs that run between the same two publications.
+    Jobs(Vec<Job>),
+    Nothing,
 }
 
 impl Queue {
@@ -86,10 +100,16 @@ impl Queue {
     }
 
     /// Adds a publication; waits inside of `block` while there is no room for it. Returns false if it was not taken.
-    pub(super) fn push(&self, publication: &Arc<Publication>, block: &mut dyn FnMut(&mut dyn FnMut())) -> bool {
+    /// `is_wanted`: false if this process has no subscriber for it, so that it need not wait for the start.
+    pub(super) fn push(
+        &self,
+        publication: &Arc<Publication>,
+        is_wanted: bool,
+        block: &mut dyn FnMut(&mut dyn FnMut()),
+    ) -> bool {
         let state = self.state.lock();
-        if state.phase == QueuePhase::Closed {
-            return false;
+        if state.phase == QueuePhase::Closed || state.phase == QueuePhase::New && !is_wanted {
+            return !is_wanted;
         }
         if state.has_room(publication) {
             self.add(state, publication);
@@ -137,20 +157,39 @@ impl Queue {
         }
     }
 
-    /// Takes the oldest publication.
-    pub(super) fn take(&self) -> Option<Arc<Publication>> {
+    /// Adds a job, which runs after the publications that are here. Returns false if there is no dispatcher.
+    pub(super) fn push_job(&self, job: Job) -> bool {
         let mut state = self.state.lock();
-        let publication = state.publications.pop_front()?;
+        if state.phase != QueuePhase::Open {
+            return false;
+        }
+        let before = state.taken + state.publications.len() as u64;
+        state.jobs.push_back((before, job));
+        self.wake(state);
+        true
+    }
+
+    /// Takes the oldest publication, or the jobs before it.
+    pub(super) fn take(&self) -> Taken {
+        let mut state = self.state.lock();
+        if state.jobs.front().is_some_and(|(before, _)| *before <= state.taken) {
+            let now = state.jobs.iter().take_while(|(before, _)| *before <= state.taken);
+            let count = now.take(MOST_JOBS).count();
+            return Taken::Jobs(state.jobs.drain(..count).map(|(_, job)| job).collect());
+        }
+        let Some(publication) = state.publications.pop_front() else {
+            return Taken::Nothing;
+        };
         state.bytes -= weight(&publication);
         state.taken += 1;
         // Not for every publication: a publisher that wakes up should be able to add several.
         if state.bytes <= MOST_BYTES / 2 && state.publications.len() <= MOST_WAITING / 2 {
             self.room.notify_all();
         }
-        Some(publication)
+        Taken::Publication(publication)
     }
 
-    /// Sleeps until there is a publication here or mail in the mailbox, or this thread is roused. Returns false if the queue
+    /// Sleeps until there is a publication or a job here or mail in the mailbox, or this thread is roused. Returns false if the queue
     /// is closed and empty. `longest`: the time after which it wakes anyway. `has_more`: is called when this thread can be roused; true if it must not sleep.
     pub(super) fn sleep(
         &self,
@@ -159,8 +198,8 @@ impl Queue {
         has_more: impl FnOnce() -> bool,
     ) -> bool {
         let mut state = self.state.lock();
-        if !state.publications.is_empty() || state.phase == QueuePhase::Closed {
-            return !state.publications.is_empty();
+        if state.has_work() || state.phase == QueuePhase::Closed {
+            return state.has_work();
         }
         state.asleep = true;
         drop(state);
@@ -186,6 +225,10 @@ impl Queue {
 }
 
 impl QueueState {
+    fn has_work(&self) -> bool {
+        !self.publications.is_empty() || !self.jobs.is_empty()
+    }
+
     /// Returns true if there is room. A publication above the limit is taken if nothing else waits.
     fn has_room(&self, publication: &Publication) -> bool {
         let is_small = self.bytes + weight(publication) <= MOST_BYTES && self.publications.len() < MOST_WAITING;

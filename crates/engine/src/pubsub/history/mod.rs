@@ -42,6 +42,7 @@ use crate::clock::{Millis, Nanos};
 use rustix::fd::OwnedFd;
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// The largest part of the ring that one message takes.
@@ -73,7 +74,7 @@ pub struct Past {
     /// The time of its publication, since the Unix epoch.
     pub time: Duration,
     /// The message.
-    pub message: Box<[u8]>,
+    pub message: Arc<[u8]>,
 }
 
 /// The messages of a channel after a position.

@@ -5,7 +5,7 @@
 
 use super::layout::{Header, Layout};
 use super::Position;
-use crate::pubsub::Publication;
+use crate::pubsub::publication::{zeros, Publication};
 use std::sync::atomic::{fence, AtomicU64, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
 use std::sync::Arc;
 
@@ -146,13 +146,14 @@ impl<'a> Ring<'a> {
         }
     }
 
-    fn load_bytes(&self, place: u64, length: usize) -> Box<[u8]> {
-        let mut bytes = Vec::with_capacity(length + 8);
-        for index in place..place + words(length) {
-            bytes.extend_from_slice(&self.word(index).load(Relaxed).to_ne_bytes());
+    fn load_bytes(&self, place: u64, length: usize) -> Arc<[u8]> {
+        let mut bytes = zeros(length);
+        let chunks = Arc::get_mut(&mut bytes).unwrap_or_default().chunks_mut(8);
+        for (index, chunk) in (place..).zip(chunks) {
+            let word = self.word(index).load(Relaxed).to_ne_bytes();
+            chunk.copy_from_slice(&word[..chunk.len()]);
         }
-        bytes.truncate(length);
-        bytes.into()
+        bytes
     }
 
     /// Returns true if nothing at or after `place` was overwritten before this call.
@@ -180,11 +181,11 @@ impl<'a> Ring<'a> {
         (self.is_intact(place) && length == HEAD + content && length <= self.words()).then_some(entry)
     }
 
-    fn channel(&self, place: u64, entry: &Entry) -> Box<[u8]> {
+    fn channel(&self, place: u64, entry: &Entry) -> Arc<[u8]> {
         self.load_bytes(place + HEAD, entry.channel_bytes as usize)
     }
 
-    fn content(&self, place: u64, entry: &Entry) -> Option<Box<[u8]>> {
+    fn content(&self, place: u64, entry: &Entry) -> Option<Arc<[u8]>> {
         let first = place + HEAD + words(entry.channel_bytes as usize);
         entry.message_bytes().map(|bytes| self.load_bytes(first, bytes))
     }
@@ -202,7 +203,7 @@ impl<'a> Ring<'a> {
     }
 
     /// The message of an entry, unless it was overwritten or is too long.
-    pub(super) fn message(&self, place: u64, entry: &Entry) -> Option<Box<[u8]>> {
+    pub(super) fn message(&self, place: u64, entry: &Entry) -> Option<Arc<[u8]>> {
         let content = self.content(place, entry);
         content.filter(|_| self.is_intact(place))
     }
@@ -234,16 +235,15 @@ impl<'a> Ring<'a> {
         if !self.is_intact(*place) {
             return overrun(place);
         }
+        let begin = *place;
         *place += entry.words;
         let Some(message) = content else {
             return Next::Unwanted;
         };
         let offset = entry.offset;
-        Next::Message(Arc::new(Publication::kept(
-            channel,
-            message,
-            Position { epoch, offset },
-        )))
+        let position = Position { epoch, offset };
+        let publication = Publication::kept(channel, message, position, begin);
+        Next::Message(Arc::new(publication))
     }
 }
 
