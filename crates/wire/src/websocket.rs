@@ -18,7 +18,9 @@ mod handshake;
 mod header;
 mod inflater;
 mod mask;
+mod saved;
 mod utf8;
+mod window;
 
 pub use close::{close_frame, is_sendable_close_code};
 pub use decoder::{Decoder, Incoming, Limits};

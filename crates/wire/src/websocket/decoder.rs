@@ -49,22 +49,22 @@ pub enum Incoming<'a> {
 /// Decodes one direction of a connection. Allocates nothing until a message arrives in pieces or compressed. After the
 /// message it keeps only the window of a compression with context.
 pub struct Decoder {
-    rules: Rules,
+    pub(super) rules: Rules,
     /// True if compressed messages may refer to earlier ones.
-    keep_context: bool,
-    state: DecoderState,
+    pub(super) keep_context: bool,
+    pub(super) state: DecoderState,
     /// The beginning of an incomplete header.
-    header: [u8; LONGEST_HEADER],
-    header_length: u8,
-    frame: Frame,
-    message: Message,
+    pub(super) header: [u8; LONGEST_HEADER],
+    pub(super) header_length: u8,
+    pub(super) frame: Frame,
+    pub(super) message: Message,
     /// The beginning of an incomplete control frame.
-    control: Vec<u8>,
-    inflater: Option<Box<Inflater>>,
+    pub(super) control: Vec<u8>,
+    pub(super) inflater: Option<Box<Inflater>>,
 }
 
 #[derive(Clone, Copy)]
-enum DecoderState {
+pub(super) enum DecoderState {
     Header,
     Payload,
     Closed,
@@ -72,26 +72,26 @@ enum DecoderState {
 }
 
 /// The frame of the arriving payload.
-struct Frame {
-    opcode: Opcode,
-    fin: bool,
+pub(super) struct Frame {
+    pub(super) opcode: Opcode,
+    pub(super) fin: bool,
     /// Rotated, so that the next byte is combined with the first byte of the key.
-    mask: [u8; 4],
-    left: u64,
+    pub(super) mask: [u8; 4],
+    pub(super) left: u64,
 }
 
 /// The message of the arriving frames.
 #[derive(Default)]
-struct Message {
+pub(super) struct Message {
     /// The part of an assembled message that has arrived.
-    bytes: Vec<u8>,
+    pub(super) bytes: Vec<u8>,
     /// Bytes announced by all its frames so far.
-    announced: u64,
+    pub(super) announced: u64,
     /// 0 if there is no message.
-    frames: u32,
-    text: bool,
-    compressed: bool,
-    utf8: utf8::Validator,
+    pub(super) frames: u32,
+    pub(super) text: bool,
+    pub(super) compressed: bool,
+    pub(super) utf8: utf8::Validator,
 }
 
 impl Decoder {
@@ -298,7 +298,10 @@ impl Decoder {
         let Some(compressed) = self.assemble(payload, limits) else {
             return Ok(());
         };
-        let inflater = self.inflater.get_or_insert_with(|| Box::new(Inflater::new()));
+        let keep_context = self.keep_context;
+        let inflater = self
+            .inflater
+            .get_or_insert_with(|| Box::new(Inflater::new(keep_context)));
         let mut bytes = Vec::new();
         let inflated = inflater.inflate(&compressed, &mut bytes, limits.message_bytes);
         // A fault in the text before the broken data is reported first, just as if the text had arrived alone.

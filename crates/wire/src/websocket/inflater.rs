@@ -2,6 +2,7 @@
 
 use super::failure::Failure;
 use super::growth::grow;
+use super::window::Window;
 use flate2::{Decompress, FlushDecompress, Status};
 
 /// The bytes that the sender has left out at the end of a message.
@@ -18,16 +19,36 @@ pub(super) struct Inflater {
     stream: Decompress,
     /// True if nothing has arrived since the start of the stream or the end of the last message.
     between_messages: bool,
+    /// The end of its output, if later messages may refer to it: the library does not return its own copy.
+    window: Option<Window>,
 }
 
 impl Inflater {
     /// Always uses the largest window: with a smaller one, the split of the bytes would decide if a reference beyond it
-    /// is detected.
-    pub(super) fn new() -> Inflater {
+    /// is detected. `keep_context`: later messages may refer to earlier ones.
+    pub(super) fn new(keep_context: bool) -> Inflater {
         Inflater {
             stream: Decompress::new(false),
             between_messages: true,
+            window: keep_context.then(Window::default),
         }
+    }
+
+    /// An inflater between two messages, with this output before it.
+    pub(super) fn with_window(window: &[u8]) -> Inflater {
+        let mut inflater = Inflater::new(true);
+        let mut out = Vec::new();
+        for block in Window::stored_blocks(window) {
+            // Blocks without compression are always valid.
+            let _ = inflater.inflate(&block, &mut out, usize::MAX);
+        }
+        inflater.between_messages = true;
+        inflater
+    }
+
+    /// The output that later messages may refer to.
+    pub(super) fn window(&self) -> &[u8] {
+        self.window.as_ref().map_or(&[], Window::bytes)
     }
 
     /// Appends the decompressed `input` to `out`. `out` never gets longer than `limit`, and contains everything before
@@ -51,6 +72,9 @@ impl Inflater {
             if made > size {
                 return Err(Failure::TOO_LARGE);
             }
+            if let Some(window) = &mut self.window {
+                window.add(&out[start..]);
+            }
             rest = &rest[taken..];
             self.between_messages &= taken == 0;
             match status {
@@ -59,6 +83,9 @@ impl Inflater {
                 Ok(Status::StreamEnd) => {
                     self.stream.reset(false);
                     self.between_messages = true;
+                    if let Some(window) = &mut self.window {
+                        *window = Window::default();
+                    }
                 }
                 Ok(_) if rest.is_empty() && made < space => return Ok(()),
                 Ok(_) if taken == 0 && made == 0 => return Err(Failure::BROKEN_DEFLATE),

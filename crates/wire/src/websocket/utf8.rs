@@ -10,6 +10,18 @@ pub(super) struct Validator {
 }
 
 impl Validator {
+    /// The beginning of a character.
+    pub(super) fn begun(&self) -> &[u8] {
+        &self.begun[..usize::from(self.length)]
+    }
+
+    /// A text that ends with the beginning of a character; `None` if no character begins like that.
+    pub(super) fn with_begun(begun: &[u8]) -> Option<Validator> {
+        let mut validator = Validator::default();
+        let is_begun = validator.feed(begun) && usize::from(validator.length) == begun.len();
+        is_begun.then_some(validator)
+    }
+
     /// Checks the next piece. Returns false if no valid text begins with the bytes so far; do not call it after that.
     pub(super) fn feed(&mut self, piece: &[u8]) -> bool {
         let mut rest = piece;

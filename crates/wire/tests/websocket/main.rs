@@ -15,6 +15,7 @@ mod model;
 mod negotiation;
 mod puff;
 mod random;
+mod saved;
 mod splits;
 mod support;
 mod text;
