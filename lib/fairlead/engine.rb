@@ -22,11 +22,12 @@ module Fairlead
     SEARCH = 1
 
     # +shared+: the scoreboard of the server (Native::Shared), or nil if no other process reads it. +slot+: the slot of this
-    # process.
-    def initialize(service, shared: nil, slot: 0)
+    # process. +generation+: of its worker, by which clients migrate to newer workers only.
+    def initialize(service, shared: nil, slot: 0, generation: 0)
       @service = service
       @shared = shared
       @slot = slot
+      @generation = generation
       @threads = []
       @started = 0
       @lock = Mutex.new
@@ -46,7 +47,8 @@ module Fairlead
       ProcessEnd.watch
       run_hooks(:boot)
       @lines = @service.engine_lines
-      settings = @service.engine_settings(@lines).merge(set_request_timeout: @late_requests.method(:set))
+      own_settings = { set_request_timeout: @late_requests.method(:set), generation: @generation }
+      settings = @service.engine_settings(@lines).merge(own_settings)
       @native = Native::Engine.new(@service.app, @service.engine_listeners, settings, @shared, @slot) do |started|
         masked { started << add_thread unless ProcessEnd.begun? }
       end

@@ -690,6 +690,17 @@ module Fairlead
            scope: :engine, default: 100, valid: [0], invalid: [-1],
            doc: "The maximum number of pings and pongs that a WebSocket may send in a second; more close it with 1008. 0 means no limit."
 
+    option :resume_rate, Types::Count.new(0..1_000_000),
+           scope: :engine, default: 200, valid: [0], invalid: [-1],
+           doc: "The number of WebSockets and event streams that a worker resumes in a second, after it has taken them over from a worker " \
+                "that was replaced: its application runs `on_takeover`, or `connect` and `subscribed` of Action Cable. Until then they " \
+                "receive messages, and their own messages wait. 0 means no limit."
+
+    option :drain_spread, Types::Seconds.new(zero: true),
+           scope: :engine, default: 5, valid: [60], invalid: [-1],
+           doc: "The time over which a worker that is replaced closes the WebSockets and event streams that cannot move to another worker. " \
+                "They get the close code 1012, evenly spread, so that they do not all connect again at once."
+
     option :deflate, Types::Choice.new(:none, :message, :context),
            scope: :engine, default: :message, valid: ["context"], invalid: ["zip"],
            doc: "The compression of WebSockets, if the client agrees: each `message` by itself, once for all subscribers; with the `context` of " \

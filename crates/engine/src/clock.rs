@@ -104,6 +104,13 @@ impl From<Millis> for Nanos {
     }
 }
 
+impl Millis {
+    /// The time so many milliseconds earlier.
+    pub(crate) fn before(self, milliseconds: u64) -> Millis {
+        Millis(self.0.saturating_sub(milliseconds))
+    }
+}
+
 /// Later by that time; at most [`Millis::NEVER`].
 impl Add<Duration> for Millis {
     type Output = Millis;

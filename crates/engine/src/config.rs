@@ -206,6 +206,12 @@ settings! {
         pub ping_interval: u32,
         /// Most control frames of a client in a second (1008); 0 for no limit.
         pub max_pings: u32,
+        /// Number of the code that this worker has loaded: clients migrate to the same or a later generation.
+        pub generation: u64,
+        /// Clients of another worker that the app resumes in a second; 0 for no limit.
+        pub resume_rate: u32,
+        /// Time over which a worker that retires closes the clients that cannot migrate.
+        pub drain_spread: Duration,
         /// Compression of messages, if any.
         pub deflate: Option<Context>,
         /// Shorter messages are not compressed.

@@ -145,6 +145,7 @@ impl Worker {
     /// alone takes none.
     pub(crate) fn announce(&self) {
         if self.shared().is_some() {
+            self.counters().generation.store(self.config.generation, SeqCst);
             self.counters().serving.store(1, SeqCst);
         }
     }
@@ -217,6 +218,12 @@ impl Worker {
     /// True if this worker drains while others continue.
     pub(crate) fn is_retiring(&self) -> bool {
         self.is_draining() && !self.is_stopped() && self.migrates_connections.load(Relaxed)
+    }
+
+    /// True if no worker that serves has newer code: only then it takes clients from other workers.
+    pub(crate) fn is_newest(&self) -> bool {
+        self.shared()
+            .is_some_and(|(scoreboard, slot)| scoreboard.is_newest(slot))
     }
 
     /// True if the serving workers may have more connections.

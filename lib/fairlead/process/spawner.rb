@@ -194,7 +194,7 @@ module Fairlead
     def become_worker(index, slot, link)
       link.send(:forked, Process.pid)
       @link.close
-      become Worker.new(@service, link, @shared, index: index, slot: slot)
+      become Worker.new(@service, link, @shared, index: index, slot: slot, generation: @number)
     end
 
     def run_hooks(name, *arguments) = @service.configuration.hooks.run(name, *arguments, log: @log)

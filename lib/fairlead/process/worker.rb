@@ -20,15 +20,15 @@ module Fairlead
     # Seconds between two heartbeats to the supervisor.
     HEARTBEAT = 1.0
 
-    # +link+: to the supervisor. +shared+ and +slot+: as for Engine. +index+: its number, for hooks.
-    def initialize(service, link, shared, index:, slot:)
+    # +link+: to the supervisor. +shared+, +slot+ and +generation+: as for Engine. +index+: its number, for hooks.
+    def initialize(service, link, shared, index:, slot:, generation:)
       @service = service
       @link = link
       @shared = shared
       @index = index
       @slot = slot
       @signals = Signals.new
-      @engine = Engine.new(service, shared: shared, slot: slot)
+      @engine = Engine.new(service, shared: shared, slot: slot, generation: generation)
       @follower = Tls::Follower.new(service.tls) { |key, reason| link.send(:certified, key, *reason) }
     end
 

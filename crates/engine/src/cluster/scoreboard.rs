@@ -30,6 +30,8 @@ pub struct Scoreboard {
     /// Number of connections without a request in the waiting room: a worker has sent them, and no worker has taken
     /// them over yet.
     pub(crate) migrating: Attendance,
+    /// Number of clients that a worker has sent, and that no worker has taken over yet.
+    pub(crate) migrating_clients: Attendance,
     /// Requests that were ever put into the waiting room.
     pub moved: AtomicU64,
     /// Requests that stayed with their worker, because the kernel had no room for them.
@@ -148,6 +150,8 @@ macro_rules! slot {
             pub beat: AtomicU64,
             /// 1 from the start of a worker until it drains: it takes connections from others.
             pub serving: AtomicU64,
+            /// The generation of the worker: see [`Config::generation`](crate::Config::generation).
+            pub(crate) generation: AtomicU64,
             /// 1 once the supervisor has given up the worker: it shows no sign of life, and will be killed.
             pub(crate) given_up: AtomicU64,
             /// Threads that are about to put something into the waiting room, or to take something out.
@@ -180,8 +184,8 @@ macro_rules! slot {
             /// Clears the slot for the next worker.
             pub fn reset(&self) {
                 // Destructured, so that the compiler reports a missing field.
-                let Slot { beat, serving, given_up, in_room, known_mailboxes, reads_mail, mail_bytes, history_place, asleep, leads, stuck, active, last_publication: _, $($name),* } = self;
-                for word in [beat, serving, given_up, in_room, known_mailboxes, reads_mail, history_place, asleep, leads] {
+                let Slot { beat, serving, generation, given_up, in_room, known_mailboxes, reads_mail, mail_bytes, history_place, asleep, leads, stuck, active, last_publication: _, $($name),* } = self;
+                for word in [beat, serving, generation, given_up, in_room, known_mailboxes, reads_mail, history_place, asleep, leads] {
                     word.store(0, SeqCst);
                 }
                 mail_bytes.store(0, SeqCst);
@@ -213,6 +217,7 @@ impl Default for Scoreboard {
         Scoreboard {
             attendance: Attendance::default(),
             migrating: Attendance::default(),
+            migrating_clients: Attendance::default(),
             moved: AtomicU64::new(0),
             refused: AtomicU64::new(0),
             mailboxes: AtomicU64::new(0),
@@ -354,6 +359,15 @@ impl Scoreboard {
     pub fn others_serve(&self, index: usize) -> bool {
         let mut slots = self.slots.iter().enumerate();
         slots.any(|(number, slot)| number != index && slot.serving.load(SeqCst) == 1)
+    }
+
+    /// True if no worker that serves has a later generation than the worker `index`.
+    pub(crate) fn is_newest(&self, index: usize) -> bool {
+        let own = self.slots[index].generation.load(SeqCst);
+        let serving = self.slots.iter().filter(|slot| slot.serving.load(SeqCst) == 1);
+        serving
+            .map(|slot| slot.generation.load(SeqCst))
+            .all(|other| other <= own)
     }
 
     /// Lowest number of connections among the other serving workers; `None` if no other worker serves.

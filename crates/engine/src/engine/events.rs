@@ -9,7 +9,7 @@ use crate::cluster::queues::SharedQueues;
 use crate::http::refusal::Refusal;
 use crate::http2::is_http2;
 use crate::limits::descriptors::{Counted, Permit};
-use crate::reactor::{Accepted, Handler};
+use crate::reactor::{Accepted, Handler, Migrating};
 use crate::realtime::is_client;
 use crate::transport::poller::{Happened, Interest, Key};
 use crate::transport::Link;
@@ -144,16 +144,26 @@ impl Handler for Events {
         self.parts.admission.queues()
     }
 
-    fn admits_connections(&self) -> bool {
-        self.parts.admission.admits_connections()
+    fn admits(&self, kind: Migrating) -> bool {
+        match kind {
+            Migrating::Connections => self.parts.admission.admits_connections(),
+            Migrating::Clients => self.parts.admission.admits_clients(),
+        }
     }
 
-    fn take_migrated(&self, now: Millis) -> bool {
-        self.parts.connection_migration.take_over(now, &*self.moves)
+    fn take_migrated(&self, kind: Migrating, now: Millis) -> bool {
+        match kind {
+            Migrating::Connections => self.parts.connection_migration.take_over(now, &*self.moves),
+            Migrating::Clients => self.parts.client_migration.take_over(),
+        }
     }
 
     fn drain_pause(&self) -> Option<Duration> {
-        self.parts.connection_migration.drain_pause()
+        let pauses = [
+            self.parts.connection_migration.drain_pause(),
+            self.parts.client_migration.drain_pause(),
+        ];
+        pauses.into_iter().flatten().min()
     }
 
     fn listeners_closed(&self, now: Millis) {
@@ -168,7 +178,9 @@ impl Handler for Events {
         }
         if parts.worker.is_draining() {
             parts.connection_migration.go_on(now, &*self.moves);
+            parts.client_migration.go_on(now);
         }
+        parts.services.realtime.resume_clients();
         parts.uploads.resume(now, &*self.moves);
         self.moves.end_if_drained();
         parts.memory.look_after();

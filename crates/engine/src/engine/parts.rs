@@ -8,7 +8,9 @@ use super::held::Held;
 use super::http2::Http2Driver;
 use super::job::Job;
 use super::memory::Memory;
-use super::migration::{Admission, ConnectionMigration, IncomingConnections, Relays, RequestMigration};
+use super::migration::{
+    Admission, ClientMigration, ConnectionMigration, IncomingConnections, Relays, RequestMigration,
+};
 use super::native::{FileSender, Handshakes, LookUpThreads};
 use super::overload::Overload;
 use super::sink::Sink;
@@ -55,6 +57,7 @@ pub(super) struct Parts {
     pub(super) overload: Overload,
     pub(super) request_migration: RequestMigration,
     pub(super) connection_migration: ConnectionMigration,
+    pub(super) client_migration: ClientMigration,
     pub(super) giving_way: Arc<GivingWay>,
     pub(super) uploads: Arc<Uploads>,
     pub(super) http2: Http2Driver,
@@ -131,6 +134,7 @@ impl Parts {
             overload: Overload::new(&scheduler, &admission, &without_app),
             request_migration: RequestMigration::new(&scheduler, &admission, &arrivals, &relays),
             connection_migration: ConnectionMigration::new(&worker, &connections, &admission, &arrivals, &handshakes),
+            client_migration: ClientMigration::new(&services, &admission, &endpoints),
             http2: Http2Driver {
                 worker: Arc::clone(&worker),
                 connections: Arc::clone(&connections),

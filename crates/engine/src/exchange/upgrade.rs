@@ -131,6 +131,7 @@ impl Exchange<'_> {
         let stream = &self.stream;
         let peer = Peer {
             address: stream.peer(),
+            origin: stream.origin().fingerprint(),
             flow: stream.flow,
             owner: |key| stream.peers.owner(key),
         };

@@ -361,6 +361,11 @@ impl Hub {
         self.shared.channels.names()
     }
 
+    /// The number of subscribers of a channel in this process, without those of patterns.
+    pub fn subscribers(&self, channel: &[u8]) -> usize {
+        self.shared.channels.exact(channel).map_or(0, |list| list.len())
+    }
+
     /// The number of subscriptions in this process.
     pub fn subscriptions(&self) -> usize {
         self.shared.channels.len()

@@ -33,7 +33,8 @@ const GRACE: Duration = Duration::from_millis(1_000);
 
 pub(crate) struct Reactor {
     accepting: Accepting,
-    migrations: Migrations,
+    connections: Migrations,
+    clients: Migrations,
     scratch: Vec<u8>,
     /// No timeout applies before this time.
     excused_until: Millis,
@@ -42,6 +43,14 @@ pub(crate) struct Reactor {
     is_excusable: bool,
     /// True if the waiting room is in the poll set.
     watches_room: bool,
+}
+
+/// The kinds of connections that migrate without a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Migrating {
+    Connections,
+    /// WebSockets and event streams.
+    Clients,
 }
 
 /// Handles the events of the reactor.
@@ -69,11 +78,11 @@ pub(crate) trait Handler {
     /// Memory that all workers share; `None` for a single process.
     fn queues(&self) -> Option<&SharedQueues>;
 
-    /// True if this worker takes over migrated connections.
-    fn admits_connections(&self) -> bool;
+    /// True if this worker takes over migrated connections or clients.
+    fn admits(&self, kind: Migrating) -> bool;
 
-    /// Takes over a migrated connection. Returns false if there is none, or it cannot be taken now.
-    fn take_migrated(&self, now: Millis) -> bool;
+    /// Takes over a migrated connection or client. Returns false if there is none, or it cannot be taken now.
+    fn take_migrated(&self, kind: Migrating, now: Millis) -> bool;
 
     /// Longest time of a poll, while the worker drains and has connections to migrate.
     fn drain_pause(&self) -> Option<Duration>;
@@ -109,7 +118,8 @@ impl Reactor {
     pub(crate) fn new(listeners: Vec<Listener>) -> Reactor {
         Reactor {
             accepting: Accepting::new(listeners),
-            migrations: Migrations::default(),
+            connections: Migrations::new(Migrating::Connections),
+            clients: Migrations::new(Migrating::Clients),
             scratch: vec![0; SCRATCH_BYTES],
             excused_until: Millis::LONG_AGO,
             is_excusable: true,
@@ -120,7 +130,8 @@ impl Reactor {
     /// One turn: waits for events, for at most `timeout` (`None`: until a timeout is due), and handles them.
     pub(crate) fn poll(&mut self, handler: &impl Handler, timeout: Option<Duration>) {
         let worker = handler.worker();
-        let rest = shorter(self.accepting.end_rest(handler), self.migrations.end_rest(handler));
+        let rest = shorter(self.accepting.end_rest(handler), self.connections.end_rest(handler));
+        let rest = shorter(rest, self.clients.end_rest(handler));
         let rest = if worker.is_draining() {
             shorter(rest, handler.drain_pause())
         } else {
@@ -179,7 +190,8 @@ impl Reactor {
             token::WAKE => handler.worker().poller.drain_waker(),
             token::ROOM => handler.request_waits(false),
             token::SIGNAL => handler.request_waits(true),
-            token::MIGRATION => self.migrations.arrived(handler, now),
+            token::MIGRATION => self.connections.arrived(handler, now),
+            token::CLIENTS => self.clients.arrived(handler, now),
             token::LAST_LISTENER..=token::LISTENER => {
                 self.accepting
                     .accept(handler, (token::LISTENER - event) as usize, happened.ended, now);

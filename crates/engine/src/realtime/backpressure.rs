@@ -129,9 +129,17 @@ impl Client {
         self.resume(realtime);
     }
 
+    /// Stops reading, because the client leaves.
+    pub(super) fn stop_reading(&self) {
+        let mut outbox = self.outbox.lock();
+        self.backpressure.pause();
+        outbox.reads = false;
+        self.watch(&mut outbox);
+    }
+
     /// Ends a pause, if the app has caught up or takes no more messages, once there is room in all inboxes.
     pub(crate) fn resume(&self, realtime: &Realtime) {
-        if !self.backpressure.is_paused() {
+        if !self.backpressure.is_paused() || self.departure.has_begun() && self.is_open() {
             return;
         }
         if self.keeps_messages() {

@@ -11,6 +11,7 @@ use super::encoder::Encoder;
 use super::ending::EndState;
 use super::inbox::{Event, Inbox};
 use super::keep_alive::KeepAlive;
+use super::migration::Departure;
 use super::outbox::Outbox;
 use super::reader::Reader;
 use super::remainder::Remainder;
@@ -72,6 +73,8 @@ pub struct Client {
     pub(super) id: u64,
     pub(super) encoder: Encoder,
     pub(super) peer: Option<SocketAddr>,
+    /// Of its connection: see [`Origin::fingerprint`](crate::Origin::fingerprint).
+    pub(super) origin: u32,
     /// The flow that its events count for, with fair scheduling by flow.
     pub(crate) flow: Option<Flow>,
     pub(super) realtime: Weak<Realtime>,
@@ -81,6 +84,7 @@ pub struct Client {
     state: AtomicU8,
     wanted: AtomicU8,
     pub(super) backpressure: Backpressure,
+    pub(super) departure: Departure,
     pub(super) keep_alive: KeepAlive,
     pub(super) message_due: MessageDue,
     /// Locked after the reader, if both are.
@@ -110,6 +114,7 @@ pub(super) struct Beginning {
     pub(super) deflate: Option<Deflate>,
     pub(super) deflate_min_bytes: usize,
     pub(super) peer: Option<SocketAddr>,
+    pub(super) origin: u32,
     pub(super) owner: Owner,
     pub(super) flow: Option<Flow>,
     pub(super) transport: Link,
@@ -133,6 +138,7 @@ impl Client {
             id: next_id(),
             encoder: Encoder::new(beginning.protocol, beginning.deflate, beginning.deflate_min_bytes),
             peer: beginning.peer,
+            origin: beginning.origin,
             flow: beginning.flow,
             realtime,
             budget: OnceLock::new(),
@@ -140,6 +146,7 @@ impl Client {
             state: AtomicU8::new(EndState::Open as u8),
             wanted: AtomicU8::new(u8::MAX),
             backpressure: Backpressure::default(),
+            departure: Departure::default(),
             keep_alive: KeepAlive::new(beginning.timeout, now),
             message_due: MessageDue::new(now),
             reader: Mutex::new(Reader::new(
@@ -237,7 +244,7 @@ impl Client {
         }
     }
 
-    /// Announces that the server is about to end. A streaming response may finish instead.
+    /// Announces that the server is about to end, or that its worker is and the client stays there. A streaming response may finish instead.
     pub(super) fn announce_shutdown(&self) {
         if !matches!(self.protocol(), Protocol::Stream { .. }) {
             self.tell(Event::Shutdown);

@@ -58,6 +58,10 @@ impl Encoder {
         }
     }
 
+    pub(super) fn deflate(&self) -> Option<Deflate> {
+        self.deflate
+    }
+
     pub(super) fn protocol(&self) -> Protocol {
         self.protocol
     }

@@ -125,6 +125,15 @@ impl Client {
         })
     }
 
+    /// Gives the socket up, because another process has it.
+    pub(super) fn leave_socket(&self, outbox: &mut Outbox) {
+        self.advance(EndState::Closed);
+        outbox.frames.clear();
+        if let (Some(realtime), Some(transport)) = (self.realtime.upgrade(), &outbox.transport) {
+            transport.unwatch(&realtime.worker.poller);
+        }
+    }
+
     pub(super) fn end_by(&self, how: impl FnOnce(&dyn Transport)) -> bool {
         if !self.advance(EndState::Closed) {
             return false;

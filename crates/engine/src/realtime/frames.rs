@@ -186,6 +186,16 @@ impl Frames {
         (self.own, self.shared) = (sum(Frame::own_memory), sum(Frame::shared_memory));
     }
 
+    /// The unsent bytes.
+    pub(crate) fn unsent(&self) -> Vec<u8> {
+        let mut unsent = Vec::with_capacity(self.bytes);
+        let mut from = self.sent;
+        for frame in &self.frames {
+            unsent.extend_from_slice(&frame.bytes()[std::mem::take(&mut from)..]);
+        }
+        unsent
+    }
+
     pub(crate) fn clear(&mut self) {
         *self = Frames::default();
     }

@@ -29,8 +29,14 @@ pub enum Event {
     Replaced,
     /// The server is about to end.
     Shutdown,
+    /// The client is to migrate: the app saves its state, and calls [`Client::hand_over`](super::Client::hand_over).
+    HandOver,
+    /// The client has migrated to this process, with the state that the app has saved. In place of [`Event::Open`].
+    TakeOver(Vec<u8>),
     /// The connection is closed. Always the last event.
     Close,
+    /// The client continues in another process. Always the last event, in place of [`Event::Close`].
+    Departed,
 }
 
 impl Event {
@@ -96,6 +102,8 @@ pub(crate) struct Inbox {
     opened: bool,
     closed: bool,
     dismissed: bool,
+    /// No event runs: the client leaves, or the app has to resume it first.
+    held: bool,
     /// The peer's last word, and the number of earlier events that have not been taken.
     last_event: Option<(usize, LastEvent)>,
 }
@@ -103,14 +111,15 @@ pub(crate) struct Inbox {
 impl Inbox {
     /// Adds an event. Returns true if the client has to be put into the ready queue.
     pub(crate) fn push(&mut self, event: Event) -> bool {
-        self.opened |= matches!(event, Event::Open);
+        self.opened |= matches!(event, Event::Open | Event::TakeOver(_));
         // The server may end before the client has begun; the shutdown is then announced afterwards.
         let is_shutdown = matches!(event, Event::Shutdown);
         if self.closed || (is_shutdown && (!self.opened || self.dismissed)) {
             return false;
         }
         self.dismissed |= is_shutdown;
-        self.closed = matches!(event, Event::Close);
+        self.closed = matches!(event, Event::Close | Event::Departed);
+        self.held &= !self.closed;
         self.bytes += event.bytes();
         match event {
             Event::Drained if self.events.iter().any(|waiting| matches!(waiting, Event::Drained)) => {}
@@ -122,7 +131,34 @@ impl Inbox {
             }
             event => self.events.push_back(event),
         }
-        !std::mem::replace(&mut self.scheduled, true)
+        !self.held && !std::mem::replace(&mut self.scheduled, true)
+    }
+
+    /// Lets no event run until [`Inbox::release`], except the last one. An event that runs now is not stopped.
+    pub(super) fn hold(&mut self) {
+        self.held = !self.closed;
+    }
+
+    /// Lets events run again. Returns true if the client has to be put into the ready queue.
+    pub(super) fn release(&mut self) -> bool {
+        self.held = false;
+        !self.events.is_empty() && !std::mem::replace(&mut self.scheduled, true)
+    }
+
+    /// Takes the state of the app, if the app has not resumed the client in this process.
+    pub(super) fn take_state(&mut self) -> Option<Vec<u8>> {
+        if !self.held || !matches!(self.events.front(), Some(Event::TakeOver(_))) {
+            return None;
+        }
+        match self.events.pop_front() {
+            Some(Event::TakeOver(state)) => Some(state),
+            _ => None,
+        }
+    }
+
+    /// The events that wait, if no event runs. Only for a client that leaves.
+    pub(super) fn waiting(&self) -> Option<impl Iterator<Item = &Event>> {
+        (self.held && !self.scheduled).then(|| self.events.iter())
     }
 
     /// The room that is left, if `most_bytes` may wait. Reading stops when nothing more fits.
@@ -159,6 +195,9 @@ impl Inbox {
 
     /// Takes the next event; called by the thread that runs the client's turn.
     pub(crate) fn take(&mut self) -> Option<Event> {
+        if self.held {
+            return None;
+        }
         let event = self.events.pop_front()?;
         self.bytes -= event.bytes();
         if let Some((before, _)) = &mut self.last_event {
@@ -185,8 +224,8 @@ impl Inbox {
 
     /// Ends a turn. Returns true if there are more events, and the client has to be put into the ready queue again.
     pub(crate) fn end_turn(&mut self) -> bool {
-        self.scheduled = !self.events.is_empty();
-        if !self.scheduled && self.events.capacity() > SPARE_PLACES {
+        self.scheduled = !self.held && !self.events.is_empty();
+        if !self.scheduled && self.events.is_empty() && self.events.capacity() > SPARE_PLACES {
             self.events = VecDeque::new();
         }
         self.scheduled

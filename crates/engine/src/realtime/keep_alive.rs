@@ -1,5 +1,6 @@
 //! Keep-alive (RFC 6455 §5.5.2): a ping for a silent WebSocket, with a required pong; a comment for an event stream.
 
+use super::migration::SavedSilence;
 use crate::clock::{AtomicMillis, Millis};
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::time::Duration;
@@ -34,6 +35,18 @@ impl KeepAlive {
             heard: AtomicMillis::new(now),
             pinged: AtomicMillis::new(now),
         }
+    }
+
+    /// Its state, for another process.
+    pub(super) fn save(&self, now: Millis) -> SavedSilence {
+        let (heard, pinged) = (self.heard.load(Relaxed), self.pinged.load(Relaxed));
+        SavedSilence::since(self.seconds(), heard, pinged, now)
+    }
+
+    /// Continues with the state of another process.
+    pub(super) fn restore(&self, saved: SavedSilence, now: Millis) {
+        self.heard.store(now.before(saved.heard), Relaxed);
+        self.pinged.store(now.before(saved.pinged), Relaxed);
     }
 
     pub(super) fn seconds(&self) -> u32 {

@@ -12,6 +12,7 @@
 //! * `subscriptions.rs` has the subscriptions of a client, and the messages for blocks of the app.
 //! * `cable/` delivers messages in the frames of Action Cable.
 //! * `clients.rs` has all clients of an engine.
+//! * `migration/` moves clients between workers.
 //! * `process.rs` is a subscription that belongs to the process instead of a client.
 
 mod backpressure;
@@ -29,6 +30,7 @@ mod half_closed;
 mod inbox;
 mod intake;
 mod keep_alive;
+mod migration;
 mod outbox;
 mod process;
 mod reader;
@@ -45,6 +47,8 @@ pub(crate) use carrier::{Carrier, Owner};
 pub use client::{Client, Events, Protocol};
 pub(crate) use clients::is_client;
 pub use inbox::Event;
+pub use migration::Handover;
+pub(crate) use migration::{SavedClient, Sending};
 pub use process::ProcessSubscription;
 pub(crate) use remainder::Remainder;
 pub use sending::Offered;
@@ -58,6 +62,7 @@ use crate::worker::Worker;
 use cable::Identifiers;
 use clients::Clients;
 use intake::Intake;
+use migration::{Departures, Resuming};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -69,6 +74,8 @@ pub(crate) struct Realtime {
     clients: Clients,
     identifiers: Identifiers,
     intake: Intake,
+    departures: Departures,
+    resuming: Resuming,
     spool: Arc<Spool>,
     budgets: Arc<Budgets>,
     host: Weak<dyn Host>,
@@ -108,6 +115,8 @@ impl Realtime {
             hub,
             clients: Clients::default(),
             identifiers: Identifiers::default(),
+            departures: Departures::default(),
+            resuming: Resuming::default(),
             spool,
             budgets,
             host,
@@ -124,6 +133,17 @@ impl Realtime {
 
     pub(crate) fn clients(&self) -> &Clients {
         &self.clients
+    }
+
+    /// The clients that migrate to other workers.
+    pub(crate) fn departures(&self) -> &Departures {
+        &self.departures
+    }
+
+    /// Lets the app resume clients that have migrated to this worker, as far as they are due. Returns the time until the next
+    /// one.
+    pub(crate) fn resume_clients(&self) -> Option<Duration> {
+        self.resuming.go_on(self)
     }
 
     fn schedule(&self, turn: Scheduled) {

@@ -7,11 +7,14 @@ use super::frames::{Flushed, Frame, Frames};
 use super::remainder::Remainder;
 use crate::clock::Millis;
 use crate::limits::meter::{Meter, Rate};
+use crate::pubsub::{Cut, Publication};
 use crate::transport::{AfterResponse, Link, Shutdown};
 use crate::worker::Count;
 use fairlead_wire::websocket::close_frame;
 use rustix::io;
 use std::mem::replace;
+use std::sync::Arc;
+use std::time::Duration;
 
 pub(super) struct Outbox {
     /// `None` once the client is released.
@@ -35,7 +38,18 @@ pub(super) struct Outbox {
     /// The rest of a response.
     pub(super) remainder: Remainder,
     pub(super) ending: Option<Ending>,
+    /// The publications that the client has received in another process, for a while.
+    seen: Option<Box<Seen>>,
 }
+
+/// See [`Outbox::seen`].
+struct Seen {
+    cut: Arc<Cut>,
+    until: Millis,
+}
+
+/// The time in which a publication of another process may still arrive in this one.
+const LONGEST_WAY: Duration = Duration::from_secs(30);
 
 /// The state of the end once the kernel has everything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,7 +78,38 @@ impl Outbox {
             owes_drained: false,
             remainder: Remainder::Open,
             ending: None,
+            seen: None,
         }
+    }
+
+    /// Delivers no publication of this cut: the client has received them in another process.
+    pub(super) fn leave_out(&mut self, cut: Arc<Cut>) {
+        let until = Millis::now() + LONGEST_WAY;
+        self.seen = Some(Box::new(Seen { cut, until }));
+    }
+
+    /// The publications that the client has received, if this process has handed out `cut` to it.
+    pub(super) fn received(&self, cut: Arc<Cut>) -> Arc<Cut> {
+        match &self.seen {
+            Some(seen) if !cut.covers(&seen.cut) => {
+                let mut all = (*cut).clone();
+                all.add_all(&seen.cut);
+                Arc::new(all)
+            }
+            _ => cut,
+        }
+    }
+
+    /// True if the client has received a publication in another process.
+    pub(super) fn has_seen(&mut self, publication: &Publication) -> bool {
+        let Some(seen) = &self.seen else { return false };
+        if seen.cut.has(publication) {
+            return true;
+        }
+        if seen.until < Millis::now() {
+            self.seen = None;
+        }
+        false
     }
 
     /// Called before something is queued. If nothing waits, the timeouts of writing start now.

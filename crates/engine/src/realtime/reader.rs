@@ -130,6 +130,41 @@ impl Reader {
         }
     }
 
+    /// The state of the decoder, if there is one, and the bytes that it has not decoded, for another process. `None` after the
+    /// peer's last frame.
+    pub(super) fn save(&self) -> Option<(Option<Vec<u8>>, Vec<u8>)> {
+        if self.is_done {
+            return None;
+        }
+        let decoder = match &self.decoder {
+            Some(decoder) => Some(decoder.save()?),
+            None => None,
+        };
+        Some((decoder, self.rest.bytes[self.rest.decoded..].to_vec()))
+    }
+
+    /// Continues with the state of another process. Returns false if it is not valid.
+    pub(super) fn restore(&mut self, decoder: Option<&[u8]>, undecoded: &[u8], deflate: Option<Deflate>) -> bool {
+        if let Some(saved) = decoder {
+            let Some(decoder) = Decoder::restore(Role::Server, deflate, saved) else {
+                return false;
+            };
+            self.decoder = Some(decoder);
+        }
+        self.keep_bytes(undecoded);
+        true
+    }
+
+    /// The incomplete message of another process.
+    pub(super) fn restored_message(&self) -> Option<Growth> {
+        let decoder = self.decoder.as_ref()?;
+        (decoder.held() > 0).then(|| Growth {
+            held: decoder.held(),
+            more: decoder.unfinished(),
+            is_new: true,
+        })
+    }
+
     /// Releases everything.
     pub(super) fn end(&mut self) {
         self.transport = None;

@@ -9,6 +9,7 @@ use super::reader::{Control, Decoded, ReadTurn, Reader};
 use super::unfinished::NO_MEMORY;
 use super::Realtime;
 use crate::clock::Millis;
+use crate::transport::Link;
 use fairlead_wire::websocket::{Failure, Opcode};
 use rustix::io::Errno;
 use std::sync::atomic::Ordering::Relaxed;
@@ -78,6 +79,22 @@ impl Client {
         self.take_in_read(&mut reader, bytes, &mut ReadTurn::default(), realtime, Millis::now())
     }
 
+    /// Counts the incomplete message of another process.
+    pub(super) fn recount_message(&self, realtime: &Realtime) {
+        let mut reader = self.reader.lock();
+        let Some(growth) = reader.restored_message() else {
+            return;
+        };
+        let budget = || Arc::clone(self.budget(realtime));
+        let unfinished = &mut reader.unfinished;
+        if !unfinished.keep(growth, &self.message_due, budget, realtime, Millis::now()) {
+            reader.forget_message();
+            reader.is_done = true;
+            drop(reader);
+            self.receive_last(LastEvent::Failure(NO_MEMORY));
+        }
+    }
+
     /// Makes the poller read from now on, unless the app has enough to do already.
     pub(super) fn start_reading(&self, realtime: &Realtime) {
         let mut outbox = self.outbox.lock();
@@ -85,11 +102,8 @@ impl Client {
         self.watch(&mut outbox);
         drop(outbox);
         let reader = self.reader.lock();
-        if reader
-            .transport
-            .as_ref()
-            .is_some_and(|transport| transport.holds_received())
-        {
+        let holds_received = |transport: &Link| transport.holds_received();
+        if reader.has_rest() || reader.transport.as_ref().is_some_and(holds_received) {
             self.stay_behind(realtime);
         }
     }

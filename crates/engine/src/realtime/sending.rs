@@ -37,7 +37,7 @@ impl Client {
     /// Sends a message: a text or binary frame, or an event without a name. Text that is not UTF-8 is sent as binary.
     /// Returns false if the client is not open, or does not take the earlier messages.
     pub fn write(&self, data: &[u8], text: bool) -> bool {
-        if !self.is_open() {
+        if !self.is_here() {
             return false;
         }
         // Compresses before the outbox is locked: other threads, and the dispatcher, must not wait for a large message.
@@ -63,7 +63,7 @@ impl Client {
         let Protocol::EventStream { chunked } = self.protocol() else {
             return self.write(data, true);
         };
-        self.is_open() && self.send_if_open(Frame::Own(encoding::named_event(data, name, id, retry, chunked)))
+        self.is_here() && self.send_if_open(Frame::Own(encoding::named_event(data, name, id, retry, chunked)))
     }
 
     /// Sends the next piece of a stream, if the client has taken enough of the earlier ones.
@@ -256,13 +256,13 @@ impl Subscriber for Client {
 
     fn deliver(&self, publication: &Arc<Publication>, delivery: Delivery) -> bool {
         if let Delivery::Event(id) = delivery {
-            if self.is_open() {
+            if self.is_open() && !self.outbox.lock().has_seen(publication) {
                 self.publish_event(publication, id);
             }
             return false;
         }
-        let outbox = self.outbox.lock();
-        if !self.is_open() {
+        let mut outbox = self.outbox.lock();
+        if !self.is_open() || outbox.has_seen(publication) {
             return false;
         }
         let encoded = self.encoder.published(publication, delivery);

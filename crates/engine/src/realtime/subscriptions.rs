@@ -1,13 +1,15 @@
 //! The subscriptions of one client, and the messages that are published for blocks of the app.
 
-use super::cable::{Stream, Streams, PINGS};
+use super::cable::{SavedReceipts, Stream, Streams, PINGS};
 use super::client::Client;
 use super::inbox::Event;
+use super::migration::{SavedName, SavedSubscriptions};
 use super::Realtime;
 use crate::config::Overflow;
 use crate::observe::excess::About;
 use crate::pubsub::{Delivery, Full, Hub, Match, Most, Publication, Totals};
 use crate::sync::Mutex;
+use fairlead_wire::pattern::Pattern;
 use std::collections::HashMap;
 use std::fmt;
 use std::mem::take;
@@ -67,15 +69,27 @@ pub(super) struct Subscriptions {
 
 #[derive(Default)]
 struct Names {
-    /// Names, and the ids that their events carry: 0 if there never was a block. A name keeps its id, so that waiting
-    /// messages find a block after another subscription to the name.
-    ids: HashMap<Box<[u8]>, u64>,
+    plain: HashMap<Box<[u8]>, Name>,
     /// Streams of Action Cable.
     streams: Streams,
     /// Names without a subscriber in this process since this client gave way: the end of the client reports them.
     left: Vec<Box<[u8]>>,
     /// A refusal was logged since the last subscription that was not refused.
     is_refused: bool,
+    /// The client gets the pings of Action Cable.
+    has_pings: bool,
+}
+
+/// A subscription to a name or a pattern.
+#[derive(Clone, Copy)]
+struct Name {
+    /// The id that its events carry: 0 if there never was a block. A name keeps its id, so that waiting messages find a
+    /// block after another subscription to the name.
+    id: u64,
+    kind: Match,
+    delivery: Delivery,
+    /// It comes from another process, and the app has not asked for it in this one.
+    is_restored: bool,
 }
 
 /// The limits of all subscriptions of the process.
@@ -89,7 +103,7 @@ fn totals(realtime: &Realtime) -> Totals {
 impl Names {
     /// The number of subscriptions.
     fn len(&self) -> usize {
-        self.ids.len() + self.streams.len()
+        self.plain.len() + self.streams.len()
     }
 }
 
@@ -113,7 +127,7 @@ impl Subscriptions {
             Delivery::Event(id) => id,
             _ => 0,
         };
-        let known = names.ids.get(name).copied();
+        let known = names.plain.get(name).map(|known| known.id);
         let most = config.max_subscriptions;
         if known.is_none() && most > 0 && names.len() >= most {
             return Some(Err(Limit::Own));
@@ -128,8 +142,15 @@ impl Subscriptions {
         if subscribed.is_ok() {
             names.streams.remove_plain(&realtime.hub, name);
             names.is_refused &= known.is_some();
-            if known != Some(id) {
-                names.ids.insert(name.into(), id);
+            let subscription = Name {
+                id,
+                kind,
+                delivery,
+                is_restored: false,
+            };
+            match names.plain.get_mut(name) {
+                Some(known) => *known = subscription,
+                None => _ = names.plain.insert(name.into(), subscription),
             }
         }
         Some(subscribed.map(|count| (count, id)).map_err(Limit::from))
@@ -151,7 +172,7 @@ impl Subscriptions {
             return Some(Err(Limit::Own));
         }
         let added = names.streams.add(stream, &realtime.hub, totals(realtime));
-        if added.is_ok() && stream.identifier.is_none() && names.ids.remove(&stream.channel).is_some() {
+        if added.is_ok() && stream.identifier.is_none() && names.plain.remove(&stream.channel).is_some() {
             realtime.hub.unsubscribe(subscriber.id, &stream.channel);
         }
         names.is_refused &= added.is_err();
@@ -171,27 +192,104 @@ impl Subscriptions {
     /// events; `None` if there was no subscription.
     fn remove(&self, subscriber: u64, hub: &Hub, name: &[u8]) -> Option<(usize, u64)> {
         let mut names = self.names.lock();
-        let Some(id) = names.ids.remove(name) else {
+        let Some(Name { id, .. }) = names.plain.remove(name) else {
             return names.streams.remove_plain(hub, name).map(|left| (left, 0));
         };
         hub.unsubscribe(subscriber, name).map(|left| (left, id))
     }
 
     /// Ends all subscriptions; returns the names that have no subscriber left in this process.
-    fn remove_all(&self, subscriber: u64, hub: &Hub) -> Vec<Box<[u8]>> {
+    pub(super) fn remove_all(&self, subscriber: u64, hub: &Hub) -> Vec<Box<[u8]>> {
         let mut names = self.names.lock();
-        let (ids, mut left) = (take(&mut names.ids), take(&mut names.left));
+        let (plain, mut left) = (take(&mut names.plain), take(&mut names.left));
         let mut streams = take(&mut names.streams);
         drop(names);
         left.extend(streams.remove_all(hub));
         hub.unsubscribe(subscriber, PINGS.channel);
-        let ids = ids.into_keys();
-        left.extend(ids.filter(|name| hub.unsubscribe(subscriber, name) == Some(0)));
+        let plain = plain.into_keys();
+        left.extend(plain.filter(|name| hub.unsubscribe(subscriber, name) == Some(0)));
+        left
+    }
+
+    /// Notes that the client gets the pings of Action Cable.
+    pub(super) fn note_pings(&self) {
+        self.names.lock().has_pings = true;
+    }
+
+    /// Their state, for another process.
+    pub(super) fn save(&self) -> SavedSubscriptions {
+        let names = self.names.lock();
+        let plain = names.plain.iter().map(|(text, name)| SavedName {
+            text: text.clone(),
+            kind: name.kind,
+            delivery: name.delivery,
+            id: name.id,
+        });
+        SavedSubscriptions {
+            names: plain.collect(),
+            streams: names.streams.save(),
+            has_pings: names.has_pings,
+            receipts: SavedReceipts::default(),
+        }
+    }
+
+    /// Marks a subscription as one of another process.
+    fn note_restored(&self, name: &[u8], id: u64) {
+        if let Some(known) = self.names.lock().plain.get_mut(name) {
+            (known.is_restored, known.id) = (true, id);
+        }
+    }
+
+    /// Names of all channels and patterns.
+    fn texts(&self) -> Vec<Box<[u8]>> {
+        let names = self.names.lock();
+        let streams = names.streams.save().into_iter().map(|stream| stream.channel);
+        names.plain.keys().cloned().chain(streams).collect()
+    }
+
+    /// The way in which a message of the channel is delivered to the client, for each of its subscriptions; and its streams.
+    pub(super) fn of(&self, channel: &[u8]) -> (Vec<Delivery>, Vec<Arc<Stream>>) {
+        let names = self.names.lock();
+        let plain = names
+            .plain
+            .iter()
+            .filter(|(text, name)| match Pattern::new(text, name.kind) {
+                Some(pattern) => pattern.matches(channel),
+                None => ***text == *channel,
+            });
+        (
+            plain.map(|(_, name)| name.delivery).collect(),
+            names.streams.of(channel),
+        )
+    }
+
+    /// The largest number of a block.
+    fn largest_block(&self) -> u64 {
+        self.names
+            .lock()
+            .plain
+            .values()
+            .map(|name| name.id)
+            .max()
+            .unwrap_or_default()
+    }
+
+    /// Ends the subscriptions of another process that the app has not asked for in this one. Returns the names that have no
+    /// subscriber left in this process.
+    fn remove_unclaimed(&self, subscriber: u64, hub: &Hub) -> Vec<Box<[u8]>> {
+        let mut names = self.names.lock();
+        let mut left = names.streams.remove_unclaimed(hub);
+        names.plain.retain(|text, name| {
+            if name.is_restored && hub.unsubscribe(subscriber, text) == Some(0) {
+                left.push(text.clone());
+            }
+            !name.is_restored
+        });
         left
     }
 
     /// Keeps names without a subscriber for the end of the client.
-    fn keep_left(&self, left: Vec<Box<[u8]>>) {
+    pub(super) fn keep_left(&self, left: Vec<Box<[u8]>>) {
         self.names.lock().left.extend(left);
     }
 
@@ -214,6 +312,13 @@ impl Client {
     /// If a total is used up, and an address has much more of it than this client's address, the largest client of that
     /// address gives way.
     pub fn subscribe(&self, name: &[u8], kind: Match, delivery: Delivery) -> Option<(usize, u64)> {
+        match self.is_here() {
+            true => self.subscribe_now(name, kind, delivery),
+            false => None,
+        }
+    }
+
+    fn subscribe_now(&self, name: &[u8], kind: Match, delivery: Delivery) -> Option<(usize, u64)> {
         let realtime = self.realtime.upgrade()?;
         let me = self.me.upgrade()?;
         self.make_way(&realtime, || {
@@ -274,6 +379,32 @@ impl Client {
         self.subscriptions.remove(self.id, &realtime.hub, name)
     }
 
+    /// Restores a subscription that another process has had. Returns false if there are too many.
+    pub(super) fn restore_subscription(&self, saved: &SavedName) -> bool {
+        let is_made = self.subscribe_now(&saved.text, saved.kind, saved.delivery).is_some();
+        self.subscriptions.note_restored(&saved.text, saved.id);
+        is_made
+    }
+
+    /// Names of the channels and patterns that the client has subscribed to.
+    pub fn subscribed_names(&self) -> Vec<Box<[u8]>> {
+        self.subscriptions.texts()
+    }
+
+    /// The largest number of a block that its subscriptions have; 0 for none.
+    pub fn largest_block(&self) -> u64 {
+        self.subscriptions.largest_block()
+    }
+
+    /// The app has resumed the client in this process. Subscriptions and streams that it has not asked for again end.
+    /// Returns the names that have no subscriber left in this process.
+    pub fn taken_over(&self) -> Vec<Box<[u8]>> {
+        match self.realtime.upgrade() {
+            Some(realtime) => self.subscriptions.remove_unclaimed(self.id, &realtime.hub),
+            None => Vec::new(),
+        }
+    }
+
     /// Ends all subscriptions; returns the names that have no subscriber left in this process.
     pub(super) fn unsubscribe_all(&self, realtime: &Realtime) -> Vec<Box<[u8]>> {
         self.subscriptions.remove_all(self.id, &realtime.hub)
@@ -300,7 +431,7 @@ impl Client {
     /// Adds a block of the app with this id to the client's events. Returns false if the client has ended, or too many
     /// messages and blocks wait already; then it overflows as with published messages.
     pub fn defer(&self, id: u64) -> bool {
-        self.tell_app(|| Event::Deferred(id))
+        self.is_here() && self.tell_app(|| Event::Deferred(id))
     }
 
     /// Adds an event that the app itself has caused, unless too many wait.

@@ -35,6 +35,14 @@ impl Client {
             }
             next = next.min(due);
         }
+        if let Some(closes_at) = self.departure.closes_at().filter(|_| self.is_open()) {
+            if closes_at <= now {
+                drop(outbox);
+                self.announce_shutdown();
+                return next.min(now + Duration::from_secs(1));
+            }
+            next = next.min(closes_at);
+        }
         match self.keep_alive.period().filter(|_| outbox.ending.is_none()) {
             None => next,
             Some(period) => next.min(self.look_after(outbox, period, now)),

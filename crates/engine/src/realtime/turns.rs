@@ -5,6 +5,7 @@ use super::carrier::Carrier;
 use super::client::{Beginning, Client, Protocol};
 use super::frames::Frame;
 use super::inbox::Event;
+use super::migration::SERVICE_RESTART;
 use super::process::ProcessSubscription;
 use super::remainder::Remainder;
 use super::{Realtime, Scheduled};
@@ -38,6 +39,8 @@ pub(crate) enum EventEnd {
 /// The program at the other end of a client.
 pub(crate) struct Peer<O> {
     pub(crate) address: Option<SocketAddr>,
+    /// Of the connection: see [`Origin::fingerprint`](crate::Origin::fingerprint).
+    pub(crate) origin: u32,
     /// The flow that its events count for.
     pub(crate) flow: Option<Flow>,
     /// Returns the owner that it counts for in the totals, given its key.
@@ -62,6 +65,7 @@ impl Realtime {
             deflate,
             deflate_min_bytes: self.worker.config.deflate_min_bytes,
             peer: peer.address,
+            origin: peer.origin,
             flow: peer.flow,
             transport: Arc::clone(transport),
             count: Count::client(&self.worker, counted_as(protocol)),
@@ -87,7 +91,9 @@ impl Realtime {
         if is_there || has_more {
             self.schedule(Scheduled::Client(Arc::clone(client)));
         }
-        if self.worker.is_draining() {
+        if self.departures.has_begun() {
+            self.departures.add(client);
+        } else if self.worker.is_draining() {
             client.announce_shutdown();
         }
         if self.worker.is_stopped() {
@@ -113,7 +119,8 @@ impl Realtime {
         };
         drop(inbox);
         let is_shutdown = matches!(event, Event::Shutdown);
-        let is_close = matches!(event, Event::Close);
+        let is_close = matches!(event, Event::Close | Event::Departed);
+        let asks = matches!(event, Event::HandOver);
         let bytes = event.own_bytes();
         run(event);
         if bytes > 0 {
@@ -121,7 +128,10 @@ impl Realtime {
         }
         self.worker.counters().events.fetch_add(1, Relaxed);
         if is_shutdown {
-            client.close(Some(GOING_AWAY), "");
+            client.close(Some(self.reason_of_shutdown()), "");
+        }
+        if asks && !client.departure.is_handed_over() {
+            client.stay();
         }
         if is_close {
             client.inbox.lock().end_turn();
@@ -139,6 +149,13 @@ impl Realtime {
             EventEnd::Again
         } else {
             EventEnd::Nothing
+        }
+    }
+
+    fn reason_of_shutdown(&self) -> u16 {
+        match self.worker.is_retiring() {
+            true => SERVICE_RESTART,
+            false => GOING_AWAY,
         }
     }
 
@@ -181,7 +198,7 @@ impl Realtime {
     }
 }
 
-fn counted_as(protocol: Protocol) -> ClientProtocol {
+pub(super) fn counted_as(protocol: Protocol) -> ClientProtocol {
     match protocol {
         Protocol::WebSocket => ClientProtocol::WebSocket,
         Protocol::EventStream { .. } => ClientProtocol::EventStream,

@@ -44,6 +44,17 @@ pub(crate) trait Transport: ByteStream {
         true
     }
 
+    /// True if another process could continue with it.
+    fn can_export(&self) -> bool {
+        self.owner().is_none() && self.as_plain().is_some()
+    }
+
+    /// Everything that another process needs to continue with it; `None` if that is not possible at this moment.
+    fn export(&self) -> Option<Export<'_>> {
+        let socket = self.as_plain()?;
+        Some(Export { socket, tls: None })
+    }
+
     /// Source of its events, if they do not come from the poller of the operating system.
     fn own_events(&self) -> Option<&dyn OwnEvents> {
         None
@@ -59,6 +70,14 @@ pub(crate) trait Transport: ByteStream {
     fn owner(&self) -> Option<&dyn ConnectionOwner> {
         None
     }
+}
+
+/// A transport for another process.
+#[derive(Debug)]
+pub(crate) struct Export<'a> {
+    pub(crate) socket: &'a OwnedFd,
+    /// State of the TLS connection; `None` for a plain one.
+    pub(crate) tls: Option<Vec<u8>>,
 }
 
 /// The peer, while it waits for a response.

@@ -76,6 +76,13 @@ impl Endpoint {
     }
 }
 
+impl Endpoint {
+    /// Transport of a client that another worker has had, without TLS.
+    pub(crate) fn plain_transport(&self, socket: Counted<OwnedFd>) -> Link {
+        Arc::new(Socket::new(socket))
+    }
+}
+
 /// Result of an attempt to accept.
 #[derive(Debug)]
 pub(crate) enum Incoming {

@@ -49,6 +49,7 @@ pub(crate) mod token {
     pub(crate) const ROOM: u64 = u64::MAX - 2;
     pub(crate) const SIGNAL: u64 = u64::MAX - 3;
     pub(crate) const MIGRATION: u64 = u64::MAX - 4;
+    pub(crate) const CLIENTS: u64 = u64::MAX - 5;
     /// Tokens of listeners count down from here.
     pub(crate) const LISTENER: u64 = u64::MAX - 16;
     pub(crate) const LAST_LISTENER: u64 = LISTENER - 1024;

@@ -138,6 +138,9 @@ pub fn config() -> Config {
         history_time: Duration::from_secs(300),
         ping_interval: 40,
         max_pings: 100,
+        generation: 0,
+        resume_rate: 0,
+        drain_spread: Duration::ZERO,
         deflate: Some(Context::PerMessage),
         deflate_min_bytes: 1024,
         files: FilesConfig::default(),
@@ -281,10 +284,35 @@ impl Server {
         membership: Option<Membership>,
         app: Arc<A>,
     ) -> Server {
+        let hub = Hub::new(None).expect("a hub");
+        Server::with_hub(listener, config, membership, app, hub)
+    }
+
+    /// With the native threads, and a hub that other servers may reach.
+    pub fn publishing<A: App + Send + Sync + 'static>(
+        socket: &TcpListener,
+        config: Config,
+        shared: (Arc<SharedQueues>, usize),
+        app: Arc<A>,
+        hub: Arc<Hub>,
+    ) -> Server {
+        let membership = Some(Membership::Worker(shared.0, shared.1));
+        let server = Server::with_hub(listener(socket, "http"), config, membership, app, hub);
+        let lock = Box::new(NoLock { tells_waits: false });
+        server.engine.start(lock).expect("a monitor");
+        server
+    }
+
+    fn with_hub<A: App + Send + Sync + 'static>(
+        listener: Listener,
+        config: Config,
+        membership: Option<Membership>,
+        app: Arc<A>,
+        hub: Arc<Hub>,
+    ) -> Server {
         let address = listener.address().expect("an address");
         let (count, totals) = (config.max_threads, Arc::clone(&config.request_totals));
         let descriptors = Arc::clone(&config.descriptors);
-        let hub = Hub::new(None).expect("a hub");
         hub.start().expect("a dispatcher");
         let engine =
             Engine::new(config, vec![listener], Logs::default(), membership, Arc::clone(&hub)).expect("an engine");

@@ -9,7 +9,7 @@ use crate::objects::call;
 use crate::rack::OnThread;
 use crate::strings::{ids, new, new_text};
 use fairlead_engine::pubsub::Publication;
-use fairlead_engine::{Client, Event};
+use fairlead_engine::{Client, Event, Handover};
 use magnus::rb_sys::AsRawValue;
 use magnus::typed_data::Obj;
 use magnus::Ruby;
@@ -38,6 +38,8 @@ impl OnThread<'_> {
             Event::Drained => self.call_back(&object, Callback::Drained),
             Event::Replaced => self.replace(&object),
             Event::Shutdown => self.call_back(&object, Callback::Shutdown),
+            Event::HandOver => client.hand_over(Handover::Refused),
+            Event::TakeOver(_) | Event::Departed => {}
             Event::Close => self.call_back(&object, Callback::Close),
         }
     }

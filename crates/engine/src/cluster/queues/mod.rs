@@ -5,16 +5,20 @@
 //!   them out (`engine/migration/requests.rs`).
 //! * Connections without a request, which a draining worker sends to the others (`engine/migration/connections.rs`). To
 //!   take one over needs no thread of the app, so none of them may wait in front of a request.
+//! * Clients, which a draining worker sends to workers of its generation or a later one (`client_queue.rs`,
+//!   `engine/migration/clients.rs`).
 //!
 //! Each is a socket pair that every worker has inherited (`queue.rs`, `message.rs`), with a count beside it
 //! (`attendance.rs`).
 
 mod attendance;
+mod client_queue;
 mod message;
 mod queue;
 mod waiting_room;
 
 pub(crate) use attendance::Attendance;
+pub(crate) use client_queue::{ClientQueue, MigratedClient, TakenClient};
 pub(crate) use message::{IncomingMigration, OutgoingMigration, Stage};
 pub(crate) use queue::{Queue, Received, Sent};
 pub use waiting_room::WaitingRoom;
@@ -28,11 +32,12 @@ pub struct SharedQueues {
     scoreboard: &'static Scoreboard,
     waiting_room: WaitingRoom,
     connections: Queue,
+    clients: ClientQueue,
 }
 
 impl SharedQueues {
     /// Number of descriptors.
-    pub const DESCRIPTORS: usize = 5;
+    pub const DESCRIPTORS: usize = 7;
 
     /// Processes can share queues only if this number is the same for all.
     pub const FORMAT: u32 = message::FORMAT;
@@ -46,16 +51,18 @@ impl SharedQueues {
             scoreboard,
             waiting_room: WaitingRoom::new(scoreboard)?,
             connections: Queue::new(scoreboard, &scoreboard.migrating)?,
+            clients: ClientQueue::new(scoreboard)?,
         })
     }
 
     /// The queues of another process, from the [`SharedQueues::descriptors`] there.
     pub fn adopt(scoreboard: &'static Scoreboard, descriptors: [OwnedFd; SharedQueues::DESCRIPTORS]) -> SharedQueues {
-        let [requests_in, requests_out, connections_in, connections_out, signal] = descriptors;
+        let [requests_in, requests_out, connections_in, connections_out, signal, clients_in, clients_out] = descriptors;
         SharedQueues {
             scoreboard,
             waiting_room: WaitingRoom::of(scoreboard, [requests_in, requests_out], signal),
             connections: Queue::of(scoreboard, &scoreboard.migrating, connections_in, connections_out),
+            clients: ClientQueue::of(scoreboard, clients_in, clients_out),
         }
     }
 
@@ -63,7 +70,16 @@ impl SharedQueues {
     pub fn descriptors(&self) -> [BorrowedFd<'_>; SharedQueues::DESCRIPTORS] {
         let [requests_in, requests_out, signal] = self.waiting_room.descriptors();
         let [connections_in, connections_out] = self.connections.ends();
-        [requests_in, requests_out, connections_in, connections_out, signal]
+        let [clients_in, clients_out] = self.clients.ends();
+        [
+            requests_in,
+            requests_out,
+            connections_in,
+            connections_out,
+            signal,
+            clients_in,
+            clients_out,
+        ]
     }
 
     /// The scoreboard that counts the contents of the queues.
@@ -79,6 +95,20 @@ impl SharedQueues {
     /// The queue of connections without a request.
     pub(crate) fn connections(&self) -> &Queue {
         &self.connections
+    }
+
+    /// The queue of clients.
+    pub(crate) fn clients(&self) -> &ClientQueue {
+        &self.clients
+    }
+
+    /// Registers the queue of clients with `poller`, or removes it.
+    pub(crate) fn watch_clients(&self, poller: &Poller) -> rustix::io::Result<()> {
+        poller.add(self.clients.receiver(), token::CLIENTS, Interest::Read)
+    }
+
+    pub(crate) fn unwatch_clients(&self, poller: &Poller) {
+        poller.remove(self.clients.receiver());
     }
 
     /// Registers the queue of connections with `poller`. Each of them wakes all workers that watch, so a worker that

@@ -91,6 +91,11 @@ impl Admission {
         self.queues.is_some() && !self.worker.is_stopped() && self.admits_migration()
     }
 
+    /// True if this worker takes over clients: no other worker has newer code.
+    pub(in crate::engine) fn admits_clients(&self) -> bool {
+        self.admits_connections() && self.worker.is_newest()
+    }
+
     /// True if this worker takes requests or connections from others.
     fn admits_migration(&self) -> bool {
         !self.leaves_to_others() && is_over(&self.short_until) && self.has_place_for_migration()

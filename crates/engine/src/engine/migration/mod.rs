@@ -1,14 +1,16 @@
 //! Work that moves between workers: requests with their connections (`requests.rs`), requests of connections that have to
-//! stay (`relays.rs`), and connections without a request, in a drain (`idle_connections.rs`).
+//! stay (`relays.rs`), and in a drain connections without a request (`idle_connections.rs`) and clients (`clients.rs`).
 //!
 //! ```text
 //!   requests ──▶ relays ──▶ outgoing          (to other workers)
 //!       │
 //!       ├──▶ incoming ◀── idle_connections    (from other workers)
-//!       └──▶ admission ◀────┘                 (decides if they may come)
+//!       │                   │     clients     (to and from other workers)
+//!       └──▶ admission ◀────┴───────┘         (decides if they may come)
 //! ```
 
 mod admission;
+mod clients;
 mod idle_connections;
 mod incoming;
 mod outgoing;
@@ -16,6 +18,7 @@ mod relays;
 mod requests;
 
 pub(super) use admission::Admission;
+pub(super) use clients::ClientMigration;
 pub(super) use idle_connections::ConnectionMigration;
 pub(super) use incoming::IncomingConnections;
 pub(super) use relays::Relays;

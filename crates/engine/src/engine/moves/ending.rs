@@ -12,7 +12,7 @@ impl Moves {
             return;
         }
         worker.begin_drain(migrates_connections);
-        self.parts.services.realtime.announce_shutdown();
+        self.parts.client_migration.begin();
         self.parts.scheduler.interrupt();
         self.parts.scheduler.wake_monitor();
     }

@@ -20,7 +20,7 @@ mod streams;
 
 pub(super) use identifiers::Identifiers;
 pub(super) use pings::PINGS;
-pub(super) use receipts::Receipts;
+pub(super) use receipts::{Receipts, SavedQuestion, SavedReceipts};
 pub use signed_streams::SignedStreams;
 pub(super) use stream::Stream;
 pub(super) use streams::Streams;

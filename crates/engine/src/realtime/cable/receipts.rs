@@ -45,7 +45,67 @@ struct Asked {
     offset: u64,
 }
 
+/// [`Receipts`] of a client that migrates.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(in crate::realtime) struct SavedReceipts {
+    /// The number, the newest offset, and the newest one in front of a question.
+    pub(in crate::realtime) pages: Vec<[u64; 3]>,
+    /// The oldest question first.
+    pub(in crate::realtime) questions: Vec<SavedQuestion>,
+    pub(in crate::realtime) last_question: u64,
+}
+
+/// A question that is on its way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::realtime) struct SavedQuestion {
+    pub(in crate::realtime) question: u64,
+    pub(in crate::realtime) page: u64,
+    pub(in crate::realtime) offset: u64,
+}
+
 impl Receipts {
+    /// The receipts of another process: [`Receipts::save`].
+    pub(in crate::realtime) fn restore(&self, saved: SavedReceipts) {
+        let SavedReceipts {
+            pages,
+            questions,
+            last_question,
+        } = saved;
+        let pages = pages
+            .into_iter()
+            .map(|[number, sent, asked]| Page { number, sent, asked });
+        let questions = questions.into_iter().map(|saved| Asked {
+            question: saved.question,
+            page: saved.page,
+            offset: saved.offset,
+        });
+        *self.state.lock() = State {
+            pages: pages.collect(),
+            question: last_question,
+            on_their_way: questions.collect(),
+        };
+        self.is_due.store(true, Relaxed);
+    }
+
+    /// Its state, for another process.
+    pub(in crate::realtime) fn save(&self) -> SavedReceipts {
+        let state = self.state.lock();
+        let questions = state.on_their_way.iter().map(|asked| SavedQuestion {
+            question: asked.question,
+            page: asked.page,
+            offset: asked.offset,
+        });
+        SavedReceipts {
+            pages: state
+                .pages
+                .iter()
+                .map(|page| [page.number, page.sent, page.asked])
+                .collect(),
+            questions: questions.collect(),
+            last_question: state.question,
+        }
+    }
+
     /// Notes a message for a page.
     pub(super) fn sent(&self, page: u64, offset: u64) {
         let mut state = self.state.lock();

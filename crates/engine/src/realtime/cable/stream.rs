@@ -9,9 +9,10 @@ use crate::realtime::client::{next_id, Client, Protocol};
 use crate::realtime::encoder::Encoded;
 use crate::realtime::encoding;
 use crate::realtime::frames::Frame;
+use crate::realtime::migration::SavedStream;
 use crate::realtime::outbox::Outbox;
 use crate::realtime::Realtime;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Weak};
 
 /// Close code of a server that cannot continue for now (registered with IANA).
@@ -31,6 +32,8 @@ pub(crate) struct Stream {
     pub(super) options: StreamOptions,
     /// Messages of the history up to this offset are not delivered. Changed with the outbox locked.
     after: AtomicU64,
+    /// It comes from another process, and the app has not asked for it in this one.
+    is_restored: AtomicBool,
 }
 
 impl Stream {
@@ -48,7 +51,46 @@ impl Stream {
             identifier,
             options,
             after: AtomicU64::new(if options.since.is_some() { WAITS } else { 0 }),
+            is_restored: AtomicBool::new(false),
         })
+    }
+
+    /// The stream of another process.
+    pub(super) fn restored(
+        client: &Arc<Client>,
+        saved: &SavedStream,
+        identifier: Option<Arc<Identifier>>,
+    ) -> Arc<Stream> {
+        Arc::new(Stream {
+            id: next_id(),
+            client: Arc::downgrade(client),
+            owner: client.owner,
+            channel: saved.channel.clone(),
+            identifier,
+            options: saved.options,
+            after: AtomicU64::new(saved.after),
+            is_restored: AtomicBool::new(true),
+        })
+    }
+
+    /// Its state, for another process.
+    pub(super) fn save(&self) -> SavedStream {
+        SavedStream {
+            channel: self.channel.clone(),
+            identifier: self.identifier.as_ref().map(|identifier| identifier.text().into()),
+            options: self.options,
+            after: self.after.load(Relaxed),
+        }
+    }
+
+    /// The app asks for the stream. Returns false unless it comes from another process, and this is the first time.
+    pub(super) fn claim(&self) -> bool {
+        self.is_restored.swap(false, Relaxed)
+    }
+
+    /// True if it comes from another process, and the app has not asked for it.
+    pub(super) fn is_unclaimed(&self) -> bool {
+        self.is_restored.load(Relaxed)
     }
 
     /// Sends the messages since a position, and lets later messages pass. Returns the number of them; `None` if some are
@@ -206,11 +248,12 @@ impl Stream {
     }
 
     /// Returns true if a message has not been delivered, and must be.
-    fn is_new(&self, publication: &Publication, _outbox: &Outbox) -> bool {
-        match publication.position {
+    fn is_new(&self, publication: &Publication, outbox: &mut Outbox) -> bool {
+        let is_after = match publication.position {
             Some(position) => position.offset > self.after.load(Relaxed),
             None => true,
-        }
+        };
+        is_after && !outbox.has_seen(publication)
     }
 }
 
@@ -231,8 +274,8 @@ impl Subscriber for Stream {
         let Some(client) = self.client.upgrade() else {
             return false;
         };
-        let outbox = client.outbox.lock();
-        if !client.is_open() || !self.is_new(publication, &outbox) {
+        let mut outbox = client.outbox.lock();
+        if !client.is_open() || !self.is_new(publication, &mut outbox) {
             return false;
         }
         let Some(encoded) = self.frame(&client, publication) else {

@@ -3,6 +3,8 @@
 use super::stream::Stream;
 use crate::pubsub::{Delivery, Full, Hub, Match, PagePosition, Position, Subscriber, Totals};
 use crate::realtime::client::Client;
+use crate::realtime::migration::SavedStream;
+use crate::realtime::Realtime;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -129,6 +131,37 @@ impl Streams {
         unsubscribe(hub, streams)
     }
 
+    fn all(&self) -> impl Iterator<Item = &Arc<Stream>> {
+        self.by_identifier.values().flatten().chain(self.plain.values())
+    }
+
+    /// The streams of a channel.
+    pub(in crate::realtime) fn of(&self, channel: &[u8]) -> Vec<Arc<Stream>> {
+        self.all()
+            .filter(|stream| *stream.channel == *channel)
+            .cloned()
+            .collect()
+    }
+
+    /// The states of all streams, for another process.
+    pub(in crate::realtime) fn save(&self) -> Vec<SavedStream> {
+        self.all().map(|stream| stream.save()).collect()
+    }
+
+    /// Ends the streams that come from another process, and that the app has not asked for. Returns the same as
+    /// [`Streams::remove_all`].
+    pub(in crate::realtime) fn remove_unclaimed(&mut self, hub: &Hub) -> Vec<Box<[u8]>> {
+        let unclaimed: Vec<_> = self.all().filter(|stream| stream.is_unclaimed()).cloned().collect();
+        let ended = unclaimed.iter().filter(|stream| {
+            let left = match &stream.identifier {
+                Some(identifier) => self.remove(hub, identifier.text(), &stream.channel),
+                None => self.remove_plain(hub, &stream.channel),
+            };
+            left == Some(0)
+        });
+        ended.map(|stream| stream.channel.clone()).collect()
+    }
+
     /// Ends all streams; returns the same.
     pub(in crate::realtime) fn remove_all(&mut self, hub: &Hub) -> Vec<Box<[u8]>> {
         (self.count, self.bytes) = (0, 0);
@@ -172,7 +205,10 @@ impl Client {
         identifier: Option<&str>,
         options: StreamOptions,
     ) -> Option<(usize, Streamed)> {
-        let realtime = self.realtime.upgrade()?;
+        let realtime = self.realtime.upgrade().filter(|_| self.is_here())?;
+        if let Some(count) = self.claim_stream(channel, identifier, options, &realtime) {
+            return Some((count, Streamed::After(0)));
+        }
         let bytes = identifier.map(|text| self.subscriptions.with_streams(|streams| streams.bytes_with(text)));
         if bytes.is_some_and(|bytes| bytes > self.most_bytes()) {
             self.refuse_identifier(&realtime);
@@ -198,6 +234,33 @@ impl Client {
         }
         self.send_position(&stream);
         Some((count, streamed))
+    }
+
+    /// The app asks for a stream that another process has had. Returns the number of subscribers of the channel in this
+    /// process; `None` if there is no such stream.
+    fn claim_stream(
+        &self,
+        channel: &[u8],
+        identifier: Option<&str>,
+        options: StreamOptions,
+        realtime: &Realtime,
+    ) -> Option<usize> {
+        self.subscriptions.with_streams(|streams| {
+            let stream = match identifier {
+                Some(text) => streams.find(text, channel)?,
+                None => streams.plain.get(channel)?,
+            };
+            let is_same = stream.options.extended == options.extended;
+            (is_same && stream.claim()).then(|| realtime.hub.subscribers(channel))
+        })
+    }
+
+    /// Restores a stream that another process has had. Returns false if there are too many subscriptions.
+    pub(in crate::realtime) fn restore_stream(&self, saved: &SavedStream, realtime: &Realtime) -> bool {
+        let identifier = saved.identifier.as_deref().map(|text| realtime.identifiers.get(text));
+        let Some(me) = self.me.upgrade() else { return false };
+        let stream = Stream::restored(&me, saved, identifier);
+        self.subscribe_stream(&stream, realtime).is_some()
     }
 
     /// Ends a stream; returns the number of subscribers of the channel that are left in this process.
@@ -235,6 +298,7 @@ impl Client {
     /// Sends the pings of Action Cable until the client ends.
     pub fn send_cable_pings(&self) {
         if let (Some(realtime), Some(client)) = (self.realtime.upgrade(), self.me.upgrade()) {
+            self.subscriptions.note_pings();
             realtime.hub.subscribe_to_beat(client, &super::PINGS);
         }
     }

@@ -30,7 +30,7 @@ pub(super) const DATAGRAM_BYTES: usize = 32 * 1024;
 pub(crate) const DESCRIPTORS: usize = 4;
 
 /// Number of this format. Change it with the format, so that processes of two versions do not share a room.
-pub(super) const FORMAT: u32 = 6;
+pub(super) const FORMAT: u32 = 7;
 
 /// Count of numbers at the beginning: time of the current stage ([`Stage`]), requests served, lengths of input and
 /// body, origin and kind, the peer (three numbers), time spent on waiting for the body, time of entering the room, time

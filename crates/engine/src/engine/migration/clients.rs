@@ -1,0 +1,146 @@
+//! Migration of clients in a drain: a worker that drains sends its WebSockets and event streams to workers with the same code or
+//! newer code. Both sides. `realtime/migration/` has the clients; here are the queue and the sockets.
+
+use super::Admission;
+use crate::clock::Millis;
+use crate::cluster::queues::{MigratedClient, Sent, TakenClient};
+use crate::exchange::Services;
+use crate::limits::descriptors::Counted;
+use crate::realtime::{SavedClient, Sending};
+use crate::transport::listener::Endpoint;
+use crate::worker::{Count, Worker};
+use rustix::fd::OwnedFd;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Most clients that are under way to another worker, so that none of them waits long.
+const UNDER_WAY: u64 = 128;
+
+/// Pause before the next attempt.
+const PAUSE: Duration = Duration::from_millis(1);
+
+/// See the head of this file.
+pub(in crate::engine) struct ClientMigration {
+    services: Arc<Services>,
+    admission: Arc<Admission>,
+    /// Endpoints of the listeners, in the order that all workers share.
+    endpoints: Arc<[Arc<Endpoint>]>,
+}
+
+impl ClientMigration {
+    pub(in crate::engine) fn new(
+        services: &Arc<Services>,
+        admission: &Arc<Admission>,
+        endpoints: &Arc<[Arc<Endpoint>]>,
+    ) -> ClientMigration {
+        ClientMigration {
+            services: Arc::clone(services),
+            admission: Arc::clone(admission),
+            endpoints: Arc::clone(endpoints),
+        }
+    }
+
+    fn worker(&self) -> &Arc<Worker> {
+        &self.services.worker
+    }
+}
+
+/// Sending side.
+impl ClientMigration {
+    /// The drain begins: all clients leave, or, if no other worker continues, the app is told that the server ends.
+    pub(in crate::engine) fn begin(&self) {
+        let realtime = &self.services.realtime;
+        match self.worker().migrates() {
+            true => realtime.departures().begin(realtime),
+            false => realtime.announce_shutdown(),
+        }
+    }
+
+    /// Longest wait of the poller while clients leave.
+    pub(in crate::engine) fn drain_pause(&self) -> Option<Duration> {
+        let is_busy = !self.worker().is_stopped() && self.services.realtime.departures().is_busy();
+        is_busy.then_some(PAUSE)
+    }
+
+    /// Continues with the clients that leave, and takes over clients that no other worker would take. Called by the
+    /// poller, after all events of a poll were handled.
+    pub(in crate::engine) fn go_on(&self, now: Millis) {
+        if self.worker().is_stopped() {
+            return;
+        }
+        let realtime = &self.services.realtime;
+        realtime
+            .departures()
+            .go_on(realtime, now, &mut |saved, socket| self.send(saved, socket));
+    }
+
+    fn send(&self, saved: &SavedClient, socket: &OwnedFd) -> Sending {
+        let heir = self.admission.queues().zip(self.worker().shared());
+        let Some((queues, (_, slot))) = heir.filter(|_| self.worker().migrates()) else {
+            return Sending::Impossible;
+        };
+        if queues.clients().len() >= UNDER_WAY || !self.worker().others_have_place() {
+            return Sending::Full;
+        }
+        match queues
+            .clients()
+            .send(socket, &saved.to_bytes(), saved.tls.is_some(), slot)
+        {
+            Sent::Done => {
+                self.worker().counters().handed_off.fetch_add(1, Relaxed);
+                Sending::Sent
+            }
+            Sent::Full | Sent::TooLong => Sending::Full,
+        }
+    }
+}
+
+/// Receiving side.
+impl ClientMigration {
+    /// Takes over one client. Returns false if there is none, or it cannot be taken now.
+    pub(in crate::engine) fn take_over(&self) -> bool {
+        let Some((queues, (_, slot))) = self.admission.queues().zip(self.worker().shared()) else {
+            return false;
+        };
+        match queues.clients().receive(slot) {
+            TakenClient::Client(client) => self.go_on_with(client),
+            TakenClient::Nobody => return false,
+            TakenClient::Short => {
+                self.admission.lack_descriptors("migrated clients");
+                return false;
+            }
+            TakenClient::Spoiled => self.admission.log("closed a migrated client: out of file descriptors"),
+        }
+        true
+    }
+
+    fn go_on_with(&self, client: MigratedClient) {
+        self.worker().guard("a client that has migrated", || {
+            if let Err(reason) = self.adopt(client) {
+                self.admission.log(&format!("closed a migrated client: {reason}"));
+            }
+        });
+    }
+
+    fn adopt(&self, client: MigratedClient) -> Result<(), &'static str> {
+        let MigratedClient { socket, state } = client;
+        let socket = Counted::new(socket, self.worker().config.descriptors.for_transfer());
+        let saved = SavedClient::from_bytes(&state).map_err(|_| "another version has saved it")?;
+        let mut known = self.endpoints.iter();
+        let known = known.find(|one| one.origin.fingerprint() == saved.origin);
+        let endpoint = known.ok_or("its listener is unknown")?;
+        let transport = match &saved.tls {
+            None => endpoint.plain_transport(socket),
+            Some(_) => return Err("its TLS connection cannot be continued"),
+        };
+        let count = Count::connection(self.worker());
+        match self.services.realtime.adopt(saved, &transport, count) {
+            true => {
+                self.worker().counters().taken_over.fetch_add(1, Relaxed);
+                Ok(())
+            }
+            false => Err("its state is not valid"),
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! A client that continues in this worker.
+
+use super::saved::SavedClient;
+use crate::clock::Millis;
+use crate::config::fair_by::Flow;
+use crate::pubsub::{Between, Publication, Subscriber};
+use crate::realtime::carrier::Carrier;
+use crate::realtime::client::{Beginning, Client};
+use crate::realtime::frames::Frame;
+use crate::realtime::inbox::Event;
+use crate::realtime::turns::counted_as;
+use crate::realtime::{Realtime, Scheduled};
+use crate::transport::Link;
+use crate::worker::Count;
+use std::sync::Arc;
+
+impl Realtime {
+    /// Continues with a client of another worker, over its transport. `count`: of the connection. Returns false if the
+    /// state is not valid; then the transport is left as it is.
+    pub(crate) fn adopt(&self, saved: SavedClient, transport: &Link, count: Count) -> bool {
+        let key = self.clients.reserve();
+        let beginning = Beginning {
+            key,
+            protocol: saved.protocol,
+            deflate: saved.deflate,
+            deflate_min_bytes: self.worker.config.deflate_min_bytes,
+            peer: saved.peer,
+            origin: saved.origin,
+            owner: saved.owner_for(key),
+            flow: saved.flow.map(Flow),
+            transport: Arc::clone(transport),
+            count: Count::client(&self.worker, counted_as(saved.protocol)),
+            timeout: saved.silence.period,
+        };
+        let client = Client::new(self.me.clone(), beginning);
+        let is_watched = self.worker.poller.add_silent(&**transport, key).is_ok();
+        if !is_watched || !client.restore(&saved, self) {
+            transport.unwatch(&self.worker.poller);
+            self.clients.release(key);
+            return false;
+        }
+        client.outbox.lock().carrier = Some(Carrier::Own { _count: Some(count) });
+        self.clients.put(&client);
+        if let Some(state) = saved.application.clone() {
+            client.wait_for_app(state);
+        }
+        let arrived = Arc::clone(&client);
+        let realtime = self.me.clone();
+        let is_begun = self.hub.at_cut(Box::new(move |between: &Between<'_>| {
+            if let Some(realtime) = realtime.upgrade() {
+                arrived.arrive(&realtime, &saved, between);
+            }
+        }));
+        if !is_begun {
+            client.end();
+        }
+        true
+    }
+}
+
+impl Client {
+    /// Restores everything but the subscriptions.
+    fn restore(&self, saved: &SavedClient, realtime: &Realtime) -> bool {
+        if !self
+            .reader
+            .lock()
+            .restore(saved.decoder.as_deref(), &saved.undecoded, saved.deflate)
+        {
+            return false;
+        }
+        self.keep_alive.restore(saved.silence, Millis::now());
+        self.receipts.restore(saved.subscriptions.receipts.clone());
+        let mut outbox = self.outbox.lock();
+        outbox.begin();
+        outbox.frames.push(Frame::Own(saved.unsent.clone()));
+        outbox.owes_drained = saved.owes_drained;
+        outbox.leave_out(Arc::clone(&saved.cut));
+        drop(outbox);
+        self.recount_message(realtime);
+        true
+    }
+
+    /// Lets no event run before the app has resumed the client.
+    fn wait_for_app(&self, state: Vec<u8>) {
+        let mut inbox = self.inbox.lock();
+        inbox.hold();
+        inbox.push(Event::TakeOver(state));
+    }
+
+    /// Restores the subscriptions, delivers the publications that the other worker has not delivered, and reads from now
+    /// on. Called by the dispatcher between two publications.
+    fn arrive(&self, realtime: &Realtime, saved: &SavedClient, between: &Between<'_>) {
+        let subscriptions = &saved.subscriptions;
+        let names = subscriptions.names.iter().all(|name| self.restore_subscription(name));
+        let streams = subscriptions
+            .streams
+            .iter()
+            .all(|saved| self.restore_stream(saved, realtime));
+        if subscriptions.has_pings {
+            self.send_cable_pings();
+        }
+        for (id, channel, message) in &saved.published {
+            let publication = Arc::new(Publication::new(Arc::clone(channel), Arc::clone(message)));
+            self.tell(Event::Published(*id, publication));
+        }
+        let concerns = |channel: &[u8]| {
+            let (plain, streams) = self.subscriptions.of(channel);
+            !plain.is_empty() || !streams.is_empty()
+        };
+        match between.missed(&saved.cut, &concerns) {
+            Ok(missed) if names && streams => missed.iter().for_each(|publication| self.deliver_missed(publication)),
+            Ok(_) => self.fail_to_arrive("it has more subscriptions than this worker allows"),
+            Err(_) => self.fail_to_arrive("messages for it were lost on its way"),
+        }
+        self.flush();
+        self.start_reading(realtime);
+        match saved.application {
+            Some(_) => self
+                .me
+                .upgrade()
+                .into_iter()
+                .for_each(|me| realtime.resuming.add(me, realtime)),
+            None => self.release_inbox(),
+        }
+        if let Some(period) = self.keep_alive.period() {
+            realtime.expect(Millis::now() + period);
+        }
+        if realtime.departures.has_begun() {
+            self.me
+                .upgrade()
+                .into_iter()
+                .for_each(|me| realtime.departures.add(&me));
+        }
+    }
+
+    fn deliver_missed(&self, publication: &Arc<Publication>) {
+        let (plain, streams) = self.subscriptions.of(&publication.channel);
+        for delivery in plain {
+            self.deliver(publication, delivery);
+        }
+        for stream in streams {
+            stream.deliver(publication, crate::pubsub::Delivery::Text);
+        }
+    }
+
+    fn fail_to_arrive(&self, why: &str) {
+        self.tell_of_end(format_args!("{why} (close code {})", super::leaving::SERVICE_RESTART));
+        self.close(Some(super::leaving::SERVICE_RESTART), "the server restarts");
+    }
+
+    /// Lets events run.
+    pub(in crate::realtime) fn release_inbox(&self) {
+        if !self.departure.is_handed_over() && self.inbox.lock().release() {
+            if let (Some(realtime), Some(client)) = (self.realtime.upgrade(), self.me.upgrade()) {
+                realtime.schedule(Scheduled::Client(client));
+            }
+        }
+    }
+}

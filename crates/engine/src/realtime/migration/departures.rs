@@ -1,0 +1,190 @@
+//! The clients of a worker that leave it: a few at a time, so that each of them is unread for a short time only.
+
+use super::departure::Step;
+use super::leaving::{Prepared, SERVICE_RESTART};
+use super::SavedClient;
+use crate::clock::Millis;
+use crate::pubsub::Targets;
+use crate::realtime::client::Client;
+use crate::realtime::Realtime;
+use crate::sync::Mutex;
+use rustix::fd::OwnedFd;
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Most clients that leave at a time.
+const MOST: usize = 256;
+
+/// After this time a client counts no more among them: its app takes long, and the others must not wait.
+const USUAL: Duration = Duration::from_millis(500);
+
+/// The time for which clients that no worker takes are kept open.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// See the head of this file.
+#[derive(Default)]
+pub(crate) struct Departures {
+    has_begun: AtomicBool,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    waiting: VecDeque<Arc<Client>>,
+    leaving: Vec<Arc<Client>>,
+    /// The publications from before the departure: the dispatcher has to hand them out first.
+    targets: Option<Targets>,
+    /// The last time when a client was sent, or the first attempt.
+    moved: Option<Millis>,
+    /// Clients that close in the time of the spread, so far.
+    staying: u32,
+}
+
+/// The result of sending a client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Sending {
+    Sent,
+    /// The queue is full, or no worker has room.
+    Full,
+    /// No worker can ever take it.
+    Impossible,
+}
+
+impl Departures {
+    /// True if clients leave.
+    pub(crate) fn has_begun(&self) -> bool {
+        self.has_begun.load(SeqCst)
+    }
+
+    /// Lets these clients leave, and those that begin later: see [`Departures::add`].
+    pub(crate) fn begin(&self, realtime: &Realtime) {
+        let mut state = self.state.lock();
+        state.targets.get_or_insert_with(|| realtime.hub.targets());
+        state.waiting.extend(realtime.clients.all());
+        self.has_begun.store(true, SeqCst);
+        drop(state);
+        realtime.worker.poller.wake();
+    }
+
+    /// A client that has begun since.
+    pub(in crate::realtime) fn add(&self, client: &Arc<Client>) {
+        self.state.lock().waiting.push_back(Arc::clone(client));
+    }
+
+    /// True if a client could be sent soon.
+    pub(crate) fn is_busy(&self) -> bool {
+        let state = self.state.lock();
+        self.has_begun() && !(state.waiting.is_empty() && state.leaving.is_empty())
+    }
+
+    /// The time at which one more client that stays here closes, from now.
+    pub(in crate::realtime) fn share_of_spread(&self, realtime: &Realtime) -> Duration {
+        // Numbers that fill the interval evenly, in any order: the fractional parts of multiples of the golden ratio.
+        let mut state = self.state.lock();
+        state.staying = state.staying.wrapping_add(1);
+        let fraction = f64::from(state.staying.wrapping_mul(2_654_435_769)) / f64::from(u32::MAX);
+        realtime.worker.config.drain_spread.mul_f64(fraction)
+    }
+
+    /// Continues with all clients that leave. Called by the poller.
+    pub(crate) fn go_on(
+        &self,
+        realtime: &Realtime,
+        now: Millis,
+        send: &mut dyn FnMut(&SavedClient, &OwnedFd) -> Sending,
+    ) {
+        if !self.has_begun() {
+            return;
+        }
+        let mut state = self.state.lock();
+        let mut leaving = std::mem::take(&mut state.leaving);
+        let targets = state.targets.clone();
+        let moved = *state.moved.get_or_insert(now);
+        drop(state);
+        let is_prepared = targets.is_none_or(|targets| realtime.hub.has_reached(&targets));
+        let mut turn = Turn {
+            realtime,
+            now,
+            moved,
+            is_prepared,
+            is_full: false,
+            slow: 0,
+        };
+        leaving.retain(|client| turn.go_on(client, send));
+        let moved = turn.moved;
+        let most = MOST + turn.slow;
+        let mut state = self.state.lock();
+        state.moved = Some(moved);
+        while leaving.len() < most {
+            let Some(client) = state.waiting.pop_front() else { break };
+            drop(state);
+            if client.leave(now) {
+                leaving.push(client);
+            }
+            state = self.state.lock();
+        }
+        state.leaving = leaving;
+        if state.leaving.is_empty() && state.waiting.is_empty() {
+            state.moved = None;
+        }
+    }
+}
+
+/// One turn of the poller.
+struct Turn<'a> {
+    realtime: &'a Realtime,
+    now: Millis,
+    moved: Millis,
+    /// All publications from before the departure were handed out.
+    is_prepared: bool,
+    is_full: bool,
+    slow: usize,
+}
+
+impl Turn<'_> {
+    /// Continues with one client. Returns false if there is nothing more to do.
+    fn go_on(&mut self, client: &Client, send: &mut dyn FnMut(&SavedClient, &OwnedFd) -> Sending) -> bool {
+        match client.departure_step() {
+            Step::Over => false,
+            Step::AwaitCut => true,
+            Step::Wait(since) => {
+                self.slow += usize::from(self.now - since > USUAL);
+                true
+            }
+            Step::Prepare => {
+                let is_possible = !self.is_prepared || client.prepare_departure(self.realtime);
+                is_possible || self.give_up(client)
+            }
+            Step::Send if self.is_full => true,
+            Step::Send => self.send(client, send),
+        }
+    }
+
+    fn send(&mut self, client: &Client, send: &mut dyn FnMut(&SavedClient, &OwnedFd) -> Sending) -> bool {
+        let mut sending = Sending::Full;
+        let prepared = client.send_away(&mut |saved, socket| {
+            sending = send(saved, socket);
+            sending == Sending::Sent
+        });
+        match (prepared, sending) {
+            (Prepared::Sent, _) => {
+                self.moved = self.now;
+                false
+            }
+            (Prepared::Never, _) | (Prepared::Later, Sending::Impossible) => self.give_up(client),
+            (Prepared::Later, _) if self.now - self.moved > PATIENCE => self.give_up(client),
+            (Prepared::Later, _) => {
+                self.is_full = true;
+                true
+            }
+        }
+    }
+
+    /// Closes a client that no worker takes.
+    fn give_up(&self, client: &Client) -> bool {
+        client.close(Some(SERVICE_RESTART), "the server restarts");
+        false
+    }
+}

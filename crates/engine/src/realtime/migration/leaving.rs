@@ -1,0 +1,222 @@
+//! The steps of a client that leaves its worker.
+
+use super::departure::Step;
+use super::handover::{Handover, MOST_STATE};
+use super::saved::SavedSubscriptions;
+use super::{SavedClient, SavedSilence};
+use crate::clock::Millis;
+use crate::limits::holders::Owner;
+use crate::pubsub::Between;
+use crate::realtime::carrier::Carrier;
+use crate::realtime::client::{Client, Protocol};
+use crate::realtime::inbox::Event;
+use crate::realtime::Realtime;
+use std::sync::Arc;
+
+/// Close code of a server that restarts (registered with IANA).
+pub(in crate::realtime) const SERVICE_RESTART: u16 = 1012;
+
+/// The state of a client, and the locks that keep it as it is until the client is sent.
+pub(super) enum Prepared {
+    /// The client cannot be saved at this moment.
+    Later,
+    /// It has ended, or its transport cannot migrate.
+    Never,
+    /// `send` has sent it.
+    Sent,
+}
+
+impl Client {
+    /// The app's answer to [`Event::HandOver`]. After a state the client counts as closed in this process: it takes no
+    /// messages of the app, and its blocks do not run. Has no effect at other times.
+    pub fn hand_over(&self, handover: Handover) {
+        let application = match handover {
+            Handover::State(state) if state.len() > MOST_STATE => {
+                self.tell_of_stay("its state is longer than 1 MiB");
+                return self.stay();
+            }
+            Handover::State(state) => Some(state),
+            Handover::Native => None,
+            Handover::Refused => return self.stay(),
+        };
+        if self.departure.hand_over(application) {
+            self.inbox.lock().hold();
+            if let Some(realtime) = self.realtime.upgrade() {
+                realtime.worker.poller.wake();
+            }
+        }
+    }
+
+    /// Continues to serve the client here; it closes before its worker ends.
+    pub(in crate::realtime) fn stay(&self) {
+        let Some(realtime) = self.realtime.upgrade() else {
+            return;
+        };
+        let closes_at = Millis::now() + realtime.departures.share_of_spread(&realtime);
+        if self.departure.refuse(closes_at) {
+            realtime.expect(closes_at);
+            self.resume(&realtime);
+        }
+    }
+
+    /// True unless the app has handed the client over: from then on it counts as closed for the app.
+    pub fn is_here(&self) -> bool {
+        self.is_open() && !self.departure.is_handed_over()
+    }
+
+    fn tell_of_stay(&self, why: &str) {
+        if let Some(realtime) = self.realtime.upgrade() {
+            let line = format!("{} cannot migrate: {why}; closing it later", self.describe());
+            realtime.worker.log.error(format_args!("{line}"));
+        }
+    }
+
+    /// True if another worker could take the connection over.
+    fn can_migrate(&self) -> bool {
+        if !matches!(self.protocol(), Protocol::WebSocket | Protocol::EventStream { .. }) {
+            return false;
+        }
+        let outbox = self.outbox.lock();
+        let is_own = matches!(outbox.carrier, Some(Carrier::Own { .. }));
+        is_own
+            && outbox
+                .transport
+                .as_ref()
+                .is_some_and(|transport| transport.can_export())
+    }
+
+    /// Begins to leave: reads nothing more, and asks the app for its state. Returns false if the client stays.
+    pub(super) fn leave(&self, now: Millis) -> bool {
+        if !self.is_open() {
+            return false;
+        }
+        if !self.can_migrate() {
+            self.stay();
+            return false;
+        }
+        let state = self.inbox.lock().take_state();
+        let (is_resumed, has_begun) = match state {
+            Some(state) => (false, self.departure.hand_over(Some(state))),
+            None => (true, self.departure.ask(now)),
+        };
+        if !has_begun {
+            return false;
+        }
+        self.stop_reading();
+        if is_resumed {
+            self.tell(Event::HandOver);
+        }
+        true
+    }
+
+    pub(super) fn departure_step(&self) -> Step {
+        match self.is_open() {
+            true => self.departure.step(),
+            false => Step::Over,
+        }
+    }
+
+    /// Ends the subscriptions at a cut. Returns false if there is no dispatcher.
+    pub(super) fn prepare_departure(&self, realtime: &Realtime) -> bool {
+        let Some(client) = self.me.upgrade() else { return true };
+        if !self.departure.prepare() {
+            return true;
+        }
+        let (hub, worker) = (Arc::clone(&realtime.hub), Arc::clone(&realtime.worker));
+        realtime.hub.at_cut(Box::new(move |between: &Between<'_>| {
+            let cut = client.outbox.lock().received(between.cut());
+            if client.departure.cut(cut, || client.end_subscriptions(&hub)) {
+                worker.poller.wake();
+            }
+        }))
+    }
+
+    /// Ends all subscriptions, and returns them. The names without a subscriber are kept for the end of the client.
+    fn end_subscriptions(&self, hub: &crate::pubsub::Hub) -> SavedSubscriptions {
+        let receipts = self.receipts.save();
+        let saved = self.subscriptions.save();
+        let left = self.subscriptions.remove_all(self.id, hub);
+        self.subscriptions.keep_left(left);
+        SavedSubscriptions { receipts, ..saved }
+    }
+
+    /// Saves the client, and calls `send` with its state and its socket. If `send` returns true, another process has the
+    /// client: nothing more is read from its socket or written to it here.
+    pub(super) fn send_away(&self, send: &mut dyn FnMut(&SavedClient, &rustix::fd::OwnedFd) -> bool) -> Prepared {
+        let Some(departing) = self.departure.departing() else {
+            return Prepared::Never;
+        };
+        let Some(reader) = self.reader.try_lock() else {
+            return Prepared::Later;
+        };
+        let mut outbox = self.outbox.lock();
+        let Some(transport) = outbox.transport.clone().filter(|_| self.is_open()) else {
+            return Prepared::Never;
+        };
+        let inbox = self.inbox.lock();
+        let Some(events) = inbox.waiting() else {
+            return Prepared::Later;
+        };
+        let published = events.filter_map(|event| match event {
+            Event::Published(id, publication) => Some((*id, publication.channel.clone(), publication.message.clone())),
+            _ => None,
+        });
+        let published = published.collect();
+        drop(inbox);
+        let Some((decoder, undecoded)) = reader.save() else {
+            return Prepared::Never;
+        };
+        let Some(export) = transport.export() else {
+            return Prepared::Later;
+        };
+        let saved = SavedClient {
+            protocol: self.protocol(),
+            deflate: self.encoder.deflate(),
+            origin: self.origin,
+            peer: self.peer,
+            tls: export.tls,
+            owner: self.owner,
+            flow: self.flow.map(|flow| flow.0),
+            decoder,
+            undecoded,
+            unsent: outbox.frames.unsent(),
+            owes_drained: outbox.owes_drained,
+            silence: self.keep_alive.save(Millis::now()),
+            cut: departing.cut,
+            subscriptions: departing.subscriptions,
+            published,
+            application: departing.application,
+        };
+        if !send(&saved, export.socket) {
+            return Prepared::Later;
+        }
+        self.departure.leave();
+        self.leave_socket(&mut outbox);
+        drop(outbox);
+        drop(reader);
+        self.tell(Event::Departed);
+        Prepared::Sent
+    }
+}
+
+impl SavedClient {
+    /// The key of a client without an address is the one that it gets here.
+    pub(super) fn owner_for(&self, key: u64) -> Owner {
+        match self.owner {
+            Owner::Key(_) => Owner::Key(key),
+            network => network,
+        }
+    }
+}
+
+/// Ages of a keep-alive.
+impl SavedSilence {
+    pub(in crate::realtime) fn since(period: u32, heard: Millis, pinged: Millis, now: Millis) -> SavedSilence {
+        let age = |time: Millis| (now - time).as_millis() as u64;
+        SavedSilence {
+            period,
+            heard: age(heard),
+            pinged: age(pinged),
+        }
+    }
+}

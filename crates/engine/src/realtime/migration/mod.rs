@@ -1,0 +1,36 @@
+//! Clients that migrate to another worker between two messages, because their worker ends. The peer notices nothing.
+//!
+//! ```text
+//!   worker that ends                                               worker that continues
+//!     departures.rs: asks some clients at a time                     arrival.rs: a client from its state
+//!       │ leaving.rs: reads no more                                    ▲ subscriptions live, then reads
+//!       │ event HandOver: the app saves its state                      │
+//!       │ dispatcher: subscriptions end, at a cut                      ▼
+//!       ▼                                                            resuming.rs: event TakeOver, paced
+//!     saved.rs ───────── socket and bytes, through the kernel ──────▶ saved.rs
+//! ```
+//! * `departure.rs` has the states of one departure, and `handover.rs` the answer of the app.
+//! * `saved.rs` is the state of a client as a value, and `format.rs` its bytes. Another version of the server may read
+//!   them: fields are only added, and a reader skips unknown ones.
+//!
+//! Publications reach each worker in an order of its own. The cut is the set of publications that the old worker has
+//! handed out when the subscriptions of the client end; the new worker delivers the others, from its log, and no
+//! publication of the cut. So each of them is delivered once.
+
+mod arrival;
+mod departure;
+mod departures;
+mod format;
+mod handover;
+mod leaving;
+mod resuming;
+mod saved;
+
+pub(super) use departure::Departure;
+pub(super) use departures::Departures;
+pub(crate) use departures::Sending;
+pub use handover::Handover;
+pub(super) use leaving::SERVICE_RESTART;
+pub(super) use resuming::Resuming;
+pub(crate) use saved::SavedClient;
+pub(super) use saved::{SavedName, SavedSilence, SavedStream, SavedSubscriptions};
