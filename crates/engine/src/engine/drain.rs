@@ -53,6 +53,9 @@ impl Drain {
         if self.admission.awaits_requests() {
             return false;
         }
+        if self.admission.awaits_clients() {
+            return false;
+        }
         if self.admission.awaits_connections() {
             // The poller takes over these requests. If this is its thread, it checks before the next poll.
             if !Dispatching::is_here() {

@@ -21,7 +21,7 @@ use fairlead_wire::pattern::Match;
 use rustix::fd::BorrowedFd;
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 /// The processes that a publication is for.
@@ -73,6 +73,8 @@ pub(super) struct Shared {
     /// The history of this process alone; otherwise the bus has it.
     own_history: Option<Arc<History>>,
     given_up: GivenUp,
+    /// The publications from before the dispatcher: it hands out none of them.
+    start: OnceLock<Cut>,
     pub(super) beat: NextBeat,
     /// The place in the history at which this process stops reading.
     last_place: AtomicU64,
@@ -105,6 +107,7 @@ impl Hub {
             bus,
             own_history: history,
             given_up: GivenUp::default(),
+            start: OnceLock::new(),
             beat: NextBeat::default(),
             last_place: AtomicU64::new(u64::MAX),
             reached: Reached::default(),
@@ -132,7 +135,9 @@ impl Hub {
             bus.open(*slot);
         }
         // A sender counts before it looks for open mailboxes. So all later publications come.
-        let passing = Passing::new(Arc::clone(&self.shared), self.targets().0.at(place));
+        let start = self.targets().0.at(place);
+        let _ = self.shared.start.set(start.clone());
+        let passing = Passing::new(Arc::clone(&self.shared), start);
         let shared = Arc::clone(&self.shared);
         let named = std::thread::Builder::new().name("fairlead dispatcher".into());
         let started = named.spawn(move || {
@@ -304,6 +309,12 @@ impl Hub {
             self.shared.queue.rouse();
         }
         has_reached
+    }
+
+    /// True if the dispatcher of this process has been there since a cut was made: then it has handed out all publications
+    /// that the cut does not have.
+    pub fn reaches_back_to(&self, cut: &Cut) -> bool {
+        self.shared.start.get().is_some_and(|start| cut.covers(start))
     }
 
     /// Makes this process the leader, if there is none. Returns true if it leads. It leads until it

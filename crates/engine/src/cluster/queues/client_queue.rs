@@ -82,6 +82,11 @@ impl ClientQueue {
         self.attendance().count()
     }
 
+    /// True if the queue may have a client: one atomic load.
+    pub(crate) fn is_occupied(&self) -> bool {
+        self.len() > 0
+    }
+
     /// Puts a client in, from the worker in `slot`. The caller keeps the socket, too. `is_secret`: the state has keys.
     pub(crate) fn send(&self, socket: &OwnedFd, state: &[u8], is_secret: bool, slot: usize) -> Sent {
         let is_short = !is_secret && state.len() < DATAGRAM_BYTES;

@@ -20,6 +20,9 @@ const SHORTAGE: Duration = Duration::from_millis(100);
 /// zero: another worker is removing the request at this moment, or was killed while it did.
 const RECHECK: Duration = Duration::from_millis(2);
 
+/// The longest time that a worker waits until another worker takes over the last client that it has sent.
+const CLIENT_WAY: Duration = Duration::from_secs(2);
+
 /// Minimum pause between two log lines about migrated requests and connections.
 const QUIET: Duration = Duration::from_millis(1_000);
 
@@ -35,6 +38,10 @@ pub(in crate::engine) struct Admission {
     has_waiting_room: bool,
     /// This worker is short of descriptors until this time.
     short_until: AtomicMillis,
+    /// Another worker has until this time to take over the clients that this worker has sent.
+    clients_awaited_until: AtomicMillis,
+    /// Clients are left to other workers until this time.
+    clients_left_until: AtomicMillis,
     /// The count of the waiting room is ignored until this time.
     recheck_at: AtomicMillis,
     /// Nothing is logged until this time.
@@ -49,6 +56,8 @@ impl Admission {
             queues: queues.cloned(),
             has_waiting_room: worker.config.waiting_room,
             short_until: none(),
+            clients_awaited_until: none(),
+            clients_left_until: none(),
             recheck_at: none(),
             quiet_until: none(),
         })
@@ -81,6 +90,18 @@ impl Admission {
         self.are_connections_migrating() && !self.leaves_to_others()
     }
 
+    /// True if clients that this worker has sent may still be under way: a worker that begins after its end might not have the
+    /// messages that they have missed.
+    pub(in crate::engine) fn awaits_clients(&self) -> bool {
+        let is_occupied = |queues: &Arc<SharedQueues>| queues.clients().is_occupied();
+        !is_over(&self.clients_awaited_until) && self.queues.as_ref().is_some_and(is_occupied)
+    }
+
+    /// Notes that this worker has sent a client.
+    pub(super) fn await_client(&self) {
+        self.clients_awaited_until.store(Millis::now() + CLIENT_WAY, Relaxed);
+    }
+
     /// True if this worker takes requests from the waiting room.
     pub(in crate::engine) fn serves_room(&self) -> bool {
         self.waiting_room().is_some() && self.admits_migration()
@@ -93,7 +114,7 @@ impl Admission {
 
     /// True if this worker takes over clients: no other worker has newer code.
     pub(in crate::engine) fn admits_clients(&self) -> bool {
-        self.admits_connections() && self.worker.is_newest()
+        is_over(&self.clients_left_until) && self.admits_connections() && self.worker.is_newest()
     }
 
     /// True if this worker takes requests or connections from others.
@@ -112,7 +133,7 @@ impl Admission {
 
     /// Returns the time at which the poller has to check again, if nothing is taken from others until then.
     pub(in crate::engine) fn opens_at(&self, now: Millis) -> Millis {
-        let times = [&self.short_until, &self.recheck_at].map(|time| time.load(Relaxed));
+        let times = [&self.short_until, &self.recheck_at, &self.clients_left_until].map(|time| time.load(Relaxed));
         times
             .into_iter()
             .filter(|time| *time > now)
@@ -146,6 +167,11 @@ impl Admission {
     /// Ignores the count of the waiting room for a moment, because the room was empty.
     pub(super) fn recheck_soon(&self) {
         self.pause(&self.recheck_at, RECHECK);
+    }
+
+    /// Leaves clients to other workers for a moment.
+    pub(super) fn leave_clients_to_others(&self) {
+        self.pause(&self.clients_left_until, RECHECK);
     }
 
     /// Leaves requests and connections to workers that have more descriptors, for a moment. `what`: for the log.

@@ -17,6 +17,9 @@ use std::time::Duration;
 /// Most clients that are under way to another worker, so that none of them waits long.
 const UNDER_WAY: u64 = 128;
 
+/// Longest time for which a client is passed on to a worker that has all publications that the client has not got.
+const PASSED_ON: Duration = Duration::from_secs(2);
+
 /// Pause before the next attempt.
 const PAUSE: Duration = Duration::from_millis(1);
 
@@ -59,8 +62,8 @@ impl ClientMigration {
 
     /// Longest wait of the poller while clients leave.
     pub(in crate::engine) fn drain_pause(&self) -> Option<Duration> {
-        let is_busy = !self.worker().is_stopped() && self.services.realtime.departures().is_busy();
-        is_busy.then_some(PAUSE)
+        let is_busy = || self.services.realtime.departures().is_busy() || self.admission.awaits_clients();
+        (!self.worker().is_stopped() && is_busy()).then_some(PAUSE)
     }
 
     /// Continues with the clients that leave, and takes over clients that no other worker would take. Called by the
@@ -89,6 +92,7 @@ impl ClientMigration {
         {
             Sent::Done => {
                 self.worker().counters().handed_off.fetch_add(1, Relaxed);
+                self.admission.await_client();
                 Sending::Sent
             }
             Sent::Full | Sent::TooLong => Sending::Full,
@@ -127,6 +131,9 @@ impl ClientMigration {
         let MigratedClient { socket, state } = client;
         let socket = Counted::new(socket, self.worker().config.descriptors.for_transfer());
         let saved = SavedClient::from_bytes(&state).map_err(|_| "another version has saved it")?;
+        if self.should_pass_on(&saved) {
+            return self.pass_on(&socket, &state, saved.tls.is_some());
+        }
         let mut known = self.endpoints.iter();
         let known = known.find(|one| one.origin.fingerprint() == saved.origin);
         let endpoint = known.ok_or("its listener is unknown")?;
@@ -141,6 +148,27 @@ impl ClientMigration {
                 Ok(())
             }
             false => Err("its state is not valid"),
+        }
+    }
+
+    /// True if this worker has begun after the client left: it does not have all publications that the client has not got.
+    fn should_pass_on(&self, saved: &SavedClient) -> bool {
+        let has_others = self
+            .worker()
+            .shared()
+            .is_some_and(|(scoreboard, slot)| scoreboard.others_serve(slot));
+        let is_fresh = Millis::now() - saved.left < PASSED_ON;
+        has_others && is_fresh && !self.services.realtime.hub().reaches_back_to(&saved.cut)
+    }
+
+    /// Puts a client back into the queue, and leaves the queue to other workers for a moment.
+    fn pass_on(&self, socket: &OwnedFd, state: &[u8], is_secret: bool) -> Result<(), &'static str> {
+        self.admission.leave_clients_to_others();
+        let sent = self.admission.queues().zip(self.worker().shared());
+        let sent = sent.map(|(queues, (_, slot))| queues.clients().send(socket, state, is_secret, slot));
+        match sent {
+            Some(Sent::Done) => Ok(()),
+            _ => Err("no worker has the messages that it has missed"),
         }
     }
 }

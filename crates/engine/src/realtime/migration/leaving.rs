@@ -17,6 +17,7 @@ use std::sync::Arc;
 pub(in crate::realtime) const SERVICE_RESTART: u16 = 1012;
 
 /// The state of a client, and the locks that keep it as it is until the client is sent.
+#[derive(Debug, PartialEq, Eq)]
 pub(super) enum Prepared {
     /// The client cannot be saved at this moment.
     Later,
@@ -183,6 +184,7 @@ impl Client {
             owes_drained: outbox.owes_drained,
             silence: self.keep_alive.save(Millis::now()),
             cut: departing.cut,
+            left: Millis::now(),
             subscriptions: departing.subscriptions,
             published,
             application: departing.application,

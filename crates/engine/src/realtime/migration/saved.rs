@@ -1,6 +1,7 @@
 //! The state of a client that migrates, as a value, and as bytes in `format.rs`.
 
 use super::format::{Fields, Unreadable, Writer};
+use crate::clock::Millis;
 use crate::limits::holders::Owner;
 use crate::pubsub::{Cut, Delivery, Match, PagePosition, Position};
 use crate::realtime::cable::{SavedQuestion, SavedReceipts, StreamOptions, StreamStart};
@@ -27,7 +28,9 @@ pub(crate) struct SavedClient {
     pub(super) unsent: Vec<u8>,
     pub(super) owes_drained: bool,
     pub(super) silence: SavedSilence,
-    pub(super) cut: Arc<Cut>,
+    pub(crate) cut: Arc<Cut>,
+    /// The time at which it left.
+    pub(crate) left: Millis,
     pub(super) subscriptions: SavedSubscriptions,
     /// Messages that wait for a block of the app: its number, the channel and the message.
     pub(super) published: Vec<(u64, Arc<[u8]>, Arc<[u8]>)>,
@@ -99,6 +102,7 @@ mod tag {
     pub(super) const LAST_QUESTION: u16 = 21;
     pub(super) const PUBLISHED: u16 = 22;
     pub(super) const APPLICATION: u16 = 23;
+    pub(super) const LEFT: u16 = 24;
 }
 
 /// Tags inside of a name, a stream, a page, a question or a message.
@@ -153,6 +157,7 @@ impl SavedClient {
         out.number(tag::HEARD, self.silence.heard);
         out.number(tag::PINGED, self.silence.pinged);
         out.bytes(tag::CUT, &self.cut.to_bytes());
+        out.number(tag::LEFT, self.left.to_number());
         self.subscriptions.write(&mut out);
         for (id, channel, message) in &self.published {
             out.group(tag::PUBLISHED, |out| {
@@ -210,6 +215,7 @@ impl SavedClient {
                     pinged: fields.number(tag::PINGED).unwrap_or_default(),
                 },
                 cut: Arc::new(cut),
+                left: Millis::from_number(fields.number(tag::LEFT).unwrap_or_default()),
                 subscriptions: SavedSubscriptions::read(fields)?,
                 published: published.collect::<Result<_, Unreadable>>()?,
                 application: part(tag::APPLICATION),
