@@ -324,4 +324,32 @@ mod tests {
         assert_eq!(inbox.clear(), MOST_EVENTS * own);
         assert!(inbox.has_room(1));
     }
+
+    #[test]
+    fn no_event_of_a_held_inbox_runs_but_the_last_one() {
+        let mut inbox = Inbox::default();
+        inbox.push(Event::Open);
+        assert!(matches!(inbox.take(), Some(Event::Open)));
+        inbox.hold();
+        assert!(!inbox.push(message(1)) && !inbox.end_turn());
+        assert!(inbox.take().is_none() && inbox.waiting().is_some_and(|events| events.count() == 1));
+        assert!(inbox.release(), "it has to be scheduled");
+        assert!(inbox.waiting().is_none(), "an event may run");
+        inbox.hold();
+        assert!(!inbox.end_turn());
+        assert!(inbox.push(Event::Close), "the app is told of the end");
+        assert!(inbox.take().is_some() && matches!(inbox.take(), Some(Event::Close)));
+    }
+
+    #[test]
+    fn the_state_of_the_app_can_be_taken_until_it_runs() {
+        let mut inbox = Inbox::default();
+        inbox.hold();
+        assert!(!inbox.push(Event::TakeOver(b"state".to_vec())) && !inbox.push(message(1)));
+        assert_eq!(inbox.take_state(), Some(b"state".to_vec()));
+        assert_eq!(inbox.take_state(), None);
+        let mut resumed = Inbox::default();
+        resumed.push(Event::TakeOver(b"state".to_vec()));
+        assert_eq!(resumed.take_state(), None, "it may run already");
+    }
 }

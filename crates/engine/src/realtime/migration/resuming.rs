@@ -50,15 +50,59 @@ impl Resuming {
     fn take(&self, rate: u32, now: Nanos) -> Option<Result<Arc<Client>, Duration>> {
         let mut state = self.state.lock();
         state.waiting.front()?;
+        match state.next(rate, now) {
+            Ok(()) => state.waiting.pop_front().map(Ok),
+            Err(rest) => Some(Err(rest)),
+        }
+    }
+}
+
+impl State {
+    /// Takes the place of the next client, or returns the time until there is one. `rate`: places in a second; 0 for no limit.
+    fn next(&mut self, rate: u32, now: Nanos) -> Result<(), Duration> {
         let Some(pause) = Duration::from_secs(1).checked_div(rate) else {
-            return state.waiting.pop_front().map(Ok);
+            return Ok(());
         };
         let earliest = now - Duration::from_secs(1) / BURST;
-        let next = state.next.map_or(earliest, |next| next.max(earliest));
+        let next = self.next.map_or(earliest, |next| next.max(earliest));
         if next > now {
-            return Some(Err(next - now));
+            return Err(next - now);
         }
-        state.next = Some(next + pause);
-        state.waiting.pop_front().map(Ok)
+        self.next = Some(next + pause);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The times at which clients are resumed, in milliseconds, with looks at each millisecond.
+    fn resumed(rate: u32, clients: usize, milliseconds: u64) -> Vec<u64> {
+        let resuming = Resuming::default();
+        let mut times = Vec::new();
+        for time in 0..milliseconds {
+            let now = Nanos::START + Duration::from_millis(time);
+            while times.len() < clients {
+                match resuming.state.lock().next(rate, now) {
+                    Ok(()) => times.push(time),
+                    Err(_) => break,
+                }
+            }
+        }
+        times
+    }
+
+    #[test]
+    fn clients_are_resumed_at_the_rate_after_a_small_burst() {
+        let times = resumed(8, 100, 1_000);
+        assert_eq!(
+            times.iter().filter(|time| **time == 0).count(),
+            2,
+            "the share of an eighth of a second, and one"
+        );
+        assert_eq!(times.len(), 9);
+        assert_eq!(resumed(200, 1_000, 1_000).len(), 225);
+        assert_eq!(resumed(0, 1_000, 1), [0; 1_000]);
     }
 }
