@@ -372,7 +372,7 @@ impl Hub {
         self.shared.channels.names()
     }
 
-    /// The number of subscribers of a channel in this process, without those of patterns.
+    /// The number of subscribers of a channel in this process. Patterns do not count.
     pub fn subscribers(&self, channel: &[u8]) -> usize {
         self.shared.channels.exact(channel).map_or(0, |list| list.len())
     }

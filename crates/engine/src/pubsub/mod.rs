@@ -18,8 +18,8 @@
 //! * `beat.rs` repeats a publication.
 //!
 //! A subscriber may move to another process, and gets each publication once: see [`Between`].
-//! `publication_id.rs` names publications, `cut.rs` and `numbers.rs` have sets of them, `passing.rs` keeps the set of those
-//! that the dispatcher has handed out, `recent.rs` keeps these for a while, and `reached.rs` shows the progress to other
+//! `publication_id.rs` names publications, `cut.rs` and `numbers.rs` have sets of them, `passing.rs` keeps the set of the
+//! publications that the dispatcher has handed out, `recent.rs` keeps these for a while, and `reached.rs` shows the progress to other
 //! threads.
 //!
 //! Messages of one thread to one channel reach each subscriber at most once, in order and complete. If a process does

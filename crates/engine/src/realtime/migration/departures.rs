@@ -58,7 +58,7 @@ impl Departures {
         self.has_begun.load(SeqCst)
     }
 
-    /// Lets these clients leave, and those that begin later: see [`Departures::add`].
+    /// Lets all clients leave, and later ones: see [`Departures::add`].
     pub(crate) fn begin(&self, realtime: &Realtime) {
         let mut state = self.state.lock();
         state.targets.get_or_insert_with(|| realtime.hub.targets());
