@@ -14,7 +14,7 @@ use super::queue::Queue;
 use super::reached::{Reached, Targets};
 use super::subscriber::{Delivery, Subscriber};
 use crate::clock::{Millis, FAREWELL};
-use crate::cluster::scoreboard::Slot;
+use crate::cluster::scoreboard::{Scoreboard, Slot};
 use crate::cluster::statistics::Stats;
 use crate::sync::{Condvar, Mutex};
 use fairlead_wire::pattern::Match;
@@ -78,7 +78,7 @@ pub(super) struct Shared {
     pub(super) beat: NextBeat,
     /// The place in the history at which this process stops reading.
     last_place: AtomicU64,
-    pub(super) reached: Reached,
+    reached: Arc<Reached>,
     pub(super) panics: AtomicU64,
     /// See [`Hub::progress`].
     progress: [AtomicU64; 3],
@@ -110,7 +110,7 @@ impl Hub {
             start: OnceLock::new(),
             beat: NextBeat::default(),
             last_place: AtomicU64::new(u64::MAX),
-            reached: Reached::default(),
+            reached: Arc::default(),
             panics: AtomicU64::new(0),
             progress: Default::default(),
             own: Slot::default(),
@@ -137,7 +137,7 @@ impl Hub {
         // A sender counts before it looks for open mailboxes. So all later publications come.
         let start = self.targets().0.at(place);
         let _ = self.shared.start.set(start.clone());
-        let passing = Passing::new(Arc::clone(&self.shared), start);
+        let passing = Passing::new(self.shared.scoreboard(), Arc::clone(&self.shared.reached), start);
         let shared = Arc::clone(&self.shared);
         let named = std::thread::Builder::new().name("fairlead dispatcher".into());
         let started = named.spawn(move || {
@@ -296,9 +296,8 @@ impl Hub {
 
     /// Everything that was published before this call.
     pub fn targets(&self) -> Targets {
-        let scoreboard = self.shared.bus.as_ref().map(|(bus, _)| bus.scoreboard());
         let place = self.history().map_or(0, History::end);
-        Targets(Cut::of_all(scoreboard, place))
+        Targets(Cut::of_all(self.shared.scoreboard(), place))
     }
 
     /// Returns true if the dispatcher of this process has handed out everything that was published before
@@ -412,6 +411,11 @@ impl Shared {
         }
     }
 
+    fn scoreboard(&self) -> Option<&'static Scoreboard> {
+        let (bus, _) = self.bus.as_ref()?;
+        Some(bus.scoreboard())
+    }
+
     pub(super) fn history(&self) -> Option<&History> {
         match &self.bus {
             Some((bus, _)) => bus.history(),
@@ -466,7 +470,6 @@ impl Shared {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cluster::scoreboard::Scoreboard;
     use crate::pubsub::mailbox::{self, TakenMail};
 
     #[test]

@@ -2,11 +2,12 @@
 //! the mailbox. They count as passed once nobody can be about to send them any more.
 
 use super::cut::Cut;
-use super::hub::Shared;
 use super::publication::{Origin, Publication};
+use super::reached::Reached;
 use super::recent::Recent;
 use super::PATIENCE;
 use crate::clock::Nanos;
+use crate::cluster::scoreboard::Scoreboard;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -18,7 +19,8 @@ const LATE: Duration = Duration::from_secs(1);
 
 /// See the head of this file.
 pub(super) struct Passing {
-    shared: Arc<Shared>,
+    scoreboard: Option<&'static Scoreboard>,
+    reached: Arc<Reached>,
     cut: Cut,
     /// The cut, as long as nothing else was passed.
     snapshot: Option<Arc<Cut>>,
@@ -31,10 +33,11 @@ pub(super) struct Passing {
 
 impl Passing {
     /// `start`: everything that the dispatcher will not hand out.
-    pub(super) fn new(shared: Arc<Shared>, start: Cut) -> Passing {
-        shared.reached.note_all(&start);
+    pub(super) fn new(scoreboard: Option<&'static Scoreboard>, reached: Arc<Reached>, start: Cut) -> Passing {
+        reached.note_all(&start);
         Passing {
-            shared,
+            scoreboard,
+            reached,
             snapshot: None,
             recent: Recent::new(start.clone()),
             earlier: (start.clone(), Nanos::default()),
@@ -50,7 +53,7 @@ impl Passing {
         };
         self.snapshot = None;
         self.is_behind |= !self.cut.add(id);
-        self.shared.reached.note(id.sender(), &self.cut);
+        self.reached.note(id.sender(), &self.cut);
         self.recent.push(publication, id, self.cut.place, now);
     }
 
@@ -62,7 +65,7 @@ impl Passing {
     pub(super) fn move_to(&mut self, place: u64) {
         self.snapshot = None;
         self.cut.place = place;
-        self.shared.reached.note_place(place);
+        self.reached.note_place(place);
     }
 
     /// All that was passed until now.
@@ -85,10 +88,9 @@ impl Passing {
         if now < *due + LATE && !self.cut.covers(earlier) {
             self.snapshot = None;
             self.cut.add_numbers(earlier);
-            self.shared.reached.note_all(&self.cut);
+            self.reached.note_all(&self.cut);
         }
-        let scoreboard = self.shared.bus.as_ref().map(|(bus, _)| bus.scoreboard());
-        let all = Cut::of_all(scoreboard, 0);
+        let all = Cut::of_all(self.scoreboard, 0);
         self.is_behind = !self.cut.covers(&all);
         self.earlier = (all, now + LONGEST_WAIT);
     }
@@ -97,5 +99,89 @@ impl Passing {
     pub(super) fn due(&self) -> Option<Nanos> {
         let missing = self.is_behind.then_some(self.earlier.1);
         missing.into_iter().chain(self.recent.due()).min()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pubsub::publication_id::PublicationId;
+    use crate::pubsub::Targets;
+
+    /// The account of a dispatcher that begins now.
+    fn passing(scoreboard: &'static Scoreboard) -> (Passing, Arc<Reached>) {
+        let reached = Arc::new(Reached::default());
+        let start = Cut::of_all(Some(scoreboard), 0);
+        (Passing::new(Some(scoreboard), Arc::clone(&reached), start), reached)
+    }
+
+    fn pass(passing: &mut Passing, id: PublicationId) {
+        passing.pass(&Publication::sent(*b"", *b"", id), Nanos::START);
+    }
+
+    fn all(scoreboard: &Scoreboard) -> Targets {
+        Targets(Cut::of_all(Some(scoreboard), 0))
+    }
+
+    #[test]
+    fn a_dispatcher_has_passed_everything_from_before_its_start() {
+        let scoreboard: &Scoreboard = Box::leak(Box::default());
+        let before = PublicationId::next(scoreboard, Some(1));
+        let (mut passing, reached) = passing(scoreboard);
+        assert!(passing.cut().contains(before) && reached.has(&all(scoreboard)));
+        let after = PublicationId::next(scoreboard, Some(1));
+        assert!(!passing.cut().contains(after) && !reached.has(&all(scoreboard)));
+        pass(&mut passing, after);
+        assert!(passing.cut().contains(after) && reached.has(&all(scoreboard)));
+    }
+
+    #[test]
+    fn a_cut_does_not_change_with_later_publications() {
+        let scoreboard: &Scoreboard = Box::leak(Box::default());
+        let (mut passing, _) = passing(scoreboard);
+        let before = passing.cut();
+        assert!(Arc::ptr_eq(&before, &passing.cut()));
+        let id = PublicationId::next(scoreboard, None);
+        pass(&mut passing, id);
+        assert!(!before.contains(id) && passing.cut().contains(id));
+        passing.move_to(8);
+        assert_eq!((before.place, passing.cut().place), (0, 8));
+    }
+
+    #[test]
+    fn a_publication_that_never_comes_is_given_up() {
+        let scoreboard: &Scoreboard = Box::leak(Box::default());
+        let (mut passing, reached) = passing(scoreboard);
+        let [lost, came] = [(); 2].map(|()| PublicationId::next(scoreboard, Some(1)));
+        let mut now = Nanos::START;
+        pass(&mut passing, came);
+        passing.tidy_up(now);
+        assert_eq!(passing.due(), Some(now + LONGEST_WAIT));
+        let later = PublicationId::next(scoreboard, Some(2));
+        now = now + LONGEST_WAIT - Duration::from_nanos(1);
+        passing.tidy_up(now);
+        assert!(!passing.cut().contains(lost));
+        now = now + Duration::from_nanos(1);
+        passing.tidy_up(now);
+        assert!(passing.cut().contains(lost) && !passing.cut().contains(later));
+        assert!(!reached.has(&all(scoreboard)));
+        now = now + LONGEST_WAIT;
+        passing.tidy_up(now);
+        assert!(reached.has(&all(scoreboard)));
+        passing.tidy_up(now + 3 * LONGEST_WAIT);
+        assert_eq!(passing.due(), None);
+    }
+
+    #[test]
+    fn after_a_pause_of_the_machine_the_senders_get_their_time() {
+        let scoreboard: &Scoreboard = Box::leak(Box::default());
+        let (mut passing, _) = passing(scoreboard);
+        let lost = PublicationId::next(scoreboard, None);
+        passing.tidy_up(Nanos::START);
+        let late = Nanos::START + LONGEST_WAIT + LATE;
+        passing.tidy_up(late);
+        assert!(!passing.cut().contains(lost));
+        passing.tidy_up(late + LONGEST_WAIT);
+        assert!(passing.cut().contains(lost));
     }
 }
