@@ -62,12 +62,28 @@ fn main() -> std::io::Result<()> {
     run("mail to one", &hubs[1], Scope::Siblings, &[b'x'; 100], &|n| {
         format!("one/{}", n % subscribers.max(1))
     });
+    run("mail of a worker", &hubs[1], Scope::Cluster, &[b'x'; 100], &|n| {
+        format!("one/{}", n % subscribers.max(1))
+    });
     run(
         "1 MiB mail to one",
         &hubs[1],
         Scope::Siblings,
         &[b'x'; 1 << 20],
         &|_| "one/0".into(),
+    );
+    // The subscribers are at the sender; the other worker only receives.
+    let one = |n| format!("one/{}", n % subscribers.max(1));
+    let (from, to) = (&hubs[0], &hubs[1]);
+    measure(
+        "to one and a worker",
+        from,
+        to,
+        Scope::Cluster,
+        &[b'x'; 100],
+        &one,
+        time,
+        &flushes,
     );
     Ok(())
 }
@@ -104,7 +120,7 @@ fn measure(
     }
     let per_second = |count: u64| count as f64 / begun.elapsed().as_secs_f64();
     println!(
-        "{name:>18}: {:>9.0} published/s  {:>11.0} delivered/s  {:>9.0} flushes/s  {waits} waits",
+        "{name:>19}: {:>9.0} published/s  {:>11.0} delivered/s  {:>9.0} flushes/s  {waits} waits",
         per_second(published),
         per_second(to.stats().counted.delivered - before.0),
         per_second(flushes.load(Relaxed) - before.1),
