@@ -6,7 +6,6 @@ use fairlead_engine::pubsub::{Bus, Delivery, Hub, Match, Scope};
 use fairlead_engine::{App, Client as Peer, Config, Event, Exchange, Handover, Scoreboard, SharedQueues};
 use fairlead_wire::websocket::{masked_frame, Context, Deflater, Opcode};
 use std::io::Write;
-use std::net::TcpListener;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
