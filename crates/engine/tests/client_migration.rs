@@ -193,6 +193,21 @@ fn clients_close_when_no_other_worker_serves() {
 }
 
 #[test]
+fn the_last_worker_tells_clients_on_their_way_that_the_server_ends() {
+    let workers = Workers::new();
+    let old = workers.start(0, config());
+    let mut clients = connect_to(&old, 50);
+    let last = workers.start(1, config());
+    old.retire();
+    last.server.engine.drain();
+    for client in &mut clients {
+        assert!(matches!(client.receive(), Received::Close(Some(1001 | 1012))));
+        client.send(Opcode::Close, &[3, 0xe9]);
+    }
+    eventually("both workers end", || old.has_ended() && last.has_ended());
+}
+
+#[test]
 fn clients_go_to_the_newest_code() {
     let workers = Workers::new();
     let of = |generation| Config { generation, ..config() };

@@ -90,11 +90,20 @@ impl Admission {
         self.are_connections_migrating() && !self.leaves_to_others()
     }
 
-    /// True if clients that this worker has sent may still be under way: a worker that begins after its end might not have the
-    /// messages that they have missed.
+    /// True if migrated clients depend on this worker: it is the only one, or it has sent them. A worker that begins after its
+    /// end might not have the messages that they have missed.
     pub(in crate::engine) fn awaits_clients(&self) -> bool {
+        self.are_clients_migrating() && (!self.leaves_to_others() || !is_over(&self.clients_awaited_until))
+    }
+
+    /// True if this worker takes over clients although it drains, because no other worker continues.
+    pub(super) fn inherits_clients(&self) -> bool {
+        self.are_clients_migrating() && !self.leaves_to_others()
+    }
+
+    fn are_clients_migrating(&self) -> bool {
         let is_occupied = |queues: &Arc<SharedQueues>| queues.clients().is_occupied();
-        !is_over(&self.clients_awaited_until) && self.queues.as_ref().is_some_and(is_occupied)
+        self.queues.as_ref().is_some_and(is_occupied)
     }
 
     /// Notes that this worker has sent a client.

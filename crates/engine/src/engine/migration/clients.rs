@@ -76,6 +76,7 @@ impl ClientMigration {
         realtime
             .departures()
             .go_on(realtime, now, &mut |saved, socket| self.send(saved, socket));
+        while self.admission.inherits_clients() && self.take_over() {}
     }
 
     fn send(&self, saved: &SavedClient, socket: &OwnedFd) -> Sending {

@@ -130,6 +130,8 @@ impl Client {
                 .upgrade()
                 .into_iter()
                 .for_each(|me| realtime.departures.add(&me));
+        } else if realtime.worker.is_draining() {
+            self.announce_shutdown();
         }
     }
 
