@@ -91,11 +91,7 @@ impl Realtime {
         if is_there || has_more {
             self.schedule(Scheduled::Client(Arc::clone(client)));
         }
-        if self.departures.has_begun() {
-            self.departures.add(client);
-        } else if self.worker.is_draining() {
-            client.announce_shutdown();
-        }
+        self.departures.add(client);
         if self.worker.is_stopped() {
             // The thread that has stopped the engine may have ended all clients before this one was added.
             self.end_client(client);
@@ -106,7 +102,7 @@ impl Realtime {
     }
 
     /// Announces to every client that the server is about to end.
-    pub(crate) fn announce_shutdown(&self) {
+    pub(super) fn announce_shutdown(&self) {
         self.clients.all().iter().for_each(|client| client.announce_shutdown());
     }
 

@@ -56,7 +56,7 @@ impl ClientMigration {
         let realtime = &self.services.realtime;
         match self.worker().migrates() {
             true => realtime.departures().begin(realtime),
-            false => realtime.announce_shutdown(),
+            false => realtime.departures().announce_end(realtime),
         }
     }
 

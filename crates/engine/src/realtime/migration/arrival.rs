@@ -40,10 +40,10 @@ impl Realtime {
             return false;
         }
         client.outbox.lock().carrier = Some(Carrier::Own { _count: Some(count) });
-        self.clients.put(&client);
         if let Some(state) = saved.application.clone() {
             client.wait_for_app(state);
         }
+        self.clients.put(&client);
         let arrived = Arc::clone(&client);
         let realtime = self.me.clone();
         let is_begun = self.hub.at_cut(Box::new(move |between: &Between<'_>| {
@@ -125,14 +125,10 @@ impl Client {
         if let Some(period) = self.keep_alive.period() {
             realtime.expect(Millis::now() + period);
         }
-        if realtime.departures.has_begun() {
-            self.me
-                .upgrade()
-                .into_iter()
-                .for_each(|me| realtime.departures.add(&me));
-        } else if realtime.worker.is_draining() {
-            self.announce_shutdown();
-        }
+        self.me
+            .upgrade()
+            .into_iter()
+            .for_each(|me| realtime.departures.add(&me));
     }
 
     fn deliver_missed(&self, publication: &Arc<Publication>) {
@@ -152,7 +148,10 @@ impl Client {
 
     /// Lets events run.
     pub(in crate::realtime) fn release_inbox(&self) {
-        if !self.departure.is_handed_over() && self.inbox.lock().release() {
+        let mut inbox = self.inbox.lock();
+        let is_due = !self.departure.is_handed_over() && inbox.release();
+        drop(inbox);
+        if is_due {
             if let (Some(realtime), Some(client)) = (self.realtime.upgrade(), self.me.upgrade()) {
                 realtime.schedule(Scheduled::Client(client));
             }

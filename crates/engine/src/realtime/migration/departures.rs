@@ -27,6 +27,8 @@ const PATIENCE: Duration = Duration::from_secs(5);
 #[derive(Default)]
 pub(crate) struct Departures {
     has_begun: AtomicBool,
+    /// The server ends, or no other worker continues: the app is told, and clients close.
+    is_end: AtomicBool,
     state: Mutex<State>,
 }
 
@@ -68,9 +70,19 @@ impl Departures {
         realtime.worker.poller.wake();
     }
 
-    /// A client that has begun since.
+    /// Tells all clients, and later ones, that the server ends.
+    pub(crate) fn announce_end(&self, realtime: &Realtime) {
+        self.is_end.store(true, SeqCst);
+        realtime.announce_shutdown();
+    }
+
+    /// A client has begun. It is among all clients already, for a drain that begins now.
     pub(in crate::realtime) fn add(&self, client: &Arc<Client>) {
-        self.state.lock().waiting.push_back(Arc::clone(client));
+        if self.has_begun() {
+            self.state.lock().waiting.push_back(Arc::clone(client));
+        } else if self.is_end.load(SeqCst) {
+            client.announce_shutdown();
+        }
     }
 
     /// True if a client could be sent soon.
@@ -163,7 +175,7 @@ impl Turn<'_> {
     }
 
     fn send(&mut self, client: &Client, send: &mut dyn FnMut(&SavedClient, &OwnedFd) -> Sending) -> bool {
-        let mut sending = Sending::Full;
+        let mut sending = Sending::Sent;
         let prepared = client.send_away(&mut |saved, socket| {
             sending = send(saved, socket);
             sending == Sending::Sent
@@ -175,10 +187,11 @@ impl Turn<'_> {
             }
             (Prepared::Never, _) | (Prepared::Later, Sending::Impossible) => self.give_up(client),
             (Prepared::Later, _) if self.now - self.moved > PATIENCE => self.give_up(client),
-            (Prepared::Later, _) => {
+            (Prepared::Later, Sending::Full) => {
                 self.is_full = true;
                 true
             }
+            (Prepared::Later, _) => true,
         }
     }
 

@@ -95,19 +95,21 @@ impl Client {
             self.stay();
             return false;
         }
-        let state = self.inbox.lock().take_state();
-        let (is_resumed, has_begun) = match state {
-            Some(state) => (false, self.departure.hand_over(Some(state))),
-            None => (true, self.departure.ask(now)),
-        };
-        if !has_begun {
-            return false;
+        // With one lock: otherwise the app could resume the client in between.
+        let mut inbox = self.inbox.lock();
+        if let Some(state) = inbox.take_state() {
+            self.departure.hand_over(Some(state));
+            drop(inbox);
+            self.stop_reading();
+            return true;
         }
-        self.stop_reading();
-        if is_resumed {
+        drop(inbox);
+        let is_asked = self.departure.ask(now);
+        if is_asked {
+            self.stop_reading();
             self.tell(Event::HandOver);
         }
-        true
+        is_asked
     }
 
     pub(super) fn departure_step(&self) -> Step {
