@@ -1,0 +1,8 @@
+//! Tests with the vectors of RFC 8448, and with clients and servers of rustls.
+
+mod format;
+mod hostile;
+mod limits;
+mod moves;
+mod pair;
+mod vectors;
