@@ -18,6 +18,7 @@ mod session;
 mod stapling;
 mod ticket_keys;
 mod tickets;
+mod traffic_secrets;
 mod verifier;
 mod x509;
 
@@ -33,12 +34,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::SystemTime;
 use tickets::{KeyRing, Ticketer};
+use traffic_secrets::SecretsToPlace;
 
 pub(crate) use challenge::PROTOCOL as CHALLENGE_PROTOCOL;
 pub use identity::{Details, Identity};
 pub use session::{Session, Verification};
 use session::{HTTP1, HTTP2};
 pub use ticket_keys::TicketKeys;
+pub(crate) use traffic_secrets::TrafficSecrets;
 pub(crate) use verifier::reason;
 
 /// The offer of a listener to its peers.
@@ -260,6 +263,9 @@ fn offer(settings: &TlsSettings, keys: &Arc<KeyRing>) -> Result<Offer, String> {
     config.ticketer = Arc::new(Ticketer::new(Arc::clone(keys), &settings.ticket_keys, clients.policy)?);
     // Tickets suffice for all current clients; sessions in memory would be known to only one process.
     config.session_storage = Arc::new(NoServerSessionStorage {});
+    // For another process that continues a connection.
+    config.enable_secret_extraction = true;
+    config.key_log = Arc::new(SecretsToPlace);
     Ok(Offer {
         config: Arc::new(config),
         verifier: clients.verifier,

@@ -10,6 +10,11 @@ pub(super) const HTTP2: &[u8] = b"h2";
 /// The name of HTTP/1.1 (RFC 7301 §6).
 pub(super) const HTTP1: &[u8] = b"http/1.1";
 
+/// Bits of an encoded session.
+const RESUMED: u8 = 1;
+const AGREED_ON_HTTP1: u8 = 2;
+const AGREED_ON_HTTP2: u8 = 4;
+
 /// The result of the handshake with a peer, or the result that a trusted proxy reports.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Session {
@@ -63,7 +68,16 @@ impl Session {
 
     /// Encodes the result of a handshake for another worker. Facts from a proxy are in its own header.
     pub(crate) fn to_bytes(&self) -> Vec<u8> {
-        let mut bytes = vec![u8::from(self.is_resumed), self.verification as u8];
+        let flags = [
+            (self.is_resumed, RESUMED),
+            (self.is_http1, AGREED_ON_HTTP1),
+            (self.is_http2, AGREED_ON_HTTP2),
+        ];
+        let flags = flags
+            .iter()
+            .filter(|(is_set, _)| *is_set)
+            .fold(0, |all, (_, bit)| all | bit);
+        let mut bytes = vec![flags, self.verification as u8];
         let mut add = |part: &[u8]| {
             bytes.extend_from_slice(&(part.len() as u32).to_le_bytes());
             bytes.extend_from_slice(part);
@@ -78,7 +92,7 @@ impl Session {
 
     /// Decodes bytes from another worker; `None` if they are malformed.
     pub(crate) fn from_bytes(bytes: &[u8]) -> Option<Session> {
-        let ([is_resumed, verification], mut rest) = bytes.split_first_chunk()?;
+        let ([flags, verification], mut rest) = bytes.split_first_chunk()?;
         let mut parts = Vec::new();
         while let Some((length, after)) = rest.split_first_chunk() {
             let (part, after) = after.split_at_checked(u32::from_le_bytes(*length) as usize)?;
@@ -101,9 +115,9 @@ impl Session {
             verification: [Verification::None, Verification::Success, Verification::Failed]
                 .into_iter()
                 .find(|one| *one as u8 == *verification)?,
-            is_resumed: *is_resumed != 0,
-            is_http2: false,
-            is_http1: false,
+            is_resumed: flags & RESUMED != 0,
+            is_http2: flags & AGREED_ON_HTTP2 != 0,
+            is_http1: flags & AGREED_ON_HTTP1 != 0,
             details: OnceLock::new(),
         })
     }
@@ -148,7 +162,7 @@ mod tests {
                 verification: Verification::Failed,
                 is_resumed: true,
                 is_http2: false,
-                is_http1: false,
+                is_http1: true,
                 details: OnceLock::new(),
             };
             let bytes = session.to_bytes();

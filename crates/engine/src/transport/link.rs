@@ -8,6 +8,7 @@ use super::relayed::AfterResponse;
 use crate::limits::budget::Budget;
 use crate::tls::Session;
 use fairlead_system::sockets;
+use fairlead_tls_record::SecretBytes;
 use rustix::event::{poll, PollFd, PollFlags, Timespec};
 use rustix::fd::{BorrowedFd, OwnedFd};
 use rustix::io::{self, Errno};
@@ -49,11 +50,18 @@ pub(crate) trait Transport: ByteStream {
         self.owner().is_none() && self.as_plain().is_some()
     }
 
-    /// Everything that another process needs to continue with it; `None` if that is not possible at this moment.
+    /// Everything that another process needs to continue with it; `None` if that is not possible at this moment: try again
+    /// after further bytes.
+    ///
+    /// From now on nothing is sent, received or shut down here if it has TLS, until [`Transport::stay`] says that no other
+    /// process has the state. Two processes must not send records with the same keys.
     fn export(&self) -> Option<Export<'_>> {
         let socket = self.as_plain()?;
         Some(Export { socket, tls: None })
     }
+
+    /// Continues here after an export in vain.
+    fn stay(&self) {}
 
     /// Source of its events, if they do not come from the poller of the operating system.
     fn own_events(&self) -> Option<&dyn OwnEvents> {
@@ -77,7 +85,7 @@ pub(crate) trait Transport: ByteStream {
 pub(crate) struct Export<'a> {
     pub(crate) socket: &'a OwnedFd,
     /// State of the TLS connection; `None` for a plain one.
-    pub(crate) tls: Option<Vec<u8>>,
+    pub(crate) tls: Option<SecretBytes>,
 }
 
 /// The peer, while it waits for a response.

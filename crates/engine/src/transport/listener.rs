@@ -74,6 +74,20 @@ impl Endpoint {
             None => Arc::new(socket),
         }
     }
+
+    /// Transport of a TLS connection that another process has exported ([`Transport::export`]).
+    ///
+    /// # Errors
+    /// The reason, to complete "closed a connection".
+    ///
+    /// [`Transport::export`]: super::Transport::export
+    pub(crate) fn transport_with_tls(&self, socket: Counted<OwnedFd>, state: &[u8]) -> Result<Link, &'static str> {
+        let tls = self.tls.as_ref().ok_or("its address has no TLS any more")?;
+        match TlsSocket::continued(Socket::new(socket), Arc::clone(tls), state) {
+            Some(transport) => Ok(Arc::new(transport)),
+            None => Err("its TLS state has an unknown format"),
+        }
+    }
 }
 
 impl Endpoint {

@@ -32,16 +32,21 @@ static CLIENT: LazyLock<Arc<ClientConfig>> =
 
 /// The settings of a client that supports `versions`.
 pub fn client(versions: &[&'static rustls::SupportedProtocolVersion]) -> Arc<ClientConfig> {
-    let mut roots = RootCertStore::empty();
-    let certificate = CertificateDer::from_pem_slice(CERTIFICATE).expect("a certificate");
-    roots.add(certificate).expect("a certificate");
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let config = ClientConfig::builder_with_provider(provider)
         .with_protocol_versions(versions)
         .expect("versions")
-        .with_root_certificates(roots)
+        .with_root_certificates(roots())
         .with_no_client_auth();
     Arc::new(config)
+}
+
+/// The authority of the certificate.
+pub fn roots() -> RootCertStore {
+    let mut roots = RootCertStore::empty();
+    let certificate = CertificateDer::from_pem_slice(CERTIFICATE).expect("a certificate");
+    roots.add(certificate).expect("a certificate");
+    roots
 }
 
 /// A connection to `address` that has not sent anything yet.

@@ -2,41 +2,46 @@
 //! engine sees a transport like any other. Two things differ, and the trait has a method for each: there may be
 //! something to receive although the socket has nothing ([`ByteStream::holds_received`]), and taken bytes may not be in
 //! the kernel yet ([`ByteStream::send_rest`]).
+//!
+//! * `handshake.rs`: the handshake.
+//! * `protection.rs`: encrypts and decrypts the records.
+//! * `leaving.rs`: takes a connection out of rustls, for another process; `quiet.rs` helps with it.
+//! * `moving.rs`: a connection leaves this process, or comes from another one.
+//! * `wire.rs`: the socket, for libraries.
+
+mod handshake;
+mod leaving;
+mod moving;
+mod protection;
+mod quiet;
+mod wire;
 
 use super::byte_stream::ByteStream;
 use super::handshake::{Handshake, HandshakeError};
-use super::link::Transport;
-use super::poller::Interest;
+use super::link::{Export, Transport};
 use super::socket::Socket;
 use super::READ_TURN;
 use crate::sync::Mutex;
-use crate::tls::{Session, Tls, CHALLENGE_PROTOCOL};
+use crate::tls::{Session, Tls, TrafficSecrets};
+use fairlead_tls_record::{frame, Frame};
+use protection::Protection;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::{self, Errno};
 use rustix::net::Shutdown;
-use rustls::server::{Accepted, AcceptedAlert, Acceptor};
-use rustls::ServerConnection;
+use rustls::server::Acceptor;
 use std::cell::RefCell;
 use std::fs::File;
-use std::io::{BufRead, IoSlice, Read, Write};
+use std::io::IoSlice;
 use std::os::unix::fs::FileExt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
+use wire::{errno, Wire};
 
 /// Most bytes that are encrypted before the socket is offered them: each connection may hold this many.
 const BATCH_BYTES: usize = 64 * 1024;
 
 /// Bytes received at a time: two records of the greatest length, and a little more.
 const CIPHERTEXT_BYTES: usize = 40 * 1024;
-
-/// Most reads of the socket for a handshake in one turn.
-const HANDSHAKE_READS: usize = 16;
-
-/// A fatal alert (RFC 8446 §6.2): a handshake does not begin with the first message.
-const UNEXPECTED_MESSAGE: [u8; 7] = [21, 3, 3, 0, 2, 2, 10];
-
-/// First byte of a handshake (RFC 8446 §5.1).
-const HANDSHAKE_RECORD: u8 = 22;
 
 thread_local! {
     /// Space for received bytes, or bytes read from a file.
@@ -51,6 +56,8 @@ pub(crate) struct TlsSocket {
     channel: Mutex<Channel>,
     /// True if anything was received.
     has_begun: AtomicBool,
+    /// True while the connection may belong to another process: see [`Transport::export`].
+    is_exported: AtomicBool,
     /// See [`ByteStream::holds_received`].
     holds_received: AtomicBool,
     /// See [`ByteStream::carried`].
@@ -59,8 +66,10 @@ pub(crate) struct TlsSocket {
 
 struct Channel {
     stage: Stage,
-    /// Received, and not decrypted yet, because the receiver had no space left.
+    /// Received, and not decrypted yet: an incomplete record, or the receiver had no space left.
     ahead: Vec<u8>,
+    /// For another process; empty with TLS 1.2.
+    secrets: TrafficSecrets,
     /// True if the peer was sent close_notify.
     is_closed: bool,
 }
@@ -69,44 +78,9 @@ enum Stage {
     /// Waits for the peer's first message, which decides the offer to it.
     Hello(Box<Acceptor>),
     /// The handshake continues, or is over.
-    Open(Box<ServerConnection>),
+    Open(Protection),
     /// The handshake failed, or the peer has violated the protocol later.
     Failed,
-}
-
-/// The socket, for rustls.
-struct Wire<'a> {
-    socket: &'a Socket,
-    /// True if further bytes follow at once.
-    more: bool,
-}
-
-impl Read for Wire<'_> {
-    fn read(&mut self, space: &mut [u8]) -> std::io::Result<usize> {
-        Ok(self.socket.receive(space)?)
-    }
-}
-
-impl Write for Wire<'_> {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        Ok(self.socket.send(bytes, self.more)?)
-    }
-
-    fn write_vectored(&mut self, pieces: &[IoSlice<'_>]) -> std::io::Result<usize> {
-        match pieces {
-            [piece] => self.write(piece),
-            _ => Ok(self.socket.send_pieces(pieces)?),
-        }
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
-}
-
-/// Returns the number of an error. Errors of rustls have none and get the number of a violated protocol.
-fn errno(error: &std::io::Error) -> Errno {
-    Errno::from_io_error(error).unwrap_or(Errno::PROTO)
 }
 
 impl TlsSocket {
@@ -119,180 +93,84 @@ impl TlsSocket {
             channel: Mutex::new(Channel {
                 stage: Stage::Hello(Box::default()),
                 ahead: Vec::new(),
+                secrets: TrafficSecrets::default(),
                 is_closed: false,
             }),
             has_begun: AtomicBool::new(false),
+            is_exported: AtomicBool::new(false),
             holds_received: AtomicBool::new(false),
             carried: AtomicU64::new(0),
         }
     }
 
-    /// Checks that the peer's first byte looks like TLS.
-    fn look_at_first_byte(&self) -> Result<(), HandshakeError> {
-        match self.socket.peek()? {
-            None => Err(HandshakeError::Gone),
-            Some(HANDSHAKE_RECORD) => {
-                self.has_begun.store(true, Relaxed);
-                Ok(())
-            }
-            Some(b'A'..=b'Z') => Err(HandshakeError::PlainHttp),
-            Some(_) => Err(HandshakeError::NoTls),
-        }
-    }
-
-    fn hear_hello(&self, acceptor: &mut Acceptor) -> Result<Option<Box<ServerConnection>>, HandshakeError> {
-        for _ in 0..HANDSHAKE_READS {
-            match acceptor.accept() {
-                Ok(Some(accepted)) => return self.answer_hello(accepted).map(Some),
-                Ok(None) => {}
-                Err((error, alert)) => return Err(self.refuse_hello(error, alert)),
-            }
-            match acceptor.read_tls(&mut self.wire()) {
-                Ok(0) => return Err(HandshakeError::Gone),
-                Ok(_) => {}
-                Err(error) if errno(&error) == Errno::AGAIN => return Ok(None),
-                Err(error) => return Err(errno(&error).into()),
-            }
-        }
-        Ok(None)
-    }
-
-    fn answer_hello(&self, accepted: Accepted) -> Result<Box<ServerConnection>, HandshakeError> {
-        let config = self.tls.config_for(&accepted.client_hello());
-        match accepted.into_connection(config) {
-            Ok(mut connection) => {
-                connection.set_buffer_limit(None);
-                Ok(Box::new(connection))
-            }
-            Err((error, alert)) => {
-                let error = self.refuse_hello(error, alert);
-                Err(match self.tls.has_certificate() {
-                    true => error,
-                    false => HandshakeError::NoCertificate,
-                })
-            }
-        }
-    }
-
-    /// Tells the peer why there is no handshake. rustls has no alert as long as it knows nothing of the peer.
-    fn refuse_hello(&self, error: rustls::Error, mut alert: AcceptedAlert) -> HandshakeError {
-        let mut bytes = Vec::new();
-        if alert.write_all(&mut bytes).is_err() || bytes.is_empty() {
-            bytes = UNEXPECTED_MESSAGE.to_vec();
-        }
-        let _ = self.socket.send(&bytes, false);
-        error.into()
-    }
-
-    fn shake_hands(&self, connection: &mut ServerConnection) -> Result<Handshake, HandshakeError> {
-        for _ in 0..HANDSHAKE_READS {
-            // The first time, these packets have come together with the first message.
-            if let Err(error) = connection.process_new_packets() {
-                let _ = self.send_ciphertext(connection, false);
-                return Err(error.into());
-            }
-            match self.send_ciphertext(connection, false) {
-                Ok(()) => {}
-                Err(Errno::AGAIN) => return Ok(Handshake::Waits(Interest::Write)),
-                Err(error) => return Err(error.into()),
-            }
-            if !connection.is_handshaking() {
-                self.tls.check_resumed(connection)?;
-                self.note_rest(connection, false);
-                return Ok(Handshake::Done);
-            }
-            match connection.read_tls(&mut self.wire()) {
-                Ok(0) => return Err(HandshakeError::Gone),
-                Ok(_) => {}
-                Err(error) if errno(&error) == Errno::AGAIN => return Ok(Handshake::Waits(Interest::Read)),
-                Err(error) => return Err(errno(&error).into()),
-            }
-        }
-        Ok(Handshake::Waits(Interest::Read))
-    }
-
-    fn wire(&self) -> Wire<'_> {
+    fn wire(&self, more: bool) -> Wire<'_> {
         Wire {
             socket: &self.socket,
-            more: false,
-        }
-    }
-
-    /// Gives the encrypted bytes to the kernel; fails with [`Errno::AGAIN`] if it does not take all of them.
-    fn send_ciphertext(&self, connection: &mut ServerConnection, more: bool) -> io::Result<()> {
-        let mut wire = Wire {
-            socket: &self.socket,
             more,
-        };
-        while connection.wants_write() {
-            match connection.write_tls(&mut wire).map_err(|error| errno(&error)) {
-                Ok(count) => _ = self.carried.fetch_add(count as u64, Relaxed),
-                Err(Errno::INTR) => {}
-                Err(error) => return Err(error),
-            }
+            carried: &self.carried,
         }
-        Ok(())
     }
 
-    /// Decrypts `bytes` into `space`, from `filled` on, as far as it has room; returns the number of bytes left.
-    fn decrypt(
-        &self,
-        connection: &mut ServerConnection,
-        mut bytes: &[u8],
-        space: &mut [u8],
-        filled: &mut usize,
-    ) -> io::Result<usize> {
-        while !bytes.is_empty() && *filled < space.len() {
-            if connection.read_tls(&mut bytes).map_err(|error| errno(&error))? == 0 {
-                // Bytes after the peer's close_notify are ignored (RFC 8446 §6.1).
-                return Ok(0);
-            }
-            if connection.process_new_packets().is_err() {
-                // Sends the peer the alert.
-                let _ = self.send_ciphertext(connection, false);
-                return Err(Errno::PROTO);
-            }
-            *filled += take_plaintext(connection, &mut space[*filled..]);
+    /// Fails while the connection may belong to another process.
+    fn check_ownership(&self) -> io::Result<()> {
+        match self.is_exported.load(Relaxed) {
+            false => Ok(()),
+            true => Err(Errno::AGAIN),
         }
-        Ok(bytes.len())
     }
 
-    fn note_rest(&self, connection: &mut ServerConnection, has_more: bool) {
-        let is_readable = has_more || connection.reader().fill_buf().is_ok();
+    fn note_rest(&self, protection: &mut Protection, ahead: &[u8]) {
+        let is_readable = frame(ahead) != Frame::Partial || protection.is_readable();
         self.holds_received.store(is_readable, Relaxed);
     }
 
-    fn receive_into(
+    /// Decrypts as [`Protection::decrypt`]. A peer that has violated the protocol is told.
+    fn decrypt(
         &self,
-        connection: &mut ServerConnection,
-        ahead: &mut Vec<u8>,
+        protection: &mut Protection,
+        bytes: &mut [u8],
         space: &mut [u8],
+        filled: &mut usize,
     ) -> io::Result<usize> {
-        let mut filled = take_plaintext(connection, space);
-        let early = std::mem::take(ahead);
-        let left = self.decrypt(connection, &early, space, &mut filled)?;
-        *ahead = early[early.len() - left..].to_vec();
-        SCRATCH.with_borrow_mut(|scratch| {
-            scratch.resize(CIPHERTEXT_BYTES, 0);
-            while filled < space.len() && ahead.is_empty() && !has_ended(connection) {
-                let count = match self.socket.receive(scratch) {
-                    Ok(0) => {
-                        let _ = connection.read_tls(&mut std::io::empty());
-                        return Ok(filled);
-                    }
-                    Ok(count) => count,
+        let left = protection.decrypt(bytes, space, filled);
+        if left.is_err() {
+            let _ = protection.flush(&mut self.wire(false));
+        }
+        left
+    }
+
+    fn receive_into(&self, protection: &mut Protection, ahead: &mut Vec<u8>, space: &mut [u8]) -> io::Result<usize> {
+        let mut filled = protection.take_data(space);
+        if !ahead.is_empty() {
+            let left = self.decrypt(protection, ahead, space, &mut filled)?;
+            ahead.drain(..ahead.len() - left);
+        }
+        let received = SCRATCH.with_borrow_mut(|scratch| {
+            scratch.resize(scratch.len().max(CIPHERTEXT_BYTES), 0);
+            while filled < space.len() && !protection.has_ended() {
+                // The beginning of a record is ahead.
+                let begun = ahead.len();
+                let count = match self.socket.receive(&mut scratch[begun..CIPHERTEXT_BYTES]) {
+                    Ok(0) => return Ok(filled),
+                    Ok(count) => begun + count,
                     Err(Errno::INTR) => continue,
                     Err(_) if filled > 0 => return Ok(filled),
                     Err(error) => return Err(error),
                 };
-                let left = self.decrypt(connection, &scratch[..count], space, &mut filled)?;
+                scratch[..begun].copy_from_slice(ahead);
+                ahead.clear();
+                let left = self.decrypt(protection, &mut scratch[..count], space, &mut filled)?;
                 ahead.extend_from_slice(&scratch[count - left..count]);
-                if filled > 0 && count < scratch.len() {
+                if filled > 0 && count < CIPHERTEXT_BYTES {
                     break;
                 }
             }
             Ok(filled)
-        })
+        });
+        if ahead.is_empty() {
+            *ahead = Vec::new();
+        }
+        received
     }
 
     /// Discards further input of a peer that was sent an alert, so that no reset overtakes the alert.
@@ -305,40 +183,20 @@ impl TlsSocket {
         Err(Errno::AGAIN)
     }
 
-    /// Encrypts the bytes from `write`, as long as the kernel takes them; returns the number of taken bytes.
-    fn send_with(
-        &self,
-        more: bool,
-        write: impl FnOnce(&mut ServerConnection) -> std::io::Result<usize>,
-    ) -> io::Result<usize> {
+    /// Encrypts the pieces, as long as the kernel takes them; returns the number of taken bytes.
+    fn send_batch(&self, pieces: &[IoSlice<'_>], more: bool) -> io::Result<usize> {
         let mut channel = self.channel.lock();
-        let Stage::Open(connection) = &mut channel.stage else {
+        self.check_ownership()?;
+        let Stage::Open(protection) = &mut channel.stage else {
             return Err(Errno::NOTCONN);
         };
-        self.send_ciphertext(connection, false)?;
-        let taken = write(connection).map_err(|error| errno(&error))?;
-        match self.send_ciphertext(connection, more) {
+        protection.flush(&mut self.wire(false))?;
+        let taken = protection.write(pieces)?;
+        match protection.flush(&mut self.wire(more)) {
             Ok(()) | Err(Errno::AGAIN) => Ok(taken),
             Err(error) => Err(error),
         }
     }
-}
-
-/// True if the peer has sent close_notify, and everything before it was taken.
-fn has_ended(connection: &mut ServerConnection) -> bool {
-    connection.reader().fill_buf().is_ok_and(<[u8]>::is_empty)
-}
-
-/// Moves decrypted bytes to `space`; returns their number.
-fn take_plaintext(connection: &mut ServerConnection, space: &mut [u8]) -> usize {
-    let mut filled = 0;
-    while filled < space.len() {
-        match connection.reader().read(&mut space[filled..]) {
-            Ok(count @ 1..) => filled += count,
-            _ => break,
-        }
-    }
-    filled
 }
 
 impl std::fmt::Debug for TlsSocket {
@@ -360,21 +218,22 @@ impl AsFd for TlsSocket {
 impl ByteStream for TlsSocket {
     fn receive(&self, space: &mut [u8]) -> io::Result<usize> {
         let mut channel = self.channel.lock();
+        self.check_ownership()?;
         let Channel { stage, ahead, .. } = &mut *channel;
-        let connection = match stage {
-            Stage::Open(connection) => connection,
+        let protection = match stage {
+            Stage::Open(protection) => protection,
             Stage::Hello(_) => return Err(Errno::NOTCONN),
             Stage::Failed => return self.discard(space),
         };
-        let received = self.receive_into(connection, ahead, space);
+        let received = self.receive_into(protection, ahead, space);
         if received == Err(Errno::PROTO) {
             *stage = Stage::Failed;
             self.holds_received.store(false, Relaxed);
             return received;
         }
         // A response to received bytes (RFC 8446 §4.6.3), or the rest of the sent bytes.
-        let _ = self.send_ciphertext(connection, false);
-        self.note_rest(connection, !ahead.is_empty());
+        let _ = protection.flush(&mut self.wire(false));
+        self.note_rest(protection, ahead);
         received
     }
 
@@ -390,9 +249,7 @@ impl ByteStream for TlsSocket {
     }
 
     fn send(&self, bytes: &[u8], more: bool) -> io::Result<usize> {
-        self.send_with(more, |connection| {
-            connection.writer().write(&bytes[..bytes.len().min(BATCH_BYTES)])
-        })
+        self.send_batch(&[IoSlice::new(&bytes[..bytes.len().min(BATCH_BYTES)])], more)
     }
 
     fn send_pieces(&self, pieces: &[IoSlice<'_>]) -> io::Result<usize> {
@@ -403,9 +260,7 @@ impl ByteStream for TlsSocket {
         };
         match pieces.iter().take_while(fits).count() {
             0 => self.send(pieces.first().map_or(&[], |piece| piece), true),
-            count => self.send_with(count < pieces.len(), |connection| {
-                connection.writer().write_vectored(&pieces[..count])
-            }),
+            count => self.send_batch(&pieces[..count], count < pieces.len()),
         }
     }
 
@@ -426,8 +281,9 @@ impl ByteStream for TlsSocket {
     }
 
     fn send_rest(&self) -> io::Result<()> {
-        match &mut self.channel.lock().stage {
-            Stage::Open(connection) => self.send_ciphertext(connection, false),
+        let mut channel = self.channel.lock();
+        match &mut channel.stage {
+            Stage::Open(protection) if self.check_ownership().is_ok() => protection.flush(&mut self.wire(false)),
             _ => Ok(()),
         }
     }
@@ -442,30 +298,28 @@ impl ByteStream for TlsSocket {
 
     fn shut_down(&self, how: Shutdown) -> io::Result<()> {
         let mut channel = self.channel.lock();
-        if let (
-            Channel {
-                stage: Stage::Open(connection),
-                is_closed,
-                ..
-            },
-            Shutdown::Write | Shutdown::Both,
-        ) = (&mut *channel, how)
-        {
+        self.check_ownership()?;
+        let Channel { stage, is_closed, .. } = &mut *channel;
+        if let (Stage::Open(protection), Shutdown::Write | Shutdown::Both) = (stage, how) {
             // A truncated response gets no clean end.
-            if !std::mem::replace(is_closed, true) && !connection.wants_write() {
-                connection.send_close_notify();
-                let _ = self.send_ciphertext(connection, false);
+            if !std::mem::replace(is_closed, true) && !protection.wants_flush() {
+                protection.close();
+                let _ = protection.flush(&mut self.wire(false));
             }
         }
         self.socket.shut_down(how)
     }
 
     fn cut(&self) {
-        let _ = self.socket.shut_down(Shutdown::Both);
+        if self.check_ownership().is_ok() {
+            let _ = self.socket.shut_down(Shutdown::Both);
+        }
     }
 
     fn reset(&self) {
-        self.socket.reset();
+        if self.check_ownership().is_ok() {
+            self.socket.reset();
+        }
     }
 }
 
@@ -475,59 +329,40 @@ impl Transport for TlsSocket {
     }
 
     fn handshake(&self) -> Result<Handshake, HandshakeError> {
-        let mut channel = self.channel.lock();
-        if !self.has_begun.load(Relaxed) {
-            match self.look_at_first_byte() {
-                Ok(()) => {}
-                Err(HandshakeError::Socket(Errno::AGAIN)) => return Ok(Handshake::AwaitsHello),
-                Err(error) => {
-                    channel.stage = Stage::Failed;
-                    return Err(error);
-                }
-            }
-        }
-        if let Stage::Hello(acceptor) = &mut channel.stage {
-            match self.hear_hello(acceptor) {
-                Ok(None) => return Ok(Handshake::AwaitsHello),
-                Ok(Some(connection)) => channel.stage = Stage::Open(connection),
-                Err(error) => {
-                    channel.stage = Stage::Failed;
-                    return Err(error);
-                }
-            }
-        }
-        let Stage::Open(connection) = &mut channel.stage else {
-            return Err(HandshakeError::Gone);
-        };
-        match self.shake_hands(connection) {
-            // The authority has checked the certificate, and nothing follows (RFC 8737 §3).
-            Ok(Handshake::Done) if connection.alpn_protocol() == Some(CHALLENGE_PROTOCOL) => {
-                connection.send_close_notify();
-                let _ = self.send_ciphertext(connection, false);
-                channel.stage = Stage::Failed;
-                Err(HandshakeError::Gone)
-            }
-            Ok(Handshake::Done) => {
-                self.session.get_or_init(|| Arc::new(Session::of(connection)));
-                Ok(Handshake::Done)
-            }
-            Ok(waits) => Ok(waits),
-            Err(error) => {
-                channel.stage = Stage::Failed;
-                Err(error)
-            }
-        }
+        self.go_on_with_handshake()
     }
 
     fn as_plain(&self) -> Option<&OwnedFd> {
-        self.socket.as_plain().filter(|_| self.can_move())
+        let has_begun = self.has_begun.load(Relaxed);
+        self.socket.as_plain().filter(|_| !has_begun)
     }
 
     fn can_move(&self) -> bool {
-        !self.has_begun.load(Relaxed)
+        !self.has_begun.load(Relaxed) || self.can_leave()
+    }
+
+    fn can_export(&self) -> bool {
+        self.can_leave()
+    }
+
+    fn export(&self) -> Option<Export<'_>> {
+        let socket = self.socket.as_plain()?;
+        let tls = match self.as_plain() {
+            Some(_) => None,
+            None => Some(self.export_state()?),
+        };
+        Some(Export { socket, tls })
+    }
+
+    fn stay(&self) {
+        self.is_exported.store(false, Relaxed);
     }
 
     fn session(&self) -> Option<&Arc<Session>> {
         self.session.get()
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests")]
+mod tests;
