@@ -4,7 +4,9 @@
 //! read is a temporary file, which macOS requires; a constant one is open for reading only.
 
 use rustix::fd::OwnedFd;
+use std::fs::File;
 use std::io::Result;
+use std::os::unix::fs::FileExt;
 
 /// An empty file, closed on exec. `name`: shown in /proc on Linux.
 ///
@@ -32,11 +34,31 @@ pub fn constant(name: &str, parts: &[&[u8]]) -> Result<OwnedFd> {
     system::constant(name, parts)
 }
 
+/// A file with these bytes and a fixed length, for one reader: see [`take_secret`].
+///
+/// # Errors
+/// As [`open`]; always on systems on which such a file may be on a disk.
+pub fn secret(name: &str, bytes: &[u8]) -> Result<OwnedFd> {
+    system::secret(name, bytes)
+}
+
+/// The bytes of a [`secret`] file, which is wiped.
+///
+/// # Errors
+/// If the file cannot be read or written.
+pub fn take_secret(file: OwnedFd) -> Result<Vec<u8>> {
+    let file = File::from(file);
+    let length = usize::try_from(file.metadata()?.len()).map_err(std::io::Error::other)?;
+    let mut bytes = vec![0; length];
+    file.read_exact_at(&mut bytes, 0)?;
+    file.write_all_at(&vec![0; length], 0)?;
+    Ok(bytes)
+}
+
 #[cfg(native_linux)]
 mod system {
     use super::*;
     use rustix::fs::{fcntl_add_seals, memfd_create, MemfdFlags, SealFlags};
-    use std::fs::File;
     use std::io::Write;
 
     pub(super) fn open(name: &str) -> Result<OwnedFd> {
@@ -55,6 +77,15 @@ mod system {
         fcntl_add_seals(&file, seals)?;
         Ok(file.into())
     }
+
+    pub(super) fn secret(name: &str, bytes: &[u8]) -> Result<OwnedFd> {
+        let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
+        let mut file = File::from(memfd_create(name, flags)?);
+        file.write_all(bytes)?;
+        // The reader wipes it, so it stays writable.
+        fcntl_add_seals(&file, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)?;
+        Ok(file.into())
+    }
 }
 
 #[cfg(not(native_linux))]
@@ -63,7 +94,6 @@ mod system {
     use rustix::fs::Mode;
     use rustix::io::Errno;
     use rustix::shm;
-    use std::fs::File;
     use std::io::{Error, Write};
     use std::os::unix::fs::MetadataExt;
     use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
@@ -107,6 +137,10 @@ mod system {
         Ok(readable.into())
     }
 
+    pub(super) fn secret(_name: &str, _bytes: &[u8]) -> Result<OwnedFd> {
+        Err(std::io::ErrorKind::Unsupported.into())
+    }
+
     /// Names the folder.
     fn in_folder(error: Error) -> Error {
         let folder = std::env::temp_dir();
@@ -121,8 +155,19 @@ mod system {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::fs::File;
     use std::io::{Read, Seek, Write};
+
+    #[cfg(native_linux)]
+    #[test]
+    fn a_secret_is_read_once() {
+        let file = secret("test", b"secret").expect("a file");
+        let copy = File::from(file.try_clone().expect("a descriptor"));
+        assert!(copy.set_len(3).is_err() && copy.set_len(9).is_err());
+        assert_eq!(take_secret(file).expect("its bytes"), b"secret");
+        let mut rest = [1; 6];
+        copy.read_exact_at(&mut rest, 0).expect("zeros");
+        assert_eq!(rest, [0; 6]);
+    }
 
     #[test]
     fn a_constant_file_has_its_bytes_and_cannot_change() {

@@ -32,7 +32,7 @@ pub(crate) enum Sent {
     Done,
     /// The kernel's buffer is full, or too many descriptors are in such buffers.
     Full,
-    /// The input is too long for a datagram, and no file in memory could be made.
+    /// It needs a file in memory, and none could be made.
     TooLong,
 }
 
@@ -89,7 +89,9 @@ impl Queue {
 
     /// Puts a connection in, from the worker in `slot`. The caller keeps it, too.
     pub(crate) fn send(&self, outgoing: &OutgoingMigration<'_>, slot: usize) -> Sent {
-        let mut message = Message::new(outgoing);
+        let Ok(mut message) = Message::new(outgoing) else {
+            return Sent::TooLong;
+        };
         if !message.is_short() && message.lengthen().is_err() {
             return Sent::TooLong;
         }

@@ -11,10 +11,10 @@
 //! sends and takes over connections. A connection for which no worker has a slot stays parked, and is served, until no
 //! connection has migrated for a while; then it is closed, as in a worker without another worker to migrate to.
 
-use super::outgoing::outgoing;
+use super::outgoing::{outgoing, outgoing_with_tls};
 use super::{Admission, IncomingConnections};
 use crate::clock::Millis;
-use crate::cluster::queues::{IncomingMigration, Received, Sent};
+use crate::cluster::queues::{IncomingMigration, Queue, Received, Sent};
 use crate::connection::connections::Connections;
 use crate::connection::Connection;
 use crate::engine::ends;
@@ -80,6 +80,19 @@ impl ConnectionMigration {
     }
 }
 
+/// Puts a connection into the queue, from the worker in `slot`.
+fn send(connection: &Connection, queue: &Queue, slot: usize) -> Sent {
+    let transport = connection.stream.transport();
+    // Its keys change with each record, so they leave only together with the connection.
+    let has_tls = transport.as_plain().is_none() && connection.can_move();
+    let state = has_tls.then(|| transport.export_tls()).flatten();
+    let outgoing = match &state {
+        Some(state) => outgoing_with_tls(connection, state),
+        None => outgoing(connection),
+    };
+    outgoing.map_or(Sent::TooLong, |outgoing| queue.send(&outgoing, slot))
+}
+
 /// Sending side.
 impl ConnectionMigration {
     /// The listeners are closed. Idle connections get a deadline, or migrate from now on.
@@ -117,9 +130,9 @@ impl ConnectionMigration {
         if queues.connections().len() >= UNDER_WAY || !self.worker.others_have_place() {
             return Err((connection, Sent::Full));
         }
-        let outgoing = outgoing(&connection);
-        let sent = outgoing.map_or(Sent::TooLong, |outgoing| queues.connections().send(&outgoing, slot));
+        let sent = send(&connection, queues.connections(), slot);
         if sent != Sent::Done {
+            connection.stream.transport().stay();
             return Err((connection, sent));
         }
         self.worker.counters().handed_off.fetch_add(1, Relaxed);
@@ -204,11 +217,19 @@ impl ConnectionMigration {
 
     fn go_on_with(&self, incoming: IncomingMigration, now: Millis, sink: &dyn Sink) {
         let IncomingMigration {
-            socket, origin, peer, ..
+            socket,
+            origin,
+            peer,
+            tls,
+            ..
         } = incoming;
+        let to_link = |endpoint: &Endpoint, socket| match &tls {
+            Some(state) => endpoint.transport_with_tls(socket, state),
+            None => Ok(endpoint.transport(socket)),
+        };
         let connection = self
             .arrivals
-            .connection_of(socket, origin, peer, Some(Interest::Read), Endpoint::transport);
+            .connection_of(socket, origin, peer, Some(Interest::Read), to_link);
         let mut connection = match connection {
             Ok(connection) => Box::new(connection),
             Err((_, reason)) => {

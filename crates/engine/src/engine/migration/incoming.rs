@@ -34,28 +34,28 @@ impl IncomingConnections {
     }
 
     /// Makes a connection that another worker had, from its socket, the fingerprint of its origin, and its peer. If
-    /// this fails, returns the socket and the reason.
+    /// this fails, returns the transport, if there is one, and the reason.
     pub(super) fn connection_of(
         &self,
         socket: OwnedFd,
         origin: u32,
         peer: Option<SocketAddr>,
         interest: Option<Interest>,
-        to_link: impl FnOnce(&Endpoint, Counted<OwnedFd>) -> Link,
-    ) -> Result<Connection, (Link, &'static str)> {
+        to_link: impl FnOnce(&Endpoint, Counted<OwnedFd>) -> Result<Link, &'static str>,
+    ) -> Result<Connection, (Option<Link>, &'static str)> {
         let socket = Counted::new(socket, self.worker.config.descriptors.for_transfer());
         let mut known = self.endpoints.iter();
         let known = known.find(|one| one.origin.fingerprint() == origin);
         let Some(endpoint) = known.filter(|endpoint| endpoint.origin.unix || peer.is_some()) else {
-            return Err((Arc::new(Socket::new(socket)), "its origin is unknown"));
+            return Err((Some(Arc::new(Socket::new(socket))), "its origin is unknown"));
         };
-        let transport = to_link(endpoint, socket);
+        let transport = to_link(endpoint, socket).map_err(|reason| (None, reason))?;
         match self
             .connections
             .open(&transport, interest, endpoint, peer, Millis::now())
         {
             Ok(connection) => Ok(connection),
-            Err(_) => Err((transport, "it cannot be watched")),
+            Err(_) => Err((Some(transport), "it cannot be watched")),
         }
     }
 }

@@ -3,14 +3,15 @@
 use crate::clock::Nanos;
 use crate::cluster::queues::OutgoingMigration;
 use crate::connection::Connection;
+use fairlead_tls_record::SecretBytes;
 use fairlead_wire::Version;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd};
 
 /// Departure of a connection with its own socket. `None` if another worker cannot take over the transport, or not at
 /// this stage.
 pub(super) fn outgoing(connection: &Connection) -> Option<OutgoingMigration<'_>> {
     let transport = connection.stream.transport();
-    let outgoing = outgoing_with(connection, transport.as_plain()?)?;
+    let outgoing = outgoing_with(connection, transport.as_plain()?.as_fd())?;
     Some(OutgoingMigration {
         // A relayed request of another worker is passed on unchanged.
         back_channel: transport.back_channel(),
@@ -20,15 +21,27 @@ pub(super) fn outgoing(connection: &Connection) -> Option<OutgoingMigration<'_>>
     })
 }
 
-/// Departure with another socket.
-pub(super) fn outgoing_with<'a>(connection: &'a Connection, socket: &'a OwnedFd) -> Option<OutgoingMigration<'a>> {
+/// Departure of a connection with its own socket, on which TLS has this state.
+pub(super) fn outgoing_with_tls<'a>(
+    connection: &'a Connection,
+    state: &'a SecretBytes,
+) -> Option<OutgoingMigration<'a>> {
+    Some(OutgoingMigration {
+        tls: Some(state),
+        ..outgoing_with(connection, connection.stream.transport().as_fd())?
+    })
+}
+
+/// Departure with this socket.
+pub(super) fn outgoing_with<'a>(connection: &'a Connection, socket: BorrowedFd<'a>) -> Option<OutgoingMigration<'a>> {
     let stream = &connection.stream;
     let (proxy_header, awaited) = connection.proxy_header();
     Some(OutgoingMigration {
-        socket: socket.as_fd(),
+        socket,
         back_channel: None,
         is_last: false,
         session: None,
+        tls: None,
         origin: stream.origin().fingerprint(),
         peer: stream.peers.socket(),
         awaited,

@@ -22,6 +22,7 @@ use crate::exchange::relay;
 use crate::transport::poller::Interest;
 use crate::transport::{RelayOwner, RelayRunner};
 use crate::worker::Worker;
+use std::os::fd::AsFd;
 use std::sync::Arc;
 
 /// See the head of this file.
@@ -106,7 +107,7 @@ impl Relays {
 
     /// The departure with which another worker runs the request of a connection that stays here.
     fn outgoing<'a>(&self, connection: &'a Connection, runner: &'a RelayRunner) -> Option<OutgoingMigration<'a>> {
-        let outgoing = outgoing_with(connection, &runner.socket)?;
+        let outgoing = outgoing_with(connection, runner.socket.as_fd())?;
         let [proxy, head, _] = outgoing.input;
         Some(OutgoingMigration {
             input: [proxy, head, &[]],

@@ -282,20 +282,22 @@ impl RequestMigration {
         } = incoming;
         let Stage::Request { arrived } = stage else { return None };
         let (back_channel, session) = (incoming.back_channel, incoming.session);
-        let to_link = |_: &Endpoint, socket: Counted<OwnedFd>| -> Link {
+        let to_link = |_: &Endpoint, socket: Counted<OwnedFd>| -> Result<Link, &'static str> {
             let socket = Socket::new(socket);
-            match back_channel {
+            Ok(match back_channel {
                 Some(back_channel) => {
                     Arc::new(RelayedSocket::new(socket, back_channel, session).in_turn(incoming.is_http2))
                 }
                 None => Arc::new(socket),
-            }
+            })
         };
         let mut connection = match self.arrivals.connection_of(socket, origin, peer, None, to_link) {
             Ok(connection) => connection,
             Err((transport, reason)) => {
-                transport.give_back(AfterResponse::Close);
-                self.refuse(Some(transport), reason);
+                transport
+                    .iter()
+                    .for_each(|transport| transport.give_back(AfterResponse::Close));
+                self.refuse(transport, reason);
                 return None;
             }
         };

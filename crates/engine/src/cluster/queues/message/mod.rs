@@ -2,7 +2,7 @@
 //! bytes that were read, and the descriptor of the socket. A body in a temporary file travels as a second descriptor.
 //! If the connection stays in its worker, the socket is one end of a pair, and one more descriptor is for the end of
 //! the response. Long input travels in a file in memory, with one more descriptor, because the kernel only
-//! takes short datagrams. `numbers.rs`: the numbers at the beginning; `reading.rs`: makes a connection of it again.
+//! takes short datagrams. The state of a TLS connection travels in a file of its own, which the receiver wipes. `numbers.rs`: the numbers at the beginning; `reading.rs`: makes a connection of it again.
 
 mod numbers;
 mod reading;
@@ -14,6 +14,7 @@ use crate::clock::Nanos;
 use crate::http::body::Body;
 use crate::tls::Session;
 use fairlead_system::memory_file;
+use fairlead_tls_record::SecretBytes;
 use fairlead_wire::ProxyVersions;
 use numbers::{kind, peer_numbers, versions_kind};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -72,6 +73,8 @@ pub(crate) struct IncomingMigration {
     pub(crate) back_channel: Option<OwnedFd>,
     /// True if the response is to end the connection, because the worker that has it ends.
     pub(crate) is_last: bool,
+    /// State of the TLS connection on the socket: see [`Transport::export_tls`](crate::transport::Transport::export_tls).
+    pub(crate) tls: Option<SecretBytes>,
 }
 
 /// Data to be sent.
@@ -96,6 +99,8 @@ pub(crate) struct OutgoingMigration<'a> {
     pub(crate) back_channel: Option<&'a OwnedFd>,
     /// True if the response is to end the connection.
     pub(crate) is_last: bool,
+    /// State of the TLS connection on the socket.
+    pub(crate) tls: Option<&'a SecretBytes>,
 }
 
 /// Message to be sent.
@@ -109,10 +114,14 @@ pub(super) struct Message<'a> {
     long: Option<OwnedFd>,
     file: Option<BorrowedFd<'a>>,
     back_channel: Option<BorrowedFd<'a>>,
+    /// File with the state of the TLS connection.
+    tls: Option<OwnedFd>,
 }
 
 impl<'a> Message<'a> {
-    pub(super) fn new(request: &OutgoingMigration<'a>) -> Message<'a> {
+    /// # Errors
+    /// If there is no file for the state of the TLS connection.
+    pub(super) fn new(request: &OutgoingMigration<'a>) -> io::Result<Message<'a>> {
         let (body_kind, body, file): (u64, &[u8], Option<&File>) = match request.body {
             Body::Empty => (0, &[], None),
             Body::Memory(bytes) => (kind::MEMORY, bytes, None),
@@ -127,13 +136,14 @@ impl<'a> Message<'a> {
         };
         let http2 = if request.is_http2 { kind::HTTP2 } else { 0 };
         let last = if request.is_last { kind::LAST } else { 0 };
+        let tls = if request.tls.is_some() { kind::TLS } else { 0 };
         let session = request.session.map_or_else(Vec::new, Session::to_bytes);
         let numbers = [
             request.stage.moment(),
             request.served,
             request.input.map(<[u8]>::len).iter().sum::<usize>() as u64,
             request.body.len(),
-            u64::from(request.origin) << 8 | body_kind | proxy | relayed | http2 | last | request.stage.kind(),
+            u64::from(request.origin) << 8 | body_kind | proxy | relayed | http2 | last | tls | request.stage.kind(),
             peer,
             address_high,
             address_low,
@@ -146,7 +156,10 @@ impl<'a> Message<'a> {
         for (space, number) in header.chunks_exact_mut(8).zip(numbers) {
             space.copy_from_slice(&number.to_le_bytes());
         }
-        Message {
+        let tls = request
+            .tls
+            .map(|state| memory_file::secret("fairlead connection", state));
+        Ok(Message {
             header,
             input: request.input,
             body,
@@ -155,7 +168,8 @@ impl<'a> Message<'a> {
             long: None,
             file: file.map(AsFd::as_fd),
             back_channel: request.back_channel.map(AsFd::as_fd),
-        }
+            tls: tls.transpose()?,
+        })
     }
 
     pub(super) fn is_short(&self) -> bool {
@@ -182,11 +196,13 @@ impl<'a> Message<'a> {
         [&self.header, proxy, head, ahead, body, session].map(IoSlice::new)
     }
 
-    /// In this order: the socket, the file in memory, the file with the body, and the descriptor that reports the end
-    /// to the worker that has the connection.
+    /// In this order: the socket, the file in memory, the file with the body, the descriptor that reports the end to the
+    /// worker that has the connection, and the file with the state of the TLS connection. At most [`DESCRIPTORS`], because
+    /// a connection that has a TLS state has no request.
     pub(super) fn descriptors(&self) -> Vec<BorrowedFd<'_>> {
         let long = self.long.as_ref().map(AsFd::as_fd);
-        let all = [Some(self.socket), long, self.file, self.back_channel];
+        let tls = self.tls.as_ref().map(AsFd::as_fd);
+        let all = [Some(self.socket), long, self.file, self.back_channel, tls];
         all.into_iter().flatten().collect()
     }
 }

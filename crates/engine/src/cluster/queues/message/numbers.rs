@@ -21,6 +21,8 @@ pub(super) mod kind {
     pub(in crate::cluster::queues::message) const PROXY_V2: u64 = 64;
     /// The response ends the connection. Above the origin.
     pub(in crate::cluster::queues::message) const LAST: u64 = 1 << 40;
+    /// One more descriptor is for the state of a TLS connection. Above the origin.
+    pub(in crate::cluster::queues::message) const TLS: u64 = 1 << 42;
     /// The head is from an HTTP/2 request. Above the origin.
     pub(in crate::cluster::queues::message) const HTTP2: u64 = 1 << 41;
 }

@@ -5,6 +5,8 @@ use super::{IncomingMigration, Stage, BEGINNING, HEADER, NUMBERS};
 use crate::clock::Nanos;
 use crate::http::body::Body;
 use crate::tls::Session;
+use fairlead_system::memory_file;
+use fairlead_tls_record::SecretBytes;
 use rustix::fd::OwnedFd;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -39,6 +41,7 @@ struct Contents {
     body: Body,
     session: Option<Arc<Session>>,
     back_channel: Option<OwnedFd>,
+    tls: Option<SecretBytes>,
 }
 
 impl Contents {
@@ -60,6 +63,7 @@ impl Contents {
             session: self.session,
             back_channel: self.back_channel,
             is_last: origin_and_kind & kind::LAST != 0,
+            tls: self.tls,
         }
     }
 }
@@ -88,6 +92,10 @@ fn read(datagram: &[u8], mut files: impl Iterator<Item = OwnedFd>) -> Option<Con
         0 => None,
         _ => Some(files.next()?),
     };
+    let tls = match origin_and_kind & kind::TLS {
+        0 => None,
+        _ => Some(memory_file::take_secret(files.next()?).ok()?.into()),
+    };
     let session = match session {
         [] => None,
         session => Some(Arc::new(Session::from_bytes(session)?)),
@@ -98,6 +106,7 @@ fn read(datagram: &[u8], mut files: impl Iterator<Item = OwnedFd>) -> Option<Con
         body,
         session,
         back_channel,
+        tls,
     })
 }
 

@@ -3,6 +3,7 @@ use super::*;
 use crate::clock::Millis;
 use fairlead_system::wake_up;
 use std::io::{Read, Seek};
+use std::os::unix::fs::FileExt;
 
 const PEER: &str = "[fe80::1%7]:9292";
 
@@ -27,6 +28,7 @@ fn outgoing<'a>(socket: &'a OwnedFd, input: [&'a [u8]; 3], body: &'a Body) -> Ou
         session: None,
         back_channel: None,
         is_last: true,
+        tls: None,
     }
 }
 
@@ -51,7 +53,7 @@ fn a_message_is_read_as_it_was_written() {
     for (body, is_long) in bodies.into_iter().flat_map(|body| [(body, false), (body, true)]) {
         let (socket, stored) = (descriptor(), body());
         let outgoing = outgoing(&socket, [b"PROXY", b"GET /", b" and more"], &stored);
-        let mut message = Message::new(&outgoing);
+        let mut message = Message::new(&outgoing).expect("no secret");
         if is_long {
             message.lengthen().expect("a file in memory");
         }
@@ -95,7 +97,7 @@ fn a_request_whose_connection_stays_takes_its_session_and_a_place_for_the_last_w
             back_channel: Some(&back_channel),
             ..outgoing(&socket, [b"", b"GET /", b""], &body)
         };
-        let mut message = Message::new(&outgoing);
+        let mut message = Message::new(&outgoing).expect("no secret");
         if is_long {
             message.lengthen().expect("a file in memory");
         }
@@ -131,7 +133,7 @@ fn a_connection_without_a_request_keeps_its_stage_and_its_age() {
             awaited,
             ..outgoing(&socket, [b"", b"", b"GET /"], &Body::Empty)
         };
-        let (datagram, descriptors) = sent(&Message::new(&outgoing));
+        let (datagram, descriptors) = sent(&Message::new(&outgoing).expect("no secret"));
         let incoming = open(&datagram, descriptors).expect("a complete message");
         assert_eq!((incoming.stage, incoming.awaited, incoming.served), (stage, awaited, 2));
         assert_eq!((&incoming.input[..], incoming.body.len()), (&b"GET /"[..], 0));
@@ -145,7 +147,9 @@ fn a_message_longer_than_a_datagram_is_not_short() {
         let input = vec![7; length / 4];
         let rest = vec![7; length / 2 - length / 4];
         assert_eq!(
-            Message::new(&outgoing(&socket, [&[], &input, &rest], &body)).is_short(),
+            Message::new(&outgoing(&socket, [&[], &input, &rest], &body))
+                .expect("no secret")
+                .is_short(),
             is_short
         );
     }
@@ -158,7 +162,7 @@ fn an_incomplete_message_gives_back_its_socket() {
         back_channel: Some(&back_channel),
         ..outgoing(&socket, [b"", b"GET /", b""], &body)
     };
-    let mut message = Message::new(&outgoing);
+    let mut message = Message::new(&outgoing).expect("no secret");
     message.lengthen().expect("a file in memory");
     for count in 0..message.descriptors().len() {
         let (datagram, mut descriptors) = sent(&message);
@@ -166,7 +170,7 @@ fn an_incomplete_message_gives_back_its_socket() {
         let rest = open(&datagram, descriptors).expect_err("an incomplete message");
         assert_eq!(rest.is_some(), count > 0);
     }
-    let short = Message::new(&outgoing);
+    let short = Message::new(&outgoing).expect("no secret");
     for length in 0..HEADER + outgoing.input.concat().len() {
         let (datagram, descriptors) = sent(&short);
         assert!(open(&datagram[..length], descriptors).is_err(), "{length} bytes");
@@ -180,4 +184,32 @@ fn a_peer_address_survives_the_round_trip() {
         assert_eq!(peer(peer_numbers(Some(one))), Some(one));
     }
     assert_eq!(peer(peer_numbers(None)), None);
+}
+
+#[test]
+fn the_state_of_a_tls_connection_travels_in_a_file_that_is_wiped() {
+    let (socket, state) = (descriptor(), SecretBytes::from(vec![7; 40_000]));
+    let since = Millis::START;
+    for input in [&b"GET /"[..], &[b'x'; DATAGRAM_BYTES]] {
+        let outgoing = OutgoingMigration {
+            tls: Some(&state),
+            stage: Stage::Head { since },
+            ..outgoing(&socket, [b"", b"", input], &Body::Empty)
+        };
+        let mut message = Message::new(&outgoing).expect("a file in memory");
+        if !message.is_short() {
+            message.lengthen().expect("a file in memory");
+        }
+        let (datagram, descriptors) = sent(&message);
+        assert!(!datagram.windows(9).any(|bytes| bytes == [7; 9]));
+        let copy = File::from(descriptors.last().expect("a file").try_clone().expect("a descriptor"));
+        let incoming = open(&datagram, descriptors).expect("a complete message");
+        assert_eq!(
+            (&incoming.tls.expect("a state")[..], &incoming.input[..]),
+            (&state[..], input)
+        );
+        let mut rest = vec![1; state.len()];
+        copy.read_exact_at(&mut rest, 0).expect("zeros");
+        assert!(rest.iter().all(|byte| *byte == 0));
+    }
 }
