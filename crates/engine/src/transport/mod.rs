@@ -17,7 +17,7 @@ mod tls;
 
 pub(crate) use byte_stream::ByteStream;
 pub(crate) use handshake::{Handshake, HandshakeError};
-pub(crate) use link::{OwnEvents, Presence, Transport};
+pub(crate) use link::{Export, OwnEvents, Presence, Transport};
 pub(crate) use owner::ConnectionOwner;
 pub(crate) use relayed::{AfterResponse, RelayOwner, RelayRunner, RelayedSocket};
 pub(crate) use rustix::net::Shutdown;

@@ -1,5 +1,5 @@
 //! The queue of clients that migrate: for each its socket and its state. Short states travel in the datagram, all others in a
-//! constant file in memory. A state with keys of TLS always does, so that no copy of them is left in a queue of the kernel.
+//! file in memory. A state with keys of TLS always does, and its receiver wipes the file.
 
 use super::attendance::{Attendance, Visit};
 use super::message::DATAGRAM_BYTES;
@@ -7,6 +7,7 @@ use super::queue::Sent;
 use crate::cluster::scoreboard::Scoreboard;
 use fairlead_system::sockets::{received, RECEIVE_DESCRIPTORS, SEND};
 use fairlead_system::{datagrams, memory_file};
+use fairlead_tls_record::SecretBytes;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::{fcntl_dupfd_cloexec, retry_on_intr, Errno};
 use rustix::net::{
@@ -26,6 +27,9 @@ const INLINE: u8 = 0;
 /// It is in the file.
 const IN_FILE: u8 = 1;
 
+/// It is in the file, which is to be wiped.
+const IN_SECRET: u8 = 2;
+
 /// See the head of this file.
 pub(crate) struct ClientQueue {
     scoreboard: &'static Scoreboard,
@@ -37,7 +41,7 @@ pub(crate) struct ClientQueue {
 #[derive(Debug)]
 pub(crate) struct MigratedClient {
     pub(crate) socket: OwnedFd,
-    pub(crate) state: Vec<u8>,
+    pub(crate) state: SecretBytes,
 }
 
 /// Result of an attempt to take a client out.
@@ -88,14 +92,14 @@ impl ClientQueue {
     }
 
     /// Puts a client in, from the worker in `slot`. The caller keeps the socket, too. `is_secret`: the state has keys.
-    pub(crate) fn send(&self, socket: &OwnedFd, state: &[u8], is_secret: bool, slot: usize) -> Sent {
+    pub(crate) fn send(&self, socket: &OwnedFd, state: &SecretBytes, is_secret: bool, slot: usize) -> Sent {
         let is_short = !is_secret && state.len() < DATAGRAM_BYTES;
-        let file = match is_short {
-            true => None,
-            false => match memory_file::constant("fairlead client", &[state]) {
-                Ok(file) => Some(file),
-                Err(_) => return Sent::TooLong,
-            },
+        let make = || match is_secret {
+            true => memory_file::secret("fairlead client", state).map(|file| (IN_SECRET, file)),
+            false => memory_file::constant("fairlead client", &[state]).map(|file| (IN_FILE, file)),
+        };
+        let Ok(file) = (!is_short).then(make).transpose() else {
+            return Sent::TooLong;
         };
         let visit = Visit::enter(self.scoreboard, self.attendance(), slot);
         visit.count_up();
@@ -106,10 +110,10 @@ impl ClientQueue {
         Sent::Full
     }
 
-    fn put(&self, socket: &OwnedFd, state: &[u8], file: Option<&OwnedFd>) -> rustix::io::Result<usize> {
-        let (kind, state) = match file {
-            Some(_) => (IN_FILE, &[][..]),
-            None => (INLINE, state),
+    fn put(&self, socket: &OwnedFd, state: &[u8], file: Option<&(u8, OwnedFd)>) -> rustix::io::Result<usize> {
+        let (kind, state, file) = match file {
+            Some((kind, file)) => (*kind, &[][..], Some(file)),
+            None => (INLINE, state, None),
         };
         let kind = [kind];
         let datagram = [IoSlice::new(&kind), IoSlice::new(state)];
@@ -165,9 +169,13 @@ fn open(datagram: &[u8], descriptors: Vec<OwnedFd>) -> Option<MigratedClient> {
     let state = match datagram.split_first()? {
         (&INLINE, state) => state.to_vec(),
         (&IN_FILE, []) => read_file(&descriptors.next()?.into())?,
+        (&IN_SECRET, []) => memory_file::take_secret(descriptors.next()?).ok()?,
         _ => return None,
     };
-    Some(MigratedClient { socket, state })
+    Some(MigratedClient {
+        socket,
+        state: state.into(),
+    })
 }
 
 fn read_file(file: &File) -> Option<Vec<u8>> {

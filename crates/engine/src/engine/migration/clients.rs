@@ -89,7 +89,7 @@ impl ClientMigration {
         }
         match queues
             .clients()
-            .send(socket, &saved.to_bytes(), saved.tls.is_some(), slot)
+            .send(socket, &saved.to_bytes().into(), saved.tls.is_some(), slot)
         {
             Sent::Done => {
                 self.worker().counters().handed_off.fetch_add(1, Relaxed);
@@ -140,7 +140,7 @@ impl ClientMigration {
         let endpoint = known.ok_or("its listener is unknown")?;
         let transport = match &saved.tls {
             None => endpoint.plain_transport(socket),
-            Some(_) => return Err("its TLS connection cannot be continued"),
+            Some(state) => endpoint.transport_with_tls(socket, state)?,
         };
         let count = Count::connection(self.worker());
         match self.services.realtime.adopt(saved, &transport, count) {

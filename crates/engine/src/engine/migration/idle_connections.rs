@@ -11,7 +11,7 @@
 //! sends and takes over connections. A connection for which no worker has a slot stays parked, and is served, until no
 //! connection has migrated for a while; then it is closed, as in a worker without another worker to migrate to.
 
-use super::outgoing::{outgoing, outgoing_with_tls};
+use super::outgoing::exported;
 use super::{Admission, IncomingConnections};
 use crate::clock::Millis;
 use crate::cluster::queues::{IncomingMigration, Queue, Received, Sent};
@@ -82,14 +82,8 @@ impl ConnectionMigration {
 
 /// Puts a connection into the queue, from the worker in `slot`.
 fn send(connection: &Connection, queue: &Queue, slot: usize) -> Sent {
-    let transport = connection.stream.transport();
-    // Its keys change with each record, so they leave only together with the connection.
-    let has_tls = transport.as_plain().is_none() && connection.can_move();
-    let state = has_tls.then(|| transport.export_tls()).flatten();
-    let outgoing = match &state {
-        Some(state) => outgoing_with_tls(connection, state),
-        None => outgoing(connection),
-    };
+    let export = connection.stream.transport().export();
+    let outgoing = export.as_ref().and_then(|export| exported(connection, export));
     outgoing.map_or(Sent::TooLong, |outgoing| queue.send(&outgoing, slot))
 }
 

@@ -3,7 +3,7 @@
 use crate::clock::Nanos;
 use crate::cluster::queues::OutgoingMigration;
 use crate::connection::Connection;
-use fairlead_tls_record::SecretBytes;
+use crate::transport::Export;
 use fairlead_wire::Version;
 use std::os::fd::{AsFd, BorrowedFd};
 
@@ -21,14 +21,11 @@ pub(super) fn outgoing(connection: &Connection) -> Option<OutgoingMigration<'_>>
     })
 }
 
-/// Departure of a connection with its own socket, on which TLS has this state.
-pub(super) fn outgoing_with_tls<'a>(
-    connection: &'a Connection,
-    state: &'a SecretBytes,
-) -> Option<OutgoingMigration<'a>> {
+/// Departure of a connection without a request.
+pub(super) fn exported<'a>(connection: &'a Connection, export: &'a Export<'a>) -> Option<OutgoingMigration<'a>> {
     Some(OutgoingMigration {
-        tls: Some(state),
-        ..outgoing_with(connection, connection.stream.transport().as_fd())?
+        tls: export.tls.as_ref(),
+        ..outgoing_with(connection, export.socket.as_fd())?
     })
 }
 

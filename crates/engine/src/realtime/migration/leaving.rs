@@ -192,6 +192,7 @@ impl Client {
             application: departing.application,
         };
         if !send(&saved, export.socket) {
+            transport.stay();
             return Prepared::Later;
         }
         self.departure.leave();

@@ -6,6 +6,7 @@ use crate::limits::holders::Owner;
 use crate::pubsub::{Cut, Delivery, Match, PagePosition, Position};
 use crate::realtime::cable::{SavedQuestion, SavedReceipts, StreamOptions, StreamStart};
 use crate::realtime::client::Protocol;
+use fairlead_tls_record::SecretBytes;
 use fairlead_wire::websocket::Deflate;
 use std::net::{IpAddr, SocketAddr, SocketAddrV6};
 use std::sync::Arc;
@@ -19,7 +20,7 @@ pub(crate) struct SavedClient {
     pub(crate) origin: u32,
     pub(crate) peer: Option<SocketAddr>,
     /// State of the TLS connection; `None` for a plain one.
-    pub(crate) tls: Option<Vec<u8>>,
+    pub(crate) tls: Option<SecretBytes>,
     pub(super) owner: Owner,
     pub(super) flow: Option<u64>,
     /// Of the decoder of a WebSocket; the bytes that it has not decoded; the bytes that the peer has not got.
@@ -202,7 +203,7 @@ impl SavedClient {
                 deflate: fields.bytes(tag::DEFLATE).map(deflate_of).transpose()?,
                 origin: fields.number(tag::ORIGIN).unwrap_or_default() as u32,
                 peer: fields.bytes(tag::PEER).map(peer_of).transpose()?,
-                tls: part(tag::TLS),
+                tls: part(tag::TLS).map(SecretBytes::from),
                 owner: Owner::Network(fields.number(tag::NETWORK).unwrap_or_default()),
                 flow: fields.number(tag::FLOW),
                 decoder: part(tag::DECODER),
