@@ -37,7 +37,7 @@ use self::layout::Layout;
 use self::lock::Lock;
 use self::pages::Pages;
 use self::ring::{Draft, Entry, Ring};
-use self::table::Table;
+use self::table::{Newest, Table};
 use crate::clock::{Millis, Nanos};
 use rustix::fd::OwnedFd;
 use std::io;
@@ -167,8 +167,10 @@ impl History {
         let (ring, table, header) = (self.ring(), self.table(), self.layout.header());
         self.repair();
         let hash = table.hash(channel);
-        let newest = table.newest(hash);
-        let previous = newest.map_or((None, table.forgotten()), |(place, offset)| (Some(place), offset));
+        let previous = match table.newest(hash) {
+            Newest::At(place, offset) => (Some(place), offset),
+            Newest::Unknown | Newest::Changing => (None, table.forgotten()),
+        };
         let offset = header.offset.load(Relaxed) + 1;
         let draft = Draft {
             offset,
@@ -294,18 +296,37 @@ impl History {
         oldest.is_some_and(|oldest| oldest.offset > offset && oldest.wall < since)
     }
 
+    /// The newest entry of a channel: its place and its offset. Without a place, there may be entries up to this offset.
+    fn newest(&self, hash: u64) -> (Option<u64>, u64) {
+        let table = self.table();
+        loop {
+            let unfinished = self.unfinished();
+            if let Some((place, entry)) = unfinished.filter(|(_, entry)| entry.hash == hash) {
+                return (Some(place), entry.offset);
+            }
+            match table.newest(hash) {
+                Newest::At(place, offset) => return (Some(place), offset),
+                // Another channel may have taken the place of this one in the table.
+                Newest::Unknown => return (None, table.forgotten()),
+                Newest::Changing => {}
+            }
+            // If the same entry has been unfinished all the time, its channel is about to take this place. Otherwise there is a
+            // newer entry of this channel, which the first step finds.
+            let place = |unfinished: Option<(u64, Entry)>| unfinished.map(|(place, _)| place);
+            if unfinished.is_some() && place(unfinished) == place(self.unfinished()) {
+                return (None, table.forgotten());
+            }
+        }
+    }
+
     /// Goes from the newest entry of a channel to older ones.
     fn walk(&self, channel: &[u8], kept: Kept, wish: impl Fn(&Entry) -> Wish) -> Walked {
-        let (ring, table, now) = (self.ring(), self.table(), Millis::now());
-        let hash = table.hash(channel);
-        let unfinished = self.unfinished().filter(|(_, entry)| entry.hash == hash);
-        let newest = unfinished.map(|(place, entry)| (place, entry.offset));
-        let newest = newest.or_else(|| table.newest(hash));
+        let (ring, now) = (self.ring(), Millis::now());
+        let hash = self.table().hash(channel);
         let mut walked = Walked {
             past: Vec::new(),
             oldest: None,
-            // Another channel may have taken the place of this one in the table.
-            next: newest.map_or((None, table.forgotten()), |(place, offset)| (Some(place), offset)),
+            next: self.newest(hash),
             is_ended: false,
         };
         let mut count = 0;

@@ -10,6 +10,17 @@ pub(super) struct Table<'a> {
     header: Header<'a>,
 }
 
+/// The newest entry of a channel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Newest {
+    /// Its place and its offset.
+    At(u64, u64),
+    /// The table has none.
+    Unknown,
+    /// A process is storing a newer entry, or another channel, or it has died meanwhile.
+    Changing,
+}
+
 /// The words of one channel: the hash of its name, or 0; the place of its newest entry, plus one, or 0 while the other words
 /// change; the offset of that entry, and its time since the Unix epoch.
 struct Slot<'a> {
@@ -48,10 +59,10 @@ impl<'a> Table<'a> {
         })
     }
 
-    /// The place and the offset of the newest entry of the channel with this hash. While another process replaces this very
-    /// channel or entry, the result may mix two entries; the name in the entry tells.
-    pub(super) fn newest(&self, hash: u64) -> Option<(u64, u64)> {
-        self.slots(hash).find_map(|slot| slot.read(hash))
+    /// The newest entry of the channel with this hash. Another channel may have the same hash; the name in the entry tells.
+    pub(super) fn newest(&self, hash: u64) -> Newest {
+        let found = self.slots(hash).find_map(|slot| slot.read(hash));
+        found.unwrap_or(Newest::Unknown)
     }
 
     /// The highest offset of the channels that were given up.
@@ -82,7 +93,8 @@ impl<'a> Table<'a> {
 }
 
 impl Slot<'_> {
-    fn read(&self, hash: u64) -> Option<(u64, u64)> {
+    /// `None` if it is of another channel.
+    fn read(&self, hash: u64) -> Option<Newest> {
         loop {
             let place = self.place.load(Acquire);
             let (found, offset) = (self.hash.load(Relaxed), self.offset.load(Relaxed));
@@ -91,13 +103,15 @@ impl Slot<'_> {
                 return None;
             }
             if place == self.place.load(Relaxed) {
-                return (place > 0).then(|| (place - 1, offset));
+                let place = place.checked_sub(1);
+                return Some(place.map_or(Newest::Changing, |place| Newest::At(place, offset)));
             }
         }
     }
 
     fn store(&self, hash: u64, place: u64, offset: u64, wall: u64) {
-        self.place.store(0, Relaxed);
+        // A reader of the 0 also sees what `put` has noted as forgotten.
+        self.place.store(0, Release);
         fence(Release);
         self.hash.store(hash, Relaxed);
         self.offset.store(offset, Relaxed);

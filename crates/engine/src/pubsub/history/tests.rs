@@ -1,4 +1,5 @@
 use super::*;
+use crate::support::eventually;
 use std::collections::HashMap;
 use std::sync::atomic::AtomicBool;
 
@@ -282,10 +283,12 @@ fn the_next_writer_finishes_the_entry_of_a_process_that_has_died() {
     let position = history.position();
     let header = history.layout.header();
     let before = (header.finished.load(Relaxed), header.offset.load(Relaxed));
-    let words = history.table().newest(history.table().hash(b"a")).expect("an entry");
+    let Newest::At(place, offset) = history.table().newest(history.table().hash(b"a")) else {
+        panic!("an entry")
+    };
     append(&history, "a", "2");
     // The steps after the store of the tail are undone, as if they had never happened.
-    history.table().put(history.table().hash(b"a"), words.0, words.1, 0);
+    history.table().put(history.table().hash(b"a"), place, offset, 0);
     header.finished.store(before.0, Relaxed);
     header.offset.store(before.1, Relaxed);
     assert_eq!(texts(history.since(b"a", position, KEPT)), Some(vec!["2".into()]));
@@ -293,6 +296,53 @@ fn the_next_writer_finishes_the_entry_of_a_process_that_has_died() {
     append(&history, "b", "3");
     assert_eq!(texts(history.since(b"a", position, KEPT)), Some(vec!["2".into()]));
     assert_eq!(history.position().offset, 3);
+}
+
+#[test]
+fn a_channel_whose_place_in_the_table_is_being_taken_is_forgotten() {
+    let history = history(10_000);
+    let position = history.position();
+    append(&history, "a", "1");
+    let header = history.layout.header();
+    let finished = header.finished.load(Relaxed);
+    append(&history, "b", "2");
+    // As if the process that has appended to the other channel had died on the way.
+    header.finished.store(finished, Relaxed);
+    header.forgotten.store(1, Relaxed);
+    let hash = history.table().hash(b"a");
+    let mut slots = history.layout.bucket(hash).chunks_exact(layout::SLOT);
+    let slot = slots.find(|slot| slot[0].load(Relaxed) == hash).expect("an entry");
+    slot[1].store(0, Relaxed);
+    assert_eq!(texts(history.since(b"a", position, KEPT)), None);
+    assert_eq!(texts(history.since(b"a", history.position(), KEPT)), Some(vec![]));
+}
+
+#[test]
+fn a_reader_misses_no_message_while_others_are_appended() {
+    let history: &'static History = Box::leak(Box::new(history(1_000_000)));
+    let stop: &'static AtomicBool = Box::leak(Box::default());
+    let writer = std::thread::spawn(move || {
+        while !stop.load(Relaxed) {
+            append(history, "a", "x");
+        }
+    });
+    eventually("a message", || history.position().offset > 0);
+    let mut found = 0;
+    for _ in 0..100_000 {
+        let position = history.position();
+        let before = Position {
+            offset: position.offset - 1,
+            ..position
+        };
+        // A reader that was suspended may be too late.
+        if let Since::All(past) = history.since(b"a", before, KEPT) {
+            assert_eq!(past.first().map(|past| past.offset), Some(position.offset));
+            found += 1;
+        }
+    }
+    stop.store(true, Relaxed);
+    writer.join().expect("no panic");
+    assert!(found > 0);
 }
 
 #[test]
