@@ -6,8 +6,9 @@ module Fairlead
       # The positions at which the streams of a client start, by the identifier of their subscription. A stream is on hold until it
       # is known what the client has already. It has a position all the same, from which it starts otherwise, so nothing is lost.
       class Starts
-        # +opened+: the position when the subscription was made; +position+: the start, which may be older.
-        Stream = Struct.new(:position, :is_held, :opened)
+        # +opened+: the position when the subscription was made; +position+: the start, which may be older; +page+: the sealed position of
+        # the client's page, or nil.
+        Stream = Struct.new(:position, :is_held, :opened, :page)
 
         ATTEMPTS = 3
 
@@ -30,13 +31,13 @@ module Fairlead
         # and nil if the client cannot have the stream.
         def start(channel, identifier, page)
           opened = Extended.position
-          of_page = @socket.client.send(:position_of_page, channel, page) if page && !@start && !@request&.names?(channel)
+          of_page = position_of_page(channel, page) unless @start || @request&.names?(channel)
           position = @start || of_page || opened
           is_held = @holding == identifier && !position.nil?
           messages = is_held ? 0 : @socket.open_stream(channel, identifier, position)
           return if messages.nil?
 
-          (@streams[identifier] ||= {})[channel] = Stream.new(messages ? position : opened, is_held, opened)
+          (@streams[identifier] ||= {})[channel] = Stream.new(messages ? position : opened, is_held, opened, page)
           of_page == false ? false : messages
         end
 
@@ -85,13 +86,15 @@ module Fairlead
         end
 
         # Returns nil if the stream cannot start where the client asks for. The messages since a time are as many as there are: while they
-        # are looked up, the oldest one may give way.
+        # are looked up, the oldest one may give way. A client that does not name the stream has received no message of it. It may ask for
+        # the messages since its last ping, so it also gets the ones since its page was made.
         def open_since(channel, identifier, stream, request)
+          of_page = position_of_page(channel, stream.page) || nil unless request.names?(channel)
           (request.names?(channel) ? 1 : ATTEMPTS).times do
             wanted, is_complete = request.position(channel)
             return unless wanted
 
-            wanted = [wanted, stream.position].min_by { |position| offset(position) } unless request.names?(channel)
+            wanted = [wanted, stream.position, *of_page].min_by { |position| offset(position) } unless request.names?(channel)
             next unless @socket.open_stream(channel, identifier, wanted, whole: true)
 
             stream.position = wanted
@@ -108,6 +111,9 @@ module Fairlead
           stream.position = wanted if count != false && count.positive?
           count
         end
+
+        # Nil without a page, and false if messages since then are lost.
+        def position_of_page(channel, page) = (@socket.client.send(:position_of_page, channel, page) if page)
 
         def offset(position) = position[/\d+\z/].to_i
       end

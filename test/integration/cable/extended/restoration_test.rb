@@ -73,6 +73,34 @@ class ExtendedRestorationTest < Minitest::Test
     assert_nothing_heard(client)
   end
 
+  # The first connection broke before a message arrived. AnyCable's client then asks for the messages since the last ping.
+  def test_a_restored_client_that_knows_no_position_gets_the_messages_since_its_page_was_made
+    server = extended_cable
+    page = { channel: "RoomChannel", since: evaluate(server, 'Fairlead::Cable.position("room")').delete('"') }
+    broadcast(server, "while it loads")
+    former, welcome = welcomed(server)
+    command(former, "subscribe", page, history: { since: Time.now.to_i })
+    assert_equal "confirm_subscription", heard(former)["type"]
+    assert_equal ["while it loads"], heard_messages(former, 1) # in vain
+    assert_equal "confirm_history", heard(former)["type"]
+    assert_nothing_heard(former, to: page)
+    former.drop(reset: true)
+    broadcast(server, "meanwhile")
+    client, welcome = welcomed(server, sid: welcome["sid"])
+    assert welcome["restored"]
+    command(client, "history", page, history: { since: Time.now.to_i + 60 })
+
+    assert_equal ["while it loads", "meanwhile"], heard_messages(client, 2)
+    assert_equal "confirm_history", heard(client)["type"]
+    broadcast(server, "after")
+    last = heard(client)
+    assert_equal "after", last["message"]
+    client.drop(reset: true)
+    client, = welcomed(server, sid: welcome["sid"])
+    command(client, "history", page, history: { streams: position(last), since: 1 })
+    assert_equal "confirm_history", heard(client)["type"]
+  end
+
   def test_subscriptions_that_were_left_are_not_restored
     server = extended_cable
     other = { channel: "RoomChannel", room: "other" }
