@@ -42,6 +42,7 @@ class CablePagesTest < Minitest::Test
 
     assert_equal [0, 0, 0, []], found.values_at("lost", "doubled", "misordered", "errors"), found.to_s
     assert_operator found["received"], :>, 100
+    assert_operator found["dropped"], :<, found["received"] / 100
   end
 
   # A connection may break after a message has arrived and before the server knows it. Then the message comes again.
