@@ -108,6 +108,9 @@ impl Senders {
         let mut loans = Vec::new();
         while self.take_new(waker, &mut loans) {
             loans.retain(|listed| listed.loan.is_due());
+            if let Some(worker) = self.worker.upgrade() {
+                worker.fault("watch the sockets of bodies");
+            }
             wait(&mut loans, waker);
             let Some(worker) = self.worker.upgrade() else { return };
             loans.retain_mut(|listed| listed.send(&worker));
@@ -182,21 +185,29 @@ fn wait(loans: &mut [Listed], waker: &OwnedFd) {
 
 #[cfg(test)]
 mod tests {
+    use crate::exchange::Gone;
     use crate::fault::Fault;
+    use crate::support::frames::{frame, get, reset, window_update, FrameClient, CANCEL, DATA, GOAWAY};
     use crate::support::{config, eventually, path, reply, Server, PATIENCE};
     use std::sync::mpsc::{self, Receiver, Sender};
     use std::thread::JoinHandle;
+    use std::time::Duration;
 
     /// More than the buffers of both sockets.
     const SIZE: usize = 20_000_000;
 
-    /// A body that exceeds the buffers of a socket, and then waits before it writes an end. Reports if that had to wait.
-    fn serve() -> (Server, Sender<()>, Receiver<bool>) {
+    /// The time for which connections are kept.
+    const IDLE: Duration = Duration::from_millis(300);
+
+    /// A body that exceeds the buffers of a socket, and then waits before it writes an end. Reports the result of its first
+    /// attempt to do so.
+    fn serve() -> (Server, Sender<()>, Receiver<Result<usize, Gone>>) {
         let (release, hold) = mpsc::channel();
-        let (report, had_to_wait) = mpsc::channel();
+        let (report, attempt) = mpsc::channel();
         let hold = std::sync::Mutex::new(hold);
         let mut config = config();
         (config.min_threads, config.max_threads) = (2, 2);
+        config.keep_alive_timeout = IDLE;
         let server = Server::start(config, move |exchange| {
             if path(exchange) != "/body" {
                 return reply(exchange, "ok");
@@ -206,13 +217,13 @@ mod tests {
             assert_eq!(exchange.write(&vec![b'x'; SIZE]), Ok(SIZE));
             exchange.flush();
             let _ = hold.lock().expect("no panic").recv_timeout(PATIENCE);
-            let mut waits = 0;
-            while exchange.write(b"end") == Ok(0) && exchange.wait_for_client().is_ok() {
-                waits += 1;
+            let mut attempt = exchange.write(b"end");
+            let _ = report.send(attempt);
+            while attempt == Ok(0) && exchange.wait_for_client().is_ok() {
+                attempt = exchange.write(b"end");
             }
-            let _ = report.send(waits > 0);
         });
-        (server, release, had_to_wait)
+        (server, release, attempt)
     }
 
     /// Sends the request, and reads until the server closes; returns the number of bytes.
@@ -222,28 +233,91 @@ mod tests {
         std::thread::spawn(move || client.rest().len())
     }
 
+    /// A client of HTTP/2 that has sent the request, and its window for the body.
+    fn ask_over_http2(server: &Server, window: u32) -> FrameClient {
+        let mut client = FrameClient::connect(server.address);
+        client.send(&[window_update(0, 1 << 30), get(1, "/body"), window_update(1, window)].concat());
+        client
+    }
+
+    /// Receives that many bytes of the body.
+    fn receive(client: &mut FrameClient, bytes: usize) {
+        let mut received = 0;
+        while received < bytes {
+            received += client.find_of(DATA, 1).payload.len();
+        }
+        assert_eq!(received, bytes);
+    }
+
+    #[test]
+    fn a_stream_that_is_reset_while_its_body_waits_ends_alone() {
+        let (server, release, attempt) = serve();
+        let mut client = ask_over_http2(&server, 1);
+        // After the first window, the body waits.
+        receive(&mut client, 65_536);
+        client.send(&window_update(1, 300_000));
+        receive(&mut client, 300_000);
+        assert!(server.engine.stats().response_disk_bytes > 0);
+        client.send(&reset(1, CANCEL));
+        eventually("nothing is kept for it", || {
+            server.engine.stats().response_disk_bytes == 0
+        });
+        client.send(&get(3, "/"));
+        assert_eq!(client.find_of(DATA, 3).payload, b"ok");
+        release.send(()).expect("it waits");
+        assert_eq!(attempt.recv_timeout(PATIENCE), Ok(Err(Gone)));
+        // The server forgets the stream, and so the connection is idle.
+        client.rest();
+    }
+
+    #[test]
+    fn a_client_that_sends_goaway_while_a_body_waits_gets_all_of_it() {
+        let (server, release, _) = serve();
+        let mut client = ask_over_http2(&server, 1);
+        receive(&mut client, 65_536);
+        client.send(&frame(GOAWAY, 0, 0, &[0; 8]));
+        client.send(&window_update(1, 1 << 30));
+        receive(&mut client, SIZE - 65_536);
+        release.send(()).expect("it waits");
+        assert_eq!(client.find_of(DATA, 1).payload, b"end");
+    }
+
+    #[test]
+    fn a_stream_whose_response_ends_before_its_socket_is_watched_is_forgotten() {
+        let (server, release, attempt) = serve();
+        server.engine.faults().plan("watch the sockets of bodies", Fault::Hang);
+        let mut client = ask_over_http2(&server, 1);
+        eventually("the thread hangs", || server.engine.faults().hanging() == 1);
+        client.send(&reset(1, CANCEL));
+        client.ping();
+        release.send(()).expect("it waits");
+        assert!(attempt.recv_timeout(PATIENCE).is_ok());
+        eventually("the response is over", || server.engine.stats().busy_threads == 0);
+        server.engine.faults().release();
+        client.rest();
+    }
+
     #[test]
     fn a_slice_that_hangs_holds_up_only_its_writer() {
-        let (server, release, had_to_wait) = serve();
+        let (server, release, attempt) = serve();
         server.engine.faults().plan("send a body", Fault::Hang);
         let client = ask(&server);
         eventually("the slice hangs", || server.engine.faults().hanging() == 1);
         release.send(()).expect("it waits");
+        assert_eq!(attempt.recv_timeout(PATIENCE), Ok(Ok(0)), "the output is in a slice");
         assert_eq!(server.connect().get("/").text(), "ok");
-        assert!(had_to_wait.try_recv().is_err(), "the output is in a slice");
         server.engine.faults().release();
-        assert_eq!(had_to_wait.recv_timeout(PATIENCE), Ok(true));
         assert!(client.join().expect("no panic") > SIZE);
     }
 
     #[test]
     fn a_panic_in_a_slice_ends_only_its_response() {
-        let (server, release, had_to_wait) = serve();
+        let (server, release, attempt) = serve();
         server.engine.faults().plan("send a body", Fault::Panic);
         let client = ask(&server);
         eventually("the slice has panicked", || server.engine.faults().are_over());
         release.send(()).expect("it waits");
-        assert!(had_to_wait.recv_timeout(PATIENCE).is_ok());
+        assert!(attempt.recv_timeout(PATIENCE).is_ok());
         assert!(client.join().expect("no panic") < SIZE);
         let next = ask(&server);
         release.send(()).expect("it waits");

@@ -158,6 +158,10 @@ impl Loan {
         let before = output.progress();
         let flushed = output.flush(&*self.transport, FileParts::Send);
         *is_gone = flushed.is_err();
+        if *is_gone {
+            // Nobody gets the bytes; the body may wait for long.
+            *output = Output::default();
+        }
         let after = match flushed {
             Ok(Flush::Pending) if output.progress() == before => AfterSlice::Nothing,
             Ok(Flush::Pending | Flush::Turn) => AfterSlice::More,

@@ -47,6 +47,8 @@ struct Watched {
     writes: bool,
     /// The end of the stream was reported.
     is_told: bool,
+    /// The engine has forgotten the stream.
+    has_left: bool,
     /// The events that the signal is for.
     signalled: PollFlags,
 }
@@ -58,6 +60,7 @@ impl Default for Watched {
             reads: false,
             writes: false,
             is_told: false,
+            has_left: false,
             signalled: PollFlags::empty(),
         }
     }
@@ -121,6 +124,11 @@ impl StreamSocket {
         let mut sending = self.sending.lock();
         let is_gone = self.connection.is_over() || sending.is_reset();
         (is_gone, sending.body.is_none() || sending.room(&self.connection, 1) > 0)
+    }
+
+    /// True if the engine has forgotten the stream, and no relay of the app uses it.
+    fn has_left(&self) -> bool {
+        self.watched.lock().has_left && !self.is_hijacked.load(SeqCst)
     }
 
     /// The reason why nothing was taken: the client has reset the stream or is gone, or there is no room.
@@ -308,6 +316,10 @@ impl Transport for StreamSocket {
         if let Some(me) = self.me.upgrade() {
             self.connection.watch(me);
         }
+        // The body sender may not know yet that the response is over: nobody would unwatch the stream.
+        if self.has_left() {
+            self.connection.unwatch(self.id());
+        }
         // The event may have happened before it was watched.
         let _ = self.due();
         (signal.as_fd(), PollFlags::IN)
@@ -359,7 +371,7 @@ impl OwnEvents for StreamSocket {
     fn unwatch(&self) {
         let mut watched = self.watched.lock();
         let was_watched = watched.key.take().is_some();
-        watched.is_told = false;
+        (watched.is_told, watched.has_left) = (false, true);
         drop(watched);
         let signal = self.signal.get();
         if was_watched || signal.is_some() {

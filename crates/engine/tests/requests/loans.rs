@@ -4,6 +4,7 @@ use super::connect;
 use crate::support::*;
 use fairlead_engine::Config;
 use std::io::{Read as _, Write as _};
+use std::net::Shutdown;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::sync::mpsc::{self, Receiver, Sender};
@@ -63,6 +64,10 @@ fn finish(exchange: &mut fairlead_engine::Exchange<'_>) {
 /// Sends a request, and reads its head and [`SIZE`] bytes.
 fn take(client: &mut Client) {
     client.send("GET / HTTP/1.1\r\nHost: test\r\n\r\n");
+    receive(client);
+}
+
+fn receive(client: &mut Client) {
     let mut head = Vec::new();
     while !head.ends_with(b"\r\n\r\n") {
         let mut byte = [0];
@@ -95,6 +100,17 @@ fn all_of_it_is_sent_while_the_body_waits() {
             assert_eq!(&end, b"end");
         }
     }
+}
+
+#[test]
+fn a_client_that_has_closed_its_half_gets_all_of_it() {
+    let (server, release) = serve(config(), finish);
+    let mut client = connect(&server);
+    client.send("GET / HTTP/1.1\r\nHost: test\r\n\r\n");
+    client.stream.shutdown(Shutdown::Write).expect("a socket");
+    receive(&mut client);
+    release.send(()).expect("the body waits");
+    assert_eq!(client.rest(), b"end");
 }
 
 #[test]
