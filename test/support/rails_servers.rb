@@ -14,7 +14,7 @@ module Fairlead
       include HttpClients
 
       # Longest time for a start: Rails is slow on a busy machine.
-      SECONDS = 60
+      SECONDS = 120
 
       def before_setup
         super
@@ -38,7 +38,7 @@ module Fairlead
         Tempfile.create("rails") do |file|
           pid = Process.spawn(RailsApplication::ENVIRONMENT.merge(environment), RbConfig.ruby, "bin/rails", *arguments,
                               chdir: server.directory, out: file, err: file, pgroup: true)
-          status = wait_until("rails #{arguments.join(" ")}", seconds: 2 * SECONDS) { Process.wait2(pid, Process::WNOHANG)&.last }
+          status = wait_until("rails #{arguments.join(" ")}", seconds: SECONDS) { Process.wait2(pid, Process::WNOHANG)&.last }
           assert_predicate status, :success?, File.read(file.path)
           File.read(file.path)
         ensure
