@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// Most publications, most bytes, and the longest time.
-const MOST: usize = 4 * 1024;
+const MOST: usize = 32 * 1024;
 const MOST_BYTES: usize = 8 * 1024 * 1024;
 const LONGEST: Duration = Duration::from_secs(30);
 
@@ -86,7 +86,7 @@ impl Recent {
 
 impl Handed {
     fn bytes(&self) -> usize {
-        self.channel.len() + self.message.len()
+        size_of::<Handed>() + self.channel.len() + self.message.len()
     }
 }
 
@@ -131,7 +131,8 @@ mod tests {
         (1..=MOST as u64 + 2).for_each(|number| push(&mut recent, number, 1, Nanos::START));
         assert_eq!(since(&recent, &cut([1])), None);
         assert_eq!(since(&recent, &cut([1, 2])).map(|missed| missed.len()), Some(MOST));
-        push(&mut recent, 10_000, MOST_BYTES - 10, Nanos::START);
+        let space = MOST_BYTES - 10 - 11 * size_of::<Handed>();
+        push(&mut recent, 10_000, space, Nanos::START);
         assert_eq!(
             since(&recent, &cut(1..=MOST as u64 - 8)).map(|missed| missed.len()),
             Some(11)

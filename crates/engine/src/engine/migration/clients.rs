@@ -9,6 +9,7 @@ use crate::limits::descriptors::Counted;
 use crate::realtime::{SavedClient, Sending};
 use crate::transport::listener::Endpoint;
 use crate::worker::{Count, Worker};
+use fairlead_tls_record::SecretBytes;
 use rustix::fd::OwnedFd;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::Arc;
@@ -163,7 +164,7 @@ impl ClientMigration {
     }
 
     /// Puts a client back into the queue, and leaves the queue to other workers for a moment.
-    fn pass_on(&self, socket: &OwnedFd, state: &[u8], is_secret: bool) -> Result<(), &'static str> {
+    fn pass_on(&self, socket: &OwnedFd, state: &SecretBytes, is_secret: bool) -> Result<(), &'static str> {
         self.admission.leave_clients_to_others();
         let sent = self.admission.queues().zip(self.worker().shared());
         let sent = sent.map(|(queues, (_, slot))| queues.clients().send(socket, state, is_secret, slot));
