@@ -71,13 +71,13 @@ impl Recent {
         }
     }
 
-    /// The time at which the oldest publication is too old.
+    /// The time at which all publications are too old.
     pub(super) fn due(&self) -> Option<Nanos> {
-        let oldest = self.publications.front()?;
-        Some(oldest.time + LONGEST)
+        let newest = self.publications.back()?;
+        Some(newest.time + LONGEST)
     }
 
-    /// The publications that a cut does not have, in order, with their index. `None` if some of them are gone.
+    /// The publications that a cut does not have, in order. `None` if some of them are gone.
     pub(super) fn since<'a>(&'a self, cut: &'a Cut) -> Option<impl Iterator<Item = &'a Handed>> {
         let missed = self.publications.iter().filter(|handed| !cut.contains(handed.id));
         cut.covers(&self.gone).then_some(missed)
@@ -148,9 +148,12 @@ mod tests {
         assert_eq!(recent.due(), None);
         push(&mut recent, 1, 1, Nanos::START);
         push(&mut recent, 2, 1, Nanos::START + LONGEST / 2);
-        assert_eq!(recent.due(), Some(Nanos::START + LONGEST));
+        let due = Nanos::START + LONGEST / 2 + LONGEST;
+        assert_eq!(recent.due(), Some(due));
         recent.shrink(Nanos::START + LONGEST);
         assert_eq!(since(&recent, &Cut::default()), None);
         assert_eq!(since(&recent, &cut([1])), Some(vec![2]));
+        recent.shrink(due);
+        assert_eq!(recent.due(), None);
     }
 }

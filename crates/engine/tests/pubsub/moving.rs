@@ -320,7 +320,9 @@ fn a_message_for_siblings_is_for_the_subscribers_that_were_elsewhere() {
     // The message comes to the second worker after the traveller has left.
     let (from, to, id) = (Arc::clone(&first), Arc::clone(&second), stay.id);
     let cut = between(&second, move |between| {
-        let _ = SUBSCRIPTIONS.map(|(name, _)| to.unsubscribe(id, name));
+        for (name, _) in SUBSCRIPTIONS {
+            to.unsubscribe(id, name);
+        }
         publish(&from, "news", "to the second", Scope::Siblings);
         between.cut().to_bytes()
     });
