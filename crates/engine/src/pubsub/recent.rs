@@ -132,12 +132,12 @@ mod tests {
         assert_eq!(since(&recent, &cut([1])), None);
         assert_eq!(since(&recent, &cut([1, 2])).map(|missed| missed.len()), Some(MOST));
         let space = MOST_BYTES - 10 - 11 * size_of::<Handed>();
-        push(&mut recent, 10_000, space, Nanos::START);
+        push(&mut recent, 100_000, space, Nanos::START);
         assert_eq!(
             since(&recent, &cut(1..=MOST as u64 - 8)).map(|missed| missed.len()),
             Some(11)
         );
-        push(&mut recent, 10_001, MOST_BYTES + 1, Nanos::START);
+        push(&mut recent, 100_001, MOST_BYTES + 1, Nanos::START);
         assert_eq!((recent.publications.len(), recent.bytes), (0, 0));
         assert_eq!(since(&recent, &cut(1..=MOST as u64 + 2)), None);
     }
