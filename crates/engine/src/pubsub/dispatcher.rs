@@ -115,17 +115,14 @@ impl Dispatcher {
         }
         while handed_out < MOST_PUBLICATIONS {
             let before = handed_out;
+            let mut is_empty = false;
             match self.shared.queue.take() {
-                Taken::Publication(publication) => {
-                    self.hand_out(&publication);
-                    handed_out += 1;
-                }
-                Taken::Jobs(jobs) => {
-                    self.run_between(jobs);
-                    handed_out += 1;
-                }
-                Taken::Nothing => {}
+                Taken::Publication(publication) => self.hand_out(&publication),
+                Taken::Unwanted(publication) => self.passing.pass(&publication, self.now),
+                Taken::Jobs(jobs) => self.run_between(jobs),
+                Taken::Nothing => is_empty = true,
             }
+            handed_out += usize::from(!is_empty);
             if mail {
                 match self.next_mail() {
                     TakenMail::Mail(publication) => self.hand_out(&Arc::new(publication)),

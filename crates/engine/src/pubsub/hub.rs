@@ -225,12 +225,12 @@ impl Hub {
         self.counters().published.fetch_add(1, Relaxed);
         let bus = self.shared.bus.as_ref().filter(|_| scope != Scope::Process);
         let id = bus.map(|(bus, slot)| bus.next_id(Some(*slot)));
-        let is_wanted = scope != Scope::Siblings && !self.shared.channels.is_empty();
+        let is_wanted = || scope != Scope::Siblings && !self.shared.channels.is_empty();
         let mut posted = Posted::default();
         // With an id also if nobody wants it: subscribers may come from other processes.
-        if is_wanted || id.is_some() {
+        if id.is_some() || is_wanted() {
             let publication = Arc::new(Publication::of(channel, message, id, scope == Scope::Siblings));
-            let is_taken = self.shared.queue.push(&publication, is_wanted, block);
+            let is_taken = self.shared.queue.push(&publication, &is_wanted, block);
             posted.undelivered += usize::from(!is_taken);
         }
         if let (Some((bus, slot)), Some(id)) = (bus, id) {

@@ -95,10 +95,9 @@ impl Passing {
         self.earlier = (all, now + LONGEST_WAIT);
     }
 
-    /// The time of the next [`Passing::tidy_up`], if it has something to do.
+    /// The time of the next [`Passing::tidy_up`], if something is missing.
     pub(super) fn due(&self) -> Option<Nanos> {
-        let missing = self.is_behind.then_some(self.earlier.1);
-        missing.into_iter().chain(self.recent.due()).min()
+        self.is_behind.then_some(self.earlier.1)
     }
 }
 

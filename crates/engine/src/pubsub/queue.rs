@@ -23,6 +23,11 @@ const MOST_WAITING: usize = 16 * 1024;
 /// Most jobs that run between the same two publications.
 const MOST_JOBS: usize = 64;
 
+/// Publications without a subscriber in this process wait for others, until they are so many, or so many bytes: waking the
+/// dispatcher for each would take longer than publishing it.
+const FEW: usize = 64;
+const FEW_BYTES: usize = 256 * 1024;
+
 /// The time that the dispatcher pauses if the system has no memory to poll with.
 const PAUSE: Duration = Duration::from_millis(1);
 
@@ -38,8 +43,12 @@ pub(super) struct Queue {
 
 #[derive(Default)]
 struct QueueState {
-    publications: VecDeque<Arc<Publication>>,
+    publications: VecDeque<Arrived>,
     bytes: usize,
+    /// The number of publications that nobody here wants.
+    unwanted: usize,
+    /// Jobs run now.
+    runs_jobs: bool,
     /// The jobs, and the number of publications that have to be taken before each.
     jobs: VecDeque<(u64, Job)>,
     /// Number of publications that the dispatcher has ever taken.
@@ -58,9 +67,14 @@ enum QueuePhase {
     Closed,
 }
 
+/// A publication, and true if this process has subscribers that may want it.
+type Arrived = (Arc<Publication>, bool);
+
 /// The next work of the dispatcher.
 pub(super) enum Taken {
     Publication(Arc<Publication>),
+    /// It is not for the subscribers of this process.
+    Unwanted(Arc<Publication>),
     /// Jobs that run between the same two publications.
     Jobs(Vec<Job>),
     Nothing,
@@ -76,7 +90,8 @@ impl Queue {
     }
 
     pub(super) fn len(&self) -> usize {
-        self.state.lock().publications.len()
+        let state = self.state.lock();
+        state.publications.len() - state.unwanted
     }
 
     /// Opens the queue for the dispatcher. Returns false if it was opened or closed before.
@@ -100,28 +115,29 @@ impl Queue {
     }
 
     /// Adds a publication; waits inside of `block` while there is no room for it. Returns false if it was not taken.
-    /// `is_wanted`: false if this process has no subscriber for it, so that it need not wait for the start.
+    /// `is_wanted`: returns true if this process has subscribers that may want it.
     pub(super) fn push(
         &self,
         publication: &Arc<Publication>,
-        is_wanted: bool,
+        is_wanted: &dyn Fn() -> bool,
         block: &mut dyn FnMut(&mut dyn FnMut()),
     ) -> bool {
         let state = self.state.lock();
-        if state.phase == QueuePhase::Closed || state.phase == QueuePhase::New && !is_wanted {
-            return !is_wanted;
+        let is_new = state.phase == QueuePhase::New;
+        if state.phase == QueuePhase::Closed || is_new && !is_wanted() {
+            return !is_wanted();
         }
         if state.has_room(publication) {
-            self.add(state, publication);
+            self.add(state, publication, is_wanted);
             return true;
         }
         drop(state);
         let mut added = false;
-        block(&mut || added = added || self.wait_and_add(publication));
+        block(&mut || added = added || self.wait_and_add(publication, is_wanted));
         added
     }
 
-    fn wait_and_add(&self, publication: &Arc<Publication>) -> bool {
+    fn wait_and_add(&self, publication: &Arc<Publication>, is_wanted: &dyn Fn() -> bool) -> bool {
         let mut state = self.state.lock();
         let mut taken = state.taken;
         while state.phase == QueuePhase::Open && !state.has_room(publication) {
@@ -133,15 +149,20 @@ impl Queue {
         }
         let is_open = state.phase == QueuePhase::Open;
         if is_open {
-            self.add(state, publication);
+            self.add(state, publication, is_wanted);
         }
         is_open
     }
 
-    fn add(&self, mut state: MutexGuard<'_, QueueState>, publication: &Arc<Publication>) {
+    fn add(&self, mut state: MutexGuard<'_, QueueState>, publication: &Arc<Publication>, is_wanted: &dyn Fn() -> bool) {
+        // A job may add subscribers, except a job that comes later: it runs after this publication.
+        let is_wanted = state.runs_jobs || !state.jobs.is_empty() || is_wanted();
         state.bytes += weight(publication);
-        state.publications.push_back(Arc::clone(publication));
-        self.wake(state);
+        state.unwanted += usize::from(!is_wanted);
+        state.publications.push_back((Arc::clone(publication), is_wanted));
+        if state.has_work() {
+            self.wake(state);
+        }
     }
 
     /// Wakes the dispatcher, because the history has something for it.
@@ -172,21 +193,27 @@ impl Queue {
     /// Takes the oldest publication, or the jobs before it.
     pub(super) fn take(&self) -> Taken {
         let mut state = self.state.lock();
+        state.runs_jobs = false;
         if state.jobs.front().is_some_and(|(before, _)| *before <= state.taken) {
             let now = state.jobs.iter().take_while(|(before, _)| *before <= state.taken);
             let count = now.take(MOST_JOBS).count();
+            state.runs_jobs = true;
             return Taken::Jobs(state.jobs.drain(..count).map(|(_, job)| job).collect());
         }
-        let Some(publication) = state.publications.pop_front() else {
+        let Some((publication, is_wanted)) = state.publications.pop_front() else {
             return Taken::Nothing;
         };
         state.bytes -= weight(&publication);
         state.taken += 1;
+        state.unwanted -= usize::from(!is_wanted);
         // Not for every publication: a publisher that wakes up should be able to add several.
         if state.bytes <= MOST_BYTES / 2 && state.publications.len() <= MOST_WAITING / 2 {
             self.room.notify_all();
         }
-        Taken::Publication(publication)
+        match is_wanted {
+            true => Taken::Publication(publication),
+            false => Taken::Unwanted(publication),
+        }
     }
 
     /// Sleeps until there is a publication or a job here or mail in the mailbox, or this thread is roused. Returns false if the queue
@@ -226,7 +253,9 @@ impl Queue {
 
 impl QueueState {
     fn has_work(&self) -> bool {
-        !self.publications.is_empty() || !self.jobs.is_empty()
+        let is_few = self.unwanted < FEW && self.bytes < FEW_BYTES && self.phase != QueuePhase::Closed;
+        let can_wait = is_few && self.unwanted == self.publications.len() && self.jobs.is_empty();
+        !can_wait && !(self.publications.is_empty() && self.jobs.is_empty())
     }
 
     /// Returns true if there is room. A publication above the limit is taken if nothing else waits.

@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Most publications, most bytes, and the longest time.
+/// Most publications, most bytes, and the longest time. A dispatcher that sleeps does not wake to drop them.
 const MOST: usize = 32 * 1024;
 const MOST_BYTES: usize = 8 * 1024 * 1024;
 const LONGEST: Duration = Duration::from_secs(30);
@@ -69,12 +69,6 @@ impl Recent {
         if self.publications.is_empty() && self.publications.capacity() > MOST / 16 {
             self.publications = VecDeque::new();
         }
-    }
-
-    /// The time at which all publications are too old.
-    pub(super) fn due(&self) -> Option<Nanos> {
-        let newest = self.publications.back()?;
-        Some(newest.time + LONGEST)
     }
 
     /// The publications that a cut does not have, in order. `None` if some of them are gone.
@@ -145,15 +139,12 @@ mod tests {
     #[test]
     fn publications_go_with_time() {
         let mut recent = Recent::new(Cut::default());
-        assert_eq!(recent.due(), None);
         push(&mut recent, 1, 1, Nanos::START);
         push(&mut recent, 2, 1, Nanos::START + LONGEST / 2);
-        let due = Nanos::START + LONGEST / 2 + LONGEST;
-        assert_eq!(recent.due(), Some(due));
         recent.shrink(Nanos::START + LONGEST);
         assert_eq!(since(&recent, &Cut::default()), None);
         assert_eq!(since(&recent, &cut([1])), Some(vec![2]));
-        recent.shrink(due);
-        assert_eq!(recent.due(), None);
+        recent.shrink(Nanos::START + LONGEST / 2 + LONGEST);
+        assert!(recent.publications.is_empty());
     }
 }
