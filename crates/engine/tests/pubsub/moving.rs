@@ -21,6 +21,8 @@ struct Traveller {
     /// Publications that it got on arrival, and ones that it had got before.
     missed: AtomicUsize,
     skipped: AtomicUsize,
+    /// Increases when it leaves, and again when it arrives.
+    steps: AtomicUsize,
 }
 
 /// A traveller at a worker.
@@ -122,6 +124,7 @@ fn workers<const COUNT: usize>() -> (Arc<Bus>, [Arc<Hub>; COUNT]) {
 struct Journey {
     bus: Arc<Bus>,
     hubs: [Arc<Hub>; 4],
+    travellers: [Arc<Traveller>; 3],
     /// Everything from before the start of the last worker.
     late: OnceLock<Targets>,
     has_seen_enough: AtomicBool,
@@ -148,7 +151,7 @@ impl Journey {
                 let message = format!("{name} {count} {}", "x".repeat(filler));
                 assert_eq!(publish(message.as_bytes(), &mut |wait| wait()), Posted::default());
                 count += 1;
-                // No worker may fall so far behind that the others forget what it has not handed out.
+                // Neither a worker nor a traveller may fall so far behind that the others forget what it has not got.
                 if count % 20 == 0 {
                     self.wait_for_all();
                 }
@@ -162,6 +165,11 @@ impl Journey {
         let hubs = self.hubs.iter().enumerate();
         hubs.filter(|(number, _)| *number != LATE || self.late.get().is_some())
             .for_each(|(_, hub)| reach(hub, &targets));
+        for traveller in &self.travellers {
+            let steps = || traveller.steps.load(SeqCst);
+            let before = steps();
+            eventually("the traveller arrives", || before % 2 == 0 || steps() > before);
+        }
     }
 
     fn publish<'a>(&'a self, threads: &'a Threads<'a, '_>) {
@@ -203,8 +211,10 @@ impl Journey {
                 };
                 reach(&self.hubs[here], late);
             }
+            traveller.steps.fetch_add(1, SeqCst);
             let cut = stay.leave(&self.hubs[here]);
             stay = arrive(traveller, &self.hubs[there], &cut).unwrap();
+            traveller.steps.fetch_add(1, SeqCst);
             (moves, here) = (moves + 1, there);
         }
         let missed_and_skipped = [&traveller.missed, &traveller.skipped].map(seen);
@@ -227,17 +237,17 @@ fn travellers_get_each_publication_once_and_in_order() {
     let journey = Journey {
         bus,
         hubs,
+        travellers: Default::default(),
         late: OnceLock::new(),
         has_seen_enough: AtomicBool::new(false),
         published: Mutex::default(),
     };
-    let travellers: [Arc<Traveller>; 3] = Default::default();
     let nothing = Cut::default().to_bytes();
     let begin = |traveller| arrive(traveller, &journey.hubs[0], &nothing).unwrap();
-    let stays = travellers.each_ref().map(begin);
+    let stays = journey.travellers.each_ref().map(begin);
     scope(|threads| {
         journey.publish(threads);
-        let moving = travellers.iter().zip(stays).zip(1..);
+        let moving = journey.travellers.iter().zip(stays).zip(1..);
         let travel = |((traveller, stay), random)| journey.travel(traveller, stay, random);
         let moving = moving.map(|traveller| threads.spawn(move || travel(traveller)));
         let ended: Vec<_> = moving
@@ -249,7 +259,7 @@ fn travellers_get_each_publication_once_and_in_order() {
         assert!(ended.iter().all(Result::is_ok));
     });
     journey.wait_for_all();
-    for traveller in travellers {
+    for traveller in &journey.travellers {
         journey.assert_is_complete(&traveller.received.lock());
     }
 }
