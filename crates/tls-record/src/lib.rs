@@ -12,9 +12,12 @@
 //! * `messages.rs`: handshake messages after the handshake.
 //! * `violation.rs`: violations by the peer, and their alerts.
 //! * `records.rs`: a connection.
+//! * `check.rs`: properties of any input, for tests.
 //! * `format.rs`, `state.rs`: the exported state; `secret_bytes.rs`: its bytes.
 #![forbid(unsafe_code)]
 
+#[cfg(any(test, fuzzing))]
+pub mod check;
 mod format;
 mod header;
 mod keys;

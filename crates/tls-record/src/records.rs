@@ -283,6 +283,11 @@ impl Records {
             });
         }
         let Contents { kind, bytes } = open(self.version, &mut self.receiving, record)?;
+        self.take_contents(kind, bytes, space)
+    }
+
+    /// Takes the contents of a record.
+    pub(crate) fn take_contents(&mut self, kind: u8, bytes: &[u8], space: &mut [u8]) -> Result<usize, Violation> {
         if kind != HANDSHAKE && !self.messages.is_between_messages() {
             return Err(Violation::Interleaved);
         }
@@ -302,10 +307,7 @@ impl Records {
                 self.held.extend_from_slice(&bytes[count..]);
                 Ok(count)
             }
-            HANDSHAKE => {
-                let bytes = bytes.to_vec();
-                self.take_handshake(&bytes).map(|()| 0)
-            }
+            HANDSHAKE => self.take_handshake(bytes).map(|()| 0),
             ALERT => match *bytes {
                 [level, description] => self.take_alert(level, description).map(|()| 0),
                 _ => Err(Violation::MalformedAlert),

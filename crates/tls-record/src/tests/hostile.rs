@@ -31,7 +31,7 @@ impl Attacker {
     }
 }
 
-/// What the server has sent: type and contents of each record.
+/// Type and contents of each record of the server.
 type Sent = Vec<(u8, Vec<u8>)>;
 
 fn opened(version: Version, keys: &mut Keys, mut out: Vec<u8>) -> Sent {
