@@ -11,7 +11,9 @@ module Fairlead
   # folder with the same name. TESTS names the integration tests, each quick. Changed test files run as well.
   class QuickChoice
     # The crates with tests, and cargo's arguments for their unit tests.
-    CRATES = { "wire" => "--lib", "engine" => "--lib", "supervisor" => "--lib", "load" => "--bins", "acme" => "--bins" }.freeze
+    CRATES = {
+      "wire" => "--lib", "tls-record" => "--lib", "engine" => "--lib", "supervisor" => "--lib", "load" => "--bins", "acme" => "--bins"
+    }.freeze
 
     # A crate => another crate, which has no tests of its own and is covered by this one's.
     TESTED_BY = { "supervisor" => "shared-memory" }.freeze
@@ -98,6 +100,7 @@ module Fairlead
       "crates/shared-memory" => %w[test/integration/processes],
       "crates/supervisor/src/publishing" => %w[test/integration/publish_socket],
       "crates/supervisor" => %w[test/integration/supervision test/integration/processes],
+      "crates/tls-record" => %w[test/integration/tls/moving_test.rb],
       "crates/engine/src/acme.rs" => %w[test/integration/acme],
       "crates/engine/src/cluster" => %w[test/integration/processes],
       "crates/engine/src/config/fair_by.rs" => %w[test/integration/scheduling],

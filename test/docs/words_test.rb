@@ -18,7 +18,7 @@ class WordsTest < Minitest::Test
     "crates/engine" => %w[crates/engine/**/*.rs],
     "crates/wire" => %w[crates/wire/**/*.rs],
     "crates/supervisor" => %w[crates/supervisor/**/*.rs],
-    "other crates" => %w[crates/{acme,load,shared-memory}/**/*.rs],
+    "other crates" => %w[crates/{acme,load,shared-memory,tls-record}/**/*.rs],
     "test" => %w[test/**/*.rb]
   }.freeze
 

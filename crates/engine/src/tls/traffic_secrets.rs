@@ -15,7 +15,7 @@ const OF_SERVER: &str = "SERVER_TRAFFIC_SECRET_0";
 const LONGEST: usize = 48;
 
 thread_local! {
-    /// Place for the secrets of the connection whose messages this thread handles; `None` at other times.
+    /// Place for the secrets of the connection that this thread handles; `None` at other times.
     static PLACE: RefCell<Option<TrafficSecrets>> = const { RefCell::new(None) };
 }
 

@@ -67,7 +67,7 @@ fn keys(version: Version, first: Option<&[u8]>, exported: &ConnectionTrafficSecr
         Version::Tls12 => Keys::of_key(suite, key.as_ref(), iv.as_ref(), sequence),
         Version::Tls13 => {
             let first = TrafficSecret::new(suite, first?)?;
-            // Our own updates follow those of the peer, or 2^24 records.
+            // Our own updates answer updates of the peer, or follow 2^24 records.
             let secret = first.find(key.as_ref(), iv.as_ref(), 2 * MOST_UPDATES)?;
             Some(Keys::of_secret(secret, sequence))
         }
