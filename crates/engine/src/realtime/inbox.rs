@@ -33,6 +33,8 @@ pub enum Event {
     HandOver,
     /// The client has migrated to this process, with the state that the app has saved. In place of [`Event::Open`].
     TakeOver(Vec<u8>),
+    /// The app needs another turn to take the client over: see [`Client::continue_takeover`](super::Client::continue_takeover).
+    ContinueTakeover,
     /// The connection is closed. Always the last event.
     Close,
     /// The client continues in another process. Always the last event, in place of [`Event::Close`].
@@ -123,7 +125,7 @@ impl Inbox {
         self.bytes += event.bytes();
         match event {
             Event::Drained if self.events.iter().any(|waiting| matches!(waiting, Event::Drained)) => {}
-            Event::Replaced => {
+            Event::Replaced | Event::ContinueTakeover => {
                 self.events.push_front(event);
                 if let Some((before, _)) = &mut self.last_event {
                     *before += 1;
@@ -287,6 +289,19 @@ mod tests {
         assert!(matches!(inbox.take(), Some(Event::Replaced)));
         assert!(matches!(inbox.take(), Some(Event::Drained)));
         assert!(inbox.take().is_none());
+    }
+
+    #[test]
+    fn a_takeover_goes_on_before_waiting_events() {
+        let mut inbox = Inbox::default();
+        inbox.push(Event::TakeOver(Vec::new()));
+        inbox.push(message(1));
+        assert!(matches!(inbox.take(), Some(Event::TakeOver(_))));
+        inbox.push(Event::ContinueTakeover);
+        assert!(matches!(inbox.take(), Some(Event::ContinueTakeover)));
+        inbox.push(Event::ContinueTakeover);
+        assert!(inbox.end_turn() && matches!(inbox.take(), Some(Event::ContinueTakeover)));
+        assert!(matches!(inbox.take(), Some(Event::Message { .. })));
     }
 
     #[test]

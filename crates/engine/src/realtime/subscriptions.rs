@@ -396,6 +396,11 @@ impl Client {
         self.subscriptions.largest_block()
     }
 
+    /// Gives the app another turn to take the client over, before any other event: with [`Event::ContinueTakeover`].
+    pub fn continue_takeover(&self) {
+        self.tell(Event::ContinueTakeover);
+    }
+
     /// The app has resumed the client in this process. Subscriptions and streams that it has not asked for again end.
     /// Returns the names that have no subscriber left in this process.
     pub fn taken_over(&self) -> Vec<Box<[u8]>> {

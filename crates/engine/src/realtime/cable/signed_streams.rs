@@ -105,6 +105,27 @@ impl Client {
         Command::parse(message, "unsubscribe").is_some_and(|command| self.unsubscribe_signed(&command.identifier))
     }
 
+    /// The identifiers of subscriptions that were confirmed here, in no order.
+    pub fn confirmed_identifiers(&self) -> Vec<String> {
+        self.subscriptions.with_streams(|streams| streams.confirmed())
+    }
+
+    /// Keeps a subscription that another process has confirmed, if this one would confirm it, too. Otherwise it returns false, and
+    /// the application decides.
+    pub fn keep_confirmed(&self, identifier: &str) -> bool {
+        let command = serde_json::json!({ "command": "subscribe", "identifier": identifier }).to_string();
+        let signed = self.signed_streams.get();
+        let subscription = signed.and_then(|signed| signed.subscription(command.as_bytes()));
+        let Some((_, name)) = subscription.filter(|_| self.has_confirmed(identifier)) else {
+            return false;
+        };
+        let options = StreamOptions {
+            confirmed: true,
+            ..StreamOptions::default()
+        };
+        self.stream(name.as_bytes(), identifier, options).is_some()
+    }
+
     fn subscribe_signed(&self, command: &Command, name: &str) {
         if self.has_confirmed(&command.identifier) {
             return;

@@ -71,6 +71,15 @@ impl Streams {
         streams.is_some_and(|streams| streams.iter().any(|stream| stream.options.confirmed))
     }
 
+    /// The identifiers of these subscriptions.
+    pub(super) fn confirmed(&self) -> Vec<String> {
+        let is_confirmed = |streams: &[Arc<Stream>]| streams.iter().any(|stream| stream.options.confirmed);
+        let all = self.by_identifier.iter();
+        all.filter(|(_, streams)| is_confirmed(streams))
+            .map(|(identifier, _)| identifier.to_string())
+            .collect()
+    }
+
     /// The stream of a channel with this identifier.
     pub(super) fn find(&self, identifier: &str, channel: &[u8]) -> Option<&Arc<Stream>> {
         let streams = self.by_identifier.get(identifier)?;
