@@ -26,6 +26,9 @@ module Fairlead
 
     def native = @native || Native
 
+    # True if a server serves in this process.
+    def serves? = @pid == Process.pid && @engines.any?
+
     # The log of the server that started last.
     def log = @log ||= EventLog.new(quiet: true)
 
@@ -39,7 +42,7 @@ module Fairlead
     def add(service)
       serves = @lock.synchronize do
         @services += [service]
-        @pid == Process.pid && @engines.any?
+        serves?
       end
       service.start if serves
     end
@@ -71,11 +74,12 @@ module Fairlead
         @engines[engine] &&= :draining
         timers.stop unless @engines.value?(:serving)
       end
+      pub_sub.draining unless @engines.value?(:serving)
     end
 
     # Called once the engine's last connection is closed.
     def stopped(engine)
-      draining(engine)
+      draining(engine) unless @engines[engine] == :draining
       @lock.synchronize { @engines.delete(engine) }
       return unless @engines.empty?
 

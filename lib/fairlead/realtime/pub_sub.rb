@@ -11,6 +11,7 @@ module Fairlead
     autoload :NATS, "fairlead/realtime/pub_sub/nats"
     autoload :Postgres, "fairlead/realtime/pub_sub/postgres"
     autoload :Redis, "fairlead/realtime/pub_sub/redis"
+    autoload :Moving, "fairlead/realtime/pub_sub/moving"
     autoload :Membership, "fairlead/realtime/pub_sub/membership"
     autoload :Registry, "fairlead/realtime/pub_sub/registry"
     autoload :RunningServer, "fairlead/realtime/pub_sub/running_server"

@@ -18,6 +18,7 @@ module Fairlead
         @engines = []
         @own = {}   # channel => { owner => Subscription of the process }
         @known = {} # channel => [match, …], as the engines have been told
+        @moving = Moving.new(self, background)
       end
 
       def default = @default || CLUSTER
@@ -35,6 +36,7 @@ module Fairlead
 
           @engines += [engine]
           notify_all(:subscribe, engine)
+          @moving.start if engines? && @background.serves?
         end
         engine
       end
@@ -109,8 +111,18 @@ module Fairlead
 
       # Makes the subscriptions of the process. Called by Background.
       def start
+        @moving.start if engines?
         made = @lock.synchronize { @own.values.select { |owners| make(owners) } }
         made.flat_map(&:values).each { |subscription| wait_for(subscription) }
+      end
+
+      # The clients of this process are about to go to other processes. Called by Background.
+      def draining = (@moving.tell(@lock.synchronize { @known.dup }) if engines?)
+
+      # Tells the engines of channels with their kinds of match, for clients that are about to come. Until #forgotten is called, or
+      # longer if there are subscribers then.
+      def hold(channels)
+        @lock.synchronize { channels.each { |channel, match| announce(channel, match) } }
       end
 
       # Tells the engines that there are no subscribers any more. Called by Background.
@@ -144,6 +156,9 @@ module Fairlead
       end
 
       private
+
+      # True if others than Scopes are attached.
+      def engines? = @engines.any? { |engine| !engine.is_a?(Scope) }
 
       def publish_within(scope, channel, message)
         server = Membership.server unless scope.equal?(PROCESS)
