@@ -41,6 +41,7 @@ module Fairlead
   autoload :Timers, "fairlead/realtime/timers"
   autoload :Background, "fairlead/realtime/background"
   autoload :Cable, "fairlead/cable"
+  autoload :Handover, "fairlead/realtime/handover"
   autoload :KeptStreams, "fairlead/realtime/kept_streams"
   autoload :PublishSocket, "fairlead/realtime/publish_socket"
   autoload :Cable, "fairlead/cable"

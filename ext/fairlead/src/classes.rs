@@ -28,6 +28,9 @@ pub(crate) static STRING_IO: Lazy<RClass> = Lazy::new(|ruby| find(ruby.class_obj
 /// Keeps streams that are still open when a streaming body has returned.
 pub(crate) static KEPT_STREAMS: Lazy<RModule> = Lazy::new(|ruby| find(fairlead(ruby), "KeptStreams"));
 
+/// Clients that move between processes.
+pub(crate) static HANDOVER: Lazy<RModule> = Lazy::new(|ruby| find(fairlead(ruby), "Handover"));
+
 /// The class of a hijacked socket.
 pub(crate) static TCP_SOCKET: Lazy<RClass> = Lazy::new(|ruby| find(ruby.class_object(), "TCPSocket"));
 pub(crate) static UNIX_SOCKET: Lazy<RClass> = Lazy::new(|ruby| find(ruby.class_object(), "UNIXSocket"));
@@ -39,6 +42,7 @@ pub(crate) fn find_all(ruby: &Ruby) {
     Lazy::force(&FORCED_SHUTDOWN, ruby);
     Lazy::force(&EMPTY_INPUT, ruby);
     Lazy::force(&KEPT_STREAMS, ruby);
+    Lazy::force(&HANDOVER, ruby);
     for class in [&FILE_INPUT, &STRING_IO, &TCP_SOCKET, &UNIX_SOCKET] {
         Lazy::force(class, ruby);
     }

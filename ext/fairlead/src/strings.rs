@@ -176,6 +176,10 @@ table! {
         on_drained: "on_drained",
         on_shutdown: "on_shutdown",
         on_close: "on_close",
+        on_handover: "on_handover",
+        of: "of",
+        take_over: "take_over",
+        resume: "resume",
         time: "time",
     }
 }

@@ -196,6 +196,20 @@ module Fairlead
       problem("error in the application#{": #{request}" if request}: #{trace(error)}")
     end
 
+    # --- clients that move to another process; each line once for a handler
+
+    def handler_nameless = warn("clients with a handler of an anonymous class cannot move to another process; give the class a constant")
+
+    def handover_too_large(name, bytes)
+      warn("a client of #{name} cannot move to another process: its state and its request have #{bytes} bytes, and may have #{Handover::LARGEST}")
+    end
+
+    def handler_missing(name) = warn("clients of #{name} cannot be taken over: there is no such class any more")
+
+    def handler_without_takeover(name) = warn("clients of #{name} cannot be taken over: #{name}.on_takeover is missing")
+
+    def handover_unknown = warn("a client cannot be taken over: another version of Fairlead has written its state")
+
     # A line of the access log, if it has no descriptor.
     def request_served(line) = write(:info, line)
 

@@ -154,6 +154,17 @@ impl<'a> ThreadTemplate<'a> {
         objects::update(ruby, env, self.template.all);
     }
 
+    /// The env of a client that has come from another process, without the entries of its request. Nothing offers an upgrade or
+    /// the socket. Inside `protect`.
+    pub(crate) fn outline(&self, ruby: &Ruby) -> VALUE {
+        let env = objects::copy(ruby, self.template.all);
+        set(ruby, env, strings().rack_hijack_p, Qfalse as VALUE);
+        for list in [strings().rack_after_reply, strings().rack_response_finished] {
+            set(ruby, env, list, objects::new_array(ruby));
+        }
+        env
+    }
+
     /// The values that follow from `Host`, the fields of trusted proxies, and the listener. Inside `protect`.
     pub(super) fn server(&self, ruby: &Ruby, exchange: &Exchange<'_>) -> Server {
         if self.site.borrow().is_of(exchange) {

@@ -19,14 +19,16 @@ pub(crate) enum Callback {
     Drained = 4,
     Shutdown = 8,
     Close = 16,
+    HandOver = 32,
 }
 
-const ALL: [Callback; 5] = [
+const ALL: [Callback; 6] = [
     Callback::Open,
     Callback::Message,
     Callback::Drained,
     Callback::Shutdown,
     Callback::Close,
+    Callback::HandOver,
 ];
 
 impl Callback {
@@ -38,6 +40,7 @@ impl Callback {
             Callback::Drained => ids.on_drained,
             Callback::Shutdown => ids.on_shutdown,
             Callback::Close => ids.on_close,
+            Callback::HandOver => ids.on_handover,
         }
     }
 }

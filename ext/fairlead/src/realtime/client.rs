@@ -2,7 +2,7 @@
 //! it alive until the last callback has run; the application may keep it for longer.
 
 use super::callbacks::Callbacks;
-use super::{streams, subscriptions};
+use super::{handover, streams, subscriptions};
 use crate::gvl::wait_without_gvl;
 use crate::objects::set;
 use crate::strings::{bytes, strings};
@@ -82,25 +82,49 @@ pub(crate) fn init(ruby: &Ruby, fairlead: RModule) -> Result<(), Error> {
     class.define_private_method("confirm_signed_streams", method!(streams::confirm_signed_streams, 3))?;
     class.define_private_method("unstream_natively", method!(streams::unstream, 2))?;
     class.define_private_method("unstream_all_natively", method!(streams::unstream_all, 1))?;
+    class.define_private_method("begin_with_env", method!(handover::begin_with_env, 1))?;
+    class.define_private_method("begin_with_handler", method!(handover::begin_with_handler, 1))?;
+    class.define_private_method("signed_identifiers", method!(handover::signed_identifiers, 0))?;
+    class.define_private_method("resume_signed_stream", method!(handover::resume_signed_stream, 1))?;
     class.define_private_method("send_cable_pings", method!(streams::send_pings, 0))
 }
 
 /// Makes the object. Inside `protect`.
 pub(crate) fn new(ruby: &Ruby, client: Arc<Client>, env: VALUE, handler: VALUE, callbacks: Callbacks) -> VALUE {
-    let object = ruby.obj_wrap(NativeClient {
+    let object = wrap(ruby, client, 0);
+    set_env(&object, env);
+    set_first_handler(&object, handler, callbacks);
+    object.as_raw()
+}
+
+/// Makes the object of a client that has come from another process. It has neither env nor handler, and all events are kept until
+/// it has. Inside `protect`.
+pub(super) fn without_handler(ruby: &Ruby, client: Arc<Client>) -> VALUE {
+    let last_block = client.largest_block();
+    wrap(ruby, client, last_block).as_raw()
+}
+
+fn wrap(ruby: &Ruby, client: Arc<Client>, last_block: u64) -> Obj<NativeClient> {
+    ruby.obj_wrap(NativeClient {
         client,
         forks: forks(),
         env: Cell::new(Qnil as VALUE),
         handler: Cell::new(Qnil as VALUE),
         next: Cell::new(None),
         blocks: Cell::new(Qnil as VALUE),
-        last_block: Cell::new(0),
-        callbacks: Cell::new(callbacks),
-    });
-    store(&object, &object.env, env);
-    store(&object, &object.handler, handler);
+        last_block: Cell::new(last_block),
+        callbacks: Cell::default(),
+    })
+}
+
+pub(super) fn set_env(object: &Obj<NativeClient>, env: VALUE) {
+    store(object, &object.env, env);
+}
+
+pub(super) fn set_first_handler(object: &Obj<NativeClient>, handler: VALUE, callbacks: Callbacks) {
+    object.callbacks.set(callbacks);
+    store(object, &object.handler, handler);
     object.client.want(callbacks.events());
-    object.as_raw()
 }
 
 /// The object behind a value that [`new`] has made.
@@ -128,9 +152,9 @@ impl NativeClient {
         (self.forks == forks()).then_some(&*self.client)
     }
 
-    /// The client if it is open in this process.
+    /// The client if it is open in this process, and not on its way to another one.
     pub(super) fn open(&self) -> Option<&Client> {
-        self.at_home().filter(|client| client.is_open())
+        self.at_home().filter(|client| client.is_here())
     }
 
     pub(crate) fn callbacks(&self) -> Callbacks {

@@ -9,20 +9,21 @@ use crate::objects::call;
 use crate::rack::OnThread;
 use crate::strings::{ids, new, new_text};
 use fairlead_engine::pubsub::Publication;
-use fairlead_engine::{Client, Event, Handover};
+use fairlead_engine::{Client, Event};
 use magnus::rb_sys::AsRawValue;
 use magnus::typed_data::Obj;
 use magnus::Ruby;
 use rb_sys::{rb_ary_entry, rb_ary_store, Qnil, VALUE};
+use std::sync::Arc;
 
 impl OnThread<'_> {
     /// Calls the handler of a client.
-    pub(crate) fn run_event(&self, client: &Client, event: Event) {
+    pub(crate) fn run_event(&self, client: &Arc<Client>, event: Event) {
         // SAFETY: a marked Array; an index outside of it gives nil.
         let value = unsafe { rb_ary_entry(self.app.clients, client.place() as _) };
         // The stream of a body has no object in that list.
         let Some(object) = client::of(self.ruby, value) else {
-            return;
+            return self.run_without_object(client, event);
         };
         let _in_app = InApp::enter(self.engine);
         if let Event::Message { text: true, data } = &event {
@@ -38,9 +39,22 @@ impl OnThread<'_> {
             Event::Drained => self.call_back(&object, Callback::Drained),
             Event::Replaced => self.replace(&object),
             Event::Shutdown => self.call_back(&object, Callback::Shutdown),
-            Event::HandOver => client.hand_over(Handover::Refused),
-            Event::TakeOver(_) | Event::Departed => {}
             Event::Close => self.call_back(&object, Callback::Close),
+            Event::HandOver => self.hand_over(client, Some(object)),
+            Event::ContinueTakeover => self.continue_takeover(client, &object),
+            Event::TakeOver(_) | Event::Departed => {}
+        }
+    }
+
+    /// For a client that has just come from another process, or has come without a handler.
+    fn run_without_object(&self, client: &Arc<Client>, event: Event) {
+        match event {
+            Event::TakeOver(state) => {
+                let _in_app = InApp::enter(self.engine);
+                self.take_over(client, &state);
+            }
+            Event::HandOver => self.hand_over(client, None),
+            _ => {}
         }
     }
 

@@ -3,6 +3,7 @@
 mod callbacks;
 mod client;
 mod events;
+mod handover;
 mod streams;
 mod subscriptions;
 mod upgrade;

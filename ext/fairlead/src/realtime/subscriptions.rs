@@ -21,6 +21,11 @@ impl NativeClient {
         block.map(|block| block.as_raw())
     }
 
+    /// Returns true if blocks get messages, or wait for the client's turn.
+    pub(super) fn has_blocks(&self, ruby: &Ruby) -> bool {
+        self.blocks(ruby).is_some_and(|blocks| !blocks.is_empty())
+    }
+
     /// The Hash of blocks, if there is one.
     fn blocks(&self, _: &Ruby) -> Option<RHash> {
         // SAFETY: the GVL is held; nil or a Hash, which the object marks.
@@ -74,7 +79,8 @@ pub(super) fn unsubscribe(ruby: &Ruby, this: Obj<NativeClient>, name: RString) -
 /// client is closed, or too many messages and blocks wait for its turn.
 pub(super) fn defer(ruby: &Ruby, this: Obj<NativeClient>) -> Result<bool, Error> {
     let block = ruby.block_proc()?;
-    let Some(client) = this.at_home() else {
+    // A client that has been closed runs blocks until its last event.
+    let Some(client) = this.at_home().filter(|client| client.is_here() || !client.is_open()) else {
         return Ok(false);
     };
     let id = keep_block(ruby, &this, block.as_value())?;
