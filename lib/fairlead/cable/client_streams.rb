@@ -50,7 +50,7 @@ module Fairlead
           next @handled[stream.channel] = rest if rest.any?
 
           @handled.delete(stream.channel)
-          @socket.client.unsubscribe(stream.channel)
+          @socket.unsubscribe(stream.channel)
         end
       end
 

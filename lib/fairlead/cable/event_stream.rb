@@ -14,6 +14,12 @@ module Fairlead
       # For `disconnect` without `reconnect`: EventSource has no way to give up. Milliseconds.
       NEVER = 31_536_000_000
 
+      # Sends a message of the protocol.
+      def self.send_control(client, message)
+        content = JSON.parse(message)
+        client.write(message, event: content["type"], **(content["reconnect"] == false ? { retry: NEVER } : {}))
+      end
+
       # The client before the response.
       class NoClient
         def send_cable_pings = nil
@@ -90,6 +96,16 @@ module Fairlead
 
       def on_message(_client, _message) = nil
 
+      # --- for a client from another process: the application has admitted it again
+
+      def begin_again(client, _moved)
+        @client = client
+        @opened = true
+        @channels.each { |channel, (position, _)| position ? client.subscribe(channel, since: position) : client.subscribe(channel) }
+        @handlers.each { |channel, handler| streams.handled(channel, handler) }
+        client.close unless @alive
+      end
+
       # --- for Streams
 
       def streams = @opened ? super : self
@@ -111,7 +127,7 @@ module Fairlead
       end
 
       def unstream(channel, _identifier)
-        return client.unsubscribe(channel) if @opened
+        return unsubscribe(channel) if @opened
 
         @channels.delete(channel)
         @handlers.reject! { |name,| name == channel }
@@ -152,8 +168,7 @@ module Fairlead
         return client.write(JSON.generate(content["message"])) unless type
         return true if @raw
 
-        over = content["reconnect"] == false
-        client.write(message, event: type, **(over ? { retry: NEVER } : {}))
+        EventStream.send_control(client, message)
       end
     end
   end

@@ -29,7 +29,7 @@ module Fairlead
           # Passes a message on to its connections.
           def publish(channel, message)
             own = @lock.synchronize { @connections[channel]&.keys } or return
-            own.each { |connection| connection.send(:process_internal_message, ::ActiveSupport::JSON.decode(message)) }
+            own.each { |connection| RemoteDisconnects.process(connection, message) }
           end
         end
 
@@ -49,6 +49,18 @@ module Fairlead
           # True if the connection has no subscription of its own. A broker that is the default engine may know no patterns.
           def for?(connection)
             Socket.of(connection) && Sockets.own?(connection.pubsub) && Sockets.without_broker?
+          end
+
+          # Runs what was sent to the connection since a position: in a former process, or on the way from there.
+          def catch_up(connection, position)
+            return unless position && connection.connection_identifier.present? && for?(connection)
+
+            channel = Sockets.channel(connection.pubsub, connection.send(:internal_channel))
+            (Extended.past(channel, position) || []).each { |_, _, message| process(connection, message) }
+          end
+
+          def process(connection, message)
+            connection.send(:process_internal_message, ::ActiveSupport::JSON.decode(message))
           end
 
           private

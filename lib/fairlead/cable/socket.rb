@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "fairlead/cable/client_streams"
+require "fairlead/cable/moving"
 require "fairlead/cable/work"
 
 module Fairlead
@@ -9,6 +10,8 @@ module Fairlead
     # behind its Connection::WebSocket. Each event is a turn on a request thread; the events of one client run one at a time, in
     # order.
     class Socket
+      include Moving
+
       # Rails gets binary messages as an Array of bytes, and does not accept them.
       BINARY_MESSAGE = [].freeze
 
@@ -71,6 +74,7 @@ module Fairlead
       # Sends text; may be called from any thread. Returns false if the client is closed or reads too slowly.
       def transmit(message)
         return false unless @alive
+        return true if known?(message)
 
         message = message.to_s
         message = message.dup.force_encoding(Encoding::UTF_8) unless message.encoding == Encoding::UTF_8
@@ -90,11 +94,13 @@ module Fairlead
         @alive = true
         turn { @target.on_open }
       ensure # the application may kill this thread
-        close(REFUSED, "the application has not accepted the connection") if alive? && !@accepted
+        close(REFUSED, "the application has not accepted the connection") if alive? && !accepted?
       end
 
       # Called once Rails has accepted the connection.
       def accept = @accepted = true
+
+      def accepted? = @accepted || false
 
       def on_message(_client, message)
         turn { @target.on_message(message.encoding == Encoding::BINARY ? BINARY_MESSAGE : message) }
@@ -102,7 +108,7 @@ module Fairlead
 
       def on_close(_client)
         @alive = false
-        turn { @target.on_close("", NO_STATUS) }
+        turn { @target.on_close("", NO_STATUS) } unless moved
       end
 
       # The ActionCable::Connection::Base: Rails 8.2 has a Server::Socket before it.
@@ -116,7 +122,11 @@ module Fairlead
       # Delivers the messages of a channel to the subscription +identifier+; see Client#stream.
       def stream(channel, identifier, page: nil) = @client.stream(channel, identifier, page: page)
 
-      def unstream(channel, identifier) = @client.unstream(channel, identifier)
+      # The client keeps its streams while it moves.
+      def unstream(channel, identifier) = moved || @client.unstream(channel, identifier)
+
+      # Ends the subscription of a ClientStreams.
+      def unsubscribe(channel) = moved || @client.unsubscribe(channel)
 
       # --- for Work
 

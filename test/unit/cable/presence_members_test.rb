@@ -65,6 +65,44 @@ class PresenceMembersTest < Minitest::Test
     assert_equal ["ann"], @members.of("room").keys
   end
 
+  def test_a_session_on_its_way_to_another_process_counts_until_it_arrives
+    join("s1", "ann", process: "old")
+    @members.moved("old", "s1", 100)
+    @members.expire(100 + Members::MOVE - 1) # the old process is dead
+    assert_empty @members.sessions_of("old")
+    join("s1", "ann", process: "p")
+    @members.alive("p", 100 + Members::MOVE)
+    @members.expire(100 + Members::MOVE)
+
+    assert_equal [["room", :join, "ann", nil]], @changes
+    assert_equal [["room", "ann", nil, "s1"]], @members.sessions_of("p")
+  end
+
+  def test_a_session_that_has_arrived_already_stays
+    join("s1", "ann", process: "old")
+    join("s1", "ann", process: "p")
+    @members.moved("old", "s1", 100)
+    @members.alive("p", 100 + Members::MOVE)
+    @members.expire(100 + Members::MOVE)
+
+    assert_equal 1, @changes.size
+    assert @members.from?("p")
+  end
+
+  def test_a_session_that_does_not_arrive_ends
+    join("s1", "ann", process: "old")
+    join("s2", "bob", process: "old")
+    %w[s1 s2].each { |sid| @members.moved("old", sid, 100) }
+    @members.alive("old", 100)
+    @members.ended("s2", 100) # it has arrived, and was rejected
+    @members.expire(100 + Members::TTL)
+    assert_equal ["room", :leave, "bob", nil], @changes.last
+    @members.expire(100 + Members::MOVE)
+
+    assert_equal ["room", :leave, "ann", nil], @changes.last
+    assert_nil @members.member("s1", "room")
+  end
+
   def test_sessions_of_a_silent_process_end
     join("s1", "ann", process: "dead")
     join("s2", "bob", process: "alive")

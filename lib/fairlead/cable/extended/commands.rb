@@ -28,6 +28,9 @@ module Fairlead
           channel.subscribe_to_channel
         end
 
+        # The channel of a subscription.
+        def channel_of(identifier) = @subscriptions[identifier]
+
         # Removes a subscription that could not be made.
         def drop(identifier)
           channel = @subscriptions.delete(identifier)

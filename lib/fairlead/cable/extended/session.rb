@@ -49,9 +49,9 @@ module Fairlead
 
         attr_reader :id
 
-        # +address+: of the client, which counts if the connection has no identifier.
-        def initialize(address)
-          @id = SecureRandom.urlsafe_base64(16)
+        # +address+: of the client, which counts if the connection has no identifier. +id+: of a session that another process has begun.
+        def initialize(address, id = SecureRandom.urlsafe_base64(16))
+          @id = id
           @owner = address
           @changes = CHANGES
           @is_kept = false

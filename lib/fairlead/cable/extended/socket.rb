@@ -4,6 +4,7 @@ require "json"
 require "fairlead/cable/socket"
 require "fairlead/cable/extended/allowance"
 require "fairlead/cable/extended/history_request"
+require "fairlead/cable/extended/moving"
 require "fairlead/cable/extended/restoration"
 require "fairlead/cable/extended/session"
 require "fairlead/cable/extended/starts"
@@ -14,6 +15,8 @@ module Fairlead
     module Extended
       # A native WebSocket with AnyCable's sub-protocol. Rails transmits its own messages, to which this adds fields.
       class Socket < Cable::Socket
+        include Moving
+
         # Rails transmits it first to a connection that it accepts.
         WELCOME = '{"type":"welcome"}'
 
@@ -56,8 +59,8 @@ module Fairlead
 
         def on_close(client)
           Transients.forget(self)
-          Presence::Exchange.current.ended(sid) if @presence.any?
-          @session.save(*state, PubSub.position) if @welcomed && !@restoration # else the old session stays
+          Presence::Exchange.current.ended(sid) if @presence.any? || on_the_way?
+          @session.save(*state, PubSub.position) if @welcomed && !@restoration && !on_the_way? # else the old session stays
         rescue StandardError => e # for example JSON::GeneratorError: an identifier that is not UTF-8
           connection.logger.error("Could not keep the session [#{e.class} - #{e.message}]")
         ensure
@@ -153,7 +156,7 @@ module Fairlead
         end
 
         # True while subscriptions of a former connection are made again.
-        def restoring? = !@restoration.nil?
+        def restoring? = !@restoration.nil? || resuming?
 
         # --- for all
 

@@ -30,6 +30,9 @@ module Fairlead
         # +page+: the sealed position of a page, for a client without a newer one. Returns the number of messages, false if some are lost,
         # and nil if the client cannot have the stream.
         def start(channel, identifier, page)
+          position, opened = @former&.[](channel)
+          return continue_former(channel, identifier, position, opened) if position
+
           opened = Extended.position
           of_page = position_of_page(channel, page) unless @start || @request&.names?(channel)
           position = @start || of_page || opened
@@ -39,6 +42,19 @@ module Fairlead
 
           (@streams[identifier] ||= {})[channel] = Stream.new(messages ? position : opened, is_held, opened, page)
           of_page == false ? false : messages
+        end
+
+        # The streams for another process: an Array for each.
+        def to_move
+          @streams.flat_map { |identifier, streams| streams.map { |channel, stream| [identifier, channel, stream.position, stream.opened] } }
+        end
+
+        # Streams that start in the block have started in another process: there, #to_move has returned +streams+.
+        def start_again(identifier, streams)
+          @former = streams.select { |one,| one == identifier }.to_h { |_, channel, *positions| [channel, positions] }
+          yield
+        ensure
+          @former = nil
         end
 
         def remove(channel, identifier)
@@ -65,6 +81,14 @@ module Fairlead
         end
 
         private
+
+        def continue_former(channel, identifier, position, opened)
+          messages = @socket.open_stream(channel, identifier, nil)
+          return if messages.nil?
+
+          (@streams[identifier] ||= {})[channel] = Stream.new(position, false, opened)
+          messages
+        end
 
         def continue(channel, identifier, stream, request)
           return start_held(channel, identifier, stream, request) if stream.is_held

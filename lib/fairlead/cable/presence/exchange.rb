@@ -52,6 +52,12 @@ module Fairlead
 
         def ended(sid) = tell("ended", sid)
 
+        # The client of the session goes to another process, which tells the same session again.
+        def moved(sid) = tell("moved", sid)
+
+        # The id and the info of a session's member in a stream, or nil.
+        def member(sid, stream) = @lock.synchronize { @members.member(sid, stream) }
+
         # The members of a stream: id => info.
         def of(stream) = @lock.synchronize { @members.of(stream) }
 
@@ -84,6 +90,7 @@ module Fairlead
           when "join" then enter(process, details, now)
           when "leave" then @members.leave(*details)
           when "ended" then @members.ended(*details, now)
+          when "moved" then @members.moved(process, *details, now)
           when "known" then learn(process, *details, now) unless process == @process
           end
         end

@@ -12,6 +12,9 @@ module Fairlead
         # Seconds.
         TTL = 15
 
+        # Seconds for which a session counts while its client is on the way to another process.
+        MOVE = 60
+
         # The most sessions in streams that a process knows. Beyond it, nobody can join.
         MOST = 100_000
 
@@ -26,6 +29,7 @@ module Fairlead
           @streams = Hash.new { |streams, name| streams[name] = {} } # name => { id => Member }
           @sessions = {} # sid => Session
           @ended = {}    # sid => Session, the oldest first
+          @moving = {}   # the same
           @processes = {} # process => the time of its last sign of life
           @count = 0
           @bytes = 0
@@ -70,8 +74,21 @@ module Fairlead
         # The client of a session is gone. It may come back, with another session.
         def ended(sid, now)
           session = @sessions[sid] or return
-          session.until ||= now + TTL
+          return if @ended.key?(sid)
+
+          @moving.delete(sid)
+          session.until = now + TTL
           @ended[sid] = session
+        end
+
+        # The client of a session leaves a process for another one, which may have told of the session already.
+        def moved(process, sid, now)
+          session = @sessions[sid] or return
+          return unless session.process == process && !@ended.key?(sid)
+
+          session.until = now + MOVE
+          @moving.delete(sid)
+          @moving[sid] = session
         end
 
         # A sign of life of a process. Returns false if it was not known.
@@ -88,14 +105,21 @@ module Fairlead
         def expire(now)
           dead = @processes.select { |_, seen| seen + TTL < now }.keys
           dead.each { |process| @processes.delete(process) }
-          lost = dead.empty? ? [] : @sessions.select { |_, session| dead.include?(session.process) }.keys
-          (lost + @ended.take_while { |_, session| session.until <= now }.map(&:first)).each { |sid| remove(sid) }
+          lost = dead.empty? ? [] : @sessions.select { |sid, session| dead.include?(session.process) && !@moving.key?(sid) }.keys
+          overdue = [@ended, @moving].flat_map { |sessions| sessions.take_while { |_, session| session.until <= now }.map(&:first) }
+          (lost + overdue).each { |sid| remove(sid) }
         end
 
         def full? = @count >= MOST || @bytes >= MOST_BYTES
 
         # True if a session of that process is among them.
         def from?(process) = @sessions.any? { |_, session| session.process == process && session.until.nil? }
+
+        # The id and the info of a session's member, or nil.
+        def member(sid, stream)
+          id = @sessions[sid]&.streams&.[](stream)
+          [id, @streams[stream][id].info] if id
+        end
 
         # The members of a stream: id => info.
         def of(stream) = @streams.key?(stream) ? @streams[stream].transform_values(&:info) : {}
@@ -111,7 +135,8 @@ module Fairlead
         def session(process, sid, now)
           @processes[process] = now
           session = @sessions[sid] ||= Session.new(process, {}, nil)
-          @ended.delete(sid)
+          session.process = process
+          [@ended, @moving].each { |sessions| sessions.delete(sid) }
           session.until = nil
           session
         end
@@ -134,8 +159,7 @@ module Fairlead
         end
 
         def forget(sid)
-          @sessions.delete(sid)
-          @ended.delete(sid)
+          [@sessions, @ended, @moving].each { |sessions| sessions.delete(sid) }
         end
       end
     end

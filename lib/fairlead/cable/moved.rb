@@ -1,0 +1,51 @@
+# frozen_string_literal: true
+
+module Fairlead
+  module Cable
+    # The part of a connection that moves to another process: its sub-protocol and its subscriptions. Rails makes all else again.
+    class Moved
+      # As of Handover::State.
+      FORMAT = 1
+
+      # Numbers of fields.
+      PROTOCOL = 1
+      IDENTIFIER = 2
+      SIGNED_IDENTIFIER = 3
+      POSITION = 4
+      SESSION = 5
+
+      # Returns nil if the format is unknown.
+      def self.unpack(bytes)
+        fields = Handover::Fields.unpack(FORMAT, bytes) or return
+        found = fields.group_by(&:first).transform_values { |pairs| pairs.map { |_, text| text.force_encoding(Encoding::UTF_8) } }
+        new(protocol: found[PROTOCOL]&.first, identifiers: found.fetch(IDENTIFIER, []), signed: found.fetch(SIGNED_IDENTIFIER, []),
+            position: found[POSITION]&.first, session: found[SESSION]&.first)
+      end
+
+      # The sub-protocol, or nil.
+      attr_reader :protocol
+
+      # The identifiers of the subscriptions that Rails has made, in order, and of the ones that the server has confirmed without Rails.
+      attr_reader :identifiers, :signed
+
+      # The position at the end of the connection in the old process, if there is a history.
+      attr_reader :position
+
+      # The session of Extended::Socket, or nil.
+      attr_reader :session
+
+      def initialize(protocol:, identifiers:, signed: [], position: nil, session: nil)
+        @protocol = protocol
+        @identifiers = identifiers
+        @signed = signed
+        @position = position
+        @session = session
+      end
+
+      def pack
+        one = [[PROTOCOL, protocol], [POSITION, position], [SESSION, session]].reject { |_, text| text.nil? }
+        Handover::Fields.pack(FORMAT, one + identifiers.map { |id| [IDENTIFIER, id] } + signed.map { |id| [SIGNED_IDENTIFIER, id] })
+      end
+    end
+  end
+end
