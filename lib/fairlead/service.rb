@@ -96,6 +96,7 @@ module Fairlead
         server_software: "fairlead #{VERSION}",
         field_lists: AppLoader.field_lists?,
         alone: !configuration.supervised?,
+        generation: 0, # of a process without workers
         puma_env: configuration.puma_env?,
         fiber_per_request: configuration.fiber_per_request?,
         set_request_timeout: Native.method(:set_request_timeout),

@@ -66,7 +66,7 @@ impl App for Chat {
             Event::Departed => "departed".into(),
             Event::Shutdown => "shutdown".into(),
             Event::Close => "close".into(),
-            Event::Drained | Event::Deferred(_) | Event::Replaced => return,
+            Event::Drained | Event::Deferred(_) | Event::Replaced | Event::ContinueTakeover => return,
         };
         self.log.lock().expect("no panic").push(line);
     }
@@ -238,7 +238,11 @@ fn a_client_that_was_not_resumed_takes_the_state_of_its_app_along() {
     second.publish("all", "not resumed yet");
     for client in &mut clients {
         assert_eq!(client.receive(), text("not resumed yet"));
+        client.send(Opcode::Text, b"early");
     }
+    eventually("their messages have arrived", || {
+        second.server.engine.stats().messages_received == 3
+    });
     let third = workers.start(2, config());
     second.retire();
     eventually("the second worker ends", || second.has_ended());
@@ -246,6 +250,8 @@ fn a_client_that_was_not_resumed_takes_the_state_of_its_app_along() {
     let mut log = third.log();
     log.sort();
     assert_eq!(log, ["take over from 0", "take over from 0", "take over from 1"]);
+    let early: Vec<Received> = clients.iter_mut().map(|client| client.receive()).collect();
+    assert!(early.contains(&text("2: early")), "{early:?}");
     for client in &mut clients {
         client.send(Opcode::Text, b"still here");
         assert_eq!(client.receive(), text("2: still here"));

@@ -43,7 +43,7 @@ impl App for Chat {
             }
             Event::Shutdown => "shutdown".into(),
             Event::Close => "close".into(),
-            Event::HandOver | Event::TakeOver(_) | Event::Departed => return,
+            Event::HandOver | Event::TakeOver(_) | Event::ContinueTakeover | Event::Departed => return,
             Event::Drained | Event::Deferred(_) | Event::Published(..) | Event::Replaced => return,
         };
         self.log.lock().expect("no panic").push(line);

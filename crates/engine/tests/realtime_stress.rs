@@ -93,7 +93,7 @@ impl App for Echo {
             Event::Published(..) => self.fault("an event of no subscription".into()),
             Event::Close if client.write(b"late", true) => self.fault("a write to a client that is gone".into()),
             Event::Deferred(_) | Event::Drained | Event::Replaced | Event::Shutdown | Event::Close => {}
-            Event::HandOver | Event::TakeOver(_) | Event::Departed => {}
+            Event::HandOver | Event::TakeOver(_) | Event::ContinueTakeover | Event::Departed => {}
         }
         self.end(client, is_last);
     }

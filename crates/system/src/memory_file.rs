@@ -34,6 +34,9 @@ pub fn constant(name: &str, parts: &[&[u8]]) -> Result<OwnedFd> {
     system::constant(name, parts)
 }
 
+/// True if [`secret`] is possible.
+pub const KEEPS_SECRETS: bool = cfg!(native_linux);
+
 /// A file with these bytes and a fixed length, for one reader: see [`take_secret`].
 ///
 /// # Errors

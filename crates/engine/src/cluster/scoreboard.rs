@@ -370,6 +370,19 @@ impl Scoreboard {
             .all(|other| other <= own)
     }
 
+    /// True if the workers of the latest generation that serves have, together with the clients under way, fewer than `most`
+    /// connections each.
+    pub(crate) fn has_place_for_clients(&self, most: u64) -> bool {
+        let serving = || self.slots.iter().filter(|slot| slot.serving.load(SeqCst) == 1);
+        let newest = serving().map(|slot| slot.generation.load(SeqCst)).max();
+        let newest = serving().filter(|slot| Some(slot.generation.load(SeqCst)) == newest);
+        let connections = |slot: &Slot| u64::try_from(slot.connections.load(Relaxed)).unwrap_or(0);
+        let (workers, taken) = newest.fold((0u64, self.migrating_clients.count()), |(workers, taken), slot| {
+            (workers + 1, taken + connections(slot))
+        });
+        taken < workers.saturating_mul(most)
+    }
+
     /// Lowest number of connections among the other serving workers; `None` if no other worker serves.
     pub(crate) fn fewest_elsewhere(&self, index: usize) -> Option<i64> {
         let slots = self.slots.iter().enumerate();

@@ -74,6 +74,8 @@ pub(crate) struct Frames {
     frames: VecDeque<Frame>,
     /// Bytes of the first frame that were sent.
     sent: usize,
+    /// The first frame is the rest of one that another process has begun.
+    is_rest: bool,
     /// Unsent bytes.
     bytes: usize,
     /// The transport has taken bytes that the kernel does not have.
@@ -180,10 +182,29 @@ impl Frames {
 
     /// Drops every frame that was not begun; a begun frame must be completed.
     pub(crate) fn forget_whole_frames(&mut self) {
-        self.frames.truncate(usize::from(self.sent > 0));
+        self.frames.truncate(usize::from(self.is_begun()));
         let sum = |of: fn(&Frame) -> usize| self.frames.iter().map(of).sum::<usize>();
         self.bytes = sum(|frame| frame.bytes().len()) - self.sent;
         (self.own, self.shared) = (sum(Frame::own_memory), sum(Frame::shared_memory));
+    }
+
+    /// True if a part of the first frame was sent.
+    fn is_begun(&self) -> bool {
+        !self.frames.is_empty() && (self.sent > 0 || self.is_rest)
+    }
+
+    /// Puts the rest of a frame that another process has begun before all others.
+    pub(crate) fn push_rest(&mut self, rest: Vec<u8>) {
+        self.is_rest = !rest.is_empty();
+        self.push_first(Frame::Own(rest));
+    }
+
+    /// Number of unsent bytes of the frame that was begun; 0 if there is none.
+    pub(crate) fn begun_bytes(&self) -> usize {
+        match self.frames.front() {
+            Some(first) if self.is_begun() => first.bytes().len() - self.sent,
+            _ => 0,
+        }
     }
 
     /// The unsent bytes.
@@ -265,6 +286,7 @@ impl Frames {
                 break;
             }
             self.sent -= length;
+            self.is_rest = false;
             self.own -= first.own_memory();
             self.shared -= first.shared_memory();
             self.frames.pop_front();

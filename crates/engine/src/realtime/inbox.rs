@@ -136,6 +136,11 @@ impl Inbox {
         !self.held && !std::mem::replace(&mut self.scheduled, true)
     }
 
+    /// The client has begun, in another process.
+    pub(super) fn begin(&mut self) {
+        self.opened = true;
+    }
+
     /// Lets no event run until [`Inbox::release`], except the last one. An event that runs now is not stopped.
     pub(super) fn hold(&mut self) {
         self.held = !self.closed;

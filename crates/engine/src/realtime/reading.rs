@@ -198,13 +198,18 @@ impl Client {
 
     /// Adds messages to the inbox, and pauses the client if the app does not keep up.
     fn hand_in(&self, messages: Vec<Event>, realtime: &Realtime) -> bool {
+        let received = &realtime.worker.counters().messages_received;
+        received.fetch_add(messages.len() as u64, Relaxed);
+        self.let_wait(messages, realtime)
+    }
+
+    /// The same, for messages that were counted.
+    pub(super) fn let_wait(&self, messages: Vec<Event>, realtime: &Realtime) -> bool {
         let mut inbox = self.inbox.lock();
         if inbox.is_closed() {
             return false;
         }
         realtime.intake.add(messages.iter().map(Event::own_bytes).sum());
-        let counters = realtime.worker.counters();
-        counters.messages_received.fetch_add(messages.len() as u64, Relaxed);
         let mut schedule = false;
         for message in messages {
             schedule |= inbox.push(message);

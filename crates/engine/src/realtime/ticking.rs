@@ -38,7 +38,10 @@ impl Client {
         if let Some(closes_at) = self.departure.closes_at().filter(|_| self.is_open()) {
             if closes_at <= now {
                 drop(outbox);
-                self.announce_shutdown();
+                match self.departure.is_handed_over() {
+                    true => self.close_for_restart(),
+                    false => self.announce_shutdown(),
+                }
                 return next.min(now + Duration::from_secs(1));
             }
             next = next.min(closes_at);

@@ -208,7 +208,7 @@ impl Admission {
 
     /// True if requests or connections of other workers wait for a slot.
     fn is_anybody_waiting(&self) -> bool {
-        self.is_room_occupied() || self.are_connections_migrating()
+        self.is_room_occupied() || self.are_connections_migrating() || self.are_clients_migrating()
     }
 
     fn has_place(&self) -> bool {

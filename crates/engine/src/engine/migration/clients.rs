@@ -24,6 +24,9 @@ const PASSED_ON: Duration = Duration::from_secs(2);
 /// Pause before the next attempt.
 const PAUSE: Duration = Duration::from_millis(1);
 
+/// The same while all clients that leave wait for their app, which wakes the poller.
+const LONG_PAUSE: Duration = Duration::from_millis(50);
+
 /// See the head of this file.
 pub(in crate::engine) struct ClientMigration {
     services: Arc<Services>,
@@ -63,8 +66,12 @@ impl ClientMigration {
 
     /// Longest wait of the poller while clients leave.
     pub(in crate::engine) fn drain_pause(&self) -> Option<Duration> {
-        let is_busy = || self.services.realtime.departures().is_busy() || self.admission.awaits_clients();
-        (!self.worker().is_stopped() && is_busy()).then_some(PAUSE)
+        let departures = self.services.realtime.departures();
+        match () {
+            () if self.worker().is_stopped() => None,
+            () if departures.is_busy() || self.admission.awaits_clients() => Some(PAUSE),
+            () => departures.has_left().then_some(LONG_PAUSE),
+        }
     }
 
     /// Continues with the clients that leave, and takes over clients that no other worker would take. Called by the
@@ -82,22 +89,28 @@ impl ClientMigration {
 
     fn send(&self, saved: &SavedClient, socket: &OwnedFd) -> Sending {
         let heir = self.admission.queues().zip(self.worker().shared());
-        let Some((queues, (_, slot))) = heir.filter(|_| self.worker().migrates()) else {
+        let Some((queues, (_, slot))) = heir.filter(|_| self.worker().is_retiring()) else {
             return Sending::Impossible;
         };
-        if queues.clients().len() >= UNDER_WAY || !self.worker().others_have_place() {
+        // The supervisor may be about to replace the only other worker.
+        if !self.worker().migrates() {
+            return Sending::Full;
+        }
+        let most = self.worker().config.max_connections as u64;
+        if queues.clients().len() >= UNDER_WAY || !queues.scoreboard().has_place_for_clients(most) {
             return Sending::Full;
         }
         match queues
             .clients()
-            .send(socket, &saved.to_bytes().into(), saved.tls.is_some(), slot)
+            .send(socket, &saved.to_bytes(), saved.tls.is_some(), slot)
         {
             Sent::Done => {
                 self.worker().counters().handed_off.fetch_add(1, Relaxed);
                 self.admission.await_client();
                 Sending::Sent
             }
-            Sent::Full | Sent::TooLong => Sending::Full,
+            Sent::Full => Sending::Full,
+            Sent::TooLong => Sending::NotNow,
         }
     }
 }

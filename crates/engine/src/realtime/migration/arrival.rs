@@ -40,6 +40,7 @@ impl Realtime {
             return false;
         }
         client.outbox.lock().carrier = Some(Carrier::Own { _count: Some(count) });
+        client.inbox.lock().begin();
         if let Some(state) = saved.application.clone() {
             client.wait_for_app(state);
         }
@@ -72,7 +73,10 @@ impl Client {
         self.receipts.restore(saved.subscriptions.receipts.clone());
         let mut outbox = self.outbox.lock();
         outbox.begin();
-        outbox.frames.push(Frame::Own(saved.unsent.clone()));
+        let (begun, whole) = saved.unsent.split_at(saved.unsent.len().min(saved.begun as usize));
+        outbox.frames.push_rest(begun.to_vec());
+        outbox.frames.push(Frame::Own(whole.to_vec()));
+        outbox.past_bytes = saved.unsent.len().min(saved.past as usize);
         outbox.owes_drained = saved.owes_drained;
         outbox.leave_out(Arc::clone(&saved.cut));
         drop(outbox);
@@ -99,6 +103,12 @@ impl Client {
         if subscriptions.has_pings {
             self.send_cable_pings();
         }
+        let messages = saved.messages.iter().map(|(text, data)| Event::Message {
+            text: *text,
+            data: data.clone(),
+        });
+        // The inbox is held, or there are none.
+        self.let_wait(messages.collect(), realtime);
         for (id, channel, message) in &saved.published {
             let publication = Arc::new(Publication::new(Arc::clone(channel), Arc::clone(message)));
             self.tell(Event::Published(*id, publication));
@@ -112,6 +122,8 @@ impl Client {
             Ok(_) => self.fail_to_arrive("it has more subscriptions than this worker allows"),
             Err(_) => self.fail_to_arrive("messages for it were lost on its way"),
         }
+        // The peer may have sent bytes that nobody has read yet.
+        self.keep_alive.hear(Millis::now());
         self.flush();
         self.start_reading(realtime);
         match saved.application {

@@ -6,7 +6,7 @@
 //!     │ cannot move  ▼                     └── Stays: the app has not resumed the client yet, and its state is there
 //!     └──────────▶ Refused ── closes at its time
 //! ```
-//! A client that closes meanwhile ends as any other; its departure has no effect then. From `Ready` on the app counts
+//! If no worker takes the client, it is given up, and closes at its time, too. A client that closes meanwhile ends as any other; its departure has no effect then. From `Ready` on the app counts
 //! the client as closed.
 
 use super::saved::SavedSubscriptions;
@@ -48,6 +48,9 @@ enum State {
     Ready(Application),
     Cutting(Application),
     Cut(Departing),
+    GivenUp {
+        closes_at: Millis,
+    },
     Gone,
 }
 
@@ -145,6 +148,11 @@ impl Departure {
         }
     }
 
+    /// No worker takes the client: it closes at this time.
+    pub(super) fn give_up(&self, closes_at: Millis) {
+        *self.state.lock() = State::GivenUp { closes_at };
+    }
+
     /// Another worker has the client.
     pub(super) fn leave(&self) {
         *self.state.lock() = State::Gone;
@@ -152,18 +160,18 @@ impl Departure {
 
     /// The time at which a client that stays here closes.
     pub(in crate::realtime) fn closes_at(&self) -> Option<Millis> {
-        if self.progress.load(SeqCst) != Progress::Refused as u8 {
+        if self.progress.load(SeqCst) == 0 {
             return None;
         }
         match *self.state.lock() {
-            State::Refused { closes_at } => Some(closes_at),
+            State::Refused { closes_at } | State::GivenUp { closes_at } => Some(closes_at),
             _ => None,
         }
     }
 
     pub(super) fn step(&self) -> Step {
         match *self.state.lock() {
-            State::Stays | State::Refused { .. } | State::Gone => Step::Over,
+            State::Stays | State::Refused { .. } | State::GivenUp { .. } | State::Gone => Step::Over,
             State::Asked { since } => Step::Wait(since),
             State::Ready(_) => Step::Prepare,
             State::Cutting(_) => Step::AwaitCut,

@@ -1,7 +1,7 @@
 //! The clients of a worker that leave it: a few at a time, so that each of them is unread for a short time only.
 
 use super::departure::Step;
-use super::leaving::{Prepared, SERVICE_RESTART};
+use super::leaving::Prepared;
 use super::SavedClient;
 use crate::clock::Millis;
 use crate::pubsub::Targets;
@@ -38,8 +38,8 @@ struct State {
     leaving: Vec<Arc<Client>>,
     /// The publications from before the departure: the dispatcher has to hand them out first.
     targets: Option<Targets>,
-    /// The last time when a client was sent, or the first attempt.
-    moved: Option<Millis>,
+    /// The time of the first failed attempt to send a client since one was sent.
+    stuck: Option<Millis>,
     /// Clients that close in the time of the spread, so far.
     staying: u32,
 }
@@ -50,7 +50,9 @@ pub(crate) enum Sending {
     Sent,
     /// The queue is full, or no worker has room.
     Full,
-    /// No worker can ever take it.
+    /// This one cannot be sent now.
+    NotNow,
+    /// No other worker serves, and the server ends.
     Impossible,
 }
 
@@ -62,10 +64,11 @@ impl Departures {
 
     /// Lets all clients leave, and later ones: see [`Departures::add`].
     pub(crate) fn begin(&self, realtime: &Realtime) {
+        // First: a client that begins now is among all clients, or adds itself. Twice does no harm.
+        self.has_begun.store(true, SeqCst);
         let mut state = self.state.lock();
         state.targets.get_or_insert_with(|| realtime.hub.targets());
         state.waiting.extend(realtime.clients.all());
-        self.has_begun.store(true, SeqCst);
         drop(state);
         realtime.worker.poller.wake();
     }
@@ -85,10 +88,19 @@ impl Departures {
         }
     }
 
-    /// True if a client could be sent soon.
-    pub(crate) fn is_busy(&self) -> bool {
+    /// True if clients leave, or are about to.
+    pub(crate) fn has_left(&self) -> bool {
         let state = self.state.lock();
         self.has_begun() && !(state.waiting.is_empty() && state.leaving.is_empty())
+    }
+
+    /// True if one of them does not wait for the app alone.
+    pub(crate) fn is_busy(&self) -> bool {
+        self.has_left() && {
+            let state = self.state.lock();
+            let is_waiting = |client: &Arc<Client>| matches!(client.departure_step(), Step::Wait(_));
+            !state.waiting.is_empty() && state.leaving.len() < MOST || !state.leaving.iter().all(is_waiting)
+        }
     }
 
     /// The time at which one more client that stays here closes, from now.
@@ -113,23 +125,23 @@ impl Departures {
         let mut state = self.state.lock();
         let mut leaving = std::mem::take(&mut state.leaving);
         let targets = state.targets.clone();
-        let moved = *state.moved.get_or_insert(now);
+        let stuck = state.stuck;
         drop(state);
         let is_prepared = targets.is_none_or(|targets| realtime.hub.has_reached(&targets));
         let mut turn = Turn {
             realtime,
             now,
-            moved,
+            stuck,
             is_prepared,
             is_full: false,
             slow: 0,
         };
         leaving.retain(|client| turn.go_on(client, send));
-        let moved = turn.moved;
-        let most = MOST + turn.slow;
+        let (stuck, most) = (turn.stuck, MOST + turn.slow);
         let mut state = self.state.lock();
-        state.moved = Some(moved);
-        while leaving.len() < most {
+        state.stuck = stuck;
+        // Until then all clients are served as before.
+        while is_prepared && leaving.len() < most {
             let Some(client) = state.waiting.pop_front() else { break };
             drop(state);
             if client.leave(now) {
@@ -139,7 +151,7 @@ impl Departures {
         }
         state.leaving = leaving;
         if state.leaving.is_empty() && state.waiting.is_empty() {
-            state.moved = None;
+            state.stuck = None;
         }
     }
 }
@@ -148,7 +160,7 @@ impl Departures {
 struct Turn<'a> {
     realtime: &'a Realtime,
     now: Millis,
-    moved: Millis,
+    stuck: Option<Millis>,
     /// All publications from before the departure were handed out.
     is_prepared: bool,
     is_full: bool,
@@ -167,7 +179,7 @@ impl Turn<'_> {
             }
             Step::Prepare => {
                 let is_possible = !self.is_prepared || client.prepare_departure(self.realtime);
-                is_possible || self.give_up(client)
+                is_possible || self.give_up(client, Duration::ZERO)
             }
             Step::Send if self.is_full => true,
             Step::Send => self.send(client, send),
@@ -182,11 +194,13 @@ impl Turn<'_> {
         });
         match (prepared, sending) {
             (Prepared::Sent, _) => {
-                self.moved = self.now;
+                self.stuck = None;
                 false
             }
-            (Prepared::Never, _) | (Prepared::Later, Sending::Impossible) => self.give_up(client),
-            (Prepared::Later, _) if self.now - self.moved > PATIENCE => self.give_up(client),
+            (Prepared::Never, _) | (Prepared::Later, Sending::Impossible) => self.give_up(client, Duration::ZERO),
+            (Prepared::Later, _) if self.now - *self.stuck.get_or_insert(self.now) > PATIENCE => {
+                self.give_up(client, self.realtime.departures.share_of_spread(self.realtime))
+            }
             (Prepared::Later, Sending::Full) => {
                 self.is_full = true;
                 true
@@ -195,9 +209,10 @@ impl Turn<'_> {
         }
     }
 
-    /// Closes a client that no worker takes.
-    fn give_up(&self, client: &Client) -> bool {
-        client.close(Some(SERVICE_RESTART), "the server restarts");
+    /// Closes a client that no worker takes, after this time.
+    fn give_up(&self, client: &Client, after: Duration) -> bool {
+        client.give_departure_up(self.now + after);
+        self.realtime.expect(self.now + after);
         false
     }
 }

@@ -44,6 +44,12 @@ impl Writer {
         self.bytes(tag, &inner.0);
     }
 
+    /// The last field, with a secret. The bytes move before it is written, so that no copy of it stays in memory.
+    pub(super) fn secret(&mut self, tag: u16, bytes: &[u8]) {
+        self.0.reserve_exact(FIELD + bytes.len());
+        self.bytes(tag, bytes);
+    }
+
     pub(super) fn end(self) -> Vec<u8> {
         self.0
     }

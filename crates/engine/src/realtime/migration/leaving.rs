@@ -119,6 +119,19 @@ impl Client {
         }
     }
 
+    /// Closes the client at this time, because no worker takes it.
+    pub(super) fn give_departure_up(&self, closes_at: Millis) {
+        self.departure.give_up(closes_at);
+        if closes_at <= Millis::now() {
+            self.close_for_restart();
+        }
+    }
+
+    /// Closes a client that the app has handed over: the app is not asked again.
+    pub(in crate::realtime) fn close_for_restart(&self) {
+        self.close(Some(SERVICE_RESTART), "the server restarts");
+    }
+
     /// Ends the subscriptions at a cut. Returns false if there is no dispatcher.
     pub(super) fn prepare_departure(&self, realtime: &Realtime) -> bool {
         let Some(client) = self.me.upgrade() else { return true };
@@ -149,7 +162,7 @@ impl Client {
         let Some(departing) = self.departure.departing() else {
             return Prepared::Never;
         };
-        let Some(reader) = self.reader.try_lock() else {
+        let Some(mut reader) = self.reader.try_lock() else {
             return Prepared::Later;
         };
         let mut outbox = self.outbox.lock();
@@ -160,11 +173,17 @@ impl Client {
         let Some(events) = inbox.waiting() else {
             return Prepared::Later;
         };
-        let published = events.filter_map(|event| match event {
-            Event::Published(id, publication) => Some((*id, publication.channel.clone(), publication.message.clone())),
-            _ => None,
-        });
-        let published = published.collect();
+        let (mut published, mut messages, mut owes_drained) = (Vec::new(), Vec::new(), outbox.owes_drained);
+        for event in events {
+            match event {
+                Event::Published(id, publication) => {
+                    published.push((*id, publication.channel.clone(), publication.message.clone()));
+                }
+                Event::Message { text, data } => messages.push((*text, data.clone())),
+                Event::Drained => owes_drained = true,
+                _ => {}
+            }
+        }
         drop(inbox);
         let Some((decoder, undecoded)) = reader.save() else {
             return Prepared::Never;
@@ -183,12 +202,15 @@ impl Client {
             decoder,
             undecoded,
             unsent: outbox.frames.unsent(),
-            owes_drained: outbox.owes_drained,
+            begun: outbox.frames.begun_bytes() as u64,
+            past: outbox.past_bytes as u64,
+            owes_drained,
             silence: self.keep_alive.save(Millis::now()),
             cut: departing.cut,
             left: Millis::now(),
             subscriptions: departing.subscriptions,
             published,
+            messages,
             application: departing.application,
         };
         if !send(&saved, export.socket) {
@@ -197,8 +219,12 @@ impl Client {
         }
         self.departure.leave();
         self.leave_socket(&mut outbox);
+        reader.end();
+        // The socket is closed here now: if the other process ends, the peer notices it.
+        let (link, counts) = (outbox.transport.take(), (outbox.count.take(), outbox.carrier.take()));
         drop(outbox);
         drop(reader);
+        drop((link, transport, counts));
         self.tell(Event::Departed);
         Prepared::Sent
     }

@@ -27,6 +27,9 @@ pub(crate) struct SavedClient {
     pub(super) decoder: Option<Vec<u8>>,
     pub(super) undecoded: Vec<u8>,
     pub(super) unsent: Vec<u8>,
+    /// Bytes at their beginning that are the rest of a frame, and bytes that are messages of the history, or more.
+    pub(super) begun: u64,
+    pub(super) past: u64,
     pub(super) owes_drained: bool,
     pub(super) silence: SavedSilence,
     pub(crate) cut: Arc<Cut>,
@@ -35,6 +38,8 @@ pub(crate) struct SavedClient {
     pub(super) subscriptions: SavedSubscriptions,
     /// Messages that wait for a block of the app: its number, the channel and the message.
     pub(super) published: Vec<(u64, Arc<[u8]>, Arc<[u8]>)>,
+    /// Messages of the peer that wait for the app, because it has not resumed the client: text or not, and the bytes.
+    pub(super) messages: Vec<(bool, Vec<u8>)>,
     /// State of the app; `None` if it has none.
     pub(super) application: Option<Vec<u8>>,
 }
@@ -104,6 +109,9 @@ mod tag {
     pub(super) const PUBLISHED: u16 = 22;
     pub(super) const APPLICATION: u16 = 23;
     pub(super) const LEFT: u16 = 24;
+    pub(super) const MESSAGE: u16 = 25;
+    pub(super) const BEGUN: u16 = 26;
+    pub(super) const PAST: u16 = 27;
 }
 
 /// Tags inside of a name, a stream, a page, a question or a message.
@@ -126,7 +134,17 @@ mod inner {
 }
 
 impl SavedClient {
-    pub(crate) fn to_bytes(&self) -> Vec<u8> {
+    /// The bytes, with the keys of the connection in one place only.
+    pub(crate) fn to_bytes(&self) -> SecretBytes {
+        let mut out = self.write();
+        if let Some(tls) = &self.tls {
+            out.secret(tag::TLS, tls);
+        }
+        out.end().into()
+    }
+
+    /// Everything but the keys.
+    fn write(&self) -> Writer {
         let mut out = Writer::begin();
         out.number(tag::PROTOCOL, protocol_number(self.protocol));
         if let Some(deflate) = self.deflate {
@@ -144,7 +162,6 @@ impl SavedClient {
             number.into_iter().for_each(|number| out.number(tag, number));
         }
         let parts = [
-            (tag::TLS, self.tls.as_deref()),
             (tag::DECODER, self.decoder.as_deref()),
             (tag::UNDECODED, Some(&self.undecoded[..])),
             (tag::UNSENT, Some(&self.unsent[..])),
@@ -153,6 +170,8 @@ impl SavedClient {
         for (tag, part) in parts {
             part.into_iter().for_each(|part| out.bytes(tag, part));
         }
+        out.number(tag::BEGUN, self.begun);
+        out.number(tag::PAST, self.past);
         out.number(tag::OWES_DRAINED, self.owes_drained.into());
         out.number(tag::PERIOD, self.silence.period.into());
         out.number(tag::HEARD, self.silence.heard);
@@ -167,7 +186,13 @@ impl SavedClient {
                 out.bytes(inner::MESSAGE, message);
             });
         }
-        out.end()
+        for (is_text, message) in &self.messages {
+            out.group(tag::MESSAGE, |out| {
+                out.number(inner::KIND, (*is_text).into());
+                out.bytes(inner::MESSAGE, message);
+            });
+        }
+        out
     }
 
     /// # Errors
@@ -197,6 +222,11 @@ impl SavedClient {
             let (id, channel, message) = message().ok_or(Unreadable::Invalid)?;
             Ok((id, channel.into(), message.into()))
         });
+        let messages = fields.all(tag::MESSAGE).map(|bytes| {
+            let fields = Fields::inside(bytes)?;
+            let message = || Some((fields.number(inner::KIND)? == 1, fields.bytes(inner::MESSAGE)?.to_vec()));
+            message().ok_or(Unreadable::Invalid)
+        });
         Ok(Some(
             SavedClient {
                 protocol,
@@ -209,6 +239,8 @@ impl SavedClient {
                 decoder: part(tag::DECODER),
                 undecoded: part(tag::UNDECODED).unwrap_or_default(),
                 unsent: part(tag::UNSENT).unwrap_or_default(),
+                begun: fields.number(tag::BEGUN).unwrap_or_default(),
+                past: fields.number(tag::PAST).unwrap_or_default(),
                 owes_drained: fields.number(tag::OWES_DRAINED) == Some(1),
                 silence: SavedSilence {
                     period: fields.number(tag::PERIOD).unwrap_or_default() as u32,
@@ -219,6 +251,7 @@ impl SavedClient {
                 left: Millis::from_number(fields.number(tag::LEFT).unwrap_or_default()),
                 subscriptions: SavedSubscriptions::read(fields)?,
                 published: published.collect::<Result<_, Unreadable>>()?,
+                messages: messages.collect::<Result<_, Unreadable>>()?,
                 application: part(tag::APPLICATION),
             }
             .with_owner(fields.number(tag::NETWORK)),
@@ -509,6 +542,8 @@ mod tests {
             decoder: Some(b"decoder".to_vec()),
             undecoded: b"undecoded".to_vec(),
             unsent: b"unsent".to_vec(),
+            begun: 2,
+            past: 5,
             owes_drained: true,
             silence: SavedSilence {
                 period: 40,
@@ -556,6 +591,7 @@ mod tests {
                 },
             },
             published: vec![(3, (*b"a.b").into(), (*b"message").into())],
+            messages: vec![(true, b"text".to_vec()), (false, Vec::new())],
             application: Some(b"state of the app".to_vec()),
         }
     }
@@ -582,6 +618,7 @@ mod tests {
             decoder: None,
             subscriptions: SavedSubscriptions::default(),
             published: Vec::new(),
+            messages: Vec::new(),
             application: None,
             ..client()
         };

@@ -6,6 +6,7 @@ use super::{Channel, Stage, TlsSocket};
 use crate::sync::Mutex;
 use crate::tls::{Session, Tls, TrafficSecrets};
 use crate::transport::Socket;
+use fairlead_system::memory_file;
 use fairlead_tls_record::{Imported, Records, SecretBytes};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
@@ -16,7 +17,7 @@ const SESSION_FORMAT: u8 = 1;
 impl TlsSocket {
     /// True if another process can continue the connection, now or soon.
     pub(super) fn can_leave(&self) -> bool {
-        self.session.get().is_some_and(|session| !session.is_http2)
+        memory_file::KEEPS_SECRETS && self.session.get().is_some_and(|session| !session.is_http2)
     }
 
     /// See [`Transport::export`](crate::transport::Transport::export).
