@@ -412,3 +412,24 @@ fn connect_to(worker: &Worker, count: usize) -> Vec<WebSocket> {
     eventually("the app has the clients", || worker.log().len() == before + count);
     clients
 }
+
+#[test]
+fn a_close_frame_follows_a_frame_that_the_old_worker_has_begun() {
+    const LARGE: usize = 12 << 20;
+    let roomy = || Config {
+        client_pending_bytes: LARGE,
+        message_max_bytes: 100,
+        ..config()
+    };
+    let workers = Workers::new();
+    let old = workers.start(0, roomy());
+    let mut client = old.connect();
+    old.publish("all", &"x".repeat(LARGE));
+    eventually("a part waits", || old.server.engine.stats().delivered >= 1);
+    let _new = workers.start(1, roomy());
+    old.retire();
+    eventually("the old worker ends", || old.has_ended());
+    client.send(Opcode::Text, &[b'y'; 200]);
+    assert!(matches!(client.receive(), Received::Text(all) if all.len() == LARGE));
+    assert_eq!(client.receive(), Received::Close(Some(1009)));
+}

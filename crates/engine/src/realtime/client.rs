@@ -246,6 +246,9 @@ impl Client {
 
     /// Announces that the server is about to end, or that its worker is and the client stays there. A streaming response may finish instead.
     pub(super) fn announce_shutdown(&self) {
+        if self.close_unresumed() {
+            return;
+        }
         if !matches!(self.protocol(), Protocol::Stream { .. }) {
             self.tell(Event::Shutdown);
         }

@@ -60,6 +60,18 @@ impl Frame {
     }
 }
 
+/// Unsent frames of a client that migrates.
+#[derive(Clone, Debug)]
+pub(crate) enum Unsent {
+    /// Frames for this client alone, one after the other.
+    Own(Vec<u8>),
+    /// A frame that other clients have, too.
+    Shared(Arc<WireForm>),
+}
+
+/// A shorter frame is copied when its client migrates.
+const WORTH_SHARING: usize = 256;
+
 /// The result of a flush.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Flushed {
@@ -199,22 +211,24 @@ impl Frames {
         self.push_first(Frame::Own(rest));
     }
 
-    /// Number of unsent bytes of the frame that was begun; 0 if there is none.
-    pub(crate) fn begun_bytes(&self) -> usize {
-        match self.frames.front() {
-            Some(first) if self.is_begun() => first.bytes().len() - self.sent,
-            _ => 0,
+    /// The unsent bytes: of the frame that was begun, and of all others, in order.
+    pub(crate) fn unsent(&self) -> (Vec<u8>, Vec<Unsent>) {
+        let mut frames = self.frames.iter();
+        let begun = match self.is_begun() {
+            true => frames.next().map_or(&[][..], |first| &first.bytes()[self.sent..]),
+            false => &[],
+        };
+        let mut unsent = Vec::new();
+        for frame in frames {
+            match (frame, unsent.last_mut()) {
+                (Frame::Shared(form), _) if form.bytes().len() >= WORTH_SHARING => {
+                    unsent.push(Unsent::Shared(Arc::clone(form)));
+                }
+                (frame, Some(Unsent::Own(bytes))) => bytes.extend_from_slice(frame.bytes()),
+                (frame, _) => unsent.push(Unsent::Own(frame.bytes().to_vec())),
+            }
         }
-    }
-
-    /// The unsent bytes.
-    pub(crate) fn unsent(&self) -> Vec<u8> {
-        let mut unsent = Vec::with_capacity(self.bytes);
-        let mut from = self.sent;
-        for frame in &self.frames {
-            unsent.extend_from_slice(&frame.bytes()[std::mem::take(&mut from)..]);
-        }
-        unsent
+        (begun.to_vec(), unsent)
     }
 
     pub(crate) fn clear(&mut self) {

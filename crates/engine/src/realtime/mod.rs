@@ -62,7 +62,7 @@ use crate::worker::Worker;
 use cable::Identifiers;
 use clients::Clients;
 use intake::Intake;
-use migration::{Departures, Resuming};
+use migration::{ArrivedForms, Departures, Resuming};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -76,6 +76,7 @@ pub(crate) struct Realtime {
     intake: Intake,
     departures: Departures,
     resuming: Resuming,
+    arrived_forms: ArrivedForms,
     spool: Arc<Spool>,
     budgets: Arc<Budgets>,
     host: Weak<dyn Host>,
@@ -117,6 +118,7 @@ impl Realtime {
             identifiers: Identifiers::default(),
             departures: Departures::default(),
             resuming: Resuming::default(),
+            arrived_forms: ArrivedForms::default(),
             spool,
             budgets,
             host,

@@ -18,6 +18,12 @@ use std::time::Duration;
 /// Most clients that are under way to another worker, so that none of them waits long.
 const UNDER_WAY: u64 = 128;
 
+/// While more clients than that are under way, no large state is sent: up to this many large ones take memory at a time.
+const MOST_LARGE: u64 = 4;
+
+/// A state with more bytes is large.
+const LARGE: usize = 256 * 1024;
+
 /// Longest time for which a client is passed on to a worker that has all publications that the client has not got.
 const PASSED_ON: Duration = Duration::from_secs(2);
 
@@ -100,10 +106,11 @@ impl ClientMigration {
         if queues.clients().len() >= UNDER_WAY || !queues.scoreboard().has_place_for_clients(most) {
             return Sending::Full;
         }
-        match queues
-            .clients()
-            .send(socket, &saved.to_bytes(), saved.tls.is_some(), slot)
-        {
+        let bytes = saved.to_bytes();
+        if bytes.len() > LARGE && queues.clients().len() > MOST_LARGE {
+            return Sending::NotNow;
+        }
+        match queues.clients().send(socket, &bytes, saved.tls.is_some(), slot) {
             Sent::Done => {
                 self.worker().counters().handed_off.fetch_add(1, Relaxed);
                 self.admission.await_client();

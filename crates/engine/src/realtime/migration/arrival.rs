@@ -6,7 +6,7 @@ use crate::config::fair_by::Flow;
 use crate::pubsub::{Between, Publication, Subscriber};
 use crate::realtime::carrier::Carrier;
 use crate::realtime::client::{Beginning, Client};
-use crate::realtime::frames::Frame;
+use crate::realtime::frames::{Frame, Unsent};
 use crate::realtime::inbox::Event;
 use crate::realtime::turns::counted_as;
 use crate::realtime::{Realtime, Scheduled};
@@ -73,10 +73,14 @@ impl Client {
         self.receipts.restore(saved.subscriptions.receipts.clone());
         let mut outbox = self.outbox.lock();
         outbox.begin();
-        let (begun, whole) = saved.unsent.split_at(saved.unsent.len().min(saved.begun as usize));
-        outbox.frames.push_rest(begun.to_vec());
-        outbox.frames.push(Frame::Own(whole.to_vec()));
-        outbox.past_bytes = saved.unsent.len().min(saved.past as usize);
+        outbox.frames.push_rest(saved.begun.clone());
+        for unsent in &saved.unsent {
+            outbox.frames.push(match unsent {
+                Unsent::Own(bytes) => Frame::Own(bytes.clone()),
+                Unsent::Shared(form) => Frame::Shared(realtime.arrived_forms.share(form)),
+            });
+        }
+        outbox.past_bytes = outbox.frames.bytes().min(saved.past as usize);
         outbox.owes_drained = saved.owes_drained;
         outbox.leave_out(Arc::clone(&saved.cut));
         drop(outbox);

@@ -20,6 +20,9 @@ const MOST: usize = 256;
 /// After this time a client counts no more among them: its app takes long, and the others must not wait.
 const USUAL: Duration = Duration::from_millis(500);
 
+/// A client with more unsent bytes is large.
+const LARGE: usize = 256 * 1024;
+
 /// The time for which clients that no worker takes are kept open.
 const PATIENCE: Duration = Duration::from_secs(5);
 
@@ -134,6 +137,7 @@ impl Departures {
             stuck,
             is_prepared,
             is_full: false,
+            has_large: false,
             slow: 0,
         };
         leaving.retain(|client| turn.go_on(client, send));
@@ -164,6 +168,8 @@ struct Turn<'a> {
     /// All publications from before the departure were handed out.
     is_prepared: bool,
     is_full: bool,
+    /// A client with much unsent was tried.
+    has_large: bool,
     slow: usize,
 }
 
@@ -182,6 +188,8 @@ impl Turn<'_> {
                 is_possible || self.give_up(client, Duration::ZERO)
             }
             Step::Send if self.is_full => true,
+            // One at a time: copies take memory and time.
+            Step::Send if client.unsent_bytes() > LARGE && std::mem::replace(&mut self.has_large, true) => true,
             Step::Send => self.send(client, send),
         }
     }

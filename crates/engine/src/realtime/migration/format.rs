@@ -88,16 +88,20 @@ impl<'a> Fields<'a> {
         Ok(Fields(bytes))
     }
 
-    /// The fields with this tag, in order.
-    pub(super) fn all(self, tag: u16) -> impl Iterator<Item = &'a [u8]> {
+    /// All fields, in order.
+    pub(super) fn each(self) -> impl Iterator<Item = (u16, &'a [u8])> {
         let mut rest = self.0;
         std::iter::from_fn(move || {
             let (tag, bytes, others) = split(rest)?;
             rest = others;
             Some((tag, bytes))
         })
-        .filter(move |(found, _)| *found == tag)
-        .map(|(_, bytes)| bytes)
+    }
+
+    /// The fields with this tag, in order.
+    pub(super) fn all(self, tag: u16) -> impl Iterator<Item = &'a [u8]> {
+        let tagged = self.each().filter(move |(found, _)| *found == tag);
+        tagged.map(|(_, bytes)| bytes)
     }
 
     /// The first field with this tag.

@@ -112,6 +112,11 @@ impl Client {
         is_asked
     }
 
+    /// Bytes that the peer has not got.
+    pub(super) fn unsent_bytes(&self) -> usize {
+        self.outbox.lock().frames.bytes()
+    }
+
     pub(super) fn departure_step(&self) -> Step {
         match self.is_open() {
             true => self.departure.step(),
@@ -130,6 +135,16 @@ impl Client {
     /// Closes a client that the app has handed over: the app is not asked again.
     pub(in crate::realtime) fn close_for_restart(&self) {
         self.close(Some(SERVICE_RESTART), "the server restarts");
+    }
+
+    /// Closes a client that the app has not resumed in this process: it knows nothing of it. Returns false if it has.
+    pub(in crate::realtime) fn close_unresumed(&self) -> bool {
+        let is_unresumed = self.inbox.lock().take_state().is_some();
+        if is_unresumed {
+            self.close_for_restart();
+            self.release_inbox();
+        }
+        is_unresumed
     }
 
     /// Ends the subscriptions at a cut. Returns false if there is no dispatcher.
@@ -191,6 +206,7 @@ impl Client {
         let Some(export) = transport.export() else {
             return Prepared::Later;
         };
+        let (begun, unsent) = outbox.frames.unsent();
         let saved = SavedClient {
             protocol: self.protocol(),
             deflate: self.encoder.deflate(),
@@ -201,8 +217,8 @@ impl Client {
             flow: self.flow.map(|flow| flow.0),
             decoder,
             undecoded,
-            unsent: outbox.frames.unsent(),
-            begun: outbox.frames.begun_bytes() as u64,
+            begun,
+            unsent,
             past: outbox.past_bytes as u64,
             owes_drained,
             silence: self.keep_alive.save(Millis::now()),
@@ -221,10 +237,10 @@ impl Client {
         self.leave_socket(&mut outbox);
         reader.end();
         // The socket is closed here now: if the other process ends, the peer notices it.
-        let (link, counts) = (outbox.transport.take(), (outbox.count.take(), outbox.carrier.take()));
+        let link = outbox.transport.take();
         drop(outbox);
         drop(reader);
-        drop((link, transport, counts));
+        drop((link, transport));
         self.tell(Event::Departed);
         Prepared::Sent
     }

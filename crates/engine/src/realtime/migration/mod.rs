@@ -9,6 +9,7 @@
 //!       ▼                                                            resuming.rs: event TakeOver, paced
 //!     saved.rs ───────── socket and bytes, through the kernel ──────▶ saved.rs
 //! ```
+//! * `arrived_forms.rs` shares frames again that many clients bring.
 //! * `departure.rs` has the states of one departure, and `handover.rs` the answer of the app.
 //! * `saved.rs` is the state of a client as a value, and `format.rs` its bytes. Another version of the server may read
 //!   them: fields are only added, and a reader skips unknown ones.
@@ -18,6 +19,7 @@
 //! publication of the cut. So each of them is delivered once.
 
 mod arrival;
+mod arrived_forms;
 mod departure;
 mod departures;
 mod format;
@@ -26,6 +28,7 @@ mod leaving;
 mod resuming;
 mod saved;
 
+pub(super) use arrived_forms::ArrivedForms;
 pub(super) use departure::Departure;
 pub(super) use departures::Departures;
 pub(crate) use departures::Sending;

@@ -3,9 +3,10 @@
 use super::format::{Fields, Unreadable, Writer};
 use crate::clock::Millis;
 use crate::limits::holders::Owner;
-use crate::pubsub::{Cut, Delivery, Match, PagePosition, Position};
+use crate::pubsub::{Cut, Delivery, Match, PagePosition, Position, WireForm};
 use crate::realtime::cable::{SavedQuestion, SavedReceipts, StreamOptions, StreamStart};
 use crate::realtime::client::Protocol;
+use crate::realtime::frames::Unsent;
 use fairlead_tls_record::SecretBytes;
 use fairlead_wire::websocket::Deflate;
 use std::net::{IpAddr, SocketAddr, SocketAddrV6};
@@ -23,12 +24,13 @@ pub(crate) struct SavedClient {
     pub(crate) tls: Option<SecretBytes>,
     pub(super) owner: Owner,
     pub(super) flow: Option<u64>,
-    /// Of the decoder of a WebSocket; the bytes that it has not decoded; the bytes that the peer has not got.
+    /// Of the decoder of a WebSocket; the bytes that it has not decoded; the rest of the frame that the peer has got in part,
+    /// and the frames that it has not got.
     pub(super) decoder: Option<Vec<u8>>,
     pub(super) undecoded: Vec<u8>,
-    pub(super) unsent: Vec<u8>,
-    /// Bytes at their beginning that are the rest of a frame, and bytes that are messages of the history, or more.
-    pub(super) begun: u64,
+    pub(super) begun: Vec<u8>,
+    pub(super) unsent: Vec<Unsent>,
+    /// Bytes among all of these that are messages of the history, or more.
     pub(super) past: u64,
     pub(super) owes_drained: bool,
     pub(super) silence: SavedSilence,
@@ -112,6 +114,8 @@ mod tag {
     pub(super) const MESSAGE: u16 = 25;
     pub(super) const BEGUN: u16 = 26;
     pub(super) const PAST: u16 = 27;
+    /// In order with `UNSENT`.
+    pub(super) const SHARED: u16 = 28;
 }
 
 /// Tags inside of a name, a stream, a page, a question or a message.
@@ -164,13 +168,18 @@ impl SavedClient {
         let parts = [
             (tag::DECODER, self.decoder.as_deref()),
             (tag::UNDECODED, Some(&self.undecoded[..])),
-            (tag::UNSENT, Some(&self.unsent[..])),
+            (tag::BEGUN, Some(&self.begun[..])),
             (tag::APPLICATION, self.application.as_deref()),
         ];
         for (tag, part) in parts {
             part.into_iter().for_each(|part| out.bytes(tag, part));
         }
-        out.number(tag::BEGUN, self.begun);
+        for unsent in &self.unsent {
+            match unsent {
+                Unsent::Own(bytes) => out.bytes(tag::UNSENT, bytes),
+                Unsent::Shared(form) => out.bytes(tag::SHARED, form.bytes()),
+            }
+        }
         out.number(tag::PAST, self.past);
         out.number(tag::OWES_DRAINED, self.owes_drained.into());
         out.number(tag::PERIOD, self.silence.period.into());
@@ -222,6 +231,11 @@ impl SavedClient {
             let (id, channel, message) = message().ok_or(Unreadable::Invalid)?;
             Ok((id, channel.into(), message.into()))
         });
+        let unsent = fields.each().filter_map(|(tag, bytes)| match tag {
+            tag::UNSENT => Some(Unsent::Own(bytes.to_vec())),
+            tag::SHARED => Some(Unsent::Shared(Arc::new(WireForm::new(bytes)))),
+            _ => None,
+        });
         let messages = fields.all(tag::MESSAGE).map(|bytes| {
             let fields = Fields::inside(bytes)?;
             let message = || Some((fields.number(inner::KIND)? == 1, fields.bytes(inner::MESSAGE)?.to_vec()));
@@ -238,8 +252,8 @@ impl SavedClient {
                 flow: fields.number(tag::FLOW),
                 decoder: part(tag::DECODER),
                 undecoded: part(tag::UNDECODED).unwrap_or_default(),
-                unsent: part(tag::UNSENT).unwrap_or_default(),
-                begun: fields.number(tag::BEGUN).unwrap_or_default(),
+                begun: part(tag::BEGUN).unwrap_or_default(),
+                unsent: unsent.collect(),
                 past: fields.number(tag::PAST).unwrap_or_default(),
                 owes_drained: fields.number(tag::OWES_DRAINED) == Some(1),
                 silence: SavedSilence {
@@ -541,8 +555,12 @@ mod tests {
             flow: Some(12),
             decoder: Some(b"decoder".to_vec()),
             undecoded: b"undecoded".to_vec(),
-            unsent: b"unsent".to_vec(),
-            begun: 2,
+            begun: b"rest".to_vec(),
+            unsent: vec![
+                Unsent::Own(b"unsent".to_vec()),
+                Unsent::Shared(Arc::new(WireForm::new(*b"shared"))),
+                Unsent::Own(b"more".to_vec()),
+            ],
             past: 5,
             owes_drained: true,
             silence: SavedSilence {
