@@ -303,8 +303,8 @@ fn a_traveller_hears_that_publications_are_lost() {
     };
     let mail = |message: &[u8]| bus.publish(b"unwanted", message, &mut |wait| wait());
     let kept = |message: &[u8]| bus.keep(b"unwanted", message, &mut |wait| wait());
-    let ways: [(&dyn Fn(&[u8]) -> Posted, _, _, _); 2] = [(&mail, 20, 1000, 5000), (&kept, 20_000, 10, 100)];
-    for (publish, size, few, many) in ways {
+    type Way<'a> = &'a dyn Fn(&[u8]) -> Posted;
+    for (publish, size, few, many) in [(&mail as Way<'_>, 20, 1000, 5000), (&kept, 20_000, 10, 100)] {
         let cut = leave();
         for (count, is_lost) in [(few, false), (many, true)] {
             for _ in 0..count {
