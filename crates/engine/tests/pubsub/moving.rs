@@ -284,6 +284,7 @@ fn a_mailbox_that_was_given_up_is_no_loss_for_a_traveller() {
     recorder.wait_for(taken);
     assert_eq!(publish(taken + 4, &mut |_| panic!("waits")), Posted::default());
     recorder.wait_for(taken + 1);
+    reach(&other, &other.targets());
     let cut = stay.leave(&stuck);
     let _stay = arrive(&traveller, &other, &cut).unwrap();
     assert_eq!(traveller.missed.load(SeqCst), 4);
@@ -304,7 +305,7 @@ fn a_traveller_hears_that_publications_are_lost() {
     let mail = |message: &[u8]| bus.publish(b"unwanted", message, &mut |wait| wait());
     let kept = |message: &[u8]| bus.keep(b"unwanted", message, &mut |wait| wait());
     type Way<'a> = &'a dyn Fn(&[u8]) -> Posted;
-    for (publish, size, few, many) in [(&mail as Way<'_>, 20, 1000, 5000), (&kept, 20_000, 10, 100)] {
+    for (publish, size, few, many) in [(&mail as Way<'_>, 2_000, 1000, 5000), (&kept, 20_000, 10, 100)] {
         let cut = leave();
         for (count, is_lost) in [(few, false), (many, true)] {
             for _ in 0..count {
