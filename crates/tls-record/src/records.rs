@@ -240,6 +240,11 @@ impl Records {
         self.held.extend_from_slice(data);
     }
 
+    /// True if the peer has sent close_notify.
+    pub fn is_closed_by_peer(&self) -> bool {
+        self.flags.is_closed_by_peer
+    }
+
     /// True if there is received data to take.
     pub fn holds_data(&self) -> bool {
         self.taken < self.held.len()

@@ -309,12 +309,17 @@ fn a_connection_takes_its_header_to_another_worker() {
         let servers = slots.map(|slot| start(slot, has_tls));
         let whole = block(&about_tls());
         let told = told(has_tls);
-        // A connection with a response, if it can migrate; one with a PROXY header; one with an incomplete header.
-        let mut served = servers[0].connect();
-        if !has_tls {
-            send(&mut served, &whole);
-            assert_eq!(served.get("/").text(), told);
+        // A connection with a response; one with a PROXY header; one with an incomplete header.
+        let mut secured = has_tls.then(|| with_tls(&servers[0], &whole));
+        let mut plain = (!has_tls).then(|| servers[0].connect());
+        if let Some(client) = &mut plain {
+            send(client, &whole);
         }
+        let mut get = || match (&mut plain, &mut secured) {
+            (Some(client), _) => client.get("/").text(),
+            (_, client) => client.as_mut().expect("a client").get("/").text(),
+        };
+        assert_eq!(get(), told);
         let mut announced = TcpStream::connect(servers[0].address).expect("a connection");
         let mut begun = TcpStream::connect(servers[0].address).expect("a connection");
         announced.write_all(&whole).expect("the server reads");
@@ -323,6 +328,7 @@ fn a_connection_takes_its_header_to_another_worker() {
         servers[0].engine.drain_and_migrate();
         eventually("all have moved", || servers[1].engine.stats().taken_over == 3);
         begun.write_all(&whole[30..]).expect("the server reads");
+        assert_eq!(get(), told);
         if has_tls {
             for socket in [announced, begun] {
                 let mut tls = tls::stream(servers[1].address, &tls::client(&[&rustls::version::TLS13]));
@@ -330,7 +336,6 @@ fn a_connection_takes_its_header_to_another_worker() {
                 assert_eq!(Client::over(tls).get("/").text(), told);
             }
         } else {
-            assert_eq!(served.get("/").text(), told);
             for socket in [announced, begun] {
                 assert_eq!(Client::over(socket).get("/").text(), told);
             }

@@ -112,7 +112,10 @@ impl Relays {
         Some(OutgoingMigration {
             input: [proxy, head, &[]],
             back_channel: Some(&runner.back_channel),
-            is_last: self.worker.is_leaving(),
+            is_last: match connection.stream.transport().can_move() {
+                true => self.worker.ends_connections(),
+                false => self.worker.is_leaving(),
+            },
             session: connection.stream.transport().session().map(|session| &**session),
             ..outgoing
         })

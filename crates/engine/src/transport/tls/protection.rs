@@ -99,6 +99,8 @@ impl Protection {
                     done += length;
                 }
                 Frame::Partial => break,
+                // Bytes after the peer's close_notify are ignored (RFC 8446 §6.1).
+                Frame::Broken(_) if self.is_closed_by_peer() => return Ok(0),
                 Frame::Broken(violation) => {
                     match self {
                         Protection::Rustls(connection, _) => _ = feed(connection, rest),
@@ -109,6 +111,16 @@ impl Protection {
             }
         }
         Ok(bytes.len() - done)
+    }
+
+    fn is_closed_by_peer(&mut self) -> bool {
+        match self {
+            Protection::Rustls(connection, _) => {
+                let state = connection.process_new_packets();
+                state.is_ok_and(|state| state.peer_has_closed())
+            }
+            Protection::Records(records) => records.is_closed_by_peer(),
+        }
     }
 
     fn receive(&mut self, record: &mut [u8], space: &mut [u8]) -> io::Result<usize> {

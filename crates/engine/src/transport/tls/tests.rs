@@ -251,6 +251,22 @@ fn a_connection_does_not_leave_during_its_handshake_or_after_its_end() {
 }
 
 #[test]
+fn bytes_after_close_notify_are_ignored_before_and_after_a_move() {
+    with_each(|pair| {
+        for _ in 0..2 {
+            pair.client.writer().write_all(b"last").unwrap();
+            pair.client.send_close_notify();
+            pair.send_to_server(usize::MAX);
+            pair.send_bytes(&[99; 100]);
+            assert_eq!(pair.server_receives(100), Ok(b"last".to_vec()));
+            assert_eq!(pair.server_receives(100), Ok(Vec::new()));
+            *pair = Pair::new(SUITES[0]);
+            pair.move_on();
+        }
+    });
+}
+
+#[test]
 fn a_violation_after_a_move_gets_its_alert() {
     with_each(|pair| {
         pair.move_on();
