@@ -100,6 +100,7 @@ module Fairlead
 
       def begin_again(client, _moved)
         @client = client
+        client.send(:begin_with_handler, self)
         @opened = true
         @channels.each { |channel, (position, _)| position ? client.subscribe(channel, since: position) : client.subscribe(channel) }
         @handlers.each { |channel, handler| streams.handled(channel, handler) }

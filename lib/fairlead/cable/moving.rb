@@ -10,7 +10,7 @@ module Fairlead
         include Handover::Resuming
 
         def take_over(client, state, app)
-          moved = Moved.unpack(state) or return
+          moved = Moved.unpack(state) or return Handover.refuse_format
           Reconnection.new(client, moved, app).socket
         end
       end
@@ -42,6 +42,7 @@ module Fairlead
       # Continues the connection of a client, as #on_open begins one.
       def begin_again(client, moved)
         @client = client
+        client.send(:begin_with_handler, self) # whatever happens, #on_close follows
         @alive = true
         @resumption = Resumption.new(self, moved)
         turn { target.on_open }

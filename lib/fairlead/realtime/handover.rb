@@ -34,12 +34,15 @@ module Fairlead
       # Makes the handler of a client that has come from another process. +env+: of a request without its Strings; +app+: the Rack
       # application. Returns true, false if the client needs further turns, or nil if nobody takes it over.
       def take_over(client, bytes, env, app)
-        state = State.unpack(bytes) or return refuse(:handover_unknown)
+        state = State.unpack(bytes) or return refuse_format
         client.send(:begin_with_env, Request.add(env, state.entries))
         handler = taken_over(client, state, app) or return
         client.send(:begin_with_handler, handler)
         !handler.class.is_a?(Resuming)
       end
+
+      # Logs that another version has written the state of a client. Returns nil.
+      def refuse_format = refuse(:handover_unknown)
 
       # Runs another turn of a client. Returns true if it was the last one.
       def resume(client) = client.handler.resume
