@@ -11,36 +11,37 @@ class MovingRejectionsTest < Minitest::Test
 
   REJECTED = { channel: "FickleChannel", how: "reject" }.freeze
 
-  def test_a_subscription_that_the_new_code_rejects
-    server = moving_cable
+  # The way in which the new code ends a connection => reason and reconnect of `disconnect`.
+  ENDS = {
+    { query: "&how=reject" } => ["unauthorized", false], { query: "&status=401" } => ["unauthorized", false],
+    { query: "&status=302" } => ["unauthorized", false], { query: "&status=404" } => ["invalid_request", true],
+    { query: "&status=503" } => ["server_restart", true], { query: "&status=200" } => ["server_restart", true],
+    { to: { channel: "FickleChannel", how: "raise" } } => ["server_restart", true],
+    { protocols: ["old"] } => ["server_restart", true]
+  }.freeze
+  CODE = 'Fairlead::Cable::Socket.add_protocol("old", Fairlead::Cable::Socket) if VERSION == "1"'
+
+  def test_subscriptions_and_connections_that_the_new_code_refuses
+    server = moving_cable(code: CODE)
     client = in_room(server)
     [REJECTED, { channel: "OldChannel" }].each { |channel| enter(client, channel) }
+    ending = ENDS.keys.map { |how| in_room(server, **how) }
+    raising = in_room(server, query: "&how=raise")
+    killing = in_room(server, to: { channel: "FickleChannel", how: "kill" })
     renew(server)
 
     rejections = [REJECTED, { channel: "OldChannel" }].map { |channel| { "identifier" => JSON.generate(channel), "type" => "reject_subscription" } }
     assert_equal rejections, Array.new(2) { heard(client) }
+    ENDS.values.zip(ending) do |(reason, reconnect), one|
+      assert_equal({ "type" => "disconnect", "reason" => reason, "reconnect" => reconnect }, heard(one))
+      assert_equal 1000, ended(one)
+    end
+    assert_equal [1011, 1012], [raising, killing].map { |one| ended(one) }
     speak(server, "x")
     assert_equal({ "identifier" => JSON.generate(ROOM), "message" => "x" }, heard(client))
     assert_equal answer("y"), asked(client, "y")
     assert_quiet(client)
-  end
-
-  # The way in which the new code ends a connection => reason and reconnect of `disconnect`.
-  ENDS = {
-    "&how=reject" => ["unauthorized", false], "&status=401" => ["unauthorized", false], "&status=302" => ["unauthorized", false],
-    "&status=404" => ["invalid_request", true], "&status=503" => ["server_restart", true], "&status=200" => ["server_restart", true]
-  }.freeze
-
-  def test_a_connection_that_the_new_code_refuses
-    server = moving_cable
-    clients = ENDS.keys.map { |query| in_room(server, query: query) }
-    renew(server)
-
-    ENDS.values.zip(clients) do |(reason, reconnect), client|
-      assert_equal({ "type" => "disconnect", "reason" => reason, "reconnect" => reconnect }, heard(client))
-      assert_equal 1000, ended(client)
-    end
-    assert_empty server.stderr
+    assert_match(/broken.*no database|no database.*broken/m, log(server))
   end
 
   def test_an_origin_that_the_new_code_refuses
@@ -50,36 +51,5 @@ class MovingRejectionsTest < Minitest::Test
 
     assert_equal({ "type" => "disconnect", "reason" => "invalid_request", "reconnect" => true }, heard(client))
     assert_equal 1000, ended(client)
-  end
-
-  # Rails logs the exception of a channel, and the client connects again.
-  def test_a_channel_that_raises
-    server = moving_cable
-    client = in_room(server, to: { channel: "FickleChannel", how: "raise" })
-    renew(server)
-
-    assert_equal({ "type" => "disconnect", "reason" => "server_restart", "reconnect" => true }, heard(client))
-    assert_equal 1000, ended(client)
-    assert_match(/broken/, log(server))
-  end
-
-  def test_a_connection_that_raises_and_a_thread_that_ends
-    server = moving_cable
-    raising = in_room(server, query: "&how=raise")
-    killing = in_room(server, to: { channel: "FickleChannel", how: "kill" })
-    renew(server)
-
-    assert_equal 1011, ended(raising)
-    assert_equal 1012, ended(killing)
-    assert_match(/no database/, log(server))
-    assert_equal "page", get(server).body
-  end
-
-  def test_a_sub_protocol_that_the_new_code_does_not_know
-    server = moving_cable(code: 'Fairlead::Cable::Socket.add_protocol("old", Fairlead::Cable::Socket) if VERSION == "1"')
-    client = in_room(server, protocols: ["old"])
-    renew(server)
-
-    assert_equal({ "type" => "disconnect", "reason" => "server_restart", "reconnect" => true }, heard(client))
   end
 end

@@ -4,15 +4,13 @@ require "test_helper"
 require "support/real_time"
 require "support/restarts"
 
-# Clients of rack.upgrade go on in new code: `on_handover` in the old worker, `on_takeover` in the new one.
+# Clients of rack.upgrade go on in new code: `on_handover` in the old worker, `on_takeover` in the new one. Each server has many kinds of
+# clients, because a restart takes long.
 class HandoverTest < Minitest::Test
   include Fairlead::Test::RealTimeServing
   include Fairlead::Test::Restarts
 
-  # The name of a kind of end => its signal, and the log line at its end.
-  ENDS = { "a phased restart" => [:USR1, "phased restart"], "a hot restart" => [:USR2, "hot restart"], "a refork" => [:URG, "refork"] }.freeze
-
-  # Responds to messages with what it knows. The code of the version that is in the file `version`.
+  # Responds to messages with what it knows.
   COUNTER = <<~'RUBY'
     VERSION = File.read("version").strip
 
@@ -32,243 +30,185 @@ class HandoverTest < Minitest::Test
       def on_handover(_client) = @count.to_s
       def on_close(_client) = Notes.add("closed")
     end
+
+    class Stream < Counter
+      def self.on_takeover(client, state)
+        client.subscribe("news")
+        client.write("from #{state}")
+        new
+      end
+
+      def on_open(client)
+        client.subscribe("news")
+        client.write("hello")
+      end
+
+      def on_handover(client) = client.env["QUERY_STRING"] == "alone" || Process.pid.to_s
+    end
   RUBY
 
-  ENDS.each do |name, (signal, message)|
-    define_method("test_a_client_notices_nothing_of_#{name.tr(" ", "_")}") do
-      server = versioned_clients
-      clients = %w[ann bob eve].map { |one| web_socket(server, headers: { "x-name" => one }) }
-      assert_equal %w[ann bob eve].map { |one| "hi 1 1 #{one}" }, (clients.map { |client| asked(client, "hi") })
-      server.write("version", "2")
-      server.signal(signal)
-      restarted(server, message)
-
-      version = signal == :URG ? 1 : 2
-      assert_equal %w[ann bob eve].map { |one| "hi 2 #{version} #{one}" }, (clients.map { |client| asked(client, "hi") })
-      assert_equal ["took 1 in #{version}"], notes(server).uniq
-      assert_operator notes(server).size, :>=, 3 # a refork moves some of them twice
-      assert_empty server.stderr
-    end
-  end
+  # The signals of restarts that move all clients, and the log lines at their ends.
+  ENDS = { USR1: "phased restart", USR2: "hot restart", URG: "refork" }.freeze
 
   # Messages of different workers have no common order.
-  def test_messages_of_a_channel_arrive_once
-    server = versioned_clients
-    clients = Array.new(4) { web_socket(server) }
-    clients.each { |client| asked(client, "hi") }
-    ending = false
-    sent = 0
-    publisher = Thread.new { requested(server, "Fairlead.publish('news', '#{sent += 1}')") until ending }
-    3.times do |number|
-      server.signal(:USR1)
-      restarted(server, times: number + 1)
+  def test_clients_notice_nothing_of_restarts_and_get_each_message_once
+    server = clients_of(COUNTER)
+    sockets = %w[ann bob eve].map { |name| web_socket(server, "/Counter", headers: { "x-name" => name }) }
+    streams = ["/Stream", "/Stream?alone"].map { |path| event_stream(server, path).tap { |stream| assert_equal "hello", stream.receive.data } }
+    sockets.each { |client| asked(client, "hi") }
+    sent = publishing(server, 600) do
+      ENDS.each_with_index do |(signal, name), index|
+        server.write("version", (index + 2).to_s)
+        server.signal(signal)
+        restarted(server, name)
+      end
     end
-    ending = true
-    publisher.join
 
-    assert_operator sent, :>, 20
-    clients.each { |client| assert((1..sent).to_a == client.receive_all(sent).map(&:to_i).sort) }
-  end
-
-  # Blocks are objects of the old code: the new code subscribes again, and gets what was published meanwhile.
-  def test_blocks_of_the_new_code_get_messages_from_before
-    server = versioned_clients(<<~'RUBY')
-      VERSION = File.read("version").strip
-
-      class Counter
-        def self.on_takeover(client, state)
-          sleep 0.005 until File.exist?("go")
-          new.tap { |handler| handler.on_open(client) }
-        end
-
-        def on_open(client) = client.subscribe("news") { |_, text| client.write("#{text} in #{VERSION}") }
-        def on_handover(_client) = ""
-        def on_message(client, _) = client.write("here")
-      end
-    RUBY
-    client = web_socket(server)
-    assert_equal "here", asked(client, "hi")
-    server.write("version", "2")
-    server.signal(:USR1)
-    restarted(server)
-    3.times { |number| assert_equal "true", requested(server, "Fairlead.publish('news', '#{number}')") }
-    server.write("go", "")
-
-    assert_equal ["0 in 2", "1 in 2", "2 in 2"], client.receive_all(3)
-  end
-
-  def test_a_subscription_that_the_new_code_does_not_make_ends
-    server = versioned_clients(COUNTER.sub("client&.subscribe(\"news\")", ""), workers: 1)
-    client = web_socket(server)
-    asked(client, "hi")
-    server.signal(:USR1)
-    restarted(server)
-    assert_equal "hi 2 1 ", asked(client, "hi")
-    requested(server, "Fairlead.publish('news', 'nobody')")
-
-    assert_equal "hi 3 1 ", asked(client, "hi")
-    wait_until("no subscription") { requested(server, "Fairlead.stats[:engines].sum { |engine| engine[:subscriptions] }") == "0" }
-  end
-
-  def test_the_env_is_one_that_rack_accepts
-    server = versioned_clients(<<~'RUBY')
-      VERSION = File.read("version").strip
-
-      class Counter
-        def self.on_takeover(client, _state)
-          RequestLint.new(->(env) { @env = env }).call(client.env)
-          new
-        end
-
-        class << self
-          attr_reader :env
-        end
-
-        def on_handover(_client) = ""
-
-        def on_message(client, key)
-          client.write((self.class.env ? self.class.env[key] : client.env[key]).inspect)
-        end
-      end
-    RUBY
-    client = web_socket(server, "/path/x%20y?a=b", headers: { "cookie" => "c=d" })
-    keys = %w[PATH_INFO QUERY_STRING SCRIPT_NAME REQUEST_METHOD REQUEST_URI HTTP_COOKIE HTTP_HOST SERVER_NAME SERVER_PORT REMOTE_ADDR
-              SERVER_PROTOCOL SERVER_SOFTWARE rack.url_scheme rack.version HTTP_UPGRADE HTTP_SEC_WEBSOCKET_KEY]
-    before = keys.to_h { |key| [key, asked(client, key)] }
-    server.signal(:USR1)
-    restarted(server)
-
-    assert_equal(before, keys.to_h { |key| [key, asked(client, key)] })
-    offers = %w[rack.upgrade rack.upgrade? rack.hijack? rack.response_finished rack.hijack]
-    assert_equal(%w[nil nil false [] nil], offers.map { |key| asked(client, key) })
+    news = sockets.map { |client| client.receive_all(sent) } + streams.map { |stream| news_of(stream, sent) }
+    news.each { |messages| assert_equal (1..sent).to_a, messages.map { |text| Integer(text, 10) }.sort }
+    version = asked(sockets.first, "hi")[/\d ann/].to_i
+    assert_equal %w[bob eve].map { |name| "hi 2 #{version} #{name}" }, (sockets.drop(1).map { |client| asked(client, "hi") })
+    assert_operator version, :>=, 3 # a refork runs the code of its worker
+    assert_empty notes(server).grep(/closed/)
     assert_empty server.stderr
   end
 
-  # The old code; the new code; the close code and reason, and the lines in the log.
-  REFUSALS = {
-    "without_on_handover" => ["def on_message(client, _) = client.write('here')", "", [1012, ""], nil],
-    "that_returns_nil" => ["def on_handover(_) = nil", "", [1012, ""], nil],
-    "that_raises" => ["def on_handover(_) = raise('no state')", "", [1012, ""], /no state/],
-    "that_the_new_code_does_not_know" => ["def on_handover(_) = 'x'", "Object.send(:remove_const, :Counter)", nil,
-                                          /clients of Counter cannot be taken over: there is no such class/],
-    "without_on_takeover" => ["def on_handover(_) = 'x'", "", nil, /Counter\.on_takeover is missing/],
-    "that_the_new_code_refuses" => ["def on_handover(_) = 'x'", "def Counter.on_takeover(*) = nil", nil, nil],
-    "whose_takeover_raises" => ["def on_handover(_) = 'x'", "def Counter.on_takeover(*) = raise('not me')", nil, /not me/],
-    "whose_takeover_ends_the_thread" => ["def on_handover(_) = 'x'", "def Counter.on_takeover(*) = Thread.exit", nil, /was killed; another one/],
-    "with_too_much_state" => ["def on_handover(_) = 'x' * (1 << 20)", "", [1012, ""],
-                              /a client of Counter cannot move to another process: its state and its request have/]
-  }.freeze
+  # Handlers that can move.
+  MOVING = <<~'RUBY'
+    VERSION = File.read("version").strip
 
-  REFUSED = [1012, "the new version of the application cannot take over the client"].freeze
+    # Its block is an object of the old code.
+    class Block
+      def self.on_takeover(client, state)
+        sleep 0.005 until File.exist?("go")
+        new.tap { |handler| handler.on_open(client) }
+      end
 
-  REFUSALS.each do |name, (old, new, close, line)|
-    define_method("test_a_client_#{name}_is_told_to_connect_again") do
-      server = versioned_clients("class Counter; #{old}; end\nif File.read('version').strip == '2'\n#{new}\nend")
-      clients = Array.new(2) { web_socket(server) }
-      clients.each { |client| client.ping("there?") && client.receive_pong }
-      server.write("version", "2")
-      server.signal(:USR1)
-
-      clients.each { |client| assert_equal close || REFUSED, client.receive_close }
-      restarted(server)
-      line ? assert_match(line, server.stderr) : assert_empty(server.stderr)
-      assert_equal "plain", get(server).body
+      def on_open(client) = client.subscribe("blocks") { |_, text| client.write("#{text} in #{VERSION}") }
+      def on_handover(_client) = ""
+      def on_message(client, _) = client.write("here")
     end
+
+    # Does not subscribe again.
+    class Silent
+      def self.on_takeover(*) = new
+      def on_open(client) = client.subscribe("silence")
+      def on_handover(_client) = "\xFF".b
+      def on_message(client, text) = client.write("#{text} #{VERSION}")
+    end
+
+    # Shows its env.
+    class Env
+      def self.on_takeover(client, _state)
+        RequestLint.new(->(_env) {}).call(client.env)
+        new
+      end
+
+      def on_handover(_client) = ""
+      def on_message(client, key) = client.write(client.env[key].inspect)
+    end
+
+    # A class is the handler.
+    class Still
+      class << self
+        def on_handover(_client) = name
+        def on_takeover(_client, state) = Object.const_get(state)
+        def on_message(client, text) = client.write("#{text} #{name} #{VERSION}")
+      end
+    end
+
+    class Former
+      def on_message(client, text)
+        client.defer { Notes.add("deferred #{text}") }
+        client.handler = Other.new
+      end
+
+      def on_handover(_client) = raise("the former handler")
+    end
+
+    class Other
+      def self.on_takeover(_client, state) = new.tap { Notes.add("took #{state}") }
+      def on_handover(_client) = "other"
+      def on_message(client, text) = client.write("other #{text}")
+    end
+  RUBY
+
+  KEYS = %w[PATH_INFO QUERY_STRING SCRIPT_NAME REQUEST_METHOD REQUEST_URI HTTP_COOKIE HTTP_HOST SERVER_NAME SERVER_PORT REMOTE_ADDR
+            SERVER_PROTOCOL SERVER_SOFTWARE rack.url_scheme rack.version HTTP_UPGRADE HTTP_SEC_WEBSOCKET_KEY].freeze
+  OFFERS = { "rack.upgrade" => "nil", "rack.upgrade?" => "nil", "rack.hijack" => "nil", "rack.hijack?" => "false",
+             "rack.response_finished" => "[]" }.freeze
+
+  def test_blocks_subscriptions_env_and_handlers_after_a_restart
+    server = clients_of(MOVING, workers: 1)
+    block, silent, still, former = %w[Block Silent Still Former].map { |name| web_socket(server, "/#{name}") }
+    env = web_socket(server, "/Env?a=b", headers: { "cookie" => "c=d" })
+    before = KEYS.to_h { |key| [key, asked(env, key)] }
+    assert_equal ["here", "hi 1", "hi Still 1"], ([block, silent, still].map { |client| asked(client, "hi") })
+    former.send_text("x")
+    wait_for_notes(server, 1)
+    server.write("version", "2")
+    server.signal(:USR1)
+    restarted(server)
+    3.times { |number| requested(server, "Fairlead.publish('blocks', '#{number}')") }
+    server.write("go", "")
+
+    assert_equal ["0 in 2", "1 in 2", "2 in 2"], block.receive_all(3)
+    assert_equal ["hi 2", "hi Still 2", "other y"], [[silent, "hi"], [still, "hi"], [former, "y"]].map { |client, text| asked(client, text) }
+    requested(server, "Fairlead.publish('silence', 'nobody')")
+    assert_equal "hi 2", asked(silent, "hi")
+    assert_equal before.merge(OFFERS), (KEYS + OFFERS.keys).to_h { |key| [key, asked(env, key)] }
+    assert_equal ["deferred x", "took other"], notes(server)
+    # The one of the block is left.
+    wait_until("the end of the subscription") { requested(server, "Fairlead.stats[:engines].sum { |engine| engine[:subscriptions] }") == "1" }
+    assert_empty server.stderr
   end
 
-  # A class that is the handler itself, and one that is anonymous.
-  def test_a_class_as_handler
-    server = versioned_clients(<<~'RUBY', handler: "env['PATH_INFO'] == '/nameless' ? Class.new(Counter) : Counter")
-      VERSION = File.read("version").strip
+  # The old code of a handler, and the new one. The clients are closed by the old worker, or by the new one.
+  REFUSED = {
+    old: {
+      "Plain" => ["def on_message(client, _) = client.write('here')", ""], "Unwilling" => ["def on_handover(_) = nil", ""],
+      "Raising" => ["def on_handover(_) = raise('no state')", ""], "Large" => ["def on_handover(_) = 'x' * (1 << 20)", ""]
+    },
+    new: {
+      "Gone" => ["def on_handover(_) = 'x'", "Object.send(:remove_const, :Gone)"], "Old" => ["def on_handover(_) = 'x'", ""],
+      "Refusing" => ["def on_handover(_) = 'x'", "def Refusing.on_takeover(*) = nil"],
+      "Broken" => ["def on_handover(_) = 'x'", "def Broken.on_takeover(*) = raise('not me')"],
+      "Killing" => ["def on_handover(_) = 'x'", "def Killing.on_takeover(*) = Thread.exit"]
+    }
+  }.freeze
+  REASON = "the new version of the application cannot take over the client"
+  LINES = [/no state/, /a client of Large cannot move to another process: its state and its request have/, /not me/, /Old\.on_takeover is missing/,
+           /clients of Gone cannot be taken over: there is no such class/, /with a handler of an anonymous class cannot move/,
+           /was killed; another one/].freeze
 
-      class Counter
-        class << self
-          def on_handover(_client) = name
-          def on_takeover(_client, _state) = self
-          def on_message(client, text) = client.write("#{text} #{name} #{VERSION}")
-        end
-      end
-    RUBY
-    client = web_socket(server)
-    nameless = web_socket(server, "/nameless")
-    assert_equal "hi Counter 1", asked(client, "hi")
+  def test_clients_that_cannot_move_are_told_to_connect_again
+    code = REFUSED.values.flat_map(&:to_a).map { |name, (old, new)| "class #{name}; #{old}; end\nif VERSION == '2'\n#{new}\nend\n" }
+    server = clients_of("VERSION = File.read('version').strip\n#{code.join}")
+    clients = REFUSED.transform_values { |kinds| kinds.keys.map { |name| web_socket(server, "/#{name}") } }
+    clients[:old] << web_socket(server, "/Unwilling?anonymous")
+    clients.values.flatten.each { |client| client.ping && client.receive_pong }
     server.write("version", "2")
     server.signal(:USR1)
 
-    assert_equal 1012, nameless.receive_close.first
+    clients[:old].each { |client| assert_equal [1012, ""], client.receive_close }
+    clients[:new].each { |client| assert_equal [1012, REASON], client.receive_close }
     restarted(server)
-    assert_equal "hi Counter 2", asked(client, "hi")
-    assert_match(/clients with a handler of an anonymous class cannot move/, server.stderr)
-  end
-
-  def test_another_handler_and_a_deferred_block
-    server = versioned_clients(<<~'RUBY')
-      class Counter
-        def on_message(client, text)
-          client.defer { Notes.add("deferred #{text}") }
-          client.handler = Other.new
-        end
-
-        def on_handover(_client) = raise("the former handler")
-      end
-
-      class Other
-        def self.on_takeover(_client, state) = new.tap { Notes.add("took #{state}") }
-        def on_handover(_client) = "other"
-        def on_message(client, text) = client.write("other #{text}")
-      end
-    RUBY
-    client = web_socket(server)
-    client.send_text("x")
-    wait_for_notes(server, 1)
-    server.signal(:USR1)
-    restarted(server)
-
-    assert_equal "other y", asked(client, "y")
-    assert_equal ["deferred x", "took other"], notes(server)
-  end
-
-  def test_event_streams_go_on_with_a_handler_and_without_one
-    server = versioned_clients(<<~'RUBY')
-      class Counter
-        def self.on_takeover(client, state)
-          client.subscribe("news")
-          client.write("from #{state}")
-          new
-        end
-
-        def on_open(client)
-          client.subscribe("news")
-          client.write("hello")
-        end
-
-        def on_handover(client) = client.env["PATH_INFO"] == "/alone" || Process.pid.to_s
-      end
-    RUBY
-    stream = event_stream(server)
-    alone = event_stream(server, "/alone")
-    assert_equal %w[hello hello], ([stream, alone].map { |one| one.receive.data })
-    2.times do |number|
-      before = server.worker_pids
-      server.signal(:USR1)
-      restarted(server, times: number + 1)
-      requested(server, "Fairlead.publish('news', 'news #{number}')")
-
-      assert_includes before.map { |pid| "from #{pid}" }, stream.receive.data
-      assert_equal ["news #{number}"] * 2, ([stream, alone].map { |one| one.receive.data })
-    end
+    LINES.each { |line| wait_until("#{line.inspect} in the log") { server.stderr.match?(line) } }
+    assert_equal "plain", get(server).body
   end
 
   private
 
-  # Starts a server with a new Counter for each WebSocket and event stream.
-  def versioned_clients(code = COUNTER, workers: 2, handler: "Counter.new")
+  # Starts a server that gives each WebSocket and event stream a handler of the class in its path.
+  def clients_of(code, workers: 2)
     app = unlinted(<<~RUBY, setup: code)
       unless env["rack.upgrade?"]
         code = env["HTTP_X_CODE"]
         next [200, { "content-type" => "text/plain" }, [code ? eval(code).inspect : "plain"]]
       end
-      env["rack.upgrade"] = #{handler}
+      handler = Object.const_get(env["PATH_INFO"].delete("/"))
+      handler = Class.new(handler) { def on_handover(_) = "x" } if env["QUERY_STRING"] == "anonymous"
+      env["rack.upgrade"] = handler
       [200, {}, []]
     RUBY
     versioned("-w", workers, "-t", 2, "--drain-spread", "0.2", app: app)
@@ -277,5 +217,23 @@ class HandoverTest < Minitest::Test
   def asked(client, text)
     client.send_text(text)
     client.receive.last
+  end
+
+  # Publishes numbers while the block runs, at most that many. Returns the number of them.
+  def publishing(server, most)
+    sent = 0
+    ending = false
+    publisher = Thread.new { requested(server, "Fairlead.publish('news', '#{sent += 1}')") until ending || sent == most }
+    yield
+    ending = true
+    publisher.join
+    sent
+  end
+
+  # The news among the events of a stream.
+  def news_of(stream, count)
+    news = []
+    news << stream.receive.data until news.grep(/\A\d+\z/).size == count
+    news.grep(/\A\d+\z/)
   end
 end
