@@ -12,10 +12,15 @@ class Chat
   ROOM = /\A[\p{L}\p{N}_-]{1,32}\z/
   KEY = /\A[0-9a-f]{8,64}\z/
 
-  def self.channel(room) = "chat/room/#{room}"
+  class << self
+    # The Presence of this process, also for visitors who come from another worker.
+    attr_accessor :presence
+
+    def channel(room) = "chat/room/#{room}"
+  end
 
   def initialize
-    @presence = Presence.new do |room, people|
+    Chat.presence = Presence.new do |room, people|
       news = JSON.generate(type: "people", people: people)
       Fairlead.publish(Chat.channel(room), news, Fairlead::PubSub::PROCESS)
     end
@@ -50,7 +55,7 @@ class Chat
     room, name, key = Rack::Utils.parse_query(query).values_at("room", "name", "key")
     return unless [[room, ROOM], [name, NAME], [key, KEY]].all? { |text, form| valid?(text, form) }
 
-    Visitor.new(room: room, name: name.strip, id: Digest::SHA256.hexdigest(key)[0, 12], presence: @presence)
+    Visitor.new(room: room, name: name.strip, id: Digest::SHA256.hexdigest(key)[0, 12])
   rescue ArgumentError, RangeError # invalid %-escapes, too many fields
     nil
   end
@@ -65,12 +70,16 @@ class Chat
 
     attr_reader :id
 
-    def initialize(room:, name:, id:, presence:)
+    # Makes a visitor of the new code when a worker is replaced: the window stays connected.
+    def self.on_takeover(client, state)
+      new(**JSON.parse(state, symbolize_names: true)).tap { |visitor| visitor.on_open(client) }
+    end
+
+    def initialize(room:, name:, id:, came_at: nil)
       @room = room
       @name = name
       @id = id
-      @presence = presence
-      @came_at = now
+      @came_at = came_at || now
       @said_at = []
     end
 
@@ -80,8 +89,8 @@ class Chat
     def on_open(client)
       client.subscribe(Chat.channel(@room))
       tell(client, type: "welcome", id: @id, at: @came_at, worker: Process.pid)
-      tell(client, type: "people", people: @presence.people(@room))
-      @presence.enter(@room, self)
+      tell(client, type: "people", people: Chat.presence.people(@room))
+      Chat.presence.enter(@room, self)
     end
 
     def on_message(client, data)
@@ -92,7 +101,13 @@ class Chat
       client.publish(Chat.channel(@room), JSON.generate(said(message)))
     end
 
-    def on_close(_client) = @presence.leave(@room, self)
+    # The visitor leaves this worker, and not the room.
+    def on_handover(client)
+      on_close(client)
+      JSON.generate(room: @room, name: @name, id: @id, came_at: @came_at)
+    end
+
+    def on_close(_client) = Chat.presence.leave(@room, self)
 
     private
 

@@ -67,6 +67,23 @@ class ChatTest < Minitest::Test
     refute_equal grace.worker, back.worker
   end
 
+  def test_windows_stay_connected_while_workers_are_replaced
+    server = chat("-w", 2)
+    visitors = in_workers(server, 2)
+    visitors.each { |visitor| visitor.hear_people("Ada", "Grace") }
+    server.signal(:USR1)
+    visitors.each do |visitor|
+      welcome = visitor.hear("welcome")
+      assert_equal visitor.id, welcome["id"]
+      refute_equal visitor.worker, welcome["worker"]
+    end
+    visitors.first.say("Still here")
+
+    assert_equal(["Still here"] * 2, visitors.map { |visitor| visitor.hear("message")["text"] })
+    late = enter(server, "Zoe")
+    [*visitors, late].each { |visitor| visitor.hear_people("Ada", "Grace", "Zoe") }
+  end
+
   def test_the_same_person_in_two_workers_is_shown_once
     server = chat("-w", 2)
     ada = enter(server, "Ada")
