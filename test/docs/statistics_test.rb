@@ -37,7 +37,7 @@ class StatisticsTest < Minitest::Test
 
   def test_an_engine_has_those_of_the_table_in_its_order
     service = Fairlead::Service.new(Fairlead::Configuration.from_options(bind: "tcp://127.0.0.1:0"), log: Fairlead::EventLog.new(quiet: true)).open
-    engine = Fairlead::Native::Engine.new(->(_) {}, [], service.engine_settings.merge(generation: 0), nil, 0) { nil }
+    engine = Fairlead::Native::Engine.new(->(_) {}, [], service.engine_settings, nil, 0) { nil }
 
     assert_equal tables[:engines].keys, engine.stats.keys
   ensure
