@@ -78,6 +78,21 @@ module Fairlead
 
       def silent?(seconds) = @events.empty? && @end.nil? && @socket.wait_readable(seconds).nil?
 
+      # Returns true if the stream has ended.
+      def over? = !@end.nil?
+
+      # Reads the available bytes, without waiting.
+      def take_in
+        bytes = @socket.read_nonblock(1 << 16, exception: false)
+        return if bytes == :wait_readable
+        return @end ||= @chunked ? :cut_off : :closed if bytes.nil?
+
+        @received << bytes
+        decode if @head
+      rescue Errno::ECONNRESET
+        @end ||= :reset
+      end
+
       def drop = @socket.close
 
       private
@@ -103,17 +118,6 @@ module Fairlead
         @fields = @head.split("\r\n").drop(1).map { |line| line.split(": ", 2) }.each { |field| field.first.downcase! }
         @chunked = self["transfer-encoding"] == "chunked"
         decode
-      end
-
-      def take_in
-        bytes = @socket.read_nonblock(1 << 16, exception: false)
-        return if bytes == :wait_readable
-        return @end ||= @chunked ? :cut_off : :closed if bytes.nil?
-
-        @received << bytes
-        decode if @head
-      rescue Errno::ECONNRESET
-        @end ||= :reset
       end
 
       def decode
