@@ -41,6 +41,30 @@ class BrowserRailsTest < Minitest::Test
     assert_equal 2, version(server).first
   end
 
+  # A channel that the second version rejects.
+  FADING = <<~RUBY
+    class FadingChannel < ApplicationCable::Channel
+      def subscribed = Rails.configuration.x.version == "1" ? stream_from("none") : reject
+    end
+  RUBY
+
+  NATIVE = { "config/cable.yml" => "development:\n  adapter: fairlead\n", "app/channels/fading_channel.rb" => FADING }.freeze
+
+  def test_pages_notice_nothing_of_new_code_but_what_it_rejects
+    server = fairlead("-w", 2, files: NATIVE)
+    ada, grace = Array.new(2) { noticing(chat(server)) }
+    { USR1: "phased restart", USR2: "hot restart" }.each do |signal, kind|
+      server.write("version", "2")
+      server.signal(signal)
+      wait_until("the restart", seconds: 60) { server.stdout.include?("#{kind}: done") }
+      say(ada, kind)
+      [ada, grace].each { |page| page.wait("#{log}.endsWith('#{kind}')") }
+    end
+
+    assert_equal 2, version(server).first
+    assert_equal([%w[connected rejected]] * 2, [ada, grace].map { |page| page.evaluate("noticed") })
+  end
+
   # The tests name the server and require nothing else; selenium uses Chromium's driver.
   def test_the_generated_system_tests_pass_on_it
     skip "chromedriver is not installed" unless Fairlead::Test::Browser.executable("chromedriver")
@@ -63,6 +87,14 @@ class BrowserRailsTest < Minitest::Test
   end
 
   def chat(server) = connected(browse(server.url("/chat")))
+
+  # Subscribes to FadingChannel, and notes everything that the client of Action Cable notices about its connection.
+  def noticing(page)
+    page.evaluate("void (window.noticed = [], room.disconnected = () => noticed.push('disconnected'), " \
+                  "room.connected = () => noticed.push('again'), room.consumer.subscriptions.create('FadingChannel', " \
+                  "{ connected() { noticed.push('connected') }, disconnected() { noticed.push('lost') }, rejected() { noticed.push('rejected') } }))")
+    page.tap { page.wait("noticed.length === 1") }
+  end
 
   def connected(page) = page.tap { page.wait("document.title === 'connected'") }
 
