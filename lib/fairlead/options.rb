@@ -692,9 +692,9 @@ module Fairlead
 
     option :resume_rate, Types::Count.new(0..1_000_000),
            scope: :engine, default: 200, valid: [0], invalid: [-1],
-           doc: "The number of WebSockets and event streams that a worker resumes in a second, after it has taken them over from a worker " \
-                "that was replaced: its application runs `on_takeover`, or `connect` and `subscribed` of Action Cable. Until then they " \
-                "receive messages, and their own messages wait. 0 means no limit."
+           doc: "The most clients in a second that a worker takes over from a worker that ends: it calls `on_takeover`, and Action Cable " \
+                "connects them again, in turn with requests. Published messages do not wait for that. 0 means no limit. See " \
+                "[realtime.md](realtime.md#clients-survive-restarts)."
 
     option :drain_spread, Types::Seconds.new(zero: true),
            scope: :engine, default: 5, valid: [60], invalid: [-1],
