@@ -199,7 +199,9 @@ fn the_last_worker_tells_clients_on_their_way_that_the_server_ends() {
     let mut clients = connect_to(&old, 50);
     let last = workers.start(1, config());
     old.retire();
-    last.server.engine.drain();
+    for worker in [&last, &old] {
+        worker.server.engine.drain();
+    }
     for client in &mut clients {
         assert!(matches!(client.receive(), Received::Close(Some(1001 | 1012))));
         client.send(Opcode::Close, &[3, 0xe9]);

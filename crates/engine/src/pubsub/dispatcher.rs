@@ -125,7 +125,7 @@ impl Dispatcher {
             handed_out += usize::from(!is_empty);
             if mail {
                 match self.next_mail() {
-                    TakenMail::Mail(publication) => self.hand_out(&Arc::new(publication)),
+                    TakenMail::Mail(publication) => self.hand_out(&publication),
                     TakenMail::Spoiled | TakenMail::Announcement(..) | TakenMail::Wake => {}
                     TakenMail::Nothing => mail = false,
                 }

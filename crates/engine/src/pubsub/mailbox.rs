@@ -14,6 +14,7 @@ use rustix::net::{
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicI64, Ordering::Relaxed, Ordering::SeqCst};
+use std::sync::Arc;
 
 /// Most bytes of long envelopes that may wait. They are in files, which the kernel does not count.
 const MOST_FILE_BYTES: i64 = 64 * 1024 * 1024;
@@ -38,7 +39,7 @@ pub(super) enum Put {
 /// The result of taking an envelope out.
 #[derive(Debug)]
 pub(super) enum TakenMail {
-    Mail(Publication),
+    Mail(Arc<Publication>),
     /// The mailbox of the worker with this number; `None` if its descriptors could not be received.
     Announcement(usize, Option<Mailbox>),
     /// There is something to read in the history.
@@ -158,7 +159,7 @@ impl Mailbox {
             let bytes = publication.channel.len() + publication.message.len();
             file_bytes.fetch_sub(bytes as i64, SeqCst);
         }
-        TakenMail::Mail(publication)
+        TakenMail::Mail(Arc::new(publication))
     }
 
     /// Drops everything in it.

@@ -255,7 +255,8 @@ impl QueueState {
     fn has_work(&self) -> bool {
         let is_few = self.unwanted < FEW && self.bytes < FEW_BYTES && self.phase != QueuePhase::Closed;
         let can_wait = is_few && self.unwanted == self.publications.len() && self.jobs.is_empty();
-        !can_wait && !(self.publications.is_empty() && self.jobs.is_empty())
+        let is_empty = self.publications.is_empty() && self.jobs.is_empty();
+        !can_wait && !is_empty
     }
 
     /// Returns true if there is room. A publication above the limit is taken if nothing else waits.

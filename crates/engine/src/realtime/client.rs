@@ -204,6 +204,11 @@ impl Client {
         self.state() == EndState::Open
     }
 
+    /// True unless the app has handed the client over: from then on it counts as closed for the app.
+    pub fn is_here(&self) -> bool {
+        self.is_open() && !self.departure.is_handed_over()
+    }
+
     /// Frames that the kernel has not completely taken; -1 if the client is not open.
     pub fn pending(&self) -> isize {
         if self.is_open() {
@@ -246,9 +251,6 @@ impl Client {
 
     /// Announces that the server is about to end, or that its worker is and the client stays there. A streaming response may finish instead.
     pub(super) fn announce_shutdown(&self) {
-        if self.close_unresumed() {
-            return;
-        }
         if !matches!(self.protocol(), Protocol::Stream { .. }) {
             self.tell(Event::Shutdown);
         }

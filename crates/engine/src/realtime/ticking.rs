@@ -40,7 +40,7 @@ impl Client {
                 drop(outbox);
                 match self.departure.is_handed_over() {
                     true => self.close_for_restart(),
-                    false => self.announce_shutdown(),
+                    false => self.announce_end(),
                 }
                 return next.min(now + Duration::from_secs(1));
             }

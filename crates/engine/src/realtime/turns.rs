@@ -103,7 +103,7 @@ impl Realtime {
 
     /// Announces to every client that the server is about to end.
     pub(super) fn announce_shutdown(&self) {
-        self.clients.all().iter().for_each(|client| client.announce_shutdown());
+        self.clients.all().iter().for_each(|client| client.announce_end());
     }
 
     /// Runs the next event of a client with `run`.

@@ -77,13 +77,13 @@ impl ClientQueue {
         self.receiver.as_fd()
     }
 
-    fn attendance(&self) -> &'static Attendance {
+    fn in_queue(&self) -> &'static Attendance {
         &self.scoreboard.migrating_clients
     }
 
     /// Number of clients in the queue. May be too high for a moment, but is never too low.
     pub(crate) fn len(&self) -> u64 {
-        self.attendance().count()
+        self.in_queue().count()
     }
 
     /// True if the queue may have a client: one atomic load.
@@ -101,7 +101,7 @@ impl ClientQueue {
         let Ok(file) = (!is_short).then(make).transpose() else {
             return Sent::TooLong;
         };
-        let visit = Visit::enter(self.scoreboard, self.attendance(), slot);
+        let visit = Visit::enter(self.scoreboard, self.in_queue(), slot);
         visit.count_up();
         if self.put(socket, state, file.as_ref()).is_ok() {
             return Sent::Done;
@@ -127,7 +127,7 @@ impl ClientQueue {
     /// Takes out the oldest client, for the worker in `slot`. The number of free descriptors is checked first, as for
     /// connections.
     pub(crate) fn receive(&self, slot: usize) -> TakenClient {
-        let visit = Visit::enter(self.scoreboard, self.attendance(), slot);
+        let visit = Visit::enter(self.scoreboard, self.in_queue(), slot);
         let take = || match self.has_descriptors() {
             true => self.take(),
             false => Some(TakenClient::Short),

@@ -87,7 +87,7 @@ impl Departures {
         if self.has_begun() {
             self.state.lock().waiting.push_back(Arc::clone(client));
         } else if self.is_end.load(SeqCst) {
-            client.announce_shutdown();
+            client.announce_end();
         }
     }
 

@@ -60,11 +60,6 @@ impl Client {
         }
     }
 
-    /// True unless the app has handed the client over: from then on it counts as closed for the app.
-    pub fn is_here(&self) -> bool {
-        self.is_open() && !self.departure.is_handed_over()
-    }
-
     fn tell_of_stay(&self, why: &str) {
         if let Some(realtime) = self.realtime.upgrade() {
             let line = format!("{} cannot migrate: {why}; closing it later", self.describe());
@@ -137,8 +132,15 @@ impl Client {
         self.close(Some(SERVICE_RESTART), "the server restarts");
     }
 
+    /// Announces the end of the server to the app, or closes the client if the app does not know it.
+    pub(in crate::realtime) fn announce_end(&self) {
+        if !self.close_unresumed() {
+            self.announce_shutdown();
+        }
+    }
+
     /// Closes a client that the app has not resumed in this process: it knows nothing of it. Returns false if it has.
-    pub(in crate::realtime) fn close_unresumed(&self) -> bool {
+    fn close_unresumed(&self) -> bool {
         let is_unresumed = self.inbox.lock().take_state().is_some();
         if is_unresumed {
             self.close_for_restart();

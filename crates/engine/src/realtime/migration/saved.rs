@@ -39,12 +39,15 @@ pub(crate) struct SavedClient {
     pub(crate) left: Millis,
     pub(super) subscriptions: SavedSubscriptions,
     /// Messages that wait for a block of the app: its number, the channel and the message.
-    pub(super) published: Vec<(u64, Arc<[u8]>, Arc<[u8]>)>,
+    pub(super) published: Vec<SavedPublication>,
     /// Messages of the peer that wait for the app, because it has not resumed the client: text or not, and the bytes.
     pub(super) messages: Vec<(bool, Vec<u8>)>,
     /// State of the app; `None` if it has none.
     pub(super) application: Option<Vec<u8>>,
 }
+
+/// A message for a block: the number of the block, the channel and the message.
+pub(super) type SavedPublication = (u64, Arc<[u8]>, Arc<[u8]>);
 
 /// Times of a keep-alive, as ages in milliseconds: clocks differ.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
