@@ -223,6 +223,11 @@ impl Client {
         self.wanted.store(events.0, Relaxed);
     }
 
+    /// The events that the app wants.
+    pub(super) fn wanted(&self) -> Events {
+        Events(self.wanted.load(Relaxed))
+    }
+
     pub(super) fn wants(&self, events: Events) -> bool {
         self.wanted.load(Relaxed) & events.0 != 0
     }

@@ -91,6 +91,10 @@ pub(crate) enum LastEvent {
 /// Most events that wait for one client.
 const MOST_EVENTS: usize = 4096;
 
+/// The same, and most bytes, until the app has resumed the client: others need the room, too.
+const HELD_EVENTS: usize = 16;
+const HELD_BYTES: usize = 16 * 1024;
+
 /// The capacity that an empty inbox keeps.
 const SPARE_PLACES: usize = 8;
 
@@ -170,9 +174,13 @@ impl Inbox {
 
     /// The room that is left, if `most_bytes` may wait. Reading stops when nothing more fits.
     pub(super) fn room(&self, most_bytes: usize) -> Room {
+        let (most_bytes, most_events) = match self.held {
+            true => (most_bytes.min(HELD_BYTES), HELD_EVENTS),
+            false => (most_bytes, MOST_EVENTS),
+        };
         Room {
             bytes: most_bytes.saturating_sub(self.bytes),
-            events: MOST_EVENTS.saturating_sub(self.events.len()),
+            events: most_events.saturating_sub(self.events.len()),
         }
     }
 

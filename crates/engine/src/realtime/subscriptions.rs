@@ -10,7 +10,7 @@ use crate::observe::excess::About;
 use crate::pubsub::{Delivery, Full, Hub, Match, Most, Publication, Totals};
 use crate::sync::Mutex;
 use fairlead_wire::pattern::Pattern;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::mem::take;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -90,6 +90,20 @@ struct Name {
     delivery: Delivery,
     /// It comes from another process, and the app has not asked for it in this one.
     is_restored: bool,
+}
+
+/// See [`Subscriptions::subscribed`].
+#[derive(Default)]
+pub(super) struct SubscribedNames {
+    exact: HashSet<Box<[u8]>>,
+    patterns: Vec<Pattern>,
+}
+
+impl SubscribedNames {
+    /// True if a subscription is for this channel.
+    pub(super) fn has(&self, channel: &[u8]) -> bool {
+        self.exact.contains(channel) || self.patterns.iter().any(|pattern| pattern.matches(channel))
+    }
 }
 
 /// The limits of all subscriptions of the process.
@@ -250,17 +264,29 @@ impl Subscriptions {
     /// The way in which a message of the channel is delivered to the client, for each of its subscriptions; and its streams.
     pub(super) fn of(&self, channel: &[u8]) -> (Vec<Delivery>, Vec<Arc<Stream>>) {
         let names = self.names.lock();
-        let plain = names
-            .plain
-            .iter()
-            .filter(|(text, name)| match Pattern::new(text, name.kind) {
-                Some(pattern) => pattern.matches(channel),
-                None => ***text == *channel,
-            });
-        (
-            plain.map(|(_, name)| name.delivery).collect(),
-            names.streams.of(channel),
-        )
+        let exact = names.plain.get(channel).filter(|name| name.kind == Match::Exact);
+        let patterns = names.plain.iter().filter(|(_, name)| name.kind != Match::Exact);
+        let patterns = patterns.filter(|(text, name)| match Pattern::new(text, name.kind) {
+            Some(pattern) => pattern.matches(channel),
+            None => ***text == *channel,
+        });
+        let all = exact.into_iter().chain(patterns.map(|(_, name)| name));
+        (all.map(|name| name.delivery).collect(), names.streams.of(channel))
+    }
+
+    /// The names and patterns of all subscriptions, to look many channels up.
+    pub(super) fn subscribed(&self) -> SubscribedNames {
+        let names = self.names.lock();
+        let plain = names.plain.iter().map(|(text, name)| (text.clone(), name.kind));
+        let streams = names.streams.channels().map(|channel| (channel, Match::Exact));
+        let mut all = SubscribedNames::default();
+        for (text, kind) in plain.chain(streams) {
+            match Pattern::new(&text, kind) {
+                Some(pattern) => all.patterns.push(pattern),
+                None => _ = all.exact.insert(text),
+            }
+        }
+        all
     }
 
     /// The largest number of a block.

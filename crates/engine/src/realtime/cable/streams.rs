@@ -144,6 +144,11 @@ impl Streams {
         self.by_identifier.values().flatten().chain(self.plain.values())
     }
 
+    /// The channels of all streams.
+    pub(in crate::realtime) fn channels(&self) -> impl Iterator<Item = Box<[u8]>> + '_ {
+        self.all().map(|stream| stream.channel.clone())
+    }
+
     /// The streams of a channel.
     pub(in crate::realtime) fn of(&self, channel: &[u8]) -> Vec<Arc<Stream>> {
         self.all()

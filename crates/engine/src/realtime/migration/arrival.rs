@@ -5,7 +5,7 @@ use crate::clock::Millis;
 use crate::config::fair_by::Flow;
 use crate::pubsub::{Between, Publication, Subscriber};
 use crate::realtime::carrier::Carrier;
-use crate::realtime::client::{Beginning, Client};
+use crate::realtime::client::{Beginning, Client, Events};
 use crate::realtime::frames::{Frame, Unsent};
 use crate::realtime::inbox::Event;
 use crate::realtime::turns::counted_as;
@@ -69,6 +69,7 @@ impl Client {
         {
             return false;
         }
+        self.want(Events(saved.wanted as u8));
         self.keep_alive.restore(saved.silence, Millis::now());
         self.receipts.restore(saved.subscriptions.receipts.clone());
         let mut outbox = self.outbox.lock();
@@ -99,7 +100,7 @@ impl Client {
     /// on. Called by the dispatcher between two publications.
     fn arrive(&self, realtime: &Realtime, saved: &SavedClient, between: &Between<'_>) {
         let subscriptions = &saved.subscriptions;
-        let names = subscriptions.names.iter().all(|name| self.restore_subscription(name));
+        let restored = subscriptions.names.iter().all(|name| self.restore_subscription(name));
         let streams = subscriptions
             .streams
             .iter()
@@ -117,12 +118,9 @@ impl Client {
             let publication = Arc::new(Publication::new(Arc::clone(channel), Arc::clone(message)));
             self.tell(Event::Published(*id, publication));
         }
-        let concerns = |channel: &[u8]| {
-            let (plain, streams) = self.subscriptions.of(channel);
-            !plain.is_empty() || !streams.is_empty()
-        };
-        match between.missed(&saved.cut, &concerns) {
-            Ok(missed) if names && streams => missed.iter().for_each(|publication| self.deliver_missed(publication)),
+        let names = self.subscriptions.subscribed();
+        match between.missed(&saved.cut, &|channel| names.has(channel)) {
+            Ok(missed) if restored && streams => missed.iter().for_each(|publication| self.deliver_missed(publication)),
             Ok(_) => self.fail_to_arrive("it has more subscriptions than this worker allows"),
             Err(_) => self.fail_to_arrive("messages for it were lost on its way"),
         }
@@ -169,6 +167,7 @@ impl Client {
         drop(inbox);
         if is_due {
             if let (Some(realtime), Some(client)) = (self.realtime.upgrade(), self.me.upgrade()) {
+                client.resume(&realtime);
                 realtime.schedule(Scheduled::Client(client));
             }
         }

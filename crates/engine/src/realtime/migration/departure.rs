@@ -107,12 +107,20 @@ impl Departure {
         })
     }
 
-    /// The app has handed the client over.
+    /// The app has handed the client over. Returns false unless it was asked.
     pub(super) fn hand_over(&self, application: Application) -> bool {
         self.change(Progress::HandedOver, |state| match state {
-            State::Stays | State::Asked { .. } => Some(State::Ready(application)),
+            State::Asked { .. } => Some(State::Ready(application)),
             _ => None,
         })
+    }
+
+    /// The client leaves with the state that it has brought: the app has not resumed it.
+    pub(super) fn hand_on(&self, application: Vec<u8>) {
+        self.change(Progress::HandedOver, |state| match state {
+            State::Stays => Some(State::Ready(Some(application))),
+            _ => None,
+        });
     }
 
     /// Waits for a cut. Returns false unless that is the next step.

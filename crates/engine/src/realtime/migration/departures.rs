@@ -140,7 +140,7 @@ impl Departures {
             has_large: false,
             slow: 0,
         };
-        leaving.retain(|client| turn.go_on(client, send));
+        leaving.retain(|client| turn.guarded(client, send));
         let (stuck, most) = (turn.stuck, MOST + turn.slow);
         let mut state = self.state.lock();
         state.stuck = stuck;
@@ -174,6 +174,13 @@ struct Turn<'a> {
 }
 
 impl Turn<'_> {
+    /// The same, but a client closes if this panics.
+    fn guarded(&mut self, client: &Client, send: &mut dyn FnMut(&SavedClient, &OwnedFd) -> Sending) -> bool {
+        let worker = Arc::clone(&self.realtime.worker);
+        let goes_on = worker.guard("a client that leaves", || self.go_on(client, send));
+        goes_on.unwrap_or_else(|| self.give_up(client, Duration::ZERO))
+    }
+
     /// Continues with one client. Returns false if there is nothing more to do.
     fn go_on(&mut self, client: &Client, send: &mut dyn FnMut(&SavedClient, &OwnedFd) -> Sending) -> bool {
         match client.departure_step() {

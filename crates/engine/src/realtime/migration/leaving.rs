@@ -93,7 +93,7 @@ impl Client {
         // With one lock: otherwise the app could resume the client in between.
         let mut inbox = self.inbox.lock();
         if let Some(state) = inbox.take_state() {
-            self.departure.hand_over(Some(state));
+            self.departure.hand_on(state);
             drop(inbox);
             self.stop_reading();
             return true;
@@ -223,6 +223,7 @@ impl Client {
             unsent,
             past: outbox.past_bytes as u64,
             owes_drained,
+            wanted: self.wanted().0.into(),
             silence: self.keep_alive.save(Millis::now()),
             cut: departing.cut,
             left: Millis::now(),

@@ -33,6 +33,8 @@ pub(crate) struct SavedClient {
     /// Bytes among all of these that are messages of the history, or more.
     pub(super) past: u64,
     pub(super) owes_drained: bool,
+    /// The events that the app wants.
+    pub(super) wanted: u64,
     pub(super) silence: SavedSilence,
     pub(crate) cut: Arc<Cut>,
     /// The time at which it left.
@@ -119,6 +121,7 @@ mod tag {
     pub(super) const PAST: u16 = 27;
     /// In order with `UNSENT`.
     pub(super) const SHARED: u16 = 28;
+    pub(super) const WANTED: u16 = 29;
 }
 
 /// Tags inside of a name, a stream, a page, a question or a message.
@@ -184,6 +187,7 @@ impl SavedClient {
             }
         }
         out.number(tag::PAST, self.past);
+        out.number(tag::WANTED, self.wanted);
         out.number(tag::OWES_DRAINED, self.owes_drained.into());
         out.number(tag::PERIOD, self.silence.period.into());
         out.number(tag::HEARD, self.silence.heard);
@@ -258,6 +262,7 @@ impl SavedClient {
                 begun: part(tag::BEGUN).unwrap_or_default(),
                 unsent: unsent.collect(),
                 past: fields.number(tag::PAST).unwrap_or_default(),
+                wanted: fields.number(tag::WANTED).unwrap_or(u64::from(u8::MAX)),
                 owes_drained: fields.number(tag::OWES_DRAINED) == Some(1),
                 silence: SavedSilence {
                     period: fields.number(tag::PERIOD).unwrap_or_default() as u32,
@@ -566,6 +571,7 @@ mod tests {
             ],
             past: 5,
             owes_drained: true,
+            wanted: 1,
             silence: SavedSilence {
                 period: 40,
                 heard: 1_000,
