@@ -66,24 +66,36 @@ module Fairlead
     # in requests that still run. Returns false if requests were aborted.
     #
     # +delay+: seconds before the drain in which connections are still accepted, but each response ends its connection. Load
-    # balancers have this time to notice the coming end. +migrate+: other workers go on, and get the connections. +ending+: the
-    # inodes of the listeners that end with this engine (Listener#ending).
-    def drain(seconds, delay: 0, migrate: false, ending: [])
+    # balancers have this time to notice the coming end. +migrate+: other workers go on, and get the connections. +stay+: seconds
+    # for which WebSockets and event streams stay if their connection cannot move (HTTP/2). +ending+: the inodes of the listeners that
+    # end with this engine (Listener#ending).
+    def drain(seconds, delay: 0, migrate: false, stay: 0, ending: [])
       return true unless own_process?
 
       @native.end_listeners(ending) if ending.any?
       return false unless delay.zero? || leave(delay)
 
       @ending = true
-      limit = RunningTime::Limit.new(seconds)
+      limit = limit_drain(seconds)
       print_backtraces(:always)
       start_shutdown_hooks([seconds, HEAD_START].compact.min)
-      migrate ? @native.drain_and_migrate : @native.drain
+      drain_native(seconds, migrate: migrate, stay: stay)
       drained = wait_for_requests(limit)
       limit.wait { |rest| @shutdown_hooks.nil? || @shutdown_hooks.join(rest) }
       drained ? @aborts_told = true : force_end
       stop
       drained
+    end
+
+    # Shortens a drain to +seconds+ from now on. +migrate+: false if the other workers end, too.
+    def hurry(seconds, migrate: false)
+      return unless own_process?
+
+      @lock.synchronize do
+        @hurry = [seconds, migrate]
+        @limit&.shorten(seconds)
+      end
+      drain_native if @drains
     end
 
     # Closes all connections now.
@@ -124,6 +136,19 @@ module Fairlead
         RunningTime::Limit.new(seconds).wait { |rest| @ending || (@stopping.wait(@lock, rest) && @ending) }
       end
       !@ending
+    end
+
+    def limit_drain(seconds)
+      @lock.synchronize { @limit = RunningTime::Limit.new([seconds, @hurry&.first].compact.min) }
+    end
+
+    # As for #drain, unless #hurry has been called.
+    def drain_native(seconds = nil, migrate: false, stay: 0)
+      @lock.synchronize do
+        seconds, migrate, stay = *@hurry, 0 if @hurry
+        @drains = true
+        migrate ? @native.retire(stay, seconds) : @native.drain
+      end
     end
 
     def wait_for_requests(limit)

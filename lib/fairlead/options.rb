@@ -297,6 +297,12 @@ module Fairlead
            doc: "The longest time that requests may take to finish when the server is asked to end. In those still running " \
                 "`Fairlead::ForcedShutdown` is then raised, and their clients get a 503."
 
+    option :long_drain, Types::Seconds.new(zero: true),
+           scope: :process, default: 0, valid: [600], invalid: [-1],
+           doc: "The longest time that requests of a worker that is replaced may take to finish, if that is longer than `shutdown_timeout`: " \
+                "long uploads, downloads, and WebSockets and event streams over HTTP/2. The other workers are replaced meanwhile. Has no " \
+                "effect when the whole server ends. See [deployment.md](deployment.md#long-requests)."
+
     option :drain_delay, Types::Seconds.new(zero: true),
            scope: :process, default: 0, valid: [10], invalid: [-1],
            doc: "Time for which connections are still accepted when the server is asked to end. It is not ready any more then, and each " \
@@ -699,7 +705,8 @@ module Fairlead
     option :drain_spread, Types::Seconds.new(zero: true),
            scope: :engine, default: 5, valid: [60], invalid: [-1],
            doc: "The time over which a worker that is replaced closes the WebSockets and event streams that cannot move to another worker. " \
-                "They get the close code 1012, evenly spread, so that they do not all connect again at once."
+                "They get the close code 1012, evenly spread, so that they do not all connect again at once. With HTTP/2 this is the last " \
+                "part of `long_drain`. It is no longer than the worker's end takes."
 
     option :deflate, Types::Choice.new(:none, :message, :context),
            scope: :engine, default: :message, valid: ["context"], invalid: ["zip"],

@@ -52,7 +52,7 @@ module Fairlead
       # Returns the value of a field of the response, or nil.
       def [](name) = fields.assoc(name)&.last
 
-      # Returns the next event with data; an event with a header only (`retry`) counts too.
+      # Returns the next event with data.
       def receive(seconds = SECONDS)
         wait_for("an event", seconds) { @events.any? || @end }
         @events.shift || raise(Ended, @end.to_s)
@@ -161,7 +161,7 @@ module Fairlead
         @lines = []
         @last_event_id = values["id"].last if values["id"]
         @reconnection_time = Integer(values["retry"].last, 10) if values["retry"]
-        return if values.keys == ["id"] # no event, but a new last event id
+        return if (values.keys - %w[id retry]).empty? # no event, but a new last event id, or a time
 
         @events << Event.new(values["event"]&.last, values["id"]&.last, values["data"]&.join("\n"), values["retry"]&.last)
       end

@@ -97,8 +97,8 @@ pub use http::response::FieldError;
 pub use limits::descriptors::Descriptors;
 pub use limits::request_totals::RequestTotals;
 pub use realtime::{
-    Client, Event, Events, Handover, Offered, ProcessSubscription, Protocol, SignedStreams, StreamOptions, StreamStart,
-    Streamed,
+    Client, Event, Events, Handover, Offered, ProcessSubscription, Protocol, Retirement, SignedStreams, StreamOptions,
+    StreamStart, Streamed,
 };
 pub use tls::{
     CertificateSettings, ClientAuthentication, Details, Fingerprint, Identity, Session, Source, TicketKeys, Tls,

@@ -74,6 +74,9 @@ pub struct Limits {
     /// Time limit for a request when the server ends (`shutdown_timeout`).
     #[serde(with = "seconds")]
     pub shutdown_timeout: Duration,
+    /// Time limit for a request of a worker that is replaced; `shutdown_timeout` if it is shorter.
+    #[serde(default, with = "seconds")]
+    pub long_drain: Duration,
     /// Time for which workers accept after TERM.
     #[serde(with = "seconds")]
     pub drain_delay: Duration,

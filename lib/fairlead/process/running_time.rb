@@ -63,8 +63,12 @@ module Fairlead
       # +seconds+: nil for no limit.
       def initialize(seconds)
         @rest = seconds
+        @shorter = Thread::Queue.new
         @clock = RunningTime.new
       end
+
+      # Any thread may call it. The rest is at most +seconds+ from now on. Noticed after the present step.
+      def shorten(seconds) = @shorter.push(seconds)
 
       # Calls the block with the time for which it may wait, until the block returns a true value or the limit is reached.
       # Returns the last result of the block.
@@ -81,10 +85,11 @@ module Fairlead
       private
 
       def spend(step)
+        @rest = [@rest, @shorter.pop].compact.min until @shorter.empty?
         return unless @rest
 
         before = @clock.now
-        @rest = [@rest - (@clock.look(step) - before), 0].max
+        @rest = [@rest - (@clock.look(step || STEP) - before), 0].max
       end
     end
   end

@@ -4,7 +4,7 @@ module Fairlead
   # The main loop of a process that serves: a worker, or a server without workers. The class that includes it has
   # @service, @engine and @signals.
   #
-  #   serving ──drain──▶ (drain_delay) ──▶ draining ──all done, or shutdown_timeout──▶ ended
+  #   serving ──drain──▶ (drain_delay) ──▶ draining ──all done, or shutdown_timeout, or long_drain──▶ ended
   #      └──────stop──────────┴────────────stop────────────────────────▲
   module Serving
     private
@@ -24,20 +24,31 @@ module Fairlead
     def draining? = @draining == true
 
     # Ends once all requests that have arrived are finished. A thread waits for that, so that signals are still handled; if the
-    # system has no room for a thread, this thread waits. +how+: see Engine#drain.
-    def drain(**how)
-      return if draining?
+    # system has no room for a thread, this thread waits. +long+: seconds for them, if that is longer than `shutdown_timeout`. A
+    # second call may shorten the time. +how+: see Engine#drain.
+    def drain(long: 0, delay: 0, **how)
+      seconds = [@service.configuration.shutdown_timeout, long].max
+      return hurry(seconds, delay, **how) if draining?
 
       @draining = true
+      @limit = seconds
+      how = { delay: delay, stay: long, **how }
       @drain = Thread.new { finish(**how) }
     rescue ThreadError => e
       @service.log.drain_without_thread(e)
       finish(**how)
     end
 
+    def hurry(seconds, delay, migrate: false, **)
+      return unless seconds < @limit
+
+      @limit = seconds
+      @engine.hurry(seconds + delay, migrate: migrate)
+    end
+
     def finish(**how)
-      finished = @engine.drain(@service.configuration.shutdown_timeout, **how)
-      @service.log.drain_timed_out(@service.configuration.shutdown_timeout) unless finished || @stopped
+      finished = @engine.drain(@limit, **how)
+      @service.log.drain_timed_out(@limit) unless finished || @stopped
     ensure
       @signals.push(:ENDED)
     end

@@ -108,7 +108,7 @@ module Fairlead
       when :serve then take_place(message)
       when :booted then booted
       when :restarting then restarting
-      when :drain then leave
+      when :drain then leave(long: Float(message.fields.first || 0))
       when :end then end_server { leave(delay: Float(message.fields.first || 0), ending: message.numbers(1..)) }
       when :stop then end_server { halt }
       when :close_listeners then @service.listeners.close

@@ -57,7 +57,7 @@ module Fairlead
     end
 
     def limits
-      names = %i[workers shutdown_timeout drain_delay worker_timeout worker_boot_timeout load_timeout]
+      names = %i[workers shutdown_timeout long_drain drain_delay worker_timeout worker_boot_timeout load_timeout]
       { **names.to_h { |name| [name, @configuration[name]] }, settle_time: @configuration.worker_settle_time }
     end
 

@@ -93,7 +93,7 @@ module Fairlead
 
     def obey(message)
       case message.kind
-      when :drain then migrate
+      when :drain then migrate(long: Float(message.fields.first || 0))
       when :end then leave(delay: Float(message.fields.first), ending: message.numbers(1..))
       when :stop then stop
       when :reopen_logs then @service.reopen_logs
@@ -111,10 +111,10 @@ module Fairlead
       drain(**how)
     end
 
-    # Ends while the others go on.
-    def migrate
+    # Ends while the others go on. +long+: as for #drain.
+    def migrate(long: 0)
       @promotion = nil
-      drain(migrate: true)
+      drain(long: long, migrate: true)
     end
 
     def promote(message)

@@ -79,6 +79,20 @@ class RunningTimeTest < Minitest::Test
     assert_equal [nil, 0], asked
   end
 
+  def test_a_limit_can_be_shortened_meanwhile
+    [3600, nil].each do |seconds|
+      limit = Limit.new(seconds)
+      asked = []
+      limit.wait { asked << limit.shorten(asked.any? ? 0 : 1800) && nil }
+
+      assert_equal 2, asked.size
+    end
+    limit = Limit.new(0)
+    limit.shorten(5)
+
+    refute(limit.wait { false }, "it gets no longer")
+  end
+
   private
 
   def look_after(seconds)

@@ -12,9 +12,9 @@ class SupervisorSettingsTest < Minitest::Test
   end
 
   def test_times_and_numbers_are_those_of_the_configuration
-    limits = settings(workers: 3, shutdown_timeout: 7, worker_settle_time: 0.5, load_timeout: 90).to_h[:limits]
+    limits = settings(workers: 3, shutdown_timeout: 7, long_drain: 600, worker_settle_time: 0.5, load_timeout: 90).to_h[:limits]
 
-    assert_equal [3, 7, 0.5, 90], limits.values_at(:workers, :shutdown_timeout, :settle_time, :load_timeout)
+    assert_equal [3, 7, 600, 0.5, 90], limits.values_at(:workers, :shutdown_timeout, :long_drain, :settle_time, :load_timeout)
   end
 
   def test_the_line_that_says_ready_has_the_id_of_the_supervisor

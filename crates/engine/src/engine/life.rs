@@ -2,6 +2,7 @@
 
 use super::Engine;
 use crate::app::Lock;
+use crate::realtime::Retirement;
 use crate::scheduler::start_monitor;
 use std::time::Duration;
 
@@ -34,13 +35,18 @@ impl Engine {
 
     /// Stops accepting, and ends after the responses to all requests that have arrived. Returns at once.
     pub fn drain(&self) {
-        self.moves.begin_drain(false);
+        self.moves.begin_drain(None);
     }
 
     /// As [`Engine::drain`], in a worker that ends while other workers continue: its connections migrate to the others,
     /// as far as these have free slots.
     pub fn drain_and_migrate(&self) {
-        self.moves.begin_drain(true);
+        self.retire(Retirement::default());
+    }
+
+    /// As [`Engine::drain_and_migrate`], with the time for clients that cannot migrate. A second call may shorten it.
+    pub fn retire(&self, retirement: Retirement) {
+        self.moves.begin_drain(Some(retirement));
     }
 
     /// Closes every connection and ends. Running requests are finished, but their responses may be lost. Returns at

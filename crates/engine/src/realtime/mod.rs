@@ -13,6 +13,7 @@
 //! * `cable/` delivers messages in the frames of Action Cable.
 //! * `clients.rs` has all clients of an engine.
 //! * `migration/` moves clients between workers.
+//! * `spread.rs` has numbers that keep clients apart in time.
 //! * `process.rs` is a subscription that belongs to the process instead of a client.
 
 mod backpressure;
@@ -37,6 +38,7 @@ mod reader;
 mod reading;
 mod remainder;
 mod sending;
+mod spread;
 mod subscriptions;
 mod ticking;
 mod turns;
@@ -47,7 +49,7 @@ pub(crate) use carrier::{Carrier, Owner};
 pub use client::{Client, Events, Protocol};
 pub(crate) use clients::is_client;
 pub use inbox::Event;
-pub use migration::Handover;
+pub use migration::{Handover, Retirement};
 pub(crate) use migration::{SavedClient, Sending};
 pub use process::ProcessSubscription;
 pub(crate) use remainder::Remainder;

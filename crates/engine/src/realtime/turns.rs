@@ -5,7 +5,7 @@ use super::carrier::Carrier;
 use super::client::{Beginning, Client, Protocol};
 use super::frames::Frame;
 use super::inbox::Event;
-use super::migration::SERVICE_RESTART;
+use super::migration::{Hindrance, SERVICE_RESTART};
 use super::process::ProcessSubscription;
 use super::remainder::Remainder;
 use super::{Realtime, Scheduled};
@@ -127,7 +127,7 @@ impl Realtime {
             client.close(Some(self.reason_of_shutdown()), "");
         }
         if asks && !client.departure.is_handed_over() {
-            client.stay();
+            client.stay(Hindrance::App);
         }
         if is_close {
             client.inbox.lock().end_turn();

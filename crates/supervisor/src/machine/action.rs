@@ -42,8 +42,9 @@ pub enum Action {
         /// Its slot of the scoreboard. The replacement has a different slot. The loop clears the slot first.
         slot: usize,
     },
-    /// Ask a worker to finish open requests and to end, while other workers continue.
-    Drain(ProcessId),
+    /// Ask a worker to finish open requests and to end, while other workers continue. It has this time for them, or
+    /// `shutdown_timeout` from now on if that is longer. Zero also shortens the time that it was given before.
+    Drain(ProcessId, Duration),
     /// Ask a worker to accept for this time, then to empty the listeners and shut them down, and to finish open
     /// requests: the whole server ends.
     EndWorker(ProcessId, Duration),

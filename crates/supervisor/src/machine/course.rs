@@ -212,7 +212,7 @@ impl Machine {
             && self.workforce.complete()
             && !self.workforce.processes.workers.values().any(Worker::drains)
         {
-            self.workforce.drain_worker(id, self.workforce.deadline_of_end());
+            self.workforce.retire_worker(id);
         }
     }
 }

@@ -93,8 +93,9 @@ impl Workforce {
     /// Asks the workers to end that the previous program does not know. Returns true if one of them drains.
     fn drain_own_workers(&mut self) -> bool {
         let own = self.workers().filter(|worker| !self.is_borrowed(worker.generation));
-        let own: Vec<(ProcessId, bool)> = own.map(|worker| (worker.id, worker.stays())).collect();
-        for (id, _) in own.iter().filter(|(_, stays)| *stays) {
+        let goes_on = |worker: &Worker| worker.stays() || worker.retires();
+        let own: Vec<(ProcessId, bool)> = own.map(|worker| (worker.id, goes_on(worker))).collect();
+        for (id, _) in own.iter().filter(|(_, goes_on)| *goes_on) {
             self.drain_worker(*id, self.deadline_of_end());
         }
         let mut own = own.iter().filter_map(|(id, _)| self.processes.workers.get(id));

@@ -24,6 +24,8 @@
 //!           Booting -> Ending
 //!           Settling -> Ending
 //!           Serving -> Ending
+//!           Settling -> Retiring -> Ending
+//!           Serving -> Retiring -> Killed
 //!           Forking -> Killed
 //!
 //! Recycling: Idle -> Starting -> Waiting -> Idle
@@ -46,7 +48,8 @@
 //!
 //! A restart that replaces workers starts a new one, waits until it has settled, and drains the old one of the same
 //! index. Before [`Action::Commit`] the old configuration keeps all of its resources. The recycling of a single worker
-//! does the same within a generation.
+//! does the same within a generation. The next worker is replaced once the old one has ended. With `long_drain`, the old
+//! one is `Retiring` instead, and several of them may do that at a time ([`workforce`]).
 //!
 //! Code of another version of Fairlead is supervised by the program of that version, which replaces this one
 //! (`Reexecuting`) and continues with its own machine ([`saved`]). Until the restart has succeeded it only borrows the

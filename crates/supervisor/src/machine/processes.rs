@@ -7,6 +7,7 @@ use super::worker::{Worker, WorkerState};
 use super::{Action, Generation, Moment, ProcessId, SpawnKind, EXIT_GRACE, SLOTS};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 /// All processes that have not ended.
 #[derive(Clone, Debug, Deserialize, PartialEq, Eq, Hash, Serialize)]
@@ -145,7 +146,7 @@ impl Processes {
         };
         let kill_at = match worker.state {
             WorkerState::Killed { .. } => return,
-            WorkerState::Ending { kill_at: before } => before.min(kill_at),
+            WorkerState::Retiring { kill_at: before } | WorkerState::Ending { kill_at: before } => before.min(kill_at),
             _ => kill_at,
         };
         worker.state.enter(WorkerState::Ending { kill_at });
@@ -154,6 +155,29 @@ impl Processes {
             self.end_sole(spawner, kill_at);
         }
         step.push(how);
+    }
+
+    /// Asks a serving worker to end, and gives its requests the time until `kill_at`, less the grace. Nobody waits for it.
+    pub(super) fn retire_worker(&mut self, id: ProcessId, long: Duration, step: &mut Step) {
+        let kill_at = step.now + long + EXIT_GRACE;
+        let Some(worker) = self.workers.get_mut(&id).filter(|worker| worker.serves()) else {
+            return;
+        };
+        worker.state.enter(WorkerState::Retiring { kill_at });
+        if worker.sole {
+            let spawner = worker.spawner;
+            self.end_sole(spawner, kill_at);
+        }
+        step.push(Action::Drain(id, long));
+    }
+
+    /// The retiring worker that was asked first.
+    pub(super) fn oldest_retiring(&self) -> Option<ProcessId> {
+        let retiring = self.workers.values().filter_map(|worker| match worker.state {
+            WorkerState::Retiring { kill_at } => Some((kill_at, worker.id)),
+            _ => None,
+        });
+        retiring.min().map(|(_, id)| id)
     }
 
     /// The spawner of a sole process ends with its worker, which gets the message.

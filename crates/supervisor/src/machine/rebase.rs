@@ -124,7 +124,7 @@ fn rebase_worker(state: &mut WorkerState, shift: &Shift) {
             shift.moment(alive);
         }
         WorkerState::Promoting { until } => shift.moment(until),
-        WorkerState::Ending { kill_at } => shift.moment(kill_at),
+        WorkerState::Retiring { kill_at } | WorkerState::Ending { kill_at } => shift.moment(kill_at),
         WorkerState::Killed { again, .. } => shift.moment(again),
     }
 }

@@ -150,7 +150,10 @@ impl Workforce {
         let worker = self.processes.workers[&old].name();
         self.recycling.counts[reason as usize] += 1;
         self.step.log(Notice::WorkerRecycled { worker, reason, detail });
-        self.drain_worker(old, self.deadline_of_end());
+        match reason {
+            RecycleReason::Stuck => self.drain_worker(old, self.deadline_of_end()), // its requests may never end
+            _ => _ = self.retire_worker(old),
+        }
     }
 
     /// A worker has not started. Returns true if the worker that it was to replace goes on.

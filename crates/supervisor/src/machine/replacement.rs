@@ -139,7 +139,8 @@ impl Restarts {
     }
 }
 
-/// Replaces the next worker of another generation. Returns true if none is left, and all indexes serve.
+/// Replaces the next worker of another generation. Returns true if none is left, except for retiring ones, and all
+/// indexes serve.
 fn replace(generation: Generation, spawner: Option<ProcessId>, workforce: &mut Workforce) -> bool {
     let (fresh, old): (Vec<&Worker>, Vec<&Worker>) =
         workforce.workers().partition(|worker| worker.generation == generation);
@@ -158,8 +159,7 @@ fn replace(generation: Generation, spawner: Option<ProcessId>, workforce: &mut W
         None => replaced(worker.index),
     };
     if let Some(next) = old.iter().find(goes).map(|worker| worker.id) {
-        workforce.drain_worker(next, workforce.deadline_of_end());
-        return false;
+        return workforce.retire_worker(next) && replace(generation, spawner, workforce);
     }
     if let Some(index) = missing {
         let rest = old.iter().min_by_key(|worker| worker.index != index);
@@ -167,8 +167,6 @@ fn replace(generation: Generation, spawner: Option<ProcessId>, workforce: &mut W
         return false;
     }
     let rest: Vec<ProcessId> = old.iter().map(|worker| worker.id).collect();
-    for id in &rest {
-        workforce.drain_worker(*id, workforce.deadline_of_end());
-    }
-    rest.is_empty()
+    let all_retire = rest.iter().fold(true, |all, id| workforce.retire_worker(*id) && all);
+    all_retire && (rest.is_empty() || replace(generation, spawner, workforce))
 }

@@ -66,6 +66,9 @@ struct SavedWorker {
     sole: bool,
     booted: bool,
     phase: Phase,
+    /// True if it ends, and has `long_drain` for that.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    retires: bool,
 }
 
 /// The state of a process.
@@ -308,9 +311,12 @@ impl SavedWorker {
                 WorkerState::Forking { .. } => Phase::Forking,
                 WorkerState::Booting { .. } => Phase::Booting,
                 WorkerState::Settling { .. } | WorkerState::Serving { .. } => Phase::Serving,
-                WorkerState::Promoting { .. } | WorkerState::Ending { .. } => Phase::Ending,
+                WorkerState::Promoting { .. } | WorkerState::Retiring { .. } | WorkerState::Ending { .. } => {
+                    Phase::Ending
+                }
                 WorkerState::Killed { .. } => Phase::Killed,
             },
+            retires: worker.retires(),
         }
     }
 
@@ -326,6 +332,9 @@ impl SavedWorker {
             state: match self.phase {
                 Phase::Forking => WorkerState::Forking { since: now },
                 Phase::Serving | Phase::Ready => WorkerState::Serving { since: now, alive: now },
+                Phase::Ending if self.retires => WorkerState::Retiring {
+                    kill_at: now + limits.long_drain.max(limits.shutdown_timeout) + EXIT_GRACE,
+                },
                 Phase::Ending => WorkerState::Ending {
                     kill_at: now + limits.shutdown_timeout + EXIT_GRACE,
                 },

@@ -59,6 +59,8 @@ pub struct WorkerView {
     pub settled: bool,
     /// True if it was asked to end.
     pub ending: bool,
+    /// True if it was asked to end, and goes on with long requests.
+    pub retires: bool,
     /// True for a sole process.
     pub sole: bool,
     /// The process that has forked it, or that is the same process.
@@ -157,7 +159,7 @@ impl Machine {
         let mut workers = self
             .workforce
             .workers()
-            .filter(|worker| worker.stays() || worker.drains());
+            .filter(|worker| worker.stays() || worker.retires() || worker.drains());
         let settled = self
             .workforce
             .workers()
@@ -221,6 +223,7 @@ impl Worker {
             booted: self.booted,
             settled: self.settled(),
             ending: !self.stays(),
+            retires: self.retires(),
             sole: self.sole,
             spawner: self.spawner,
         }

@@ -171,7 +171,7 @@ impl Processes {
             }
             WorkerState::Serving { alive, .. } => (alive + limits.worker_timeout, Timer::Silence),
             WorkerState::Promoting { until } => (until, Timer::Promotion),
-            WorkerState::Ending { kill_at } => (kill_at, Timer::WorkerEnd),
+            WorkerState::Retiring { kill_at } | WorkerState::Ending { kill_at } => (kill_at, Timer::WorkerEnd),
             WorkerState::Killed { again, .. } => (again, Timer::WorkerKill),
         };
         Due {

@@ -40,6 +40,8 @@ pub(super) enum WorkerState {
     Serving { since: Moment, alive: Moment },
     /// It was asked to become a spawner.
     Promoting { until: Moment },
+    /// It is replaced, and goes on with long requests. Nobody waits for it.
+    Retiring { kill_at: Moment },
     /// It was asked to end.
     Ending { kill_at: Moment },
     /// It was killed, and is killed again if it does not end.
@@ -57,6 +59,10 @@ impl Lifecycle for WorkerState {
         ("Booting", "Ending"),
         ("Settling", "Ending"),
         ("Serving", "Ending"),
+        ("Settling", "Retiring"),
+        ("Serving", "Retiring"),
+        ("Retiring", "Ending"),
+        ("Retiring", "Killed"),
         ("Promoting", "Ending"),
         ("Ending", "Ending"),
         ("Forking", "Killed"),
@@ -64,13 +70,13 @@ impl Lifecycle for WorkerState {
         ("Ending", "Killed"),
         ("Killed", "Killed"),
     ];
-    names!(WorkerState: Forking, Booting, Settling, Serving, Promoting, Ending, Killed);
+    names!(WorkerState: Forking, Booting, Settling, Serving, Promoting, Retiring, Ending, Killed);
 }
 
 impl Worker {
     /// Returns true if it was not asked to end.
     pub(super) fn stays(&self) -> bool {
-        !matches!(self.state, WorkerState::Ending { .. } | WorkerState::Killed { .. })
+        !self.retires() && !self.drains() && !matches!(self.state, WorkerState::Killed { .. })
     }
 
     /// Returns true if it accepts requests, and was not asked to end.
@@ -97,7 +103,12 @@ impl Worker {
         }
     }
 
-    /// Returns true if it finishes its requests. A killed worker does not count.
+    /// Returns true if it goes on with long requests, and nobody waits for it.
+    pub(super) fn retires(&self) -> bool {
+        matches!(self.state, WorkerState::Retiring { .. })
+    }
+
+    /// Returns true if it finishes its requests, and others wait for that. A killed worker does not count.
     pub(super) fn drains(&self) -> bool {
         matches!(self.state, WorkerState::Ending { .. })
     }

@@ -1,4 +1,15 @@
 //! The workforce: the serving generation, and the processes that the configuration wants.
+//!
+//! With `long_drain`, the workers that are replaced retire, and the new ones go on at once:
+//!
+//! ```text
+//!   slot  0: A0 serves ── Retiring, long_drain ───────────────▶ ends
+//!         1:   A1 serves ──── Retiring, long_drain ───────────────▶ ends
+//!         2: B0 starts ▶ settled: A0 retires
+//!         3:               B1 starts ▶ settled: A1 retires, the restart is done
+//! ```
+//! As many workers may retire as the configuration wants to serve, and one more, which often ends at once. A slot is left
+//! for a starting worker. Above that, the one that has retired first gets `shutdown_timeout` from then on.
 
 use super::back_off::{Attempts, Hold};
 use super::processes::Processes;
@@ -6,9 +17,10 @@ use super::recycling::Recycling;
 use super::spawner::Spawner;
 use super::step::Step;
 use super::worker::Worker;
-use super::{Action, Current, Generation, Moment, ProcessId, Seat, SpawnKind, EXIT_GRACE};
+use super::{Action, Current, Generation, Moment, ProcessId, Seat, SpawnKind, EXIT_GRACE, SLOTS};
 use crate::settings::Limits;
 use serde::{Deserialize, Serialize};
+use std::time::Duration;
 
 /// The serving generation, and all processes.
 #[derive(Clone, Debug, Deserialize, PartialEq, Eq, Hash, Serialize)]
@@ -143,7 +155,7 @@ impl Workforce {
             .map(|worker| worker.id)
             .collect();
         for id in surplus {
-            self.drain_worker(id, self.deadline_of_end());
+            self.retire_worker(id);
         }
     }
 
@@ -176,7 +188,12 @@ impl Workforce {
 
     /// Starts a worker. Returns its name; nothing if there is no room for it.
     pub(super) fn start_worker(&mut self, index: usize, spawner: ProcessId) -> Option<ProcessId> {
-        let id = self.processes.start_worker(index, spawner, &mut self.step)?;
+        let Some(id) = self.processes.start_worker(index, spawner, &mut self.step) else {
+            if !self.workers().any(Worker::drains) {
+                self.hurry_oldest(); // it has a slot
+            }
+            return None;
+        };
         self.hold.started(id);
         Some(id)
     }
@@ -195,7 +212,35 @@ impl Workforce {
 
     /// Asks a worker to finish open requests, and to end. It is killed at `kill_at`, or earlier if it was asked before.
     pub(super) fn drain_worker(&mut self, id: ProcessId, kill_at: Moment) {
-        self.end_worker(id, kill_at, Action::Drain(id));
+        self.end_worker(id, kill_at, Action::Drain(id, Duration::ZERO));
+    }
+
+    /// Asks a worker that is replaced to finish open requests, and to end. It has `long_drain` for them, if that is long:
+    /// then true is returned, and nobody has to wait for it.
+    pub(super) fn retire_worker(&mut self, id: ProcessId) -> bool {
+        let (long, most) = (self.limits.long_drain, self.most_retiring());
+        let serves = self.processes.workers.get(&id).is_some_and(Worker::serves);
+        if !serves || most == 0 || long <= self.limits.shutdown_timeout {
+            self.drain_worker(id, self.deadline_of_end());
+            return false;
+        }
+        while self.workers().filter(|worker| worker.retires()).count() > most {
+            self.hurry_oldest();
+        }
+        self.processes.retire_worker(id, long, &mut self.step);
+        true
+    }
+
+    /// Limit of retiring workers, besides the latest one: with all others, a slot is left for a starting one.
+    fn most_retiring(&self) -> usize {
+        self.places().min(SLOTS.saturating_sub(self.places() + 2))
+    }
+
+    /// The worker that has retired first gets no more time than at the end of the server.
+    fn hurry_oldest(&mut self) {
+        if let Some(id) = self.processes.oldest_retiring() {
+            self.drain_worker(id, self.deadline_of_end());
+        }
     }
 
     pub(super) fn end_worker(&mut self, id: ProcessId, kill_at: Moment, how: Action) {

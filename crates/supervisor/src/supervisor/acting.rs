@@ -184,7 +184,11 @@ impl Acting {
             Action::Adopt(generation) => self.adopt(generation),
             Action::Commit(generation) => self.commit(generation),
             Action::Revert(generation) => self.adoption.revert(generation),
-            Action::Drain(worker) => self.fleet.end(worker, "drain", &[]),
+            Action::Drain(worker, Duration::ZERO) => self.fleet.end(worker, "drain", &[]),
+            Action::Drain(worker, long) => {
+                let seconds = long.as_secs_f64().to_string();
+                self.fleet.end(worker, "drain", &[seconds.as_bytes()]);
+            }
             Action::EndWorker(worker, delay) => self.end_worker(worker, delay),
             Action::StopWorker(worker) => self.fleet.end(worker, "stop", &[]),
             Action::GiveUp(worker) => self.fleet.give_up(worker),

@@ -96,7 +96,7 @@ impl Acting {
             }
         });
         let serving = self.serving();
-        let replacing = self.machine.workers().any(|worker| worker.ending);
+        let replacing = self.machine.workers().any(|worker| worker.ending && !worker.retires);
         let children = &self.fleet.children;
         let exists = |process| children.find(process).is_some();
         for outcome in self.certificates.tend(self.now, &serving, exists, replacing) {

@@ -30,6 +30,7 @@ fn scenarios() -> Vec<Scenario> {
         recycles: None,
         asked,
         faults,
+        long_drains: false,
         without: None,
         other_version: false,
     };
@@ -99,6 +100,51 @@ fn scenarios() -> Vec<Scenario> {
         scenario("stop during another version", 1, 1, vec![hot, TERM])
             .twice()
             .with_another_version(),
+        scenario(
+            "phased restarts, long drains",
+            2,
+            2,
+            vec![Command::Restart(RestartKind::Phased)],
+        )
+        .with_long_drains()
+        .twice()
+        .calmer(),
+        scenario(
+            "stop during a long drain",
+            1,
+            1,
+            vec![Command::Restart(RestartKind::Hot), TERM],
+        )
+        .with_long_drains()
+        .twice(),
+        scenario(
+            "hot restart, 0 to 0, long drains",
+            0,
+            0,
+            vec![Command::Restart(RestartKind::Hot)],
+        )
+        .with_long_drains()
+        .twice()
+        .calmer(),
+        scenario(
+            "fewer workers and recycling, long drains",
+            2,
+            2,
+            vec![Command::RemoveWorker],
+        )
+        .with_recycling(RecycleReason::Memory)
+        .with_long_drains()
+        .twice()
+        .calmer(),
+        scenario(
+            "another version, long drains",
+            1,
+            1,
+            vec![Command::Restart(RestartKind::Hot)],
+        )
+        .with_long_drains()
+        .with_another_version()
+        .calmer(),
     ]
 }
 
@@ -106,6 +152,12 @@ impl Scenario {
     /// New code has another version.
     fn with_another_version(mut self) -> Scenario {
         self.other_version = true;
+        self
+    }
+
+    /// Replaced workers have long requests.
+    fn with_long_drains(mut self) -> Scenario {
+        self.long_drains = true;
         self
     }
 
@@ -155,7 +207,7 @@ const SEEDED_STATES: usize = 200_000;
 
 /// Deadlines, the scenario that needs each of them, and the number of faults to show it. `SpawnerRetry` is missing,
 /// because every other event does the same; `Slow` only logs.
-const SEEDED: [(Timer, &str, u8); 17] = [
+const SEEDED: [(Timer, &str, u8); 18] = [
     (Timer::Load, "phased restart", 1),
     (Timer::SpawnerSilence, "phased restart", 1),
     (Timer::Boot, "phased restart", 1),
@@ -172,6 +224,7 @@ const SEEDED: [(Timer, &str, u8); 17] = [
     (Timer::WorkerKill, "start and stop, 2 workers", 2),
     (Timer::RecyclingRetry, "recycling, 2 workers", 1),
     (Timer::WorkerEnd, "stuck workers", 0),
+    (Timer::WorkerEnd, "phased restarts, long drains", 0),
     (Timer::WorkerRetry, "start and stop, 2 workers", 2),
 ];
 

@@ -1,10 +1,12 @@
 //! The rules for every state and every step.
 
 use crate::world::{Move, Phase, World, BASE};
+use fairlead_supervisor::machine::RestartStatus;
 use fairlead_supervisor::machine::{Action, Command, Notice, Server, WorkerView};
 use std::collections::BTreeSet;
 
-/// Checks a step. `most`: the largest number of workers in any configuration; `least`: the smallest.
+/// Checks a step. `most`: the largest number of workers in any configuration; `least`: the smallest. `unharmed`: there
+/// was no fault.
 pub(crate) fn check(
     before: &World,
     made: &Move,
@@ -12,8 +14,13 @@ pub(crate) fn check(
     after: &World,
     most: usize,
     least: usize,
+    unharmed: bool,
 ) -> Result<(), String> {
     known(after)?;
+    if unharmed && *made == Move::Time {
+        awaits_no_long_drain(before)?;
+    }
+    retires_in_bounds(after, most)?;
     bounded(after, most)?;
     ends_in_time(after)?;
     keeps_serving(before, made, actions, after, least)?;
@@ -67,6 +74,31 @@ fn bounded(world: &World, most: usize) -> Result<(), String> {
     }
 }
 
+/// A restart that only waits for time to pass waits for a start, or for a short drain.
+fn awaits_no_long_drain(world: &World) -> Result<(), String> {
+    let machine = &world.machine;
+    let replaces = machine.restart().is_some_and(|one| one.state == RestartStatus::Running)
+        && machine.server() == Server::Serving
+        && machine.workers().all(|one| one.settled || one.retires)
+        && machine.spawners().all(|one| one.ready || one.ending);
+    match replaces && machine.workers().any(|one| one.retires) {
+        true => Err("a restart waits for a long drain".to_owned()),
+        false => Ok(()),
+    }
+}
+
+/// Old workers do not pile up, and the end of the server does not wait for long.
+fn retires_in_bounds(world: &World, most: usize) -> Result<(), String> {
+    let retiring = world.machine.workers().filter(|one| one.retires).count();
+    if retiring > most + 1 {
+        return Err(format!("{retiring} workers retire"));
+    }
+    match world.machine.server() {
+        Server::Draining | Server::Stopping if retiring > 0 => Err("the end waits for a long drain".to_owned()),
+        _ => Ok(()),
+    }
+}
+
 fn ends_in_time(world: &World) -> Result<(), String> {
     match world.end_by {
         Some(end_by) if end_by < BASE => Err("the server did not end in time".to_owned()),
@@ -80,7 +112,7 @@ fn keeps_serving(before: &World, made: &Move, actions: &[Action], after: &World,
         after.machine.server(),
         Server::Draining | Server::Stopping | Server::Ended
     );
-    let drained = actions.iter().any(|action| matches!(action, Action::Drain(_)));
+    let drained = actions.iter().any(|action| matches!(action, Action::Drain(..)));
     let hung = actions.iter().any(|action| matches!(action, Action::GiveUp(_)));
     // The previous program has no serving worker left, but only it can start others.
     let machine = &before.machine;

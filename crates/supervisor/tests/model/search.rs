@@ -110,11 +110,12 @@ impl<'a> Search<'a> {
     fn expand(&mut self, number: usize, world: &World) -> Result<(), Violation> {
         let most = self.scenario.workers.max(self.scenario.next).max(1) + self.added();
         let least = self.scenario.workers.min(self.scenario.next).max(1);
+        let unharmed = world.faults == self.scenario.faults;
         for made in world.moves(self.scenario) {
             let mut next = world.clone();
             let actions = next.make(&made, self.scenario);
             self.transitions += 1;
-            if let Err(rule) = rules::check(world, &made, &actions, &next, most, least) {
+            if let Err(rule) = rules::check(world, &made, &actions, &next, most, least, unharmed) {
                 let mut way = self.way(number);
                 way.push(made);
                 return Err(Violation { rule, way });

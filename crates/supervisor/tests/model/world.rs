@@ -29,6 +29,8 @@ pub(crate) struct Scenario {
     pub(crate) asked: u8,
     /// Number of possible faults.
     pub(crate) faults: u8,
+    /// True if replaced workers have a long time for their requests, and use it.
+    pub(crate) long_drains: bool,
     /// The missing deadline.
     pub(crate) without: Option<Timer>,
 }
@@ -44,6 +46,8 @@ pub(crate) struct Process {
     /// True if it was asked to end.
     pub(crate) asked: bool,
     pub(crate) hung: bool,
+    /// True if it has a long request, and time for it.
+    pub(crate) long: bool,
     /// The limit that it has used up. A stuck worker does not finish its drain.
     pub(crate) spent: Option<RecycleReason>,
 }
@@ -104,6 +108,8 @@ pub(crate) enum Move {
     Spend(ProcessId, RecycleReason),
     /// A command arrives.
     Ask(Command),
+    /// The long request of a worker ends.
+    Finish(ProcessId),
     /// Only time passes, up to the next deadline.
     Time,
 }
@@ -128,9 +134,10 @@ pub(crate) enum Fault {
 }
 
 /// Limits that are short, and differ from each other.
-pub(crate) fn limits(workers: usize) -> Limits {
+fn limits(workers: usize, scenario: &Scenario) -> Limits {
     Limits {
         workers,
+        long_drain: Duration::from_secs(if scenario.long_drains { 23 } else { 0 }),
         shutdown_timeout: Duration::from_secs(7),
         drain_delay: Duration::from_secs(1),
         worker_timeout: Duration::from_secs(10),
@@ -145,7 +152,7 @@ const END: Duration = Duration::from_secs(1 + 7 + 5 + 5 + 7 + 5 + 5);
 
 impl World {
     pub(crate) fn new(scenario: &Scenario) -> World {
-        let mut machine = Machine::new(limits(scenario.workers), FirstSpawner { started: BASE });
+        let mut machine = Machine::new(limits(scenario.workers, scenario), FirstSpawner { started: BASE });
         if let Some(timer) = scenario.without {
             machine = machine.without(timer);
         }
@@ -155,6 +162,7 @@ impl World {
             half: false,
             asked: false,
             hung: false,
+            long: false,
             spent: None,
         };
         World {
@@ -198,6 +206,11 @@ impl World {
                 .filter(|(_, one)| one.hung && !one.dead())
                 .map(|(id, _)| Move::Wake(*id)),
         );
+        let long = self
+            .processes
+            .iter()
+            .filter(|(_, one)| one.long && !one.hung && !one.dead());
+        moves.extend(long.map(|(id, _)| Move::Finish(*id)));
         if let (Some(reason), true) = (scenario.recycles, self.asked > 0) {
             let fresh = |one: &Process| one.phase == Phase::Serving && !one.hung && one.spent.is_none();
             let workers = self.processes.iter().filter(|(_, one)| fresh(one));
@@ -221,7 +234,7 @@ impl World {
         let parent = process.parent.and_then(|parent| self.processes.get(&parent));
         match process.phase {
             Phase::Serving if process.spent == Some(RecycleReason::Stuck) => false,
-            Phase::Ready | Phase::Serving => process.asked,
+            Phase::Ready | Phase::Serving => process.asked && !process.long,
             // The spawner forks it, unless the spawner hangs; a dead spawner closes the link.
             Phase::Forking => parent.is_none_or(|parent| !parent.hung),
             // The end of a sole process is reported for the worker first.
@@ -266,6 +279,7 @@ impl World {
     pub(crate) fn make(&mut self, next: &Move, scenario: &Scenario) -> Vec<Action> {
         let event = match next {
             Move::Answer(id) => self.answer(*id, scenario),
+            Move::Finish(id) => self.change(*id, |process| process.long = false),
             Move::Wake(id) => self.change(*id, |process| process.hung = false),
             Move::Fault(id, fault) => {
                 self.faults -= 1;
@@ -539,8 +553,8 @@ impl World {
     /// The configuration that a spawner has read.
     fn limits_of(&self, id: ProcessId, scenario: &Scenario) -> Limits {
         match self.generation_of(id) {
-            Some(1) | None => limits(scenario.workers),
-            Some(_) => limits(scenario.next),
+            Some(1) | None => limits(scenario.workers, scenario),
+            Some(_) => limits(scenario.next, scenario),
         }
     }
 
@@ -556,6 +570,7 @@ impl World {
                         half: false,
                         asked: false,
                         hung: false,
+                        long: false,
                         spent: None,
                     };
                     self.processes.insert(*spawner, process);
@@ -575,12 +590,19 @@ impl World {
                         half: sole,
                         asked: false,
                         hung,
+                        long: false,
                         spent: None,
                     };
                     self.processes.insert(*worker, process);
                 }
-                Action::Drain(id) | Action::EndWorker(id, _) | Action::StopWorker(id) | Action::EndSpawner(id) => {
-                    self.change(*id, |process| process.asked |= process.phase != Phase::Unborn);
+                Action::Drain(id, long) if !long.is_zero() => {
+                    self.change(*id, |process| (process.asked, process.long) = (true, true));
+                }
+                Action::Drain(id, _) | Action::EndWorker(id, _) | Action::StopWorker(id) | Action::EndSpawner(id) => {
+                    self.change(*id, |process| {
+                        process.asked |= process.phase != Phase::Unborn;
+                        process.long = false;
+                    });
                 }
                 Action::Kill(id) => self.kill(*id),
                 Action::Promote(id, _) => {

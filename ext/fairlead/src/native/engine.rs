@@ -9,7 +9,7 @@ use super::tls::NativeTls;
 use crate::gvl::{wait_without_gvl, without_gvl, Gvl};
 use crate::protect::check_interrupts_of_method;
 use crate::rack::{OnThread, RackApp, Template, ThreadTemplate};
-use fairlead_engine::{Engine, Listener, Membership, Origin, ProxyVersions, Stats, TicketKeys};
+use fairlead_engine::{Engine, Listener, Membership, Origin, ProxyVersions, Retirement, Stats, TicketKeys};
 use magnus::rb_sys::AsRawValue;
 use magnus::{
     block::Proc, function, gc, method, prelude::*, typed_data::Obj, DataTypeFunctions, Error, RArray, RHash, RModule,
@@ -70,7 +70,7 @@ pub(crate) fn init(ruby: &Ruby, native: RModule) -> Result<(), Error> {
     class.define_method("end_listeners", method!(NativeEngine::end_listeners, 1))?;
     class.define_method("leave", method!(NativeEngine::leave, 0))?;
     class.define_method("drain", method!(NativeEngine::drain, 0))?;
-    class.define_method("drain_and_migrate", method!(NativeEngine::drain_and_migrate, 0))?;
+    class.define_method("retire", method!(NativeEngine::retire, 2))?;
     class.define_method("stop", method!(NativeEngine::stop, 0))?;
     class.define_method("wait", method!(NativeEngine::wait, 1))?;
     class.define_method("close_logs", method!(NativeEngine::close_logs, 0))?;
@@ -247,8 +247,14 @@ impl NativeEngine {
         self.at_home().inspect(|engine| engine.drain());
     }
 
-    fn drain_and_migrate(&self) {
-        self.at_home().inspect(|engine| engine.drain_and_migrate());
+    /// `stay`, `limit`: seconds for which clients that cannot migrate stay, and which the drain may take.
+    fn retire(&self, stay: f64, limit: f64) {
+        let time = |seconds: f64| Duration::try_from_secs_f64(seconds.max(0.0)).unwrap_or(Duration::MAX);
+        let retirement = Retirement {
+            stay: time(stay),
+            limit: time(limit),
+        };
+        self.at_home().inspect(|engine| engine.retire(retirement));
     }
 
     fn stop(ruby: &Ruby, this: &NativeEngine) -> Result<(), Error> {

@@ -6,7 +6,7 @@ use crate::clock::Millis;
 use crate::cluster::queues::{MigratedClient, Sent, TakenClient};
 use crate::exchange::Services;
 use crate::limits::descriptors::Counted;
-use crate::realtime::{SavedClient, Sending};
+use crate::realtime::{Retirement, SavedClient, Sending};
 use crate::transport::listener::Endpoint;
 use crate::worker::{Count, Worker};
 use fairlead_tls_record::SecretBytes;
@@ -62,10 +62,10 @@ impl ClientMigration {
 /// Sending side.
 impl ClientMigration {
     /// The drain begins: all clients leave, or, if no other worker continues, the app is told that the server ends.
-    pub(in crate::engine) fn begin(&self) {
+    pub(in crate::engine) fn begin(&self, retirement: Retirement) {
         let realtime = &self.services.realtime;
         match self.worker().migrates() {
-            true => realtime.departures().begin(realtime),
+            true => realtime.departures().begin(realtime, retirement),
             false => realtime.departures().announce_end(realtime),
         }
     }

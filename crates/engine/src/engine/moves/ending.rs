@@ -2,17 +2,18 @@
 
 use super::Moves;
 use crate::engine::ends;
+use crate::realtime::Retirement;
 use std::time::Duration;
 
 impl Moves {
-    /// Stops accepting. `retires`: other workers continue, and get the connections.
-    pub(in crate::engine) fn begin_drain(&self, migrates_connections: bool) {
+    /// Stops accepting. `retirement`: other workers continue, and get the connections.
+    pub(in crate::engine) fn begin_drain(&self, retirement: Option<Retirement>) {
         let worker = &self.parts.worker;
         if !worker.is_at_home() {
             return;
         }
-        worker.begin_drain(migrates_connections);
-        self.parts.client_migration.begin();
+        worker.begin_drain(retirement.is_some());
+        self.parts.client_migration.begin(retirement.unwrap_or_default());
         self.parts.scheduler.interrupt();
         self.parts.scheduler.wake_monitor();
     }
@@ -22,7 +23,7 @@ impl Moves {
     pub(in crate::engine) fn check_if_given_up(&self) {
         let worker = &self.parts.worker;
         if worker.counters().is_given_up() && !worker.is_draining() && worker.is_at_home() {
-            self.begin_drain(true);
+            self.begin_drain(Some(Retirement::default()));
         }
     }
 

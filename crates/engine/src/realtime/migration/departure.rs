@@ -99,10 +99,11 @@ impl Departure {
         })
     }
 
-    /// The client stays here, and closes at this time.
+    /// The client stays here, and closes at this time, or earlier if that was said before.
     pub(super) fn refuse(&self, closes_at: Millis) -> bool {
         self.change(Progress::Refused, |state| match state {
             State::Stays | State::Asked { .. } => Some(State::Refused { closes_at }),
+            State::Refused { closes_at: before } if closes_at < *before => Some(State::Refused { closes_at }),
             _ => None,
         })
     }

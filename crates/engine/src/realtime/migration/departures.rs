@@ -2,10 +2,12 @@
 
 use super::departure::Step;
 use super::leaving::Prepared;
+use super::retirement::{Hindrance, Retirement};
 use super::SavedClient;
 use crate::clock::Millis;
 use crate::pubsub::Targets;
 use crate::realtime::client::Client;
+use crate::realtime::spread::Spread;
 use crate::realtime::Realtime;
 use crate::sync::Mutex;
 use rustix::fd::OwnedFd;
@@ -43,8 +45,17 @@ struct State {
     targets: Option<Targets>,
     /// The time of the first failed attempt to send a client since one was sent.
     stuck: Option<Millis>,
-    /// Clients that close in the time of the spread, so far.
-    staying: u32,
+    retirement: Retirement,
+    /// The time when it began.
+    begun: Option<Millis>,
+    /// Of the times at which clients close that stay.
+    staying: Spread,
+}
+
+impl State {
+    fn retire(&mut self, retirement: Retirement) {
+        (self.retirement, self.begun) = (retirement, Some(Millis::now()));
+    }
 }
 
 /// The result of sending a client.
@@ -65,8 +76,9 @@ impl Departures {
         self.has_begun.load(SeqCst)
     }
 
-    /// Lets all clients leave, and later ones: see [`Departures::add`].
-    pub(crate) fn begin(&self, realtime: &Realtime) {
+    /// Lets all clients leave, and later ones: see [`Departures::add`]. A second call shortens the stay of the others.
+    pub(crate) fn begin(&self, realtime: &Realtime, retirement: Retirement) {
+        self.state.lock().retire(retirement);
         // First: a client that begins now is among all clients, or adds itself. Twice does no harm.
         self.has_begun.store(true, SeqCst);
         let mut state = self.state.lock();
@@ -106,13 +118,13 @@ impl Departures {
         }
     }
 
-    /// The time at which one more client that stays here closes, from now.
-    pub(in crate::realtime) fn share_of_spread(&self, realtime: &Realtime) -> Duration {
-        // Numbers that fill the interval evenly, in any order: the fractional parts of multiples of the golden ratio.
-        let mut state = self.state.lock();
-        state.staying = state.staying.wrapping_add(1);
-        let fraction = f64::from(state.staying.wrapping_mul(2_654_435_769)) / f64::from(u32::MAX);
-        realtime.worker.config.drain_spread.mul_f64(fraction)
+    /// The time at which one more client that stays here closes.
+    pub(in crate::realtime) fn close_time(&self, realtime: &Realtime, hindrance: Hindrance) -> Millis {
+        let state = self.state.lock();
+        let (now, configured) = (Millis::now(), realtime.worker.config.drain_spread);
+        let stay = state.retirement.stay(hindrance, configured);
+        let spread = state.retirement.spread(configured);
+        (state.begun.unwrap_or(now) + stay).max(now) + spread.mul_f64(state.staying.next())
     }
 
     /// Continues with all clients that leave. Called by the poller.
@@ -192,7 +204,7 @@ impl Turn<'_> {
             }
             Step::Prepare => {
                 let is_possible = !self.is_prepared || client.prepare_departure(self.realtime);
-                is_possible || self.give_up(client, Duration::ZERO)
+                is_possible || self.give_up(client, self.now)
             }
             Step::Send if self.is_full => true,
             // One at a time: copies take memory and time.
@@ -212,10 +224,11 @@ impl Turn<'_> {
                 self.stuck = None;
                 false
             }
-            (Prepared::Never, _) | (Prepared::Later, Sending::Impossible) => self.give_up(client, Duration::ZERO),
-            (Prepared::Later, _) if self.now - *self.stuck.get_or_insert(self.now) > PATIENCE => {
-                self.give_up(client, self.realtime.departures.share_of_spread(self.realtime))
-            }
+            (Prepared::Never, _) | (Prepared::Later, Sending::Impossible) => self.give_up(client, self.now),
+            (Prepared::Later, _) if self.now - *self.stuck.get_or_insert(self.now) > PATIENCE => self.give_up(
+                client,
+                self.realtime.departures.close_time(self.realtime, Hindrance::App),
+            ),
             (Prepared::Later, Sending::Full) => {
                 self.is_full = true;
                 true
@@ -224,10 +237,10 @@ impl Turn<'_> {
         }
     }
 
-    /// Closes a client that no worker takes, after this time.
-    fn give_up(&self, client: &Client, after: Duration) -> bool {
-        client.give_departure_up(self.now + after);
-        self.realtime.expect(self.now + after);
+    /// Closes a client that no worker takes, at this time.
+    fn give_up(&self, client: &Client, closes_at: Millis) -> bool {
+        client.give_departure_up(closes_at);
+        self.realtime.expect(closes_at);
         false
     }
 }

@@ -2,6 +2,7 @@
 
 use super::departure::Step;
 use super::handover::{Handover, MOST_STATE};
+use super::retirement::Hindrance;
 use super::saved::SavedSubscriptions;
 use super::{SavedClient, SavedSilence};
 use crate::clock::Millis;
@@ -34,11 +35,11 @@ impl Client {
         let application = match handover {
             Handover::State(state) if state.len() > MOST_STATE => {
                 self.tell_of_stay("its state is longer than 1 MiB");
-                return self.stay();
+                return self.stay(Hindrance::App);
             }
             Handover::State(state) => Some(state),
             Handover::Native => None,
-            Handover::Refused => return self.stay(),
+            Handover::Refused => return self.stay(Hindrance::App),
         };
         if self.departure.hand_over(application) {
             self.inbox.lock().hold();
@@ -49,11 +50,11 @@ impl Client {
     }
 
     /// Continues to serve the client here; it closes before its worker ends.
-    pub(in crate::realtime) fn stay(&self) {
+    pub(in crate::realtime) fn stay(&self, hindrance: Hindrance) {
         let Some(realtime) = self.realtime.upgrade() else {
             return;
         };
-        let closes_at = Millis::now() + realtime.departures.share_of_spread(&realtime);
+        let closes_at = realtime.departures.close_time(&realtime, hindrance);
         if self.departure.refuse(closes_at) {
             realtime.expect(closes_at);
             self.resume(&realtime);
@@ -87,7 +88,7 @@ impl Client {
             return false;
         }
         if !self.can_migrate() {
-            self.stay();
+            self.stay(Hindrance::Connection);
             return false;
         }
         // With one lock: otherwise the app could resume the client in between.

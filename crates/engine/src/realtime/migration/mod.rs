@@ -10,6 +10,7 @@
 //!     saved.rs ───────── socket and bytes, through the kernel ──────▶ saved.rs
 //! ```
 //! * `arrived_forms.rs` shares frames again that many clients bring.
+//! * `retirement.rs` has the time for which clients stay that cannot migrate.
 //! * `departure.rs` has the states of one departure, and `handover.rs` the answer of the app.
 //! * `saved.rs` is the state of a client as a value, and `format.rs` its bytes. Another version of the server may read
 //!   them: fields are only added, and a reader skips unknown ones.
@@ -26,6 +27,7 @@ mod format;
 mod handover;
 mod leaving;
 mod resuming;
+mod retirement;
 mod saved;
 
 pub(super) use arrived_forms::ArrivedForms;
@@ -35,5 +37,7 @@ pub(crate) use departures::Sending;
 pub use handover::Handover;
 pub(super) use leaving::SERVICE_RESTART;
 pub(super) use resuming::Resuming;
+pub(super) use retirement::Hindrance;
+pub use retirement::Retirement;
 pub(crate) use saved::SavedClient;
 pub(super) use saved::{SavedName, SavedSilence, SavedStream, SavedSubscriptions};

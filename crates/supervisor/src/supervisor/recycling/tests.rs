@@ -9,6 +9,7 @@ fn limits() -> Limits {
     Limits {
         workers: 2,
         shutdown_timeout: Duration::from_secs(5),
+        long_drain: Duration::ZERO,
         drain_delay: Duration::ZERO,
         worker_timeout: Duration::from_secs(600),
         worker_boot_timeout: Duration::from_secs(60),
