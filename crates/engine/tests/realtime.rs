@@ -384,7 +384,7 @@ fn an_event_stream_gets_events_in_chunks_and_ends_with_the_last_one() {
     assert!(head.contains("\r\nconnection: close"), "{head}");
     assert_eq!(
         body,
-        "15\r\ndata: one\ndata: two\n\n\r\nd\r\ndata: three\n\n\r\n0\r\n\r\n"
+        "d\r\nretry: 3472\n\n\r\n15\r\ndata: one\ndata: two\n\n\r\nd\r\ndata: three\n\n\r\n0\r\n\r\n"
     );
 }
 

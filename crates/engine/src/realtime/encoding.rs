@@ -140,6 +140,11 @@ pub(super) fn position(position: Position, chunked: bool) -> Vec<u8> {
     piece_of(format!("id: {position}\n\n").into_bytes(), chunked)
 }
 
+/// The time after which the browser reconnects, without an event.
+pub(super) fn retry(milliseconds: u64, chunked: bool) -> Vec<u8> {
+    piece_of(format!("retry: {milliseconds}\n\n").into_bytes(), chunked)
+}
+
 /// A comment, sent to an event stream to keep it alive.
 pub(super) fn comment(chunked: bool) -> Vec<u8> {
     let mut bytes = Vec::new();

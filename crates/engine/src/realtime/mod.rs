@@ -65,6 +65,7 @@ use cable::Identifiers;
 use clients::Clients;
 use intake::Intake;
 use migration::{ArrivedForms, Departures, Resuming};
+use spread::Spread;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -79,6 +80,8 @@ pub(crate) struct Realtime {
     departures: Departures,
     resuming: Resuming,
     arrived_forms: ArrivedForms,
+    /// Of the times after which event streams come back.
+    retries: Spread,
     spool: Arc<Spool>,
     budgets: Arc<Budgets>,
     host: Weak<dyn Host>,
@@ -121,6 +124,7 @@ impl Realtime {
             departures: Departures::default(),
             resuming: Resuming::default(),
             arrived_forms: ArrivedForms::default(),
+            retries: Spread::default(),
             spool,
             budgets,
             host,

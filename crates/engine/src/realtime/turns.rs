@@ -3,6 +3,7 @@
 
 use super::carrier::Carrier;
 use super::client::{Beginning, Client, Protocol};
+use super::encoding;
 use super::frames::Frame;
 use super::inbox::Event;
 use super::migration::{Hindrance, SERVICE_RESTART};
@@ -20,9 +21,17 @@ use fairlead_wire::websocket::Deflate;
 use std::net::SocketAddr;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Close code of a server that is going away (RFC 6455 §7.4.1).
 pub(super) const GOING_AWAY: u16 = 1001;
+
+/// Event streams reconnect after this time, unless the app sends another `retry`, if the worker is killed or their
+/// connection is lost.
+const EARLIEST_RETRY: Duration = Duration::from_secs(1);
+
+/// … and at most this time later, each at another time.
+const RETRY: Duration = Duration::from_secs(4);
 
 /// The step after a turn of a client.
 #[derive(Debug)]
@@ -80,7 +89,11 @@ impl Realtime {
     }
 
     /// Begins a client over the socket of `carrier`: `head` is sent first, and `ahead` was already read from the peer.
-    pub(crate) fn begin(&self, client: &Arc<Client>, carrier: Carrier, head: Vec<u8>, mut ahead: Vec<u8>) {
+    pub(crate) fn begin(&self, client: &Arc<Client>, carrier: Carrier, mut head: Vec<u8>, mut ahead: Vec<u8>) {
+        if let Protocol::EventStream { chunked } = client.protocol() {
+            let after = RETRY.mul_f64(self.retries.next()) + EARLIEST_RETRY;
+            head.extend(encoding::retry(after.as_millis() as u64, chunked));
+        }
         client.outbox.lock().carrier = Some(carrier);
         // The first event is added before all others, but runs only when nothing can overtake the head. The poller
         // starts to read only after `ahead` was decoded.
