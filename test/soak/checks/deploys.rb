@@ -129,10 +129,10 @@ Process.setrlimit(:NOFILE, Process.getrlimit(:NOFILE).last)
 Fairlead::Soak::Check.run("deploys") do |check|
   site = Deployed.new
   load_tool = Fairlead::LoadTool.find
+  before = [site.memory, site.descriptors]
   reports, pages = site.broadcast(load_tool, CALM) { nil }
   judge(check, "calm", reports, pages)
 
-  before = [site.memory, site.descriptors]
   crowd = site.crowd
   crowd.begin
   reports, pages = site.broadcast(load_tool, RESTARTS.values.sum * EACH) do
