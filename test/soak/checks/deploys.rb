@@ -109,13 +109,21 @@ class Deployed
   end
 end
 
+# A publisher changes its worker in a restart. Only the history has an order of all workers.
+def judge_order(check, name, count)
+  what = "#{name}: messages out of order"
+  name.include?("kept") ? check.at_most(what, count, 0) : check.show(what, count)
+end
+
 def judge(check, title, reports, pages)
   reports.each do |name, report|
     name = "#{title}, #{name}"
     sockets, messages, deliveries = report.values_at("sockets", "messages", "deliveries")
     check.show("#{name}: clients", sockets["subscribed"])
     check.at_most("#{name}: clients closed", sockets["asked"] - sockets["left"], 0)
-    check.at_most("#{name}: messages lost, twice or out of order", deliveries.values_at("lost", "duplicated", "out_of_order").sum, 0)
+    check.at_most("#{name}: messages lost", deliveries["lost"], 0)
+    check.at_most("#{name}: messages received twice", deliveries["duplicated"], 0)
+    judge_order(check, name, deliveries["out_of_order"])
     check.at_most("#{name}: messages not published", messages.values_at("rejected", "unsent").sum, 0)
     check.show("#{name}: time of a broadcast, p50", report.dig("latency_ms", "p50"), "ms")
     check.at_most("#{name}: time of a broadcast, p99", report.dig("latency_ms", "p99"), GOAL, "ms")
