@@ -190,7 +190,7 @@ impl Turn<'_> {
     fn guarded(&mut self, client: &Client, send: &mut dyn FnMut(&SavedClient, &OwnedFd) -> Sending) -> bool {
         let worker = Arc::clone(&self.realtime.worker);
         let goes_on = worker.guard("a client that leaves", || self.go_on(client, send));
-        goes_on.unwrap_or_else(|| self.give_up(client, Duration::ZERO))
+        goes_on.unwrap_or_else(|| self.give_up(client, self.now))
     }
 
     /// Continues with one client. Returns false if there is nothing more to do.
