@@ -167,6 +167,9 @@ fn replace(generation: Generation, spawner: Option<ProcessId>, workforce: &mut W
         return false;
     }
     let rest: Vec<ProcessId> = old.iter().map(|worker| worker.id).collect();
-    let all_retire = rest.iter().fold(true, |all, id| workforce.retire_worker(*id) && all);
+    let mut all_retire = true;
+    for id in &rest {
+        all_retire &= workforce.retire_worker(*id);
+    }
     all_retire && (rest.is_empty() || replace(generation, spawner, workforce))
 }
