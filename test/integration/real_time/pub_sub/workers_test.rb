@@ -133,7 +133,7 @@ class PubSubWorkersTest < Minitest::Test
     gone = @pids.except(*server.worker_pids).values.flatten
     stay = @pids.values_at(*server.worker_pids).flatten
 
-    assert_equal [1001], gone.map { |client| client.receive_close.first }.uniq
+    assert_equal [1012], gone.map { |client| client.receive_close.first }.uniq
     stay.first.send_text("still here")
     assert_equal ["still here"], stay.map { |client| client.receive.last }.uniq
   ensure

@@ -6,6 +6,7 @@ use crate::realtime::client::Client;
 use crate::realtime::Realtime;
 use crate::sync::Mutex;
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,6 +16,8 @@ const BURST: u32 = 8;
 /// See the head of this file.
 #[derive(Default)]
 pub(in crate::realtime) struct Resuming {
+    /// True if a client may wait.
+    is_due: AtomicBool,
     state: Mutex<State>,
 }
 
@@ -28,12 +31,18 @@ struct State {
 impl Resuming {
     /// Adds a client at the end of the line.
     pub(super) fn add(&self, client: Arc<Client>, realtime: &Realtime) {
-        self.state.lock().waiting.push_back(client);
+        let mut state = self.state.lock();
+        state.waiting.push_back(client);
+        self.is_due.store(true, SeqCst);
+        drop(state);
         self.go_on(realtime);
     }
 
     /// Resumes the clients that are due. Returns the time until the next one, if any waits.
     pub(in crate::realtime) fn go_on(&self, realtime: &Realtime) -> Option<Duration> {
+        if !self.is_due.load(SeqCst) {
+            return None;
+        }
         loop {
             let client = match self.take(realtime.worker.config.resume_rate, Nanos::now())? {
                 Ok(client) => client,
@@ -49,7 +58,10 @@ impl Resuming {
     /// The next client, or the time until then; `None` if there is none.
     fn take(&self, rate: u32, now: Nanos) -> Option<Result<Arc<Client>, Duration>> {
         let mut state = self.state.lock();
-        state.waiting.front()?;
+        if state.waiting.is_empty() {
+            self.is_due.store(false, SeqCst);
+            return None;
+        }
         match state.next(rate, now) {
             Ok(()) => state.waiting.pop_front().map(Ok),
             Err(rest) => Some(Err(rest)),
