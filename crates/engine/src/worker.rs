@@ -145,6 +145,8 @@ impl Worker {
     /// alone takes none.
     pub(crate) fn announce(&self) {
         if self.shared().is_some() {
+            let most = self.config.max_connections as u64;
+            self.counters().most_connections.store(most, SeqCst);
             self.counters().generation.store(self.config.generation, SeqCst);
             self.counters().serving.store(1, SeqCst);
         }

@@ -152,6 +152,8 @@ macro_rules! slot {
             pub serving: AtomicU64,
             /// The generation of the worker: see [`Config::generation`](crate::Config::generation).
             pub(crate) generation: AtomicU64,
+            /// Most connections of the worker.
+            pub(crate) most_connections: AtomicU64,
             /// 1 once the supervisor has given up the worker: it shows no sign of life, and will be killed.
             pub(crate) given_up: AtomicU64,
             /// Threads that are about to put something into the waiting room, or to take something out.
@@ -184,8 +186,8 @@ macro_rules! slot {
             /// Clears the slot for the next worker.
             pub fn reset(&self) {
                 // Destructured, so that the compiler reports a missing field.
-                let Slot { beat, serving, generation, given_up, in_room, known_mailboxes, reads_mail, mail_bytes, history_place, asleep, leads, stuck, active, last_publication: _, $($name),* } = self;
-                for word in [beat, serving, generation, given_up, in_room, known_mailboxes, reads_mail, history_place, asleep, leads] {
+                let Slot { beat, serving, generation, most_connections, given_up, in_room, known_mailboxes, reads_mail, mail_bytes, history_place, asleep, leads, stuck, active, last_publication: _, $($name),* } = self;
+                for word in [beat, serving, generation, most_connections, given_up, in_room, known_mailboxes, reads_mail, history_place, asleep, leads] {
                     word.store(0, SeqCst);
                 }
                 mail_bytes.store(0, SeqCst);
@@ -310,9 +312,10 @@ impl Scoreboard {
     pub(crate) fn has_place(&self, most: u64) -> bool {
         let serving = self.slots.iter().filter(|slot| slot.serving.load(Relaxed) == 1);
         let connections = |slot: &Slot| u64::try_from(slot.connections.load(Relaxed)).unwrap_or(0);
-        let (workers, taken) = serving.fold((0u64, self.waiting() + self.migrating()), |(workers, taken), slot| {
-            (workers + 1, taken + connections(slot))
-        });
+        let (workers, taken) = serving.fold(
+            (0u64, self.waiting() + self.migrating() + self.migrating_clients.count()),
+            |(workers, taken), slot| (workers + 1, taken + connections(slot)),
+        );
         taken < workers.saturating_mul(most)
     }
 
@@ -370,17 +373,16 @@ impl Scoreboard {
             .all(|other| other <= own)
     }
 
-    /// True if the workers of the latest generation that serves have, together with the clients under way, fewer than `most`
-    /// connections each.
-    pub(crate) fn has_place_for_clients(&self, most: u64) -> bool {
+    /// True if the workers of the latest generation that serves have places for the clients under way, and for one more.
+    pub(crate) fn has_place_for_clients(&self) -> bool {
         let serving = || self.slots.iter().filter(|slot| slot.serving.load(SeqCst) == 1);
         let newest = serving().map(|slot| slot.generation.load(SeqCst)).max();
         let newest = serving().filter(|slot| Some(slot.generation.load(SeqCst)) == newest);
-        let connections = |slot: &Slot| u64::try_from(slot.connections.load(Relaxed)).unwrap_or(0);
-        let (workers, taken) = newest.fold((0u64, self.migrating_clients.count()), |(workers, taken), slot| {
-            (workers + 1, taken + connections(slot))
-        });
-        taken < workers.saturating_mul(most)
+        let free = |slot: &Slot| {
+            let taken = u64::try_from(slot.connections.load(Relaxed)).unwrap_or(0);
+            slot.most_connections.load(Relaxed).saturating_sub(taken)
+        };
+        newest.map(free).sum::<u64>() > self.migrating_clients.count()
     }
 
     /// Lowest number of connections among the other serving workers; `None` if no other worker serves.

@@ -211,13 +211,21 @@ impl Frames {
         self.push_first(Frame::Own(rest));
     }
 
-    /// The unsent bytes: of the frame that was begun, and of all others, in order.
-    pub(crate) fn unsent(&self) -> (Vec<u8>, Vec<Unsent>) {
-        let mut frames = self.frames.iter();
-        let begun = match self.is_begun() {
-            true => frames.next().map_or(&[][..], |first| &first.bytes()[self.sent..]),
-            false => &[],
-        };
+    /// The unsent frames, in order, after the rest of a frame for this client alone that was begun. If it is a shared frame, it is
+    /// the first one, and this many of its bytes were sent.
+    pub(crate) fn unsent(&self) -> (Vec<u8>, u64, Vec<Unsent>) {
+        let mut frames = self.frames.iter().peekable();
+        let (mut begun, mut sent) = (Vec::new(), 0);
+        match frames.peek() {
+            Some(Frame::Shared(form)) if self.is_begun() && form.bytes().len() >= WORTH_SHARING => {
+                sent = self.sent as u64;
+            }
+            Some(first) if self.is_begun() => {
+                begun = first.bytes()[self.sent..].to_vec();
+                frames.next();
+            }
+            _ => {}
+        }
         let mut unsent = Vec::new();
         for frame in frames {
             match (frame, unsent.last_mut()) {
@@ -228,7 +236,16 @@ impl Frames {
                 (frame, _) => unsent.push(Unsent::Own(frame.bytes().to_vec())),
             }
         }
-        (begun.to_vec(), unsent)
+        (begun, sent, unsent)
+    }
+
+    /// Notes that another process has sent this many bytes of the first frame. Without effect if it is not that long.
+    pub(crate) fn continue_at(&mut self, sent: u64) {
+        let length = self.frames.front().map_or(0, |first| first.bytes().len());
+        if sent > 0 && sent < length as u64 {
+            self.sent = sent as usize;
+            self.bytes -= self.sent;
+        }
     }
 
     pub(crate) fn clear(&mut self) {

@@ -40,6 +40,8 @@ pub(in crate::engine) struct Admission {
     short_until: AtomicMillis,
     /// Another worker has until this time to take over the clients that this worker has sent.
     clients_awaited_until: AtomicMillis,
+    /// Clients wait since this time, and this worker has no room.
+    clients_stand_since: AtomicMillis,
     /// Clients are left to other workers until this time.
     clients_left_until: AtomicMillis,
     /// The count of the waiting room is ignored until this time.
@@ -58,6 +60,7 @@ impl Admission {
             short_until: none(),
             clients_awaited_until: none(),
             clients_left_until: none(),
+            clients_stand_since: none(),
             recheck_at: none(),
             quiet_until: none(),
         })
@@ -123,7 +126,28 @@ impl Admission {
 
     /// True if this worker takes over clients: no other worker has newer code.
     pub(in crate::engine) fn admits_clients(&self) -> bool {
-        is_over(&self.clients_left_until) && self.admits_connections() && self.worker.is_newest()
+        let is_open = self.queues.is_some() && !self.worker.is_stopped() && !self.leaves_to_others();
+        let is_due = is_open && is_over(&self.clients_left_until) && is_over(&self.short_until);
+        is_due && self.worker.is_newest() && (self.has_place_for_migration() || self.have_clients_stood_still())
+    }
+
+    /// True if clients have waited for a worker with room for long. Then this worker takes them beyond `max_connections`: the
+    /// server has had these connections all the time, and otherwise nobody would serve or close them.
+    fn have_clients_stood_still(&self) -> bool {
+        let now = Millis::now();
+        let since = match self.clients_stand_since.load(Relaxed) {
+            _ if !self.are_clients_migrating() => {
+                self.clients_stand_since.store(NONE, Relaxed);
+                return false;
+            }
+            NONE => {
+                self.clients_stand_since.store(now, Relaxed);
+                self.worker.expect(now + CLIENT_WAY);
+                now
+            }
+            since => since,
+        };
+        now - since >= CLIENT_WAY && self.worker.config.descriptors.has_place()
     }
 
     /// True if this worker takes requests or connections from others.

@@ -102,8 +102,7 @@ impl ClientMigration {
         if !self.worker().migrates() {
             return Sending::Full;
         }
-        let most = self.worker().config.max_connections as u64;
-        if queues.clients().len() >= UNDER_WAY || !queues.scoreboard().has_place_for_clients(most) {
+        if queues.clients().len() >= UNDER_WAY || !queues.scoreboard().has_place_for_clients() {
             return Sending::Full;
         }
         let bytes = saved.to_bytes();

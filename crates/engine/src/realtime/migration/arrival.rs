@@ -81,6 +81,7 @@ impl Client {
                 Unsent::Shared(form) => Frame::Shared(realtime.arrived_forms.share(form)),
             });
         }
+        outbox.frames.continue_at(saved.sent);
         outbox.past_bytes = outbox.frames.bytes().min(saved.past as usize);
         outbox.owes_drained = saved.owes_drained;
         outbox.leave_out(Arc::clone(&saved.cut));

@@ -135,7 +135,9 @@ impl Client {
 
     /// Announces the end of the server to the app, or closes the client if the app does not know it.
     pub(in crate::realtime) fn announce_end(&self) {
-        if !self.close_unresumed() {
+        if self.departure.is_handed_over() {
+            self.close_for_restart();
+        } else if !self.close_unresumed() {
             self.announce_shutdown();
         }
     }
@@ -209,7 +211,7 @@ impl Client {
         let Some(export) = transport.export() else {
             return Prepared::Later;
         };
-        let (begun, unsent) = outbox.frames.unsent();
+        let (begun, sent, unsent) = outbox.frames.unsent();
         let saved = SavedClient {
             protocol: self.protocol(),
             deflate: self.encoder.deflate(),
@@ -221,6 +223,7 @@ impl Client {
             decoder,
             undecoded,
             begun,
+            sent,
             unsent,
             past: outbox.past_bytes as u64,
             owes_drained,

@@ -29,6 +29,8 @@ pub(crate) struct SavedClient {
     pub(super) decoder: Option<Vec<u8>>,
     pub(super) undecoded: Vec<u8>,
     pub(super) begun: Vec<u8>,
+    /// Bytes of the first frame that the peer has got.
+    pub(super) sent: u64,
     pub(super) unsent: Vec<Unsent>,
     /// Bytes among all of these that are messages of the history, or more.
     pub(super) past: u64,
@@ -122,6 +124,7 @@ mod tag {
     /// In order with `UNSENT`.
     pub(super) const SHARED: u16 = 28;
     pub(super) const WANTED: u16 = 29;
+    pub(super) const SENT: u16 = 30;
 }
 
 /// Tags inside of a name, a stream, a page, a question or a message.
@@ -186,6 +189,7 @@ impl SavedClient {
                 Unsent::Shared(form) => out.bytes(tag::SHARED, form.bytes()),
             }
         }
+        out.number(tag::SENT, self.sent);
         out.number(tag::PAST, self.past);
         out.number(tag::WANTED, self.wanted);
         out.number(tag::OWES_DRAINED, self.owes_drained.into());
@@ -260,6 +264,7 @@ impl SavedClient {
                 decoder: part(tag::DECODER),
                 undecoded: part(tag::UNDECODED).unwrap_or_default(),
                 begun: part(tag::BEGUN).unwrap_or_default(),
+                sent: fields.number(tag::SENT).unwrap_or_default(),
                 unsent: unsent.collect(),
                 past: fields.number(tag::PAST).unwrap_or_default(),
                 wanted: fields.number(tag::WANTED).unwrap_or(u64::from(u8::MAX)),
@@ -564,6 +569,7 @@ mod tests {
             decoder: Some(b"decoder".to_vec()),
             undecoded: b"undecoded".to_vec(),
             begun: b"rest".to_vec(),
+            sent: 3,
             unsent: vec![
                 Unsent::Own(b"unsent".to_vec()),
                 Unsent::Shared(Arc::new(WireForm::new(*b"shared"))),
