@@ -73,7 +73,7 @@ pub(crate) struct IncomingMigration {
     pub(crate) back_channel: Option<OwnedFd>,
     /// True if the response is to end the connection, because the worker that has it ends.
     pub(crate) is_last: bool,
-    /// State of the TLS connection on the socket: see [`Transport::export_tls`](crate::transport::Transport::export_tls).
+    /// State of the TLS connection on the socket: see [`Transport::export`](crate::transport::Transport::export).
     pub(crate) tls: Option<SecretBytes>,
 }
 
