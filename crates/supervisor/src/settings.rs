@@ -75,7 +75,7 @@ pub struct Limits {
     #[serde(with = "seconds")]
     pub shutdown_timeout: Duration,
     /// Time limit for a request of a worker that is replaced; `shutdown_timeout` if it is shorter.
-    #[serde(default, with = "seconds")]
+    #[serde(default, skip_serializing_if = "Duration::is_zero", with = "seconds")]
     pub long_drain: Duration,
     /// Time for which workers accept after TERM.
     #[serde(with = "seconds")]
