@@ -25,7 +25,7 @@ module Fairlead
       # The sub-protocol, or nil.
       attr_reader :protocol
 
-      # The identifiers of the subscriptions that Rails has made, in order, and of the ones that the server has confirmed without Rails.
+      # The identifiers of Rails' subscriptions, in order, and of the server's own, which it has confirmed without Rails.
       attr_reader :identifiers, :signed
 
       # The position at the end of the connection in the old process, if there is a history.

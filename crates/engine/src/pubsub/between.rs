@@ -36,7 +36,7 @@ impl<'a> Between<'a> {
         }
     }
 
-    /// The publications that this dispatcher has passed. A subscription that ends now has got all of them; one that begins
+    /// The publications that this dispatcher has passed. A subscription that ends now has received all of them; one that begins
     /// now gets none of them.
     pub fn cut(&self) -> Arc<Cut> {
         Arc::clone(&self.cut)

@@ -86,7 +86,7 @@ pub(crate) struct Frames {
     frames: VecDeque<Frame>,
     /// Bytes of the first frame that were sent.
     sent: usize,
-    /// The first frame is the rest of one that another process has begun.
+    /// Another process has sent the beginning of the first frame.
     is_rest: bool,
     /// Unsent bytes.
     bytes: usize,

@@ -50,7 +50,7 @@ pub use client::{Client, Events, Protocol};
 pub(crate) use clients::is_client;
 pub use inbox::Event;
 pub use migration::{Handover, Retirement};
-pub(crate) use migration::{SavedClient, Sending};
+pub(crate) use migration::{SavedClient, Sending, Way, LARGE as LARGE_CLIENT};
 pub use process::ProcessSubscription;
 pub(crate) use remainder::Remainder;
 pub use sending::Offered;
@@ -148,10 +148,9 @@ impl Realtime {
         &self.departures
     }
 
-    /// Lets the app resume clients that have migrated to this worker, as far as they are due. Returns the time until the next
-    /// one.
-    pub(crate) fn resume_clients(&self) -> Option<Duration> {
-        self.resuming.go_on(self)
+    /// Lets the app resume clients that have migrated to this worker, as far as they are due.
+    pub(crate) fn resume_clients(&self) {
+        self.resuming.go_on(self);
     }
 
     fn schedule(&self, turn: Scheduled) {

@@ -254,13 +254,6 @@ impl Subscriptions {
         }
     }
 
-    /// Names of all channels and patterns.
-    fn texts(&self) -> Vec<Box<[u8]>> {
-        let names = self.names.lock();
-        let streams = names.streams.save().into_iter().map(|stream| stream.channel);
-        names.plain.keys().cloned().chain(streams).collect()
-    }
-
     /// The way in which a message of the channel is delivered to the client, for each of its subscriptions; and its streams.
     pub(super) fn of(&self, channel: &[u8]) -> (Vec<Delivery>, Vec<Arc<Stream>>) {
         let names = self.names.lock();
@@ -410,11 +403,6 @@ impl Client {
         let is_made = self.subscribe_now(&saved.text, saved.kind, saved.delivery).is_some();
         self.subscriptions.note_restored(&saved.text, saved.id);
         is_made
-    }
-
-    /// Names of the channels and patterns that the client has subscribed to.
-    pub fn subscribed_names(&self) -> Vec<Box<[u8]>> {
-        self.subscriptions.texts()
     }
 
     /// The largest number of a block that its subscriptions have; 0 for none.

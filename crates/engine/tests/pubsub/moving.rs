@@ -18,7 +18,7 @@ const SUBSCRIPTIONS: [(&[u8], Match); 2] = [(b"news", Match::Exact), (b"wild.*",
 #[derive(Default)]
 struct Traveller {
     received: Mutex<Vec<String>>,
-    /// Publications that it got on arrival, and ones that it had got before.
+    /// The number of publications that a worker has delivered on arrival, and the number that one has skipped.
     missed: AtomicUsize,
     skipped: AtomicUsize,
     /// Increases when it leaves, and again when it arrives.

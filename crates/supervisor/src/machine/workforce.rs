@@ -9,7 +9,7 @@
 //!         3:               B1 starts ▶ settled: A1 retires, the restart is done
 //! ```
 //! As many workers may retire as the configuration wants to serve, and one more, which often ends at once. A slot is left
-//! for a starting worker. Above that, the one that has retired first gets `shutdown_timeout` from then on.
+//! for a starting worker. Above that, the worker that retired first gets `shutdown_timeout` from then on.
 
 use super::back_off::{Attempts, Hold};
 use super::processes::Processes;

@@ -4,7 +4,7 @@ module Fairlead
   module Handover
     # The state of a client's application: the name of its handler's class, the String of +on_handover+, and its request.
     class State
-      # The format that this version writes, and the only one that it reads.
+      # The format. This version reads no other.
       FORMAT = 1
 
       # Numbers of fields. A text is UTF-8 or binary; the value of an entry of the env follows its key.

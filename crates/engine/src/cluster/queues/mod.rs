@@ -8,11 +8,12 @@
 //! * Clients, which a draining worker sends to workers of its generation or a later one (`client_queue.rs`,
 //!   `engine/migration/clients.rs`).
 //!
-//! Each is a socket pair that every worker has inherited (`queue.rs`, `message.rs`), with a count beside it
-//! (`attendance.rs`).
+//! Each is a socket pair that every worker has inherited (`kernel_queue.rs`), with a count beside it (`attendance.rs`).
+//! `queue.rs` and `message.rs` have the messages about connections.
 
 mod attendance;
 mod client_queue;
+mod kernel_queue;
 mod message;
 mod queue;
 mod waiting_room;

@@ -1,30 +1,15 @@
-//! Queue of the waiting room: a socket pair that carries connections from worker to worker, and the count of the
-//! connections in it. Any worker puts connections in and takes them out.
+//! Queue of the waiting room: carries connections from worker to worker. Any worker puts connections in and takes them out.
 
-use super::attendance::{Attendance, Visit};
-use super::message::{
-    open, waits_since, IncomingMigration, Message, OutgoingMigration, BEGINNING, DATAGRAM_BYTES, DESCRIPTORS,
-};
+use super::attendance::Attendance;
+use super::kernel_queue::{Arrived, KernelQueue};
+use super::message::{open, waits_since, IncomingMigration, Message, OutgoingMigration, DESCRIPTORS};
 use crate::clock::Nanos;
 use crate::cluster::scoreboard::Scoreboard;
-use fairlead_system::datagrams;
-use fairlead_system::sockets::{received, RECEIVE_DESCRIPTORS, SEND};
-use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
-use rustix::io::{fcntl_dupfd_cloexec, retry_on_intr, Errno};
-use rustix::net::{
-    recv, recvmsg, sendmsg, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
-    SendAncillaryMessage,
-};
-use std::io::IoSliceMut;
-use std::mem::MaybeUninit;
+use rustix::fd::{BorrowedFd, OwnedFd};
+use rustix::io::Errno;
 
 /// See the head of this file.
-pub(crate) struct Queue {
-    scoreboard: &'static Scoreboard,
-    attendance: &'static Attendance,
-    sender: OwnedFd,
-    receiver: OwnedFd,
-}
+pub(crate) struct Queue(KernelQueue);
 
 /// Result of an attempt to put a connection in.
 #[derive(Debug, PartialEq, Eq)]
@@ -50,8 +35,7 @@ pub(crate) enum Received {
 impl Queue {
     /// Makes a queue that is counted in `attendance`.
     pub(super) fn new(scoreboard: &'static Scoreboard, attendance: &'static Attendance) -> std::io::Result<Queue> {
-        let (sender, receiver) = datagrams::queue()?;
-        Ok(Queue::of(scoreboard, attendance, sender, receiver))
+        Ok(Queue(KernelQueue::new(scoreboard, attendance)?))
     }
 
     pub(super) fn of(
@@ -60,21 +44,16 @@ impl Queue {
         sender: OwnedFd,
         receiver: OwnedFd,
     ) -> Queue {
-        Queue {
-            scoreboard,
-            attendance,
-            sender,
-            receiver,
-        }
+        Queue(KernelQueue::of(scoreboard, attendance, sender, receiver))
     }
 
     /// Ends for senders and for receivers.
     pub(super) fn ends(&self) -> [BorrowedFd<'_>; 2] {
-        [self.sender.as_fd(), self.receiver.as_fd()]
+        self.0.ends()
     }
 
     pub(super) fn receiver(&self) -> BorrowedFd<'_> {
-        self.receiver.as_fd()
+        self.0.receiver()
     }
 
     /// True if the queue may have a connection: one atomic load.
@@ -84,7 +63,7 @@ impl Queue {
 
     /// Number of connections in the queue. May be too high for a moment, but is never too low.
     pub(crate) fn len(&self) -> u64 {
-        self.attendance.count()
+        self.0.len()
     }
 
     /// Puts a connection in, from the worker in `slot`. The caller keeps it, too.
@@ -95,74 +74,32 @@ impl Queue {
         if !message.is_short() && message.lengthen().is_err() {
             return Sent::TooLong;
         }
-        let visit = Visit::enter(self.scoreboard, self.attendance, slot);
-        visit.count_up();
-        let mut sent = self.put(&message);
-        // The kernel gave a buffer so small that not even a short datagram fits.
-        if sent == Err(Errno::MSGSIZE) && message.lengthen().is_ok() {
-            sent = self.put(&message);
+        let put = |message: &Message<'_>| self.0.put(&message.datagram(), &message.descriptors());
+        let is_sent = self.0.send(slot, || match put(&message) {
+            // The kernel gave a buffer so small that not even a short datagram fits.
+            Err(Errno::MSGSIZE) if message.lengthen().is_ok() => put(&message),
+            sent => sent,
+        });
+        match is_sent {
+            true => Sent::Done,
+            false => Sent::Full,
         }
-        if sent.is_ok() {
-            return Sent::Done;
-        }
-        visit.count_down();
-        Sent::Full
-    }
-
-    fn put(&self, message: &Message<'_>) -> rustix::io::Result<usize> {
-        let descriptors = message.descriptors();
-        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS))];
-        let mut control = SendAncillaryBuffer::new(&mut space);
-        control.push(SendAncillaryMessage::ScmRights(&descriptors));
-        let flags = SEND;
-        retry_on_intr(|| sendmsg(&self.sender, &message.datagram(), &mut control, flags))
     }
 
     /// Takes out the oldest connection, for the worker in `slot`.
-    ///
-    /// The kernel drops descriptors for which the receiver has no room, and with them the connection. So the number of
-    /// free descriptors is checked first.
     pub(crate) fn receive(&self, slot: usize) -> Received {
-        let visit = Visit::enter(self.scoreboard, self.attendance, slot);
-        let take = || match self.has_descriptors() {
-            true => self.take(),
-            false => Some(Received::Short),
-        };
-        let received = take().or_else(|| visit.verify(take));
-        if matches!(received, Some(Received::Migration(_) | Received::Spoiled(_))) {
-            visit.count_down();
+        match self.0.receive(slot, DESCRIPTORS) {
+            Arrived::Datagram(bytes, descriptors) => {
+                open(&bytes, descriptors).map_or_else(Received::Spoiled, Received::Migration)
+            }
+            Arrived::Nothing => Received::Nobody,
+            Arrived::Short => Received::Short,
         }
-        received.unwrap_or(Received::Nobody)
     }
 
     /// Time since when the first connection has waited, without taking it out; `None` if there is none. Another worker
     /// may take it at any time.
     pub(super) fn first_waits_since(&self) -> Option<Nanos> {
-        let mut beginning = [0; BEGINNING];
-        let flags = RecvFlags::PEEK | RecvFlags::DONTWAIT;
-        let length = retry_on_intr(|| recv(&self.receiver, &mut beginning[..], flags))
-            .ok()?
-            .0;
-        (length == BEGINNING).then(|| waits_since(&beginning))
-    }
-
-    fn has_descriptors(&self) -> bool {
-        let copies: [_; DESCRIPTORS] = std::array::from_fn(|_| fcntl_dupfd_cloexec(&self.sender, 0));
-        copies.iter().all(Result::is_ok)
-    }
-
-    fn take(&self) -> Option<Received> {
-        let mut bytes = vec![0u8; DATAGRAM_BYTES];
-        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS))];
-        let mut control = RecvAncillaryBuffer::new(&mut space);
-        let flags = RECEIVE_DESCRIPTORS;
-        let taken = retry_on_intr(|| recvmsg(&self.receiver, &mut [IoSliceMut::new(&mut bytes)], &mut control, flags));
-        let length = taken.ok()?.bytes;
-        let descriptors = control.drain().flat_map(|message| match message {
-            RecvAncillaryMessage::ScmRights(descriptors) => descriptors.map(received).collect(),
-            _ => Vec::new(),
-        });
-        let opened = open(bytes.get(..length).unwrap_or_default(), descriptors.collect());
-        Some(opened.map_or_else(Received::Spoiled, Received::Migration))
+        Some(waits_since(&self.0.peek()?))
     }
 }

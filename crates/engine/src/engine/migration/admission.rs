@@ -128,7 +128,16 @@ impl Admission {
     pub(in crate::engine) fn admits_clients(&self) -> bool {
         let is_open = self.queues.is_some() && !self.worker.is_stopped() && !self.leaves_to_others();
         let is_due = is_open && is_over(&self.clients_left_until) && is_over(&self.short_until);
-        is_due && self.worker.is_newest() && (self.has_place_for_migration() || self.have_clients_stood_still())
+        is_due && self.worker.is_newest() && self.has_place_for_clients()
+    }
+
+    /// True if this worker has room for a client, or takes it in spite of that.
+    fn has_place_for_clients(&self) -> bool {
+        if !self.has_place_for_migration() {
+            return self.have_clients_stood_still();
+        }
+        self.clients_stand_since.store(NONE, Relaxed);
+        true
     }
 
     /// True if clients have waited for a worker with room for long. Then this worker takes them beyond `max_connections`: the

@@ -6,7 +6,7 @@ use crate::clock::Millis;
 use crate::cluster::queues::{MigratedClient, Sent, TakenClient};
 use crate::exchange::Services;
 use crate::limits::descriptors::Counted;
-use crate::realtime::{Retirement, SavedClient, Sending};
+use crate::realtime::{Retirement, SavedClient, Sending, Way, LARGE_CLIENT};
 use crate::transport::listener::Endpoint;
 use crate::worker::{Count, Worker};
 use fairlead_tls_record::SecretBytes;
@@ -20,9 +20,6 @@ const UNDER_WAY: u64 = 128;
 
 /// While more clients than that are under way, no large state is sent: up to this many large ones take memory at a time.
 const MOST_LARGE: u64 = 4;
-
-/// A state with more bytes is large.
-const LARGE: usize = 256 * 1024;
 
 /// Longest time for which a client is passed on to a worker that has all publications that the client has not got.
 const PASSED_ON: Duration = Duration::from_secs(2);
@@ -87,27 +84,31 @@ impl ClientMigration {
             return;
         }
         let realtime = &self.services.realtime;
-        realtime
-            .departures()
-            .go_on(realtime, now, &mut |saved, socket| self.send(saved, socket));
+        realtime.departures().go_on(realtime, now, self);
         while self.admission.inherits_clients() && self.take_over() {}
+    }
+}
+
+impl Way for ClientMigration {
+    fn obstacle(&self, is_large: bool) -> Option<Sending> {
+        let Some(queues) = self.admission.queues().filter(|_| self.worker().is_retiring()) else {
+            return Some(Sending::Impossible);
+        };
+        let (under_way, has_place) = (queues.clients().len(), queues.scoreboard().has_place_for_clients());
+        // Without another worker, the supervisor may be about to replace it.
+        if !self.worker().migrates() || under_way >= UNDER_WAY || !has_place {
+            return Some(Sending::Full);
+        }
+        (is_large && under_way > MOST_LARGE).then_some(Sending::NotNow)
     }
 
     fn send(&self, saved: &SavedClient, socket: &OwnedFd) -> Sending {
-        let heir = self.admission.queues().zip(self.worker().shared());
-        let Some((queues, (_, slot))) = heir.filter(|_| self.worker().is_retiring()) else {
+        let Some((queues, (_, slot))) = self.admission.queues().zip(self.worker().shared()) else {
             return Sending::Impossible;
         };
-        // The supervisor may be about to replace the only other worker.
-        if !self.worker().migrates() {
-            return Sending::Full;
-        }
-        if queues.clients().len() >= UNDER_WAY || !queues.scoreboard().has_place_for_clients() {
-            return Sending::Full;
-        }
         let bytes = saved.to_bytes();
-        if bytes.len() > LARGE && queues.clients().len() > MOST_LARGE {
-            return Sending::NotNow;
+        if let Some(obstacle) = self.obstacle(bytes.len() > LARGE_CLIENT) {
+            return obstacle;
         }
         match queues.clients().send(socket, &bytes, saved.tls.is_some(), slot) {
             Sent::Done => {

@@ -47,7 +47,7 @@ enum State {
     },
     Ready(Application),
     Cutting(Application),
-    Cut(Departing),
+    Cut(Box<Departing>),
     GivenUp {
         closes_at: Millis,
     },
@@ -141,18 +141,18 @@ impl Departure {
         let State::Cutting(application) = &mut *state else {
             return false;
         };
-        *state = State::Cut(Departing {
+        *state = State::Cut(Box::new(Departing {
             application: application.take(),
             cut,
             subscriptions: end(),
-        });
+        }));
         true
     }
 
     /// The parts that have left already, once the client can be sent.
     pub(super) fn departing(&self) -> Option<Departing> {
         match &*self.state.lock() {
-            State::Cut(departing) => Some(departing.clone()),
+            State::Cut(departing) => Some((**departing).clone()),
             _ => None,
         }
     }

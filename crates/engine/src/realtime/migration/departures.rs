@@ -22,8 +22,8 @@ const MOST: usize = 256;
 /// After this time a client counts no more among them: its app takes long, and the others must not wait.
 const USUAL: Duration = Duration::from_millis(500);
 
-/// A client with more unsent bytes is large.
-const LARGE: usize = 256 * 1024;
+/// A client with more unsent bytes, or a longer state, is large.
+pub(crate) const LARGE: usize = 256 * 1024;
 
 /// The time for which clients that no worker takes are kept open.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -70,6 +70,15 @@ pub(crate) enum Sending {
     Impossible,
 }
 
+/// The way to other workers.
+pub(crate) trait Way {
+    /// The reason why no client can be sent now. `is_large`: nor a large one.
+    fn obstacle(&self, is_large: bool) -> Option<Sending>;
+
+    /// Sends a client.
+    fn send(&self, saved: &SavedClient, socket: &OwnedFd) -> Sending;
+}
+
 impl Departures {
     /// True if clients leave.
     pub(crate) fn has_begun(&self) -> bool {
@@ -111,11 +120,10 @@ impl Departures {
 
     /// True if one of them does not wait for the app alone.
     pub(crate) fn is_busy(&self) -> bool {
-        self.has_left() && {
-            let state = self.state.lock();
-            let is_waiting = |client: &Arc<Client>| matches!(client.departure_step(), Step::Wait(_));
-            !state.waiting.is_empty() && state.leaving.len() < MOST || !state.leaving.iter().all(is_waiting)
-        }
+        let state = self.state.lock();
+        let is_waiting = |client: &Arc<Client>| matches!(client.departure_step(), Step::Wait(_));
+        let can_begin = !state.waiting.is_empty() && state.leaving.len() < MOST;
+        self.has_begun() && (can_begin || !state.leaving.iter().all(is_waiting))
     }
 
     /// The time at which one more client that stays here closes.
@@ -128,12 +136,7 @@ impl Departures {
     }
 
     /// Continues with all clients that leave. Called by the poller.
-    pub(crate) fn go_on(
-        &self,
-        realtime: &Realtime,
-        now: Millis,
-        send: &mut dyn FnMut(&SavedClient, &OwnedFd) -> Sending,
-    ) {
+    pub(crate) fn go_on(&self, realtime: &Realtime, now: Millis, way: &dyn Way) {
         if !self.has_begun() {
             return;
         }
@@ -145,6 +148,7 @@ impl Departures {
         let is_prepared = targets.is_none_or(|targets| realtime.hub.has_reached(&targets));
         let mut turn = Turn {
             realtime,
+            way,
             now,
             stuck,
             is_prepared,
@@ -152,7 +156,7 @@ impl Departures {
             has_large: false,
             slow: 0,
         };
-        leaving.retain(|client| turn.guarded(client, send));
+        leaving.retain(|client| turn.guarded(client));
         let (stuck, most) = (turn.stuck, MOST + turn.slow);
         let mut state = self.state.lock();
         state.stuck = stuck;
@@ -175,6 +179,7 @@ impl Departures {
 /// One turn of the poller.
 struct Turn<'a> {
     realtime: &'a Realtime,
+    way: &'a dyn Way,
     now: Millis,
     stuck: Option<Millis>,
     /// All publications from before the departure were handed out.
@@ -186,15 +191,15 @@ struct Turn<'a> {
 }
 
 impl Turn<'_> {
-    /// The same, but a client closes if this panics.
-    fn guarded(&mut self, client: &Client, send: &mut dyn FnMut(&SavedClient, &OwnedFd) -> Sending) -> bool {
+    /// As [`Turn::go_on`], but the client closes if that panics.
+    fn guarded(&mut self, client: &Client) -> bool {
         let worker = Arc::clone(&self.realtime.worker);
-        let goes_on = worker.guard("a client that leaves", || self.go_on(client, send));
+        let goes_on = worker.guard("a client that leaves", || self.go_on(client));
         goes_on.unwrap_or_else(|| self.give_up(client, self.now))
     }
 
     /// Continues with one client. Returns false if there is nothing more to do.
-    fn go_on(&mut self, client: &Client, send: &mut dyn FnMut(&SavedClient, &OwnedFd) -> Sending) -> bool {
+    fn go_on(&mut self, client: &Client) -> bool {
         match client.departure_step() {
             Step::Over => false,
             Step::AwaitCut => true,
@@ -207,33 +212,41 @@ impl Turn<'_> {
                 is_possible || self.give_up(client, self.now)
             }
             Step::Send if self.is_full => true,
-            // One at a time: copies take memory and time.
-            Step::Send if client.unsent_bytes() > LARGE && std::mem::replace(&mut self.has_large, true) => true,
-            Step::Send => self.send(client, send),
+            Step::Send => self.send(client),
         }
     }
 
-    fn send(&mut self, client: &Client, send: &mut dyn FnMut(&SavedClient, &OwnedFd) -> Sending) -> bool {
-        let mut sending = Sending::Sent;
-        let prepared = client.send_away(&mut |saved, socket| {
-            sending = send(saved, socket);
-            sending == Sending::Sent
-        });
+    fn send(&mut self, client: &Client) -> bool {
+        let is_large = client.unsent_bytes() > LARGE;
+        // One large client in a turn: copies take memory and time.
+        if is_large && std::mem::replace(&mut self.has_large, true) {
+            return true;
+        }
+        let (prepared, sending) = match self.way.obstacle(is_large) {
+            Some(obstacle) => (Prepared::Later, obstacle),
+            None => {
+                let mut sending = Sending::NotNow;
+                let prepared = client.send_away(&mut |saved, socket| {
+                    sending = self.way.send(saved, socket);
+                    sending == Sending::Sent
+                });
+                (prepared, sending)
+            }
+        };
         match (prepared, sending) {
             (Prepared::Sent, _) => {
                 self.stuck = None;
                 false
             }
             (Prepared::Never, _) | (Prepared::Later, Sending::Impossible) => self.give_up(client, self.now),
-            (Prepared::Later, _) if self.now - *self.stuck.get_or_insert(self.now) > PATIENCE => self.give_up(
-                client,
-                self.realtime.departures.close_time(self.realtime, Hindrance::App),
-            ),
-            (Prepared::Later, Sending::Full) => {
-                self.is_full = true;
+            (Prepared::Later, _) if self.now - *self.stuck.get_or_insert(self.now) > PATIENCE => {
+                let departures = &self.realtime.departures;
+                self.give_up(client, departures.close_time(self.realtime, Hindrance::App))
+            }
+            (Prepared::Later, sending) => {
+                self.is_full |= sending == Sending::Full;
                 true
             }
-            (Prepared::Later, _) => true,
         }
     }
 

@@ -254,7 +254,7 @@ impl Client {
 }
 
 impl SavedClient {
-    /// The key of a client without an address is the one that it gets here.
+    /// The owner in this process. A client without an address owns itself, by its key.
     pub(super) fn owner_for(&self, key: u64) -> Owner {
         match self.owner {
             Owner::Key(_) => Owner::Key(key),

@@ -33,7 +33,7 @@ mod saved;
 pub(super) use arrived_forms::ArrivedForms;
 pub(super) use departure::Departure;
 pub(super) use departures::Departures;
-pub(crate) use departures::Sending;
+pub(crate) use departures::{Sending, Way, LARGE};
 pub use handover::Handover;
 pub(super) use leaving::SERVICE_RESTART;
 pub(super) use resuming::Resuming;

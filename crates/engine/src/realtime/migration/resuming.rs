@@ -1,7 +1,7 @@
 //! The pace at which the app resumes clients that have arrived: otherwise a restart would be the worst load of the day.
 //! Until its turn a client gets messages, and its own messages wait.
 
-use crate::clock::Nanos;
+use crate::clock::{Millis, Nanos};
 use crate::realtime::client::Client;
 use crate::realtime::Realtime;
 use crate::sync::Mutex;
@@ -38,20 +38,16 @@ impl Resuming {
         self.go_on(realtime);
     }
 
-    /// Resumes the clients that are due. Returns the time until the next one, if any waits.
-    pub(in crate::realtime) fn go_on(&self, realtime: &Realtime) -> Option<Duration> {
+    /// Resumes the clients that are due.
+    pub(in crate::realtime) fn go_on(&self, realtime: &Realtime) {
         if !self.is_due.load(SeqCst) {
-            return None;
+            return;
         }
-        loop {
-            let client = match self.take(realtime.worker.config.resume_rate, Nanos::now())? {
-                Ok(client) => client,
-                Err(rest) => {
-                    realtime.expect(crate::clock::Millis::now() + rest);
-                    return Some(rest);
-                }
-            };
-            client.release_inbox();
+        while let Some(next) = self.take(realtime.worker.config.resume_rate, Nanos::now()) {
+            match next {
+                Ok(client) => client.release_inbox(),
+                Err(rest) => return realtime.expect(Millis::now() + rest),
+            }
         }
     }
 

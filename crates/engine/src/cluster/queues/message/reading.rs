@@ -3,13 +3,13 @@
 use super::numbers::{self, kind, versions};
 use super::{IncomingMigration, Stage, BEGINNING, HEADER, NUMBERS};
 use crate::clock::Nanos;
+use crate::cluster::queues::kernel_queue::read_file;
 use crate::http::body::Body;
 use crate::tls::Session;
 use fairlead_system::memory_file;
 use fairlead_tls_record::SecretBytes;
 use rustix::fd::OwnedFd;
 use std::fs::File;
-use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -108,10 +108,4 @@ fn read(datagram: &[u8], mut files: impl Iterator<Item = OwnedFd>) -> Option<Con
         back_channel,
         tls,
     })
-}
-
-fn read_file(file: &File) -> Option<Vec<u8>> {
-    let mut bytes = vec![0; usize::try_from(file.metadata().ok()?.len()).ok()?];
-    file.read_exact_at(&mut bytes, 0).ok()?;
-    Some(bytes)
 }
