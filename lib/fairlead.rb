@@ -147,7 +147,7 @@ module Fairlead
     # @param message [String]
     # @param engine [PubSub::Engine, false, nil] carries the message: nil for {PubSub.default}, false for this process alone
     # @return [Boolean] false if this is known to fail
-    # @raise [ArgumentError] if there is no channel or no message
+    # @raise [ArgumentError] if there is no channel or no message, or the channel begins with `fairlead/`
     # @raise [TypeError] if the message is not a String, or the engine not a PubSub::Engine
     def publish(to = nil, message = nil, engine = nil, **keywords)
       return publish(**to) if to.is_a?(Hash)
@@ -155,7 +155,7 @@ module Fairlead
       to = keywords.fetch(:to) { keywords[:channel] } if to.nil?
       message = keywords[:message] if message.nil?
       engine = keywords[:engine] if engine.nil?
-      PubSub.registry.publish(to, message, engine)
+      PubSub.registry.publish_of_app(to, message, engine)
     end
 
     # Runs the block once, after a time. The time begins now, or when the server begins to serve.

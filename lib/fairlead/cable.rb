@@ -32,7 +32,9 @@ module Fairlead
       # @param channel [String]
       # @param payload [String]
       # @return [Boolean] false if this is known to fail
+      # @raise [ArgumentError] if the channel begins with `fairlead/`
       def broadcast(channel, payload)
+        PubSub::Subscription.channel_of_app(channel)
         return @feed.broadcast(channel, payload) if @feed
         return Fairlead.publish(channel, payload) unless PubSub.default.equal?(PubSub::CLUSTER)
 

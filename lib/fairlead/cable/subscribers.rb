@@ -16,7 +16,7 @@ module Fairlead
       # Adds a callback, for each message from now on. +owner+: calls it, with #call_back(callback, message), or with #call_back_later
       # on the thread of the publisher.
       def add(channel, owner, callback)
-        channel = channel.b
+        channel = PubSub::Subscription.channel_of_app(channel)
         subscription = @lock.synchronize do
           present = @all[channel]
           made = subscribe(channel) unless present # first: the thread may be killed in between

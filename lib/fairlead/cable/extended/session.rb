@@ -86,7 +86,7 @@ module Fairlead
           @is_kept = false
         end
 
-        def publish(text) = Fairlead.publish(CHANNEL + @id, text, PubSub::HISTORY)
+        def publish(text) = PubSub.registry.publish(CHANNEL + @id, text, PubSub::HISTORY)
       end
     end
   end

@@ -20,7 +20,7 @@ module Fairlead
           def add(socket, channel, identifier)
             Presence::Exchange.current # it tells the clients of this process who joins
             @lock.synchronize do
-              @subscription ||= Fairlead.subscribe(CHANNEL) { |_, text| receive(JSON.parse(text)) }
+              @subscription ||= subscribe
               (@clients[channel] ||= {}.compare_by_identity)[socket] = true
               (socket.heard[channel] ||= {})[identifier] = true
             end
@@ -47,7 +47,7 @@ module Fairlead
 
           # Sends a message of the client +sid+ to all other clients of a channel, in all processes.
           def whisper(channel, message, sid)
-            Fairlead.publish(CHANNEL, JSON.generate([channel, JSON.generate(message), sid]))
+            PubSub.registry.publish(CHANNEL, JSON.generate([channel, JSON.generate(message), sid]), nil)
           end
 
           # Sends a message, which is JSON, to the clients of this process, except +sid+. +type+: of a message that is no whisper.
@@ -66,6 +66,11 @@ module Fairlead
           end
 
           private
+
+          def subscribe
+            callable = ->(_, text) { receive(JSON.parse(text)) }
+            PubSub.registry.subscribe(PubSub::Subscription.new(CHANNEL, callable: callable, owner: :transients))
+          end
 
           def receive(whisper)
             channel, message, sid = whisper

@@ -39,7 +39,7 @@ module Fairlead
         end
 
         def start
-          Fairlead.subscribe(CHANNEL) { |_, text| receive(*JSON.parse(text)) }
+          PubSub.registry.subscribe(PubSub::Subscription.new(CHANNEL, callable: ->(_, text) { receive(*JSON.parse(text)) }, owner: :presence))
           tell("ask")
           Fairlead.run_every(1) { @lock.synchronize { expire(clock) } }
           Fairlead.run_every(BEAT) { tell("alive") if own? }
@@ -70,7 +70,7 @@ module Fairlead
 
         def own? = @lock.synchronize { @members.from?(@process) }
 
-        def tell(kind, *details) = Fairlead.publish(CHANNEL, JSON.generate([kind, @process, *details]))
+        def tell(kind, *details) = PubSub.registry.publish(CHANNEL, JSON.generate([kind, @process, *details]), nil)
 
         def expire(now)
           @members.stopped(now) if now - @expired > BEAT

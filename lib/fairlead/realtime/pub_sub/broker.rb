@@ -141,7 +141,7 @@ module Fairlead
         end
       end
 
-      def deliver(channel, message) = @deliver ? @deliver.call(channel, message) : Fairlead.publish(channel, message, PROCESS)
+      def deliver(channel, message) = @deliver ? @deliver.call(channel, message) : PubSub.registry.publish(channel, message, PROCESS)
     end
   end
 end

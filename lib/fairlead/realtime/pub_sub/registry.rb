@@ -59,6 +59,13 @@ module Fairlead
         engine
       end
 
+      # The same as #publish, for the application. An engine passes on what comes for the server's own channels.
+      def publish_of_app(to, message, engine)
+        to = Subscription.channel(to)
+        is_passed_on = [false, PROCESS].include?(engine) && @lock.synchronize { @known.key?(to) }
+        publish(is_passed_on ? to : Subscription.channel_of_app(to), message, engine)
+      end
+
       # Publishes through +engine+ (nil: the default, false: this process). Returns true when the message is on its way.
       def publish(to, message, engine)
         channel = Subscription.channel(to)

@@ -53,7 +53,9 @@ module Fairlead
       # @param message [String]
       # @param history [Boolean] whether the message is also for the history (see {HISTORY})
       # @return [Boolean] false if a worker has not got the message
+      # @raise [ArgumentError] if the channel begins with `fairlead/`
       def publish(channel, message, history: false)
+        Subscription.channel_of_app(channel)
         return refuse(channel, message) if channel.bytesize + message.bytesize > LONGEST
 
         missed = @lock.synchronize { exchange([channel, message, history ? Connection::HISTORY : 0]) }

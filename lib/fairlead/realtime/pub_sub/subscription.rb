@@ -10,6 +10,9 @@ module Fairlead
       # The kind of match for engines => its number in the extension.
       NATIVE = { nil => 0, redis: 1, subject: 2 }.freeze
 
+      # The beginning of the server's own channels.
+      OWN = "fairlead/"
+
       class << self
         # Takes (name), (name, options), (name, true) or only options with `to:` or `channel:`. Ignores unknown options.
         def parse(name, options, keywords, block = nil)
@@ -32,6 +35,14 @@ module Fairlead
           end
         end
 
+        # The same for the application, which cannot use the server's own channels: strangers may choose its names.
+        def channel_of_app(name)
+          channel = channel(name)
+          raise ArgumentError, "channels that begin with #{OWN} belong to the server; choose another name" if channel.start_with?(OWN)
+
+          channel
+        end
+
         # One subscription that calls all of these, which have the same name. The one of the application comes last: it may raise.
         def together(subscriptions)
           return subscriptions.first if subscriptions.one?
@@ -51,7 +62,7 @@ module Fairlead
       def initialize(name, match: nil, binary: false, callable: nil, since: nil, owner: nil)
         @name = name
         @owner = owner
-        @channel = self.class.channel(name)
+        @channel = owner ? self.class.channel(name) : self.class.channel_of_app(name)
         @match = MATCHES.fetch(match) { raise ArgumentError, "match: is :redis, :glob or :subject, not #{match.inspect}" }
         @binary = binary
         @callable = callable

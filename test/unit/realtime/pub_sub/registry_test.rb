@@ -97,6 +97,22 @@ class PubSubRegistryTest < Minitest::Test
     assert_equal false, @registry.unsubscribe("news")
   end
 
+  # --- channels of the server
+
+  def test_the_application_cannot_publish_to_the_servers_own_channels_but_an_engine_passes_them_on
+    start
+    @registry.attach(@engine)
+    @registry.subscribe(Fairlead::PubSub::Subscription.new("fairlead/heard", callable: CALLABLE, owner: :cable))
+    [nil, false, @engine, Fairlead::PubSub::HISTORY].each do |engine|
+      assert_raises(ArgumentError) { @registry.publish_of_app("fairlead/pubsub/moving", "x", engine) }
+    end
+    [nil, @engine].each { |engine| assert_raises(ArgumentError) { @registry.publish_of_app(:"fairlead/heard", "x", engine) } }
+
+    assert @registry.publish_of_app("fairlead/heard", "x", false)
+    assert @registry.publish("fairlead/unheard", "y", nil)
+    assert_equal [%w[fairlead/heard x], %w[fairlead/unheard y]], (@native.published.map { |channel, message,| [channel, message] })
+  end
+
   # --- calls of engines
 
   def test_an_engine_hears_of_the_first_and_of_the_last_subscriber_of_a_channel

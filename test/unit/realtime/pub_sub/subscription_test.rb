@@ -24,6 +24,15 @@ class PubSubSubscriptionTest < Minitest::Test
     [1, ["news"], Object.new].each { |name| assert_raises(TypeError, name.inspect) { parse(name) } }
   end
 
+  def test_the_channels_of_the_server_are_refused_unless_a_part_of_it_asks
+    error = assert_raises(ArgumentError) { parse("fairlead/pubsub/moving") }
+    assert_raises(ArgumentError) { parse(:"fairlead/*", { match: :redis }) }
+
+    assert_equal "channels that begin with fairlead/ belong to the server; choose another name", error.message
+    assert_equal "fairlead/x", Fairlead::PubSub::Subscription.new("fairlead/x", owner: :cable).channel
+    assert_equal "/fairlead/x", parse("/fairlead/x").channel
+  end
+
   def test_patterns_have_several_spellings
     [{ match: :redis }, { match: :glob }, { match: true }, true].each do |options|
       assert_equal [:redis, 1], [parse("n*", options).match, parse("n*", options).native_match], options.inspect
