@@ -8,7 +8,7 @@ module Fairlead
         def add(data)
           socket = Socket.of(@connection)
           id = data["identifier"]
-          return super if socket.nil? || !Limit.reached?(identifiers.size) || !id.is_a?(String) || identifiers.include?(id)
+          return super if socket.nil? || !Limit.reached?(identifiers.size) || !id.is_a?(String) || channel_of(id)
 
           socket.client.send(:refuse_subscription)
           @connection.transmit(identifier: id, type: ::ActionCable::INTERNAL[:message_types][:rejection])

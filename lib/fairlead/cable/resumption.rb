@@ -69,7 +69,7 @@ module Fairlead
       def subscribe(identifier)
         @is_rejected = false
         return give_up unless invoke(:add, identifier)
-        return if connection.subscriptions.identifiers.include?(identifier)
+        return if connection.subscriptions.channel_of(identifier)
 
         PubSub.forgotten(client.send(:unstream_all_natively, identifier))
         connection.transmit({ identifier: identifier, type: REJECTION }) unless @is_rejected

@@ -24,13 +24,14 @@ module Fairlead
         def begin_again(client, moved)
           @moved_session = JSON.parse(moved.session)
           @session = Session.new(@env["REMOTE_ADDR"], @moved_session["sid"])
+          @moved_streams = @moved_session["streams"].group_by(&:first)
           @restored = @moved_session["restored"]
           @welcomed = true
           super
         end
 
         def subscribing_again(identifier, &block)
-          subscribing { @starts.start_again(identifier, @moved_session["streams"], &block) }
+          subscribing { @starts.start_again(@moved_streams.delete(identifier), &block) }
         end
 
         def subscribed_again
@@ -38,7 +39,7 @@ module Fairlead
           @moved_session["presences"].each { |identifier, stream, id, info| join_again(identifier, stream, id, info) }
           leave_others
           report_presences
-          @moved_session = nil
+          @moved_session = @moved_streams = nil
         end
 
         # True for a client that has left one process and has not come to another one yet.

@@ -49,9 +49,10 @@ module Fairlead
           @streams.flat_map { |identifier, streams| streams.map { |channel, stream| [identifier, channel, stream.position, stream.opened] } }
         end
 
-        # Streams that start in the block have started in another process: there, #to_move has returned +streams+.
-        def start_again(identifier, streams)
-          @former = streams.select { |one,| one == identifier }.to_h { |_, channel, *positions| [channel, positions] }
+        # Streams that start in the block have started in another process. +streams+: the ones of their identifier, as #to_move has returned
+        # them there, or nil.
+        def start_again(streams)
+          @former = (streams || []).to_h { |_, channel, *positions| [channel, positions] }
           yield
         ensure
           @former = nil
