@@ -31,10 +31,12 @@ module Fairlead
 
         left = Moved.new(protocol: protocol, identifiers: connection.subscriptions.identifiers, signed: client.send(:signed_identifiers),
                          position: PubSub.position, session: session_to_move)
-        bytes = left.pack
-        @moved = left
+        left.pack.tap { @left = left }
+      end
+
+      def handed_over
+        @moved = @left
         leave
-        bytes
       end
 
       # --- in the new process

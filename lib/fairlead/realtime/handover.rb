@@ -12,7 +12,7 @@ module Fairlead
     LARGEST = 1024 * 1024
 
     # For a handler's class that makes its handlers itself: take_over(client, state, app). Such a handler may need further turns, before
-    # any other event: +resume+ is called until it returns true.
+    # any other event: +resume+ is called until it returns true. In the old process, +handed_over+ is called once the client can move.
     module Resuming; end
 
     @told = {}
@@ -28,7 +28,10 @@ module Fairlead
         raise TypeError, "#{name}: on_handover returns a String or nil, not #{state.class}" unless state.is_a?(String)
 
         bytes = State.new(name, state, Request.entries(client.env)).pack
-        bytes.bytesize <= LARGEST ? bytes : refuse(:handover_too_large, name, bytes.bytesize)
+        return refuse(:handover_too_large, name, bytes.bytesize) if bytes.bytesize > LARGEST
+
+        handler.handed_over if handler.class.is_a?(Resuming)
+        bytes
       end
 
       # Makes the handler of a client that has come from another process. +env+: of a request without its Strings; +app+: the Rack

@@ -102,6 +102,21 @@ class HandoverTest < Minitest::Test
                  "1048576\n", @lines.string
   end
 
+  # A handler that notes that it has left.
+  class Leaving < Chat
+    extend Handover::Resuming
+
+    def handed_over = @seen << :left
+  end
+
+  def test_a_handler_hears_that_its_client_has_left_unless_the_client_stays
+    small, large = ["x", "x" * Handover::LARGEST].map { |state| Leaving.new(state) }
+    states = [small, large].map { |handler| Handover.of(Client.new(handler)) }
+
+    assert_equal [String, NilClass], states.map(&:class)
+    assert_equal [:left, nil], [small, large].map { |handler| handler.seen[2] }
+  end
+
   def test_a_client_that_the_new_code_does_not_know_is_refused
     bytes = Handover.of(Client.new(Chat.new("x")))
     refused = [bytes.sub("HandoverTest::Chat", "HandoverTest::Gone"), Handover.of(Client.new(Old.new)), "\x09#{bytes}"]
