@@ -98,12 +98,13 @@ module Fairlead
 
       # --- for a client from another process: the application has admitted it again
 
-      def begin_again(client, _moved)
+      def begin_again(client, moved)
         @client = client
         client.send(:begin_with_handler, self)
         @opened = true
         @channels.each { |channel, (position, _)| position ? client.subscribe(channel, since: position) : client.subscribe(channel) }
         @handlers.each { |channel, handler| streams.handled(channel, handler) }
+        Sockets::RemoteDisconnects.catch_up(connection, moved.position) if @alive
         client.close unless @alive
       end
 

@@ -1,11 +1,13 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "support/event_stream"
 require "support/moving_cable"
 
 # Connections of Action Cable go on in new code, and clients do not notice.
 class MovingConnectionsTest < Minitest::Test
   include Fairlead::Test::MovingCable
+  include Fairlead::Test::EventStreams
 
   parallelize_me!
 
@@ -53,10 +55,11 @@ class MovingConnectionsTest < Minitest::Test
   # Streams without Ruby do not wait for the application; blocks and commands do. A remote disconnect comes after the end of the
   # connection in the old worker, and before the beginning of the one in the new worker.
   def test_messages_and_remote_disconnects_before_the_application_has_connected
-    server = moving_cable
+    server = moving_cable(code: "map('/events') { run Fairlead::Cable::Events.new }")
     client = in_room(server)
     enter(client, { channel: "BlockChannel" })
     gone = in_room(server, "bob")
+    stream = event_stream(server, "/events?name=bob&channel=PlainChannel")
     server.write("wait", "")
     renew(server)
     wait_until("the end in the old code") { events(server).grep(/^unsubscribed/).size == 2 }
@@ -69,6 +72,7 @@ class MovingConnectionsTest < Minitest::Test
     late = heard_messages(client, 4)
     assert_equal(3.times.map { |number| { "block" => "2", "got" => number } } + [answer("early")], late.sort_by { |one| one["got"] || 9 })
     assert_equal 1000, ended(gone)
+    assert_equal :last_chunk, stream.end_of_stream
   end
 
   def test_clients_of_another_adapter_connect_again
