@@ -57,16 +57,19 @@ module Fairlead
             sleep(0.005) while File.exist?("wait") && VERSION != "1"
             raise "no database" if VERSION != "1" && request.params["how"] == "raise"
             reject_unauthorized_connection if VERSION != "1" && request.params["how"] == "reject"
+            reject_unauthorized_connection unless request.params["user"] == env["REMOTE_USER"]
             super
           end
         end)
 
-        # Middleware of the new version, which answers some requests itself.
+        # Middleware, which knows a user in the old version only. In the new one, it answers some requests itself.
         class Guard
           def initialize(app) = @app = app
 
           def call(env)
-            status = VERSION == "1" ? nil : Rack::Utils.parse_query(env["QUERY_STRING"])["status"]
+            query = Rack::Utils.parse_query(env["QUERY_STRING"])
+            env["REMOTE_USER"] = query["user"] if query["user"] && VERSION == "1"
+            status = query["status"] unless VERSION == "1"
             status ? [Integer(status), {}, []] : @app.call(env)
           end
         end

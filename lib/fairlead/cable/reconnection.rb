@@ -28,6 +28,7 @@ module Fairlead
 
       # Returns the status.
       def request
+        Handover::Request.forget_middleware(@env)
         # Where the application is mounted is its own business.
         @env.update("SCRIPT_NAME" => +"", "PATH_INFO" => @env["REQUEST_PATH"].to_s.dup, "rack.upgrade?" => @client.protocol)
         status, headers, body = @app.call(@env)

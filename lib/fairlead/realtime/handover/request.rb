@@ -11,6 +11,10 @@ module Fairlead
       # The new process has values of its own, and the beginning of the request is long ago.
       LEFT_OUT = %w[SERVER_SOFTWARE GATEWAY_INTERFACE HTTP_X_REQUEST_START HTTP_X_QUEUE_START HTTP_X_MIDDLEWARE_START].freeze
 
+      # Entries that the server makes of a request.
+      OF_SERVER = /\A(?:(?:HTTP|SSL|SERVER|CONTENT)_.+|REQUEST_(?:METHOD|PATH|URI)
+                    |GATEWAY_INTERFACE|HTTPS|PATH_INFO|QUERY_STRING|REMOTE_ADDR|SCRIPT_NAME)\z/x
+
       class << self
         # Pairs of a key and a value.
         def entries(env)
@@ -22,6 +26,9 @@ module Fairlead
           entries.each { |key, value| env[-key.dup.force_encoding(Encoding::UTF_8)] = value }
           env
         end
+
+        # Removes what middleware has put there. When it runs again, it must not find its former answers, such as REMOTE_USER.
+        def forget_middleware(env) = env.delete_if { |key, _| key.is_a?(String) && key.match?(/\A[A-Z]/) && !key.match?(OF_SERVER) }
 
         private
 

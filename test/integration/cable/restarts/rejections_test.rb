@@ -13,10 +13,10 @@ class MovingRejectionsTest < Minitest::Test
 
   # The way in which the new code ends a connection => reason and reconnect of `disconnect`.
   ENDS = {
-    { query: "&how=reject" } => ["unauthorized", false], { query: "&status=401" } => ["unauthorized", false],
-    { query: "&status=302" } => ["unauthorized", false], { query: "&status=404" } => ["invalid_request", true],
-    { query: "&status=503" } => ["server_restart", true], { query: "&status=200" } => ["server_restart", true],
-    { to: { channel: "FickleChannel", how: "raise" } } => ["server_restart", true],
+    { query: "&how=reject" } => ["unauthorized", false], { query: "&user=ann" } => ["unauthorized", false],
+    { query: "&status=401" } => ["unauthorized", false], { query: "&status=302" } => ["unauthorized", false],
+    { query: "&status=404" } => ["invalid_request", true], { query: "&status=503" } => ["server_restart", true],
+    { query: "&status=200" } => ["server_restart", true], { to: { channel: "FickleChannel", how: "raise" } } => ["server_restart", true],
     { protocols: ["old"] } => ["server_restart", true]
   }.freeze
   CODE = 'Fairlead::Cable::Socket.add_protocol("old", Fairlead::Cable::Socket) if VERSION == "1"'

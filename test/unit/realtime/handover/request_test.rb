@@ -17,6 +17,14 @@ class HandoverRequestTest < Minitest::Test
     assert_equal moving.to_a.sort, Request.entries(moving.merge(staying)).sort
   end
 
+  def test_what_middleware_has_added_is_forgotten
+    keys = %w[REQUEST_METHOD REQUEST_URI REQUEST_PATH PATH_INFO QUERY_STRING SCRIPT_NAME GATEWAY_INTERFACE SERVER_NAME HTTPS HTTP_HOST HTTP_VERSION
+              SSL_CLIENT_CERT REMOTE_ADDR rack.url_scheme]
+    env = (keys + %w[REMOTE_USER AUTH_TYPE REQUEST_ID ROUTES_7_SCRIPT_NAME ORIGINAL_FULLPATH]).to_h { |key| [key, "x"] }
+
+    assert_equal keys, Request.forget_middleware(env).keys
+  end
+
   def test_entries_are_binary_and_their_keys_are_those_of_other_requests
     env = Request.add({ "rack.errors" => $stderr }, [["HTTP_HOST".b, "grün".b]])
 
