@@ -22,11 +22,14 @@ const REFUSED: &str = "the new version of the application cannot take over the c
 impl OnThread<'_> {
     /// Asks the handler of a client for its state. `None`: the client has come here without a handler.
     pub(super) fn hand_over(&self, client: &Client, object: Option<Obj<NativeClient>>) {
-        client.hand_over(match object {
+        let handover = match object {
             Some(object) => self.state(&object),
             None if matches!(client.protocol(), Protocol::EventStream { .. }) => Handover::Native,
             None => Handover::Refused,
-        });
+        };
+        if self.engine.is_at_home() {
+            client.hand_over(handover);
+        }
     }
 
     fn state(&self, object: &Obj<NativeClient>) -> Handover {
@@ -80,8 +83,11 @@ impl OnThread<'_> {
     }
 
     /// `result`: true if the client has its handler and its subscriptions, false if that takes further turns. Nil, also after
-    /// an exception: nobody takes the client over.
+    /// an exception: nobody takes the client over. Does nothing in a process that the app has forked meanwhile.
     fn go_on(&self, client: &Client, result: VALUE) {
+        if !self.engine.is_at_home() {
+            return;
+        }
         if result == Qtrue as VALUE {
             let forgotten = client.taken_over();
             self.logged(Qnil as VALUE, || process::forgotten(self.ruby, &forgotten));

@@ -126,6 +126,13 @@ class HandoverTest < Minitest::Test
       def on_handover(_client) = raise("the former handler")
     end
 
+    # The child returns, too, and refuses the client.
+    class Forking
+      def self.on_takeover(*) = fork ? new : nil
+      def on_handover(_client) = fork ? "x" : nil
+      def on_message(client, text) = client.write("#{text} #{VERSION}")
+    end
+
     class Other
       def self.on_takeover(_client, state) = new.tap { Notes.add("took #{state}") }
       def on_handover(_client) = "other"
@@ -141,6 +148,7 @@ class HandoverTest < Minitest::Test
   def test_blocks_subscriptions_env_and_handlers_after_a_restart
     server = clients_of(MOVING, workers: 1)
     block, silent, still, former = %w[Block Silent Still Former].map { |name| web_socket(server, "/#{name}") }
+    forking = web_socket(server, "/Forking")
     env = web_socket(server, "/Env?a=b", headers: { "cookie" => "c=d" })
     before = KEYS.to_h { |key| [key, asked(env, key)] }
     assert_equal ["here", "hi 1", "hi Still 1"], ([block, silent, still].map { |client| asked(client, "hi") })
@@ -153,7 +161,7 @@ class HandoverTest < Minitest::Test
     server.write("go", "")
 
     assert_equal ["0 in 2", "1 in 2", "2 in 2"], block.receive_all(3)
-    assert_equal ["hi 2", "hi Still 2", "other y"], [[silent, "hi"], [still, "hi"], [former, "y"]].map { |client, text| asked(client, text) }
+    assert_equal ["hi 2", "hi Still 2", "other y", "hi 2"], [[silent, "hi"], [still, "hi"], [former, "y"], [forking, "hi"]].map { |client, text| asked(client, text) }
     requested(server, "Fairlead.publish('silence', 'nobody')")
     assert_equal "hi 2", asked(silent, "hi")
     assert_equal before.merge(OFFERS), (KEYS + OFFERS.keys).to_h { |key| [key, asked(env, key)] }
