@@ -199,7 +199,7 @@ mod tests {
     /// The time for which connections are kept.
     const IDLE: Duration = Duration::from_millis(300);
 
-    /// A body that exceeds the buffers of a socket, and then waits before it writes an end. Reports the result of its first
+    /// A body that exceeds the buffers of a socket, and then waits before it writes an end. Reports the result of each
     /// attempt to do so.
     fn serve() -> (Server, Sender<()>, Receiver<Result<usize, Gone>>) {
         let (release, hold) = mpsc::channel();
@@ -219,8 +219,9 @@ mod tests {
             let _ = hold.lock().expect("no panic").recv_timeout(PATIENCE);
             let mut attempt = exchange.write(b"end");
             let _ = report.send(attempt);
-            while attempt == Ok(0) && exchange.wait_for_client().is_ok() {
-                attempt = exchange.write(b"end");
+            while attempt == Ok(0) {
+                attempt = exchange.wait_for_client().and_then(|()| exchange.write(b"end"));
+                let _ = report.send(attempt);
             }
         });
         (server, release, attempt)
@@ -257,7 +258,9 @@ mod tests {
         receive(&mut client, 65_536);
         client.send(&window_update(1, 300_000));
         receive(&mut client, 300_000);
-        assert!(server.engine.stats().response_disk_bytes > 0);
+        eventually("the rest is on the disk", || {
+            server.engine.stats().response_disk_bytes > SIZE as i64 - 1_000_000
+        });
         client.send(&reset(1, CANCEL));
         eventually("nothing is kept for it", || {
             server.engine.stats().response_disk_bytes == 0
@@ -265,7 +268,9 @@ mod tests {
         client.send(&get(3, "/"));
         assert_eq!(client.find_of(DATA, 3).payload, b"ok");
         release.send(()).expect("it waits");
-        assert_eq!(attempt.recv_timeout(PATIENCE), Ok(Err(Gone)));
+        // The sender may have the output for a moment after the last byte is forgotten.
+        let mut attempts = std::iter::repeat_with(|| attempt.recv_timeout(PATIENCE));
+        assert_eq!(attempts.find(|attempt| *attempt != Ok(Ok(0))), Some(Ok(Err(Gone))));
         // The server forgets the stream, and so the connection is idle.
         client.rest();
     }
