@@ -20,6 +20,11 @@ class TlsMovingTest < Minitest::Test
   RUBY
   RESTARTS = { USR1: "phased restart", USR2: "hot restart", URG: "refork" }.freeze
 
+  def setup
+    super
+    linux_only("sealed memory files, in which keys are sent")
+  end
+
   def test_idle_connections_go_on_with_what_the_handshake_has_shown
     server = serve_tls(APP, "-w", 2, query: { verify_mode: "peer", ca: "ca.pem" })
     clients = %w[1.2 1.3].product([nil, Authority.usual.client]).flat_map do |version, pair|
