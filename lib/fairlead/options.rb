@@ -275,7 +275,7 @@ module Fairlead
     option :worker_max_memory, Types::Bytes.new(least: 1024**2),
            scope: :process, default: nil, none: "no limit", valid: ["600m"], invalid: ["500k"],
            doc: "The memory of a worker above which it is replaced: its own pages and its share of pages of several processes (PSS). " \
-                "A new worker serves before the old one ends, one worker at a time; WebSockets end, and other connections do not. It is measured " \
+                "A new worker serves before the old one ends, one worker at a time; connections stay open, and WebSockets move. It is measured " \
                 "every 5 seconds. Has no effect without workers. See [deployment.md](deployment.md#workers-that-grow)."
 
     option :worker_max_requests, Types::Count.new(1..1_000_000_000),
