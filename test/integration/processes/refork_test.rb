@@ -34,10 +34,13 @@ class ReforkTest < Minitest::Test
   def test_it_can_be_done_again_and_a_lost_worker_comes_from_the_last_one
     server = serve(WARMING, "-w", 2)
     3.times { |count| refork(server, count + 1) }
+    workers = server.worker_pids.map { |pid| sockets(pid) }
+    supervisor = sockets(server.pid)
     victim = server.worker_pids.first
     Process.kill(:KILL, victim)
     wait_until("another worker") { server.worker_pids.size == 2 && !server.worker_pids.include?(victim) }
 
+    assert_empty workers.reduce(:&) - supervisor, "links of spawners"
     assert_match(/\A\d+ \d+\z/, answer(server))
     assert_equal 0, server.stop.exitstatus
   end
@@ -117,6 +120,8 @@ class ReforkTest < Minitest::Test
   end
 
   private
+
+  def sockets(pid) = Fairlead::Test::Processes.open_files(pid).grep(/\Asocket:/)
 
   def refork(server, times = 1)
     server.signal(:URG)

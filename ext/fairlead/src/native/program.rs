@@ -12,11 +12,15 @@ use nix::sys::signal::SigSet;
 use rustix::io::{fcntl_dupfd_cloexec, Errno};
 use rustix::process::{getpid, getppid, kill_process, Pid, Signal};
 use std::ffi::CString;
-use std::os::fd::{BorrowedFd, IntoRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd, BorrowedFd, IntoRawFd, OwnedFd, RawFd};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 /// Time for a process that does not serve to notice the end of the supervisor by itself.
 const MOMENT: Duration = Duration::from_secs(1);
+
+/// The copy of the link that a thread watches, and the process with the thread. A forked process has the copy, and no thread.
+static WATCHED: Mutex<Option<(Pid, OwnedFd)>> = Mutex::new(None);
 
 pub(super) fn init(native: RModule) -> Result<(), Error> {
     native.define_singleton_method("exec", function!(exec, 3))?;
@@ -90,10 +94,21 @@ fn end_with_link(ruby: &Ruby, descriptor: RawFd, seconds: f64) -> Result<(), Err
     let watcher = std::thread::Builder::new()
         .name("fairlead link".into())
         .stack_size(64 * 1024);
-    watcher.spawn(move || watch(&link, limit)).map(drop).map_err(failed)
+    // SAFETY: `WATCHED` has it until this process, with its threads, has ended.
+    let watched = unsafe { BorrowedFd::borrow_raw(link.as_raw_fd()) };
+    watcher.spawn(move || watch(watched, limit)).map_err(failed)?;
+    let former = WATCHED
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .replace((getpid(), link));
+    match former {
+        Some((pid, link)) if pid == getpid() => std::mem::forget(link),
+        former => drop(former),
+    }
+    Ok(())
 }
 
-fn watch(link: &OwnedFd, limit: Duration) {
+fn watch(link: BorrowedFd<'_>, limit: Duration) {
     SigSet::all().thread_block().unwrap_or_default(); // Ruby's own threads take the signals
     processes::wait_for_hang_up(link);
     let is_serving = process::drain_all();
