@@ -44,7 +44,8 @@ class Killed
     @crowd.during(seconds: 60) { wait_until("one owner for each connection", seconds: 40) { owners_are_right? } }
     true
   rescue Fairlead::Test::Waiting::Expired => e
-    @wrong << "#{e.message} #{@owners}"
+    @wrong << "#{e.message} #{@owners} #{@deed}"
+    warn @server.stdout.lines.last(12)
     false
   end
 
@@ -75,13 +76,19 @@ class Killed
 
   private
 
-  def clients(pid) = [@server.port, Fairlead::Test::Staying.tls_port(@server)].flat_map { |port| Fairlead::Test::Processes.clients(pid, port) }
+  # Their addresses, with the port of the server: two clients may use one port, for two ports of the server.
+  def clients(pid)
+    [@server.port, Fairlead::Test::Staying.tls_port(@server)].flat_map do |port|
+      Fairlead::Test::Processes.clients(pid, port).map { |client| "#{client}-#{port}" }
+    end
+  end
 
   def kill_in_a_restart
     way = WAYS.sample(random: @random)
     @server.signal(way)
     sleep(@random.rand(1.2))
     victim = @server.worker_pids.sample(random: @random)
+    @deed = "after #{way}: killed #{victim} of #{@server.worker_pids}"
     Process.kill(:KILL, victim) if victim
     @server.signal(:TTOU) if way == :TTIN
     true
