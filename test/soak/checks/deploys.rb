@@ -3,7 +3,8 @@
 # Thousands of WebSockets and event streams, over TLS too, hear broadcasts with and without a history while all workers are replaced,
 # again and again: none is closed, each gets every message once, and a broadcast takes little longer than at other times. No page
 # request fails. Clients of all kinds among them get their answers.
-# FAIRLEAD_SOAK_CLIENTS, FAIRLEAD_SOAK_RATE, FAIRLEAD_SOAK_PHASED and FAIRLEAD_SOAK_HOT set the numbers.
+# FAIRLEAD_SOAK_CLIENTS, FAIRLEAD_SOAK_RATE, FAIRLEAD_SOAK_PHASED, FAIRLEAD_SOAK_HOT, FAIRLEAD_SOAK_REFORKS and FAIRLEAD_SOAK_CHANGES
+# (of the number of workers) set the numbers. With FAIRLEAD_SOAK_MAX_REQUESTS, workers are also replaced after so many requests.
 require "fairlead"
 require "json"
 require_relative "../check"
@@ -13,8 +14,10 @@ require_relative "../../support/staying"
 
 CLIENTS = Integer(ENV.fetch("FAIRLEAD_SOAK_CLIENTS", "5000"), 10)
 RATE = Float(ENV.fetch("FAIRLEAD_SOAK_RATE", "50"))
-RESTARTS = { USR1: Integer(ENV.fetch("FAIRLEAD_SOAK_PHASED", "20"), 10), USR2: Integer(ENV.fetch("FAIRLEAD_SOAK_HOT", "5"), 10) }.freeze
-NAMES = { USR1: "phased restart", USR2: "hot restart" }.freeze
+RESTARTS = { USR1: %w[PHASED 20], USR2: %w[HOT 5], URG: %w[REFORKS 2], TTIN: %w[CHANGES 2] }.transform_values do |name, times|
+  Integer(ENV.fetch("FAIRLEAD_SOAK_#{name}", times), 10)
+end
+NAMES = { USR1: "phased restart", USR2: "hot restart", URG: "refork" }.freeze
 
 # Seconds without a restart, for comparison, and seconds for each restart, at least.
 CALM = 10
@@ -41,12 +44,13 @@ class Deployed
   include Fairlead::Test::Secured
 
   OPTIONS = %w[-w 2 -t 2 --publish-socket tmp/sockets/fairlead.sock --deflate context].freeze
+  LIMIT = ENV.key?("FAIRLEAD_SOAK_MAX_REQUESTS") ? ["--worker-max-requests", ENV.fetch("FAIRLEAD_SOAK_MAX_REQUESTS")] : []
 
   attr_reader :server
 
   def initialize
     files = { "version" => "1", "tmp/sockets/.keep" => "", **certificate_files }
-    @server = Fairlead::Test::ServerProcess.new(Fairlead::Test::Staying::APPLICATION, *OPTIONS, "-b", ssl_address, files: files).start
+    @server = Fairlead::Test::ServerProcess.new(Fairlead::Test::Staying::APPLICATION, *OPTIONS, *LIMIT, "-b", ssl_address, files: files).start
     @restarts = 0
   end
 
@@ -63,16 +67,19 @@ class Deployed
     [pages, *tools&.values].compact.each(&:close)
   end
 
-  # Replaces all workers repeatedly.
+  # Replaces all workers, or changes their number, repeatedly.
   def replace(signal, times)
     (1..times).each do |time|
       begun = monotonic
       server.write("version", (@restarts += 1).to_s)
       server.signal(signal)
-      wait_until("the end of the restart", seconds: 180) { server.stdout.scan(/#{NAMES.fetch(signal)}: done/).size == time }
+      signal == :TTIN ? add_and_remove : finish(signal, time)
       sleep([begun + EACH - monotonic, 0].max)
     end
   end
+
+  # Number of workers that were replaced for their requests.
+  def recycled = server.stdout.scan("(worker_max_requests)").size
 
   def crowd = Fairlead::Test::Staying.new(server, rate: 4, **KINDS)
 
@@ -91,6 +98,17 @@ class Deployed
   end
 
   private
+
+  def finish(signal, time)
+    wait_until("the end of the restart", seconds: 180) { server.stdout.scan(/#{NAMES.fetch(signal)}: done/).size == time }
+  end
+
+  # Waits for one worker more, and then for its end.
+  def add_and_remove
+    wait_until("a worker more", seconds: 60) { server.worker_pids.size > 2 && server.stdout.lines.last.include?("booted") }
+    server.signal(:TTOU)
+    wait_until("a worker less", seconds: 60) { server.worker_pids.size == 2 }
+  end
 
   def processes = [server.pid, server.spawner_pid, *server.worker_pids].compact
 
@@ -149,6 +167,7 @@ Fairlead::Soak::Check.run("deploys") do |check|
   end
   crowd.finish
   judge(check, "#{RESTARTS.values.join(" + ")} restarts", reports, pages)
+  check.show("workers replaced for their requests", site.recycled) if Deployed::LIMIT.any?
   warn crowd.faults.first(20)
   check.at_most("messages lost, twice, wrong or out of order in the crowd of all kinds", crowd.faults.size, 0)
   crowd.drop
