@@ -40,9 +40,10 @@ module Fairlead
         end
       end
 
-      def initialize
+      # +flags+: of Chromium.
+      def initialize(*flags)
         @errors = Tempfile.create("chromium")
-        @driver = IO.popen(["node", File.join(__dir__, "driver.mjs"), self.class.executable], "r+", err: @errors)
+        @driver = IO.popen(["node", File.join(__dir__, "driver.mjs"), self.class.executable, *flags], "r+", err: @errors)
         @pages = []
         @opened = 0
       end

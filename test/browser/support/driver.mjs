@@ -1,6 +1,6 @@
 // Drives Chromium for the Ruby tests: reads one command a line, {"do": …, "page": …, …}, and answers each with a line,
 // {"value": …} or {"error": …}. When its input ends, so does the browser. Every page is a user of its own, with storage of
-// its own; what a page says on its console is kept and can be asked for.
+// its own; what a page says on its console is kept and can be asked for. Arguments: the browser, and further flags for it.
 
 import { createInterface } from 'node:readline'
 import { chromium } from 'playwright-core'
@@ -12,7 +12,7 @@ const FLAGS = [
 const PATIENCE = 30_000 // ms for whatever a page is to do
 
 // A profile of its own, which playwright makes and removes.
-const browser = await chromium.launch({ executablePath: process.argv[2], args: FLAGS })
+const browser = await chromium.launch({ executablePath: process.argv[2], args: [...FLAGS, ...process.argv.slice(3)] })
 const pages = new Map()
 
 const commands = {
