@@ -78,6 +78,7 @@ module Fairlead
       @ending = true
       limit = limit_drain(seconds)
       print_backtraces(:always)
+      Background.current.draining(self, migrate: migrate)
       start_shutdown_hooks([seconds, HEAD_START].compact.min)
       drain_native(seconds, migrate: migrate, stay: stay)
       drained = wait_for_requests(limit)
@@ -161,7 +162,6 @@ module Fairlead
 
     # Waits for the blocks of :shutdown, but not for longer than +head_start+.
     def start_shutdown_hooks(head_start)
-      Background.current.draining(self)
       @lock.synchronize { @shutdown_hooks ||= Thread.new { run_hooks(:shutdown) } }
     rescue ThreadError # there is no room for a thread
       run_hooks(:shutdown)

@@ -68,13 +68,13 @@ module Fairlead
       @lock.synchronize { timers.start if @engines.value?(:serving) }
     end
 
-    # Called when the engine begins to drain.
-    def draining(engine)
+    # Called when the engine begins to drain. +migrate+: its clients are about to go to other processes.
+    def draining(engine, migrate: false)
       @lock.synchronize do
         @engines[engine] &&= :draining
         timers.stop unless @engines.value?(:serving)
       end
-      pub_sub.draining unless @engines.value?(:serving)
+      pub_sub.migrating if migrate && !@engines.value?(:serving)
     end
 
     # Called once the engine's last connection is closed.

@@ -11,6 +11,9 @@ module Fairlead
       # Seconds for which the channels are kept. Channels with subscribers stay.
       TIME = 60
 
+      # Seconds that the other workers have to subscribe at the broker before the first client moves.
+      LEAD = 0.5
+
       # As of Handover::Fields. The number of a field is the kind of match, and its bytes are the channel.
       FORMAT = 1
 
@@ -25,10 +28,13 @@ module Fairlead
         @background.native.subscribe(CHANNEL, Subscription::NATIVE[nil], ->(_, text) { hold(text.b) })
       end
 
-      # Names channels to the other workers. +known+: channel => kinds of match.
+      # Names channels to the other workers, and gives them time to subscribe. +known+: channel => kinds of match.
       def tell(known)
         fields = known.flat_map { |channel, matches| matches.map { |match| [Subscription::NATIVE.fetch(match), channel] } }
-        @background.native.publish(CHANNEL, Handover::Fields.pack(FORMAT, fields), SIBLINGS.number) if fields.any?
+        return if fields.empty?
+
+        @background.native.publish(CHANNEL, Handover::Fields.pack(FORMAT, fields), SIBLINGS.number)
+        sleep LEAD
       end
 
       private

@@ -124,7 +124,7 @@ module Fairlead
       end
 
       # The clients of this process are about to go to other processes. Called by Background.
-      def draining = (@moving.tell(@lock.synchronize { @known.dup }) if engines?)
+      def migrating = (@moving.tell(@lock.synchronize { @known.dup }) if engines?)
 
       # Tells the engines of channels with their kinds of match, for clients that are about to come. Until #forgotten is called, or
       # longer if there are subscribers then.

@@ -38,7 +38,7 @@ class PubSubMovingTest < Minitest::Test
     @registry.attach(@engine)
     join("news\xFF".b)
     join("orders.*", match: :subject)
-    @background.draining(:engine)
+    @background.draining(:engine, migrate: true)
     (channel, list, scope), = @native.published
 
     assert_equal [Moving::CHANNEL, Fairlead::PubSub::SIBLINGS.number], [channel, scope]
@@ -65,7 +65,7 @@ class PubSubMovingTest < Minitest::Test
   def test_without_a_broker_nobody_is_told
     start
     join("news")
-    @background.draining(:engine)
+    @background.draining(:engine, migrate: true)
 
     assert_empty @native.published
     assert_empty @native.subscribers(Moving::CHANNEL)
