@@ -104,7 +104,7 @@ module Fairlead
         @opened = true
         @channels.each { |channel, (position, _)| position ? client.subscribe(channel, since: position) : client.subscribe(channel) }
         @handlers.each { |channel, handler| streams.handled(channel, handler) }
-        Sockets::RemoteDisconnects.catch_up(connection, moved.position) if @alive
+        close if @alive && !Sockets::RemoteDisconnects.catch_up(connection, moved)
         client.close unless @alive
       end
 

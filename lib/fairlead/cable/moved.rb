@@ -13,13 +13,14 @@ module Fairlead
       SIGNED_IDENTIFIER = 3
       POSITION = 4
       SESSION = 5
+      LEFT = 6
 
       # Returns nil if the format is unknown.
       def self.unpack(bytes)
         fields = Handover::Fields.unpack(FORMAT, bytes) or return
         found = fields.group_by(&:first).transform_values { |pairs| pairs.map { |_, text| text.force_encoding(Encoding::UTF_8) } }
         new(protocol: found[PROTOCOL]&.first, identifiers: found.fetch(IDENTIFIER, []), signed: found.fetch(SIGNED_IDENTIFIER, []),
-            position: found[POSITION]&.first, session: found[SESSION]&.first)
+            position: found[POSITION]&.first, session: found[SESSION]&.first, left: found[LEFT]&.first.to_f)
       end
 
       # The sub-protocol, or nil.
@@ -34,16 +35,20 @@ module Fairlead
       # The session of Extended::Socket, or nil.
       attr_reader :session
 
-      def initialize(protocol:, identifiers:, signed: [], position: nil, session: nil)
+      # The time of that end, by the clock that all processes of the machine share.
+      attr_reader :left
+
+      def initialize(protocol:, identifiers:, signed: [], position: nil, session: nil, left: Clock.now)
         @protocol = protocol
         @identifiers = identifiers
         @signed = signed
         @position = position
         @session = session
+        @left = left
       end
 
       def pack
-        one = [[PROTOCOL, protocol], [POSITION, position], [SESSION, session]].reject { |_, text| text.nil? }
+        one = [[PROTOCOL, protocol], [POSITION, position], [SESSION, session], [LEFT, left.to_s]].reject { |_, text| text.nil? }
         Handover::Fields.pack(FORMAT, one + identifiers.map { |id| [IDENTIFIER, id] } + signed.map { |id| [SIGNED_IDENTIFIER, id] })
       end
     end

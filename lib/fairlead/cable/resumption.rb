@@ -62,7 +62,8 @@ module Fairlead
       # Rails has connected. Streams that the server has confirmed need no Ruby, if it may still do so.
       def connect
         @is_connected = true
-        Sockets::RemoteDisconnects.catch_up(connection, @moved.position)
+        return give_up unless Sockets::RemoteDisconnects.catch_up(connection, @moved)
+
         @identifiers.concat(@signed.reject { |identifier| client.send(:resume_signed_stream, identifier) })
       end
 

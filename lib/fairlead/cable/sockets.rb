@@ -36,10 +36,11 @@ module Fairlead
           prepare_adapter(settings) if settings["adapter"].to_s == ADAPTER
         end
 
-        # Pages have positions. The broker is used before the first broadcast: the history of this server also needs messages of other
-        # machines.
+        # Connections hear of remote disconnects. Pages have positions. The broker is used before the first broadcast: the history of this
+        # server also needs messages of other machines.
         def prepare_adapter(settings)
           AppLoader.use(Positions)
+          RemoteDisconnects.listen(settings["channel_prefix"]) if mode != :rails && without_broker?
           Cable.configure(settings) if settings["url"]
         end
 

@@ -14,11 +14,15 @@ class CableMovedTest < Minitest::Test
             "0200000003#{"one".unpack1("H*")}" \
             "0200000003#{"two".unpack1("H*")}" \
             "0300000006#{"signed".unpack1("H*")}".freeze
+  LEFT = "0600000003#{"2.5".unpack1("H*")}".freeze
   ALL = { protocol: "p", identifiers: %w[one two], signed: %w[signed], position: "a.1", session: "{}" }.freeze
 
   def test_the_first_format
     assert_equal ALL, parts(Moved.unpack([FORMAT1].pack("H*")))
-    assert_equal FORMAT1, Moved.new(**ALL).pack.unpack1("H*")
+    both = Moved.new(**ALL, left: 2.5).pack
+
+    assert_equal FORMAT1.sub("0200", "#{LEFT}0200"), both.unpack1("H*")
+    assert_equal 2.5, Moved.unpack(both).left
   end
 
   def test_parts_that_are_missing_and_text_of_any_script
