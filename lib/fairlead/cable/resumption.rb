@@ -46,6 +46,9 @@ module Fairlead
         @has_succeeded = true
       rescue *missing_channel
         @has_succeeded = true
+      rescue StandardError => e
+        connection.rescue_with_handler(e) # as in Rails
+        raise # Work logs it
       end
 
       def end

@@ -19,7 +19,10 @@ class MovingRejectionsTest < Minitest::Test
     { query: "&status=200" } => ["server_restart", true], { to: { channel: "FickleChannel", how: "raise" } } => ["server_restart", true],
     { protocols: ["old"] } => ["server_restart", true]
   }.freeze
-  CODE = 'Fairlead::Cable::Socket.add_protocol("old", Fairlead::Cable::Socket) if VERSION == "1"'
+  CODE = <<~'RUBY'
+    Fairlead::Cable::Socket.add_protocol("old", Fairlead::Cable::Socket) if VERSION == "1"
+    Connection.rescue_from(RuntimeError) { |error| logger.error("rescued from #{error.message}") }
+  RUBY
 
   def test_subscriptions_and_connections_that_the_new_code_refuses
     server = moving_cable(code: CODE)
@@ -42,6 +45,7 @@ class MovingRejectionsTest < Minitest::Test
     assert_equal answer("y"), asked(client, "y")
     assert_quiet(client)
     assert_match(/broken.*no database|no database.*broken/m, log(server))
+    assert_match(/rescued from broken/, log(server))
   end
 
   def test_an_origin_that_the_new_code_refuses
