@@ -25,24 +25,27 @@ module Fairlead
 
     # Ends once all requests that have arrived are finished. A thread waits for that, so that signals are still handled; if the
     # system has no room for a thread, this thread waits. +long+: seconds for them, if that is longer than `shutdown_timeout`. A
-    # second call may shorten the time. +how+: see Engine#drain.
-    def drain(long: 0, delay: 0, **how)
+    # second call may shorten the time, and says if the other workers end, too. +how+: see Engine#drain.
+    def drain(long: 0, delay: 0, migrate: false, **how)
       seconds = [@service.configuration.shutdown_timeout, long].max
-      return hurry(seconds, delay, **how) if draining?
+      return hurry(seconds, delay, migrate: migrate) if draining?
 
       @draining = true
       @limit = seconds
-      how = { delay: delay, stay: long, **how }
+      @migrates = migrate
+      how = { delay: delay, stay: long, migrate: migrate, **how }
       @drain = Thread.new { finish(**how) }
     rescue ThreadError => e
       @service.log.drain_without_thread(e)
       finish(**how)
     end
 
-    def hurry(seconds, delay, migrate: false, **)
-      return unless seconds < @limit
+    # Clients that wait for another worker must not wait if there is none any more.
+    def hurry(seconds, delay, migrate:)
+      return unless seconds < @limit || (@migrates && !migrate)
 
-      @limit = seconds
+      @limit = [@limit, seconds].min
+      @migrates &&= migrate
       @engine.hurry(seconds + delay, migrate: migrate)
     end
 
