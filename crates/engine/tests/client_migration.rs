@@ -225,6 +225,44 @@ fn clients_go_to_the_newest_code() {
 }
 
 #[test]
+fn clients_go_to_the_worker_with_the_fewest_connections() {
+    let workers = Workers::new();
+    let of = |generation| Config { generation, ..config() };
+    let full = workers.start(0, of(2));
+    let there = connect_to(&full, 300);
+    let old = workers.start(1, of(1));
+    let clients = connect_to(&old, 200);
+    let empty = workers.start(2, of(2));
+    old.retire();
+    eventually("the old worker ends", || old.has_ended());
+    let counts = [&full, &empty].map(|worker| worker.server.engine.stats().connections);
+    assert!(
+        counts[1] > 100,
+        "the worker with the fewest has got most of them: {counts:?}"
+    );
+    drop((there, clients));
+}
+
+#[test]
+fn clients_do_not_wait_for_a_worker_that_hangs() {
+    let workers = Workers::new();
+    let full = workers.start(0, config());
+    let there = connect_to(&full, 100);
+    let without_threads = Config {
+        max_threads: 0,
+        ..config()
+    };
+    let shared = (Arc::clone(&workers.queues), 2);
+    let _hung = Server::without_monitor(&listen(), without_threads, Some(shared), Arc::clone(&full.app));
+    let old = workers.start(1, config());
+    let clients = connect_to(&old, 200);
+    old.retire();
+    eventually("the old worker ends", || old.has_ended());
+    assert_eq!(full.server.engine.stats().connections, 300);
+    drop((there, clients));
+}
+
+#[test]
 fn a_client_that_was_not_resumed_takes_the_state_of_its_app_along() {
     let workers = Workers::new();
     let first = workers.start(0, config());

@@ -2,7 +2,7 @@
 //! scoreboard with the statistics and the ledger of each flow's usage.
 
 pub(crate) mod active;
-
+mod balance;
 pub(crate) mod histogram;
 pub(crate) mod lasting;
 pub(crate) mod ledger;

@@ -384,15 +384,6 @@ impl Scoreboard {
         };
         newest.map(free).sum::<u64>() > self.migrating_clients.count()
     }
-
-    /// Lowest number of connections among the other serving workers; `None` if no other worker serves.
-    pub(crate) fn fewest_elsewhere(&self, index: usize) -> Option<i64> {
-        let slots = self.slots.iter().enumerate();
-        slots
-            .filter(|(number, slot)| *number != index && slot.serving.load(Relaxed) == 1)
-            .map(|(_, slot)| slot.connections.load(Relaxed))
-            .min()
-    }
 }
 
 fn histograms(slot: &Slot) -> impl Iterator<Item = (&'static Statistic, Histogram)> {

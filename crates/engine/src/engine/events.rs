@@ -9,7 +9,7 @@ use crate::cluster::queues::SharedQueues;
 use crate::http::refusal::Refusal;
 use crate::http2::is_http2;
 use crate::limits::descriptors::{Counted, Permit};
-use crate::reactor::{Accepted, Handler, Migrating};
+use crate::reactor::{Accepted, Handler, Line, Migrating};
 use crate::realtime::is_client;
 use crate::transport::poller::{Happened, Interest, Key};
 use crate::transport::Link;
@@ -142,6 +142,10 @@ impl Handler for Events {
 
     fn queues(&self) -> Option<&SharedQueues> {
         self.parts.admission.queues()
+    }
+
+    fn line(&self, kind: Migrating) -> Option<Line> {
+        self.parts.admission.line(kind)
     }
 
     fn admits(&self, kind: Migrating) -> bool {

@@ -1,13 +1,16 @@
-//! Decides when this worker takes over connections, or clients, that other workers migrate. They go to the workers in the same order
-//! as new connections: a worker with more connections than another one leaves them to it for a moment.
+//! Takes over connections, or clients, that other workers migrate. A worker with more connections than another one leaves them to it
+//! (`migration_order.rs`).
 
-use super::accept_order::AcceptOrder;
+use super::migration_order::MigrationOrder;
 use super::{Handler, Migrating};
 use crate::clock::{Millis, Nanos};
 use std::time::Duration;
 
 /// Connections taken over before other events get their turn.
 const TURN: usize = 16;
+
+/// Time until a worker that leaves the queue to others looks again.
+const LOOK: Duration = Duration::from_millis(1);
 
 /// Rest after the queue could not be watched.
 const REST: Duration = Duration::from_millis(100);
@@ -16,7 +19,7 @@ pub(super) struct Migrations {
     kind: Migrating,
     /// True if the queue is in the poll set.
     is_watched: bool,
-    order: AcceptOrder,
+    order: MigrationOrder,
 }
 
 impl Migrations {
@@ -24,12 +27,12 @@ impl Migrations {
         Migrations {
             kind,
             is_watched: false,
-            order: AcceptOrder::default(),
+            order: MigrationOrder::default(),
         }
     }
 
-    /// Puts the queue into the poll set, or returns the time for which this worker still leaves it to others. Called
-    /// before each poll.
+    /// Puts the queue into the poll set, or returns the time after which to look again, because this worker leaves it to others.
+    /// Called before each poll.
     pub(super) fn end_rest(&mut self, handler: &impl Handler) -> Option<Duration> {
         if self.is_watched {
             return None;
@@ -39,8 +42,8 @@ impl Migrations {
         if !handler.admits(self.kind) {
             return None;
         }
-        if let Some(left) = self.order.rest(Nanos::now, || handler.is_ahead()) {
-            return Some(left);
+        if self.rests(handler) {
+            return Some(LOOK);
         }
         let poller = &handler.worker().poller;
         let watched = match self.kind {
@@ -54,17 +57,19 @@ impl Migrations {
     /// Takes over this worker's share of the connections in the queue.
     pub(super) fn arrived(&mut self, handler: &impl Handler, now: Millis) {
         for _ in 0..TURN {
-            if !handler.admits(self.kind) {
+            if !handler.admits(self.kind) || self.rests(handler) {
                 return self.unwatch(handler);
             }
             if !handler.take_migrated(self.kind, now) {
                 return;
             }
-            self.order.accepted(Nanos::now(), || handler.is_ahead());
-            if self.order.rest(Nanos::now, || handler.is_ahead()).is_some() {
-                return self.unwatch(handler);
-            }
+            self.order.taken();
         }
+    }
+
+    fn rests(&mut self, handler: &impl Handler) -> bool {
+        let line = handler.line(self.kind);
+        line.is_some_and(|line| self.order.rests(Nanos::now(), line))
     }
 
     fn unwatch(&mut self, handler: &impl Handler) {

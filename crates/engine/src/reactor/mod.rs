@@ -4,6 +4,7 @@
 
 mod accept;
 mod accept_order;
+mod migration_order;
 mod migrations;
 
 use crate::clock::Millis;
@@ -16,6 +17,7 @@ use crate::transport::Link;
 use crate::transport::SCRATCH_BYTES;
 use crate::worker::Worker;
 use accept::Accepting;
+pub(crate) use migration_order::Line;
 use migrations::Migrations;
 use rustix::io::Errno;
 use std::net::SocketAddr;
@@ -77,6 +79,9 @@ pub(crate) trait Handler {
 
     /// Memory that all workers share; `None` for a single process.
     fn queues(&self) -> Option<&SharedQueues>;
+
+    /// The queue of these connections, and the workers that take them; `None` for a single process.
+    fn line(&self, kind: Migrating) -> Option<Line>;
 
     /// True if this worker takes over migrated connections or clients.
     fn admits(&self, kind: Migrating) -> bool;

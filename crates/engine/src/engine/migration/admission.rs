@@ -7,7 +7,7 @@
 
 use crate::clock::{AtomicMillis, Millis};
 use crate::cluster::queues::{SharedQueues, WaitingRoom};
-use crate::reactor::Reactor;
+use crate::reactor::{Line, Migrating, Reactor};
 use crate::worker::Worker;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::sync::Arc;
@@ -129,6 +129,20 @@ impl Admission {
         let is_open = self.queues.is_some() && !self.worker.is_stopped() && !self.leaves_to_others();
         let is_due = is_open && is_over(&self.clients_left_until) && is_over(&self.short_until);
         is_due && self.worker.is_newest() && self.has_place_for_clients()
+    }
+
+    /// The queue of these connections, and the workers that take them; `None` for a single process.
+    pub(in crate::engine) fn line(&self, kind: Migrating) -> Option<Line> {
+        let (queues, (scoreboard, slot)) = self.queues().zip(self.worker.shared())?;
+        let (waiting, as_new) = match kind {
+            Migrating::Connections => (queues.connections().len(), false),
+            Migrating::Clients => (queues.clients().len(), true),
+        };
+        Some(Line {
+            is_ahead: waiting > 0 && scoreboard.is_clearly_ahead(slot, as_new),
+            waiting,
+            taken_elsewhere: scoreboard.taken_elsewhere(slot),
+        })
     }
 
     /// True if this worker has room for a client, or takes it in spite of that.

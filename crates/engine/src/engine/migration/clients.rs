@@ -15,8 +15,9 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Most clients that are under way to another worker, so that none of them waits long.
-const UNDER_WAY: u64 = 128;
+/// Most clients that are under way to another worker, so that none of them waits long, also if the worker with the fewest connections
+/// takes them all.
+const UNDER_WAY: u64 = 32;
 
 /// While more clients than that are under way, no large state is sent: up to this many large ones take memory at a time.
 const MOST_LARGE: u64 = 4;
