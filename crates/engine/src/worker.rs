@@ -144,12 +144,18 @@ impl Worker {
     /// Announces that this worker takes connections from others, as long as it does not drain. A process that serves
     /// alone takes none.
     pub(crate) fn announce(&self) {
-        if self.shared().is_some() {
+        if let Some((scoreboard, _)) = self.shared() {
+            scoreboard.begun.fetch_add(1, SeqCst);
             let most = self.config.max_connections as u64;
             self.counters().most_connections.store(most, SeqCst);
             self.counters().generation.store(self.config.generation, SeqCst);
             self.counters().serving.store(1, SeqCst);
         }
+    }
+
+    /// Number of workers that have ever begun to serve.
+    pub(crate) fn begun_workers(&self) -> u64 {
+        self.shared().map_or(0, |(scoreboard, _)| scoreboard.begun.load(SeqCst))
     }
 
     /// True if this process serves; false in a process that the app has forked ([`note_fork`](crate::note_fork)).

@@ -2,12 +2,12 @@
 
 mod support;
 
-use fairlead_engine::pubsub::{Bus, Delivery, Hub, Match, Scope};
+use fairlead_engine::pubsub::{Bus, Delivery, Hub, Match, Publication, Scope, Subscriber};
 use fairlead_engine::{App, Client as Peer, Config, Event, Exchange, Handover, Scoreboard, SharedQueues};
 use fairlead_wire::websocket::{masked_frame, Context, Deflater, Opcode};
 use std::io::Write;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
-use std::sync::{Arc, Mutex};
+use std::sync::{mpsc, Arc, Mutex};
 use std::time::Duration;
 use support::web_socket::{frame, text, Received, WebSocket};
 use support::*;
@@ -260,6 +260,64 @@ fn clients_do_not_wait_for_a_worker_that_hangs() {
     eventually("the old worker ends", || old.has_ended());
     assert_eq!(full.server.engine.stats().connections, 300);
     drop((there, clients));
+}
+
+/// Holds the dispatcher for each message until the test lets it go on.
+struct Gate(Mutex<mpsc::Receiver<()>>);
+
+impl Subscriber for Gate {
+    fn id(&self) -> u64 {
+        u64::MAX
+    }
+
+    fn deliver(&self, _: &Arc<Publication>, _: Delivery) -> bool {
+        let _ = self.0.lock().expect("no panic").recv_timeout(PATIENCE);
+        false
+    }
+
+    fn flush(&self) {}
+
+    fn is_open(&self) -> bool {
+        true
+    }
+}
+
+#[test]
+fn a_worker_that_begins_during_a_drain_takes_clients() {
+    let workers = Workers::new();
+    let publish = |channel: &[u8], message: &[u8]| workers.bus.publish(channel, message, &mut |wait| wait());
+    let old = workers.start(0, config());
+    let mut client = old.connect();
+    let (open, gate) = mpsc::channel();
+    let gate = Arc::new(Gate(Mutex::new(gate)));
+    old.hub.subscribe(gate, b"gate", Match::Exact, Delivery::Text);
+    let before = workers.start(1, config());
+    publish(b"gate", b"before the drain");
+    let targets = old.hub.targets();
+    old.retire();
+    publish(b"gate", b"before the start of the next worker");
+    publish(b"all", b"not handed out yet");
+    let next = workers.start(2, config());
+    before.retire();
+    eventually("it has no clients", || before.has_ended());
+    open.send(()).expect("the dispatcher waits");
+    eventually("everything from before the drain is handed out", || {
+        old.hub.has_reached(&targets)
+    });
+    for _ in 0..5 {
+        client.send(Opcode::Text, b"still");
+        assert_eq!(
+            client.receive(),
+            text("0: still"),
+            "the next worker does not have all messages for it"
+        );
+    }
+    open.send(()).expect("the dispatcher waits");
+    assert_eq!(client.receive(), text("not handed out yet"));
+    eventually("the next worker has the client", || !next.log().is_empty());
+    client.send(Opcode::Text, b"now");
+    assert_eq!(client.receive(), text("2: now"));
+    eventually("the old worker ends", || old.has_ended());
 }
 
 #[test]

@@ -32,6 +32,8 @@ pub struct Scoreboard {
     pub(crate) migrating: Attendance,
     /// Number of clients that a worker has sent, and that no worker has taken over yet.
     pub(crate) migrating_clients: Attendance,
+    /// Workers that have ever begun to serve.
+    pub(crate) begun: AtomicU64,
     /// Requests that were ever put into the waiting room.
     pub moved: AtomicU64,
     /// Requests that stayed with their worker, because the kernel had no room for them.
@@ -220,6 +222,7 @@ impl Default for Scoreboard {
             attendance: Attendance::default(),
             migrating: Attendance::default(),
             migrating_clients: Attendance::default(),
+            begun: AtomicU64::new(0),
             moved: AtomicU64::new(0),
             refused: AtomicU64::new(0),
             mailboxes: AtomicU64::new(0),

@@ -41,8 +41,10 @@ pub(crate) struct Departures {
 struct State {
     waiting: VecDeque<Arc<Client>>,
     leaving: Vec<Arc<Client>>,
-    /// The publications from before the departure: the dispatcher has to hand them out first.
+    /// The dispatcher has to hand these publications out before clients leave; see [`State::aim`].
     targets: Option<Targets>,
+    /// Number of workers that had begun at that time.
+    aimed_at: Option<u64>,
     /// The time of the first failed attempt to send a client since one was sent.
     stuck: Option<Millis>,
     retirement: Retirement,
@@ -55,6 +57,15 @@ struct State {
 impl State {
     fn retire(&mut self, retirement: Retirement) {
         (self.retirement, self.begun) = (retirement, Some(Millis::now()));
+    }
+
+    /// Aims at everything that was published before the departure, and before the start of each worker that may take clients: it
+    /// does not know these publications, so that the clients must have them.
+    fn aim(&mut self, realtime: &Realtime) {
+        let begun = realtime.worker.begun_workers();
+        if self.aimed_at.replace(begun) != Some(begun) {
+            self.targets = Some(realtime.hub.targets());
+        }
     }
 }
 
@@ -91,7 +102,7 @@ impl Departures {
         // First: a client that begins now is among all clients, or adds itself. Twice does no harm.
         self.has_begun.store(true, SeqCst);
         let mut state = self.state.lock();
-        state.targets.get_or_insert_with(|| realtime.hub.targets());
+        state.aim(realtime);
         state.waiting.extend(realtime.clients.all());
         drop(state);
         realtime.worker.poller.wake();
@@ -141,6 +152,7 @@ impl Departures {
             return;
         }
         let mut state = self.state.lock();
+        state.aim(realtime);
         let mut leaving = std::mem::take(&mut state.leaving);
         let targets = state.targets.clone();
         let stuck = state.stuck;
