@@ -88,6 +88,12 @@ module Fairlead
       drained
     end
 
+    # Workers of another version go on in place of this one and its siblings. +ios+: the queues of connections and of clients to which
+    # they listen.
+    def heirs=(ios)
+      @native.set_heirs(*ios.map(&:fileno)) if own_process?
+    end
+
     # Shortens a drain to +seconds+ from now on. +migrate+: false if the other workers end, too.
     def hurry(seconds, migrate: false)
       return unless own_process?

@@ -69,7 +69,7 @@ class ArchitectureTest < Minitest::Test
   def test_unsafe_code_is_in_the_extension_in_the_shared_memory_and_in_the_system
     crates = Dir.glob("crates/*/src/**/*.rs", base: ROOT).select { |path| read(path).match?(/^\s*(?!\/\/).*\bunsafe (?:\{|impl|fn|trait)/) }
 
-    system = %w[pending_signals poller processes signals].map { |name| "crates/system/src/#{name}.rs" }
+    system = %w[datagrams pending_signals poller processes signals].map { |name| "crates/system/src/#{name}.rs" }
 
     assert_equal ["crates/shared-memory/src/memory_file.rs", *system], crates.sort
   end

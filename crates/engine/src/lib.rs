@@ -76,7 +76,11 @@ pub use app::{App, Lock, LockUse};
 pub use cluster::histogram::{AtomicHistogram, Histogram};
 pub use cluster::membership::Membership;
 pub use cluster::pause::Pause;
-pub use cluster::queues::{SharedQueues, WaitingRoom};
+pub use cluster::queues::{Heirs, SharedQueues, WaitingRoom};
+
+/// The version of the state of clients that migrate: a process reads no other.
+pub const CLIENT_FORMAT: u32 = realtime::CLIENT_FORMAT as u32;
+
 pub use cluster::responses::{RequestKind, ResponseKind, ResponseSeries};
 pub use cluster::running::{RunningRequest, RunningRequests, SHOWN_THREADS};
 pub use cluster::scoreboard::{Scoreboard, Slot, SLOTS};

@@ -8,6 +8,7 @@ pub(crate) use count::{ActiveRequest, ClientProtocol, Count};
 use crate::clock::{AtomicMillis, Millis};
 use crate::cluster::membership::Membership;
 use crate::cluster::pause::Pause;
+use crate::cluster::queues::Heirs;
 use crate::cluster::responses::ResponseKind;
 use crate::cluster::running::{Place, RunningRequests};
 use crate::cluster::scoreboard::{Scoreboard, Slot};
@@ -37,6 +38,8 @@ pub(crate) struct Worker {
     drain_deadline: AtomicMillis,
     /// True if other workers continue when this one drains, so that its connections migrate to them.
     migrates_connections: AtomicBool,
+    /// Workers of another release that continue in place of all workers of this one.
+    heirs: OnceLock<Heirs>,
     /// Inodes of the listeners that end with this worker.
     ending: OnceLock<Box<[u64]>>,
     /// True if the poller should be woken when a connection is closed.
@@ -83,6 +86,7 @@ impl Worker {
             phase: AtomicU8::new(Lifecycle::Serving as u8),
             drain_deadline: AtomicMillis::new(Millis::NEVER),
             migrates_connections: AtomicBool::new(false),
+            heirs: OnceLock::new(),
             ending: OnceLock::new(),
             is_place_wanted: AtomicBool::new(false),
             home: Home::here(),
@@ -203,6 +207,16 @@ impl Worker {
         self.phase.fetch_max(Lifecycle::Draining as u8, SeqCst);
     }
 
+    /// Lets workers of another release continue with the connections of this one. The first call counts, before the drain.
+    pub(crate) fn set_heirs(&self, heirs: Heirs) {
+        let _ = self.heirs.set(heirs);
+    }
+
+    /// The workers of another release that take over the connections of this one.
+    pub(crate) fn heirs(&self) -> Option<&Heirs> {
+        self.heirs.get()
+    }
+
     /// Makes these listeners, given by their inodes, end with this worker. The first call counts.
     pub(crate) fn end_listeners(&self, inodes: &[u64]) {
         let _ = self.ending.set(inodes.into());
@@ -220,7 +234,7 @@ impl Worker {
             self.shared()
                 .is_some_and(|(scoreboard, slot)| scoreboard.others_serve(slot))
         };
-        self.is_retiring() && others_serve()
+        self.is_retiring() && self.heirs().map_or_else(others_serve, Heirs::are_there)
     }
 
     /// True if this worker drains while others continue.
@@ -234,10 +248,16 @@ impl Worker {
             .is_some_and(|(scoreboard, slot)| scoreboard.is_newest(slot))
     }
 
+    /// The latest generation of the workers that continue, if this worker knows them.
+    pub(crate) fn newest_heir(&self) -> Option<u64> {
+        let shared = self.shared().filter(|_| self.heirs().is_none());
+        shared.and_then(|(scoreboard, _)| scoreboard.newest())
+    }
+
     /// True if the serving workers may have more connections.
     pub(crate) fn others_have_place(&self) -> bool {
         let most = self.config.max_connections as u64;
-        self.shared().is_some_and(|(scoreboard, _)| scoreboard.has_place(most))
+        self.heirs().is_some() || self.shared().is_some_and(|(scoreboard, _)| scoreboard.has_place(most))
     }
 
     /// Stops serving.

@@ -6,7 +6,7 @@
 mod memory_file;
 
 use fairlead_engine::pubsub::{Bus, History};
-use fairlead_engine::{Scoreboard, SharedQueues, SLOTS};
+use fairlead_engine::{Scoreboard, SharedQueues, CLIENT_FORMAT, SLOTS};
 use memory_file::{MemoryFile, WordsFile};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -56,7 +56,30 @@ impl SharedMemory {
             true => None,
             false => Some(History::create(words.map()?, Some(words.copy()?))?),
         };
-        let bus = Bus::new(scoreboard, workers)?.with_history(history);
+        let bus = Bus::new(scoreboard, workers)?.with_history(history.map(Arc::new));
+        Ok(SharedMemory::of([file, words.into_file()], scoreboard, queues, bus))
+    }
+
+    /// Creates the memory for workers of this release beside the workers of another one, which use `history`. If it has the
+    /// format of this release, both use it, and it carries all publications until [`History::set_joint`] says that one of them
+    /// is alone. Otherwise this release has its own history of so many bytes.
+    ///
+    /// # Errors
+    /// As above.
+    pub fn beside(history: OwnedFd, history_bytes: usize) -> io::Result<SharedMemory> {
+        let words = WordsFile::adopt(history)?;
+        let shared = match words.is_empty() {
+            true => None,
+            false => History::adopt(words.map()?, words.copy()?).ok(),
+        };
+        let Some(shared) = shared else {
+            return SharedMemory::with_history(0, history_bytes);
+        };
+        shared.set_joint(true);
+        let memory = MemoryFile::<Scoreboard>::new("fairlead scoreboard")?;
+        let (scoreboard, file) = (memory.map()?, memory.into_file());
+        let queues = SharedQueues::new(scoreboard)?;
+        let bus = Bus::new(scoreboard, 0)?.with_history(Some(Arc::new(shared)));
         Ok(SharedMemory::of([file, words.into_file()], scoreboard, queues, bus))
     }
 
@@ -73,7 +96,7 @@ impl SharedMemory {
             true => None,
             false => Some(History::adopt(words.map()?, words.copy()?)?),
         };
-        let bus = Bus::new(scoreboard, 0)?.with_history(history);
+        let bus = Bus::new(scoreboard, 0)?.with_history(history.map(Arc::new));
         let queues = SharedQueues::adopt(scoreboard, queues);
         Ok(SharedMemory::of([file, words.into_file()], scoreboard, queues, bus))
     }
@@ -93,6 +116,10 @@ impl SharedMemory {
         }
     }
 
+    /// The formats of connections and of clients that migrate. Workers of another release can continue with them if they
+    /// have the same.
+    pub const MOVES: [u32; 2] = [SharedQueues::FORMAT, CLIENT_FORMAT];
+
     /// A name of the layout: two processes may share memory if it is equal.
     pub fn layout() -> String {
         let (version, scoreboard) = (env!("CARGO_PKG_VERSION"), size_of::<Scoreboard>());
@@ -100,7 +127,8 @@ impl SharedMemory {
         format!("{version} {scoreboard} {queues} {history} {mail}")
     }
 
-    /// The descriptors with which another process adopts the memory.
+    /// The descriptors with which another process adopts the memory. The history is the second one in every release, for
+    /// [`SharedMemory::beside`].
     pub fn descriptors(&self) -> [BorrowedFd<'_>; SharedMemory::DESCRIPTORS] {
         let queues = self.queues.descriptors();
         std::array::from_fn(|index| match index {

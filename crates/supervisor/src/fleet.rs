@@ -16,11 +16,16 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::Ordering::Relaxed;
 
+/// No time, in a message.
+const NO_TIME: &[u8] = b"0";
+
 /// The processes of the server, and the memory that they share.
 pub struct Fleet {
     /// The processes.
     pub children: Children,
     memory: SharedMemory,
+    /// True if workers of another version can send connections and clients to the workers of this one.
+    pub predecessors_move: bool,
     spawns: Background<(ProcessId, io::Result<Started>)>,
 }
 
@@ -33,6 +38,7 @@ impl Fleet {
         Ok(Fleet {
             children: Children::default(),
             memory,
+            predecessors_move: false,
             spawns: Background::new("fairlead spawns")?,
         })
     }
@@ -140,11 +146,20 @@ impl Fleet {
     pub fn end(&mut self, name: ProcessId, how: &str, fields: &[&[u8]]) {
         let Some(child) = self.children.get(name) else { return };
         child.is_ending = true;
-        // A lost worker still counts in the previous scoreboard, which this program cannot read: other workers would
-        // pass connections to it.
-        let alone = child.is_foreign && child.spawner.is_none() && how == "drain";
-        let told = match alone {
-            true => child.send("end", &[b"0"], &[]),
+        let is_predecessor = child.is_foreign && child.spawner.is_none() && how == "drain";
+        let told = match is_predecessor {
+            true if self.predecessors_move => {
+                self.memory.scoreboard().set_predecessors(true);
+                let long = fields.first().unwrap_or(&NO_TIME);
+                child.send(
+                    how,
+                    &[long, b"connections", b"clients"],
+                    &self.memory.queues().outlets(),
+                )
+            }
+            // A lost worker still counts in the previous scoreboard, which this program cannot read: other workers would
+            // pass connections to it.
+            true => child.send("end", &[NO_TIME], &[]),
             false => child.send(how, fields, &[]),
         };
         if !(told && child.ready) {
@@ -256,8 +271,14 @@ impl Fleet {
         self.spawns.is_idle()
     }
 
-    /// Maintains the resources that workers share: call this once a second.
-    pub fn tend(&self) {
+    /// Maintains the resources that workers share: call this once a second. `restarts`: a restart runs.
+    pub fn tend(&self, restarts: bool) {
+        if !restarts && !self.children.iter().any(|child| child.is_foreign) {
+            self.memory.scoreboard().set_predecessors(false);
+            if let Some(history) = self.memory.bus().history() {
+                history.set_joint(false);
+            }
+        }
         self.memory.bus().introduce();
         self.memory.scoreboard().ticket_keys.tend();
     }
@@ -414,5 +435,42 @@ mod tests {
         assert_eq!(fleet.beats(), [Event::WorkerAlive(2)]);
         fleet.end(2, "drain", &[]);
         assert_eq!(bytes(&theirs), b"end\x000");
+    }
+
+    #[test]
+    fn a_worker_of_another_version_that_can_drains_into_the_queues_of_this_one() {
+        let mut fleet = Fleet::new(SharedMemory::new(0).expect("memory")).expect("a fleet");
+        let (ours, theirs) = Link::pair().expect("a pair");
+        let mut worker = Child::worker(2, Place { index: 0, slot: 0 }, 1, ours);
+        worker.is_foreign = true;
+        fleet.children.add(worker);
+        fleet.predecessors_move = true;
+        fleet.end(2, "drain", &[b"30"]);
+        let mut text = [0; 100];
+        let Received::Message(count, descriptors) = receive(&theirs, &mut text) else {
+            panic!("there is no message");
+        };
+        assert_eq!(text[..count], *b"drain\x0030\0connections\0clients");
+        assert_eq!(descriptors.len(), 2);
+    }
+
+    #[test]
+    fn the_history_is_joint_until_the_last_worker_of_another_version_has_ended() {
+        let former = SharedMemory::with_history(0, 1 << 20).expect("memory");
+        let history = former.descriptors()[1].try_clone_to_owned().expect("a descriptor");
+        let mut fleet = Fleet::new(SharedMemory::beside(history, 0).expect("memory")).expect("a fleet");
+        let is_joint = || former.bus().history().expect("a history").is_joint();
+        assert!(is_joint());
+        fleet.tend(true);
+        assert!(is_joint(), "a restart runs");
+        let (ours, _theirs) = Link::pair().expect("a pair");
+        let mut worker = Child::worker(2, Place { index: 0, slot: 0 }, 1, ours);
+        worker.is_foreign = true;
+        fleet.children.add(worker);
+        fleet.tend(false);
+        assert!(is_joint(), "a worker is left");
+        fleet.children.forget(2);
+        fleet.tend(false);
+        assert!(!is_joint());
     }
 }

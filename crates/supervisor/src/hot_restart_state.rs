@@ -69,6 +69,10 @@ pub struct HotRestartState {
     /// The schedule of the certificates from an authority. Entries that cannot be read start anew.
     #[serde(default)]
     pub acme: Option<Box<RawValue>>,
+    /// The formats in which its workers send connections and clients to other workers (`SharedMemory::MOVES`). Nothing: they cannot
+    /// send any to workers of another release.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub moves: Option<[u32; 2]>,
     /// The pause, while requests wait.
     #[serde(default)]
     pub pause: Option<PausingSettings>,

@@ -2,7 +2,7 @@
 //!
 //! Linux: a socket pair of type SEQPACKET. Elsewhere: of type DGRAM, which keeps boundaries and descriptors, too.
 
-use rustix::fd::OwnedFd;
+use rustix::fd::{AsFd, OwnedFd};
 use rustix::io::Result;
 use rustix::net::{sockopt, SocketType};
 
@@ -37,4 +37,45 @@ pub fn queue() -> Result<(OwnedFd, OwnedFd)> {
         }
     }
     Ok((sender, receiver))
+}
+
+/// The memory of the datagrams that were sent through this end and not yet received, in bytes. `None` where the system does not
+/// tell.
+pub fn under_way(sender: impl AsFd) -> Option<usize> {
+    #[cfg(native_linux)]
+    {
+        use rustix::ioctl::{ioctl, Getter, Opcode};
+        /// TIOCOUTQ.
+        const UNSENT: Opcode = 0x5411;
+        // SAFETY: this request stores an int, and nothing else.
+        let bytes: Result<i32> = unsafe { ioctl(sender, Getter::<UNSENT, i32>::new()) };
+        bytes.ok().and_then(|bytes| usize::try_from(bytes).ok())
+    }
+    #[cfg(not(native_linux))]
+    {
+        let _ = sender;
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::net::{recv, send, RecvFlags, SendFlags};
+
+    #[test]
+    #[cfg(native_linux)]
+    fn a_queue_tells_how_much_is_under_way() {
+        let (sender, receiver) = queue().expect("a queue");
+        assert_eq!(under_way(&sender), Some(0));
+        for _ in 0..3 {
+            send(&sender, b"datagram", SendFlags::empty()).expect("room");
+        }
+        let three = under_way(&sender).expect("a count");
+        assert!(three >= 3 * 256, "{three}");
+        for _ in 0..3 {
+            let _ = recv(&receiver, &mut [0; 8], RecvFlags::empty()).expect("a datagram");
+        }
+        assert_eq!(under_way(&sender), Some(0));
+    }
 }

@@ -23,7 +23,8 @@ module Fairlead
       @number, protocol, layout, kind, @supervisor, url, token = message.fields
       @kind = kind.to_sym
       @url, @token = [url, token].map { |text| text unless text.empty? }
-      @shared = same_version?(protocol, layout) ? Native::Shared.adopt(Worker::MOST, message.ios.map(&:fileno)) : introduce_other_version
+      @shared = same_version?(protocol, layout) ? Native::Shared.adopt(Worker::MOST, message.ios.map(&:fileno)) : introduce_other_version(message.ios)
+      message.ios.each(&:close)
       @descriptors = []
       @bindings = []
       kept = take_rest
@@ -98,15 +99,16 @@ module Fairlead
     def same_version?(protocol, layout) = protocol == SupervisorSettings::PROTOCOL.to_s && layout == Native::Shared::LAYOUT
 
     # Tells a supervisor of another version which program can supervise this process and its workers. Returns the memory for
-    # them. A process that replaces a lost one would have to share memory with others.
-    def introduce_other_version
+    # them, which shares the history with the memory of that version (+ios+), if possible. A process that replaces a lost one would
+    # have to share all of it.
+    def introduce_other_version(ios)
       if replacement?
         raise Error, "the new code has Fairlead #{VERSION}, which is incompatible with the running version; use a hot restart (USR2)"
       end
 
       @other = true
       @link.send(:other_version, VERSION, SupervisorSettings::PROTOCOL, Native::Shared::LAYOUT, OtherSupervisor.find)
-      Native::Shared.new(Worker::MOST, 0, @history_bytes)
+      Native::Shared.beside(Worker::MOST, @history_bytes, ios.map(&:fileno))
     end
 
     # Takes the listeners. Returns the settings of the certificates of the running processes, by the keys of the addresses.

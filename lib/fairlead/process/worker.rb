@@ -93,7 +93,7 @@ module Fairlead
 
     def obey(message)
       case message.kind
-      when :drain then migrate(long: Float(message.fields.first || 0))
+      when :drain then retire(message)
       when :end then leave(delay: Float(message.fields.first), ending: message.numbers(1..))
       when :stop then stop
       when :reopen_logs then @service.reopen_logs
@@ -109,6 +109,15 @@ module Fairlead
     def leave(**how)
       @promotion = nil
       drain(**how)
+    end
+
+    # Ends while other workers go on. If they are of another version, the message has the queues to which they listen.
+    def retire(message)
+      long, *names = message.fields
+      heirs = names.zip(message.ios).to_h.values_at("connections", "clients")
+      @engine.heirs = heirs if heirs.all? && !draining?
+      message.ios.each(&:close)
+      migrate(long: Float(long || 0))
     end
 
     # Ends while the others go on. +long+: as for #drain.

@@ -13,6 +13,7 @@ use crate::cluster::queues::Attendance;
 use crate::cluster::running::RunningRequests;
 use crate::cluster::statistics::{statistics, Kind, Shown, Statistic, Stats};
 use crate::tls::TicketKeys;
+use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
 
 /// Number of workers in a scoreboard.
@@ -34,6 +35,10 @@ pub struct Scoreboard {
     pub(crate) migrating_clients: Attendance,
     /// Workers that have ever begun to serve.
     pub(crate) begun: AtomicU64,
+    /// 1 while workers of another release send connections and clients, which they cannot count.
+    predecessors: AtomicU64,
+    /// A random number, by which workers of another release know that a cut is not of their scoreboard; 0 until it is needed.
+    id: AtomicU64,
     /// Requests that were ever put into the waiting room.
     pub moved: AtomicU64,
     /// Requests that stayed with their worker, because the kernel had no room for them.
@@ -223,6 +228,8 @@ impl Default for Scoreboard {
             migrating: Attendance::default(),
             migrating_clients: Attendance::default(),
             begun: AtomicU64::new(0),
+            predecessors: AtomicU64::new(0),
+            id: AtomicU64::new(0),
             moved: AtomicU64::new(0),
             refused: AtomicU64::new(0),
             mailboxes: AtomicU64::new(0),
@@ -242,6 +249,27 @@ impl Default for Scoreboard {
 }
 
 impl Scoreboard {
+    /// Begins or ends the time in which workers of another release send connections and clients.
+    pub fn set_predecessors(&self, are_there: bool) {
+        self.predecessors.store(are_there.into(), SeqCst);
+    }
+
+    pub(crate) fn has_predecessors(&self) -> bool {
+        self.predecessors.load(Relaxed) == 1
+    }
+
+    /// A number that no other scoreboard has.
+    pub(crate) fn id(&self) -> u64 {
+        let id = self.id.load(SeqCst);
+        if id != 0 {
+            return id;
+        }
+        let random = RandomState::new().hash_one(std::process::id()).max(1);
+        self.id
+            .compare_exchange(0, random, SeqCst, SeqCst)
+            .map_or_else(|other| other, |_| random)
+    }
+
     /// Slot of worker `index`.
     ///
     /// # Panics
@@ -367,19 +395,22 @@ impl Scoreboard {
         slots.any(|(number, slot)| number != index && slot.serving.load(SeqCst) == 1)
     }
 
+    /// The latest generation that serves.
+    pub(crate) fn newest(&self) -> Option<u64> {
+        let serving = self.slots.iter().filter(|slot| slot.serving.load(SeqCst) == 1);
+        serving.map(|slot| slot.generation.load(SeqCst)).max()
+    }
+
     /// True if no worker that serves has a later generation than the worker `index`.
     pub(crate) fn is_newest(&self, index: usize) -> bool {
         let own = self.slots[index].generation.load(SeqCst);
-        let serving = self.slots.iter().filter(|slot| slot.serving.load(SeqCst) == 1);
-        serving
-            .map(|slot| slot.generation.load(SeqCst))
-            .all(|other| other <= own)
+        self.newest().is_none_or(|newest| newest <= own)
     }
 
     /// True if the workers of the latest generation that serves have places for the clients under way, and for one more.
     pub(crate) fn has_place_for_clients(&self) -> bool {
         let serving = || self.slots.iter().filter(|slot| slot.serving.load(SeqCst) == 1);
-        let newest = serving().map(|slot| slot.generation.load(SeqCst)).max();
+        let newest = self.newest();
         let newest = serving().filter(|slot| Some(slot.generation.load(SeqCst)) == newest);
         let free = |slot: &Slot| {
             let taken = u64::try_from(slot.connections.load(Relaxed)).unwrap_or(0);

@@ -2,6 +2,7 @@
 
 use super::Engine;
 use crate::app::Lock;
+use crate::cluster::queues::Heirs;
 use crate::realtime::Retirement;
 use crate::scheduler::start_monitor;
 use std::time::Duration;
@@ -47,6 +48,14 @@ impl Engine {
     /// As [`Engine::drain_and_migrate`], with the time for clients that cannot migrate. A second call may shorten it.
     pub fn retire(&self, retirement: Retirement) {
         self.moves.begin_drain(Some(retirement));
+    }
+
+    /// Lets workers of another release continue with the connections and clients of this engine. Call it before
+    /// [`Engine::retire`].
+    pub fn set_heirs(&self, heirs: Heirs) {
+        if self.is_at_home() {
+            self.parts.worker.set_heirs(heirs);
+        }
     }
 
     /// Closes every connection and ends. Running requests are finished, but their responses may be lost. Returns at

@@ -63,6 +63,15 @@ impl<'a> Between<'a> {
         Ok(missed)
     }
 
+    /// The same for a subscriber from another release, which has received the history up to `place`. The history has carried all
+    /// publications for the whole server since before the subscriber left, perhaps until both were not joint any more.
+    ///
+    /// # Errors
+    /// As above.
+    pub fn missed_in_history(&self, place: u64, wanted: &dyn Fn(&[u8]) -> bool) -> Result<Vec<Arc<Publication>>, Lost> {
+        self.missed(&self.passing.cut_of_other_release(place).ok_or(Lost)?, wanted)
+    }
+
     /// Reads the history up to `end`.
     fn read(
         &self,
@@ -80,7 +89,8 @@ impl<'a> Between<'a> {
                     let mut made = self.made.borrow_mut();
                     missed.push(Arc::clone(made.entry(publication.origin).or_insert(publication)));
                 }
-                Next::Unwanted => {}
+                Next::TooLong if history.is_joint() => return Err(Lost),
+                Next::Unwanted | Next::TooLong => {}
                 Next::Overrun | Next::Nothing => return Err(Lost),
             }
         }

@@ -20,7 +20,7 @@ use crate::cluster::scoreboard::{Scoreboard, Slot, SLOTS};
 use rustix::event::{poll, PollFd, PollFlags, Timespec};
 use rustix::fd::{BorrowedFd, OwnedFd};
 use std::sync::atomic::{fence, AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 /// Longest wait for a mailbox to become writable before checking again.
 const STEP: Timespec = nanoseconds(20_000_000);
@@ -42,7 +42,7 @@ pub struct Bus {
     /// For each worker that this process has given up: the envelopes that it had taken until then, plus one. Otherwise
     /// 0.
     given_up: [AtomicU64; SLOTS],
-    history: Option<History>,
+    history: Option<Arc<History>>,
     /// Dispatchers that do not read the history.
     given_up_readers: GivenUp,
 }
@@ -79,13 +79,13 @@ impl Bus {
 
     /// Adds a history, which all processes of the server share.
     #[must_use]
-    pub fn with_history(self, history: Option<History>) -> Bus {
+    pub fn with_history(self, history: Option<Arc<History>>) -> Bus {
         Bus { history, ..self }
     }
 
     /// The history that all processes of the server share.
     pub fn history(&self) -> Option<&History> {
-        self.history.as_ref()
+        self.history.as_deref()
     }
 
     /// Opens the mailbox of worker number `slot` if there is none yet; to be called before that worker is forked.
@@ -146,19 +146,32 @@ impl Bus {
 
     /// Publishes to all workers, from a process without a hub. `block` as for [`Hub::publish`](super::Hub::publish).
     pub fn publish(&self, channel: &[u8], message: &[u8], block: &mut dyn FnMut(&mut dyn FnMut())) -> Posted {
+        let is_joint = || self.history().is_some_and(History::is_joint);
+        if is_joint() {
+            return self.keep(channel, message, block);
+        }
+        let id = self.next_id(None);
+        // As in `Hub::publish`.
+        match is_joint() {
+            true => self.keep(channel, message, block),
+            false => self.post((channel, message), id, block),
+        }
+    }
+
+    fn post(&self, message: (&[u8], &[u8]), id: PublicationId, block: &mut dyn FnMut(&mut dyn FnMut())) -> Posted {
         self.scoreboard.others().published.fetch_add(1, Relaxed);
-        self.send(None, self.next_id(None), (channel, message), block)
+        self.send(None, id, message, block)
     }
 
     /// Publishes to all workers, through the history, from a process without a hub. Like [`Bus::publish`] if there is no
     /// history.
     pub fn keep(&self, channel: &[u8], message: &[u8], block: &mut dyn FnMut(&mut dyn FnMut())) -> Posted {
         let Some(history) = &self.history else {
-            return self.publish(channel, message, block);
+            return self.post((channel, message), self.next_id(None), block);
         };
         match self.publish_kept(None, history, channel, message, block) {
             (posted, true) => posted,
-            (_, false) => self.publish(channel, message, block),
+            (_, false) => self.post((channel, message), self.next_id(None), block),
         }
     }
 
@@ -176,8 +189,15 @@ impl Bus {
         let readers = || self.readers();
         let given_up = &self.given_up_readers;
         let (posted, appended) = keeping::append(history, &readers, given_up, (channel, message), block);
-        if !matches!(appended, Some((_, true))) {
-            // Too long, or a stopped process has the lock: the message goes the other way.
+        let is_joint = history.is_joint();
+        let undelivered = posted.undelivered + usize::from(!matches!(appended, Some((_, true))));
+        let posted = Posted { undelivered };
+        if appended.is_none() && is_joint {
+            history.divide();
+        }
+        if appended.is_none_or(|(_, is_kept)| !is_kept && !is_joint) {
+            // A stopped process has the lock, or it is too long: the message goes the other way. If another release
+            // would not get it, the entry without it tells its subscribers in both.
             return (posted, false);
         }
         counters.published.fetch_add(1, Relaxed);

@@ -34,6 +34,19 @@ impl Cut {
         }
     }
 
+    /// A cut from another release, with which this one shares the history alone: everything up to this place.
+    pub fn up_to(place: u64) -> Cut {
+        Cut {
+            senders: Vec::new(),
+            place,
+        }
+    }
+
+    /// The place in the history; everything before it was passed.
+    pub fn place(&self) -> u64 {
+        self.place
+    }
+
     /// The same cut at another place in the history.
     pub(super) fn at(self, place: u64) -> Cut {
         Cut { place, ..self }

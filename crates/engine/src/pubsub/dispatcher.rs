@@ -7,12 +7,13 @@
 
 use super::between::{Between, Job};
 use super::channels::{Ids, Recipients};
-use super::history::Next;
+use super::history::{History, Next};
 use super::hub::Shared;
 use super::mailbox::{space, DatagramBuffer, TakenMail};
 use super::passing::Passing;
 use super::publication::{Origin, Publication};
 use super::queue::Taken;
+use super::reached::Targets;
 use super::subscriber::Subscriber;
 use crate::clock::Nanos;
 use std::collections::HashSet;
@@ -33,6 +34,12 @@ const LONGEST_ROUND: Duration = Duration::from_millis(50);
 /// it could.
 const LONGEST_SLEEP: Duration = Duration::from_secs(1);
 
+/// The same while another release publishes through the history, and cannot wake this dispatcher.
+const JOINT_SLEEP: Duration = Duration::from_millis(10);
+
+/// The longest time for which messages of the history wait for mail from before another release uses it.
+const LONGEST_MAIL: Duration = Duration::from_millis(100);
+
 /// The capacity kept for touched subscribers. Clearing a larger table would slow down the small rounds that follow a
 /// large one.
 const MOST_KEPT: usize = 16 * 1024;
@@ -48,6 +55,16 @@ pub(super) struct Dispatcher {
     now: Nanos,
     /// The time in which the next round delivers.
     round: Duration,
+    /// Set while another release uses the history.
+    joint: Option<Joint>,
+}
+
+/// The time in which another release uses the history.
+struct Joint {
+    /// Publications that only one release has got, so far.
+    divided: u64,
+    /// The publications from before, which are in mailboxes, and the end of the wait for them.
+    mail: Option<(Targets, Nanos)>,
 }
 
 /// Subscribers that have something to send, in the order in which they got it.
@@ -58,7 +75,8 @@ struct Touched {
 }
 
 impl Dispatcher {
-    pub(super) fn new(shared: Arc<Shared>, passing: Passing) -> Dispatcher {
+    pub(super) fn new(shared: Arc<Shared>, mut passing: Passing) -> Dispatcher {
+        passing.note_joint(shared.history().is_some_and(History::is_joint));
         Dispatcher {
             shared,
             passing,
@@ -67,6 +85,7 @@ impl Dispatcher {
             touched: Touched::default(),
             space: space(),
             round: SHORTEST_ROUND,
+            joint: None,
         }
     }
 
@@ -94,10 +113,13 @@ impl Dispatcher {
     }
 
     fn longest_sleep(&self, now: Nanos) -> Option<Duration> {
-        let has_history = self.shared.history().is_some_and(|history| history.end() > 0);
+        let history = self.shared.history();
+        let has_history = history.is_some_and(|history| history.end() > 0);
+        let is_joint = history.is_some_and(History::is_joint);
         let times = [
             self.shared.beat.remaining(now),
             has_history.then_some(LONGEST_SLEEP),
+            is_joint.then_some(JOINT_SLEEP),
             self.passing.due().map(|due| due - now),
         ];
         times.into_iter().flatten().min()
@@ -117,7 +139,10 @@ impl Dispatcher {
             let before = handed_out;
             let mut is_empty = false;
             match self.shared.queue.take() {
-                Taken::Publication(publication) => self.hand_out(&publication),
+                Taken::Publication(publication) => {
+                    self.end_joint();
+                    self.hand_out(&publication);
+                }
                 Taken::Unwanted(publication) => self.passing.pass(&publication, self.now),
                 Taken::Jobs(jobs) => self.run_between(jobs),
                 Taken::Nothing => is_empty = true,
@@ -125,7 +150,10 @@ impl Dispatcher {
             handed_out += usize::from(!is_empty);
             if mail {
                 match self.next_mail() {
-                    TakenMail::Mail(publication) => self.hand_out(&publication),
+                    TakenMail::Mail(publication) => {
+                        self.end_joint();
+                        self.hand_out(&publication);
+                    }
                     TakenMail::Spoiled | TakenMail::Announcement(..) | TakenMail::Wake => {}
                     TakenMail::Nothing => mail = false,
                 }
@@ -158,6 +186,9 @@ impl Dispatcher {
         let Some(history) = shared.history() else {
             return false;
         };
+        if history.is_joint() && !self.begin_joint(history) {
+            return false;
+        }
         let recipients = &mut self.recipients;
         let next = history.next(&mut place, |channel| {
             shared.channels.find(channel, recipients);
@@ -167,17 +198,50 @@ impl Dispatcher {
         let is_end = matches!(next, Next::Nothing);
         match next {
             Next::Message(publication) => self.deliver(&publication),
+            Next::TooLong if history.is_joint() => {
+                let lists: Vec<Recipients> = self.recipients.drain(..).collect();
+                shared.lose(&lists);
+            }
             Next::Overrun => {
                 self.recipients.clear();
-                shared.counters().mail_lost.fetch_add(1, Relaxed);
-                let all = shared.channels.all();
-                all.iter()
-                    .for_each(|list| shared.for_each(list, |recipient| recipient.subscriber.lose()));
+                shared.lose_all();
             }
+            Next::TooLong => self.recipients.clear(),
             Next::Unwanted | Next::Nothing => {}
         }
         self.passing.move_to(place);
         !is_end
+    }
+
+    /// Another release uses the history, too. Returns false while mail from before that moment may come: it goes first.
+    fn begin_joint(&mut self, history: &History) -> bool {
+        self.passing.note_joint(true);
+        let joint = self.joint.get_or_insert_with(|| Joint {
+            divided: history.divided(),
+            mail: Some((self.shared.targets(), self.now + LONGEST_MAIL)),
+        });
+        if let Some((mail, until)) = &joint.mail {
+            if self.now < *until && !self.shared.has_reached(mail) {
+                return false;
+            }
+            joint.mail = None;
+        }
+        if joint.divided != history.divided() {
+            joint.divided = history.divided();
+            self.shared.lose_all();
+        }
+        true
+    }
+
+    /// Mail has come. If the history is joint no longer, everything in it goes first.
+    fn end_joint(&mut self) {
+        if !self.passing.is_joint() || self.shared.history().is_some_and(History::is_joint) {
+            return;
+        }
+        self.joint = None;
+        self.passing.note_joint(false);
+        let end = self.shared.history().map_or(0, History::end);
+        while self.passing.place() < end && self.read_on() {}
     }
 
     fn hand_out(&mut self, publication: &Arc<Publication>) {
@@ -226,6 +290,18 @@ impl Dispatcher {
 }
 
 impl Shared {
+    /// Tells all subscribers that they may have lost messages.
+    fn lose_all(&self) {
+        self.lose(&self.channels.all());
+    }
+
+    fn lose(&self, lists: &[Recipients]) {
+        self.counters().mail_lost.fetch_add(1, Relaxed);
+        lists
+            .iter()
+            .for_each(|list| self.for_each(list, |recipient| recipient.subscriber.lose()));
+    }
+
     /// Calls `act` with each of `items`. After a panic it continues with the others.
     fn for_each<T>(&self, items: &[T], mut act: impl FnMut(&T)) {
         let mut rest = items.iter();

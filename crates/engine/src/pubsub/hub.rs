@@ -10,6 +10,7 @@ use super::history::{History, Position};
 use super::keeping::{self, GivenUp};
 use super::passing::Passing;
 use super::publication::Publication;
+use super::publication_id::PublicationId;
 use super::queue::Queue;
 use super::reached::{Reached, Targets};
 use super::subscriber::{Delivery, Subscriber};
@@ -222,9 +223,41 @@ impl Hub {
         if self.is_elsewhere() {
             return self.publish_from_child(channel, message, scope, block);
         }
+        let takes_history = || scope == Scope::Cluster && self.shared.is_joint();
+        if takes_history() {
+            return self.publish_kept(channel, message, block);
+        }
+        let id = self.next_id(scope);
+        // The second look: subscribers of the other release wait for all numbers from before the history was joint. This one
+        // counts as lost then.
+        match takes_history() {
+            true => self.publish_kept(channel, message, block),
+            false => self.post((channel, message), scope, id, block),
+        }
+    }
+
+    /// The id of the next publication for other processes.
+    fn next_id(&self, scope: Scope) -> Option<PublicationId> {
+        let bus = self.shared.bus.as_ref().filter(|_| scope != Scope::Process);
+        bus.map(|(bus, slot)| bus.next_id(Some(*slot)))
+    }
+
+    /// Publishes through the mailboxes to the whole server, although the history might be used.
+    fn post_to_all(&self, channel: &[u8], message: &[u8], block: &mut dyn FnMut(&mut dyn FnMut())) -> Posted {
+        let scope = Scope::Cluster;
+        self.post((channel, message), scope, self.next_id(scope), block)
+    }
+
+    /// Publishes through mailboxes.
+    fn post(
+        &self,
+        (channel, message): (&[u8], &[u8]),
+        scope: Scope,
+        id: Option<PublicationId>,
+        block: &mut dyn FnMut(&mut dyn FnMut()),
+    ) -> Posted {
         self.counters().published.fetch_add(1, Relaxed);
         let bus = self.shared.bus.as_ref().filter(|_| scope != Scope::Process);
-        let id = bus.map(|(bus, slot)| bus.next_id(Some(*slot)));
         let is_wanted = || scope != Scope::Siblings && !self.shared.channels.is_empty();
         let mut posted = Posted::default();
         // With an id also if nobody wants it: subscribers may come from other processes.
@@ -243,7 +276,7 @@ impl Hub {
     /// is no history.
     pub fn publish_kept(&self, channel: &[u8], message: &[u8], block: &mut dyn FnMut(&mut dyn FnMut())) -> Posted {
         let Some(history) = self.shared.history() else {
-            return self.publish(channel, message, Scope::Cluster, block);
+            return self.post_to_all(channel, message, block);
         };
         if let Some((bus, slot)) = &self.shared.bus {
             let own = (!self.is_elsewhere()).then_some(*slot);
@@ -252,7 +285,7 @@ impl Hub {
                 self.shared.queue.rouse();
             }
             return match (own.is_some(), is_kept) {
-                (true, false) => self.publish(channel, message, Scope::Cluster, block),
+                (true, false) => self.post_to_all(channel, message, block),
                 _ => posted,
             };
         }
@@ -265,7 +298,7 @@ impl Hub {
         self.shared.queue.rouse();
         match appended {
             Some((_, true)) => posted,
-            _ => self.publish(channel, message, Scope::Process, block),
+            _ => self.post((channel, message), Scope::Process, None, block),
         }
     }
 
@@ -296,8 +329,7 @@ impl Hub {
 
     /// Everything that was published before this call.
     pub fn targets(&self) -> Targets {
-        let place = self.history().map_or(0, History::end);
-        Targets(Cut::of_all(self.shared.scoreboard(), place))
+        self.shared.targets_with(self.history().map_or(0, History::end))
     }
 
     /// Returns true if the dispatcher of this process has handed out everything that was published before
@@ -320,7 +352,9 @@ impl Hub {
     /// stops leading, or has ended.
     pub fn lead(&self) -> bool {
         match &self.shared.bus {
-            Some((bus, slot)) if !self.is_elsewhere() => bus.scoreboard().lead(*slot),
+            Some((bus, slot)) if !self.is_elsewhere() => {
+                bus.scoreboard().lead(*slot) && self.history().is_none_or(History::lead)
+            }
             Some(_) => false,
             None => true,
         }
@@ -348,15 +382,17 @@ impl Hub {
     }
 
     fn progress_words(&self) -> &[AtomicU64; 3] {
-        match &self.shared.bus {
-            Some((bus, _)) => &bus.scoreboard().progress,
-            None => &self.shared.progress,
+        match (self.history(), &self.shared.bus) {
+            (Some(history), _) => history.progress(),
+            (None, Some((bus, _))) => &bus.scoreboard().progress,
+            (None, None) => &self.shared.progress,
         }
     }
 
     /// Lets another process lead.
     pub fn stop_leading(&self) {
         if let Some((bus, slot)) = self.shared.bus.as_ref().filter(|_| !self.is_elsewhere()) {
+            self.history().into_iter().for_each(History::stop_leading);
             bus.scoreboard().stop_leading(*slot);
         }
     }
@@ -421,6 +457,23 @@ impl Shared {
             Some((bus, _)) => bus.history(),
             None => self.own_history.as_deref(),
         }
+    }
+
+    fn is_joint(&self) -> bool {
+        self.history().is_some_and(History::is_joint)
+    }
+
+    fn targets_with(&self, place: u64) -> Targets {
+        Targets(Cut::of_all(self.scoreboard(), place))
+    }
+
+    /// The mail that was sent before this call.
+    pub(super) fn targets(&self) -> Targets {
+        self.targets_with(0)
+    }
+
+    pub(super) fn has_reached(&self, targets: &Targets) -> bool {
+        self.reached.has(targets)
     }
 
     /// Announces that this process reads the history from its end on, and returns that place.

@@ -29,6 +29,17 @@ pub(super) struct Passing {
     earlier: (Cut, Nanos),
     /// Something may be missing.
     is_behind: bool,
+    release: OtherRelease,
+}
+
+/// The mail that subscribers of another release have not missed, because the history carried all publications for both.
+enum OtherRelease {
+    /// There was none. So it is not known.
+    Never,
+    /// All of it.
+    Joint,
+    /// This, from before the history was for one release again.
+    Was(Cut),
 }
 
 impl Passing {
@@ -43,6 +54,7 @@ impl Passing {
             earlier: (start.clone(), Nanos::default()),
             cut: start,
             is_behind: false,
+            release: OtherRelease::Never,
         }
     }
 
@@ -55,6 +67,29 @@ impl Passing {
         self.is_behind |= !self.cut.add(id);
         self.reached.note(id.sender(), &self.cut);
         self.recent.push(publication, id, self.cut.place, now);
+    }
+
+    /// Another release uses the history from now on, or does so no longer.
+    pub(super) fn note_joint(&mut self, is_joint: bool) {
+        self.release = match (is_joint, &self.release) {
+            (true, _) => OtherRelease::Joint,
+            (false, OtherRelease::Joint) => OtherRelease::Was(self.cut.clone()),
+            (false, _) => return,
+        };
+    }
+
+    pub(super) fn is_joint(&self) -> bool {
+        matches!(self.release, OtherRelease::Joint)
+    }
+
+    /// The cut of a subscriber of the other release, which has received the history up to this place. `None` if it may have
+    /// missed mail.
+    pub(super) fn cut_of_other_release(&self, place: u64) -> Option<Cut> {
+        match &self.release {
+            OtherRelease::Never => None,
+            OtherRelease::Joint => Some(self.cut.clone().at(place)),
+            OtherRelease::Was(cut) => Some(cut.clone().at(place)),
+        }
     }
 
     /// The place in the history up to which the dispatcher has read.

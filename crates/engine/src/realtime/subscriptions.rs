@@ -230,6 +230,12 @@ impl Subscriptions {
         self.names.lock().has_pings = true;
     }
 
+    /// True if the client has any.
+    pub(super) fn are_there(&self) -> bool {
+        let names = self.names.lock();
+        !names.plain.is_empty() || names.streams.channels().next().is_some()
+    }
+
     /// Their state, for another process.
     pub(super) fn save(&self) -> SavedSubscriptions {
         let names = self.names.lock();

@@ -114,7 +114,7 @@ fn workers<const COUNT: usize>() -> (Arc<Bus>, [Arc<Hub>; COUNT]) {
     let words = (0..128 * 1024).map(|_| Default::default()).collect::<Vec<_>>().leak();
     let history = History::create(words, None).unwrap();
     let bus = Bus::new(Box::leak(Box::default()), COUNT).unwrap();
-    let bus = Arc::new(bus.with_history(Some(history)));
+    let bus = Arc::new(bus.with_history(Some(Arc::new(history))));
     let hubs = std::array::from_fn(|slot| Hub::new(Some((Arc::clone(&bus), slot))).unwrap());
     hubs.iter().take(COUNT - 1).for_each(|hub| hub.start().unwrap());
     (bus, hubs)

@@ -120,6 +120,11 @@ impl Machine {
         self.outcome.ended_by
     }
 
+    /// True if a restart runs, or its failure is not over.
+    pub fn restarts(&self) -> bool {
+        self.restarts.restart.as_ref().is_some_and(|restart| !restart.is_over())
+    }
+
     /// The running restart, or the last one.
     pub fn restart(&self) -> Option<RestartView<'_>> {
         let restart = self.restarts.restart.as_ref()?;

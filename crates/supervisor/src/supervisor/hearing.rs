@@ -200,7 +200,7 @@ impl Supervisor {
                     .each(|fields, bytes| _ = child.send("certificates", &fields, &[bytes]));
             }
         }
-        self.acting.fleet.tend(); // the others must know its mailbox
+        self.acting.fleet.tend(self.acting.machine.restarts()); // the others must know its mailbox
         self.acting.happen(Event::Booted(worker));
     }
 

@@ -220,7 +220,7 @@ impl Supervisor {
         }
         let is_due = self.acting.watch.is_due(self.acting.now);
         if is_due {
-            self.acting.fleet.tend();
+            self.acting.fleet.tend(self.acting.machine.restarts());
             self.acting.tend_pause();
         }
         self.acting.recycle(is_due);

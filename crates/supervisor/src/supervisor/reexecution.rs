@@ -131,6 +131,7 @@ impl Supervisor {
             started_at: seconds(self.started_at),
             restart_changed_at: (number, seconds(changed_at)),
             touched_at: self.acting.watch.touched_at().map(seconds),
+            moves: Some(SharedMemory::MOVES),
             pause: self.acting.rest_of_pause(),
             systemd: self.acting.services.told(),
             acme: Some(self.certifying.save(&mut luggage)?),
@@ -205,7 +206,9 @@ impl Supervisor {
         if let Some(pause) = &hot_restart_state.pause {
             memory.scoreboard().pause.begin(pause.timeout, pause.limit); // the new workers have other memory
         }
+        let moves = hot_restart_state.moves == Some(SharedMemory::MOVES);
         let mut supervisor = Supervisor::restore(package, hot_restart_state, machine, memory, (clock, now), signals)?;
+        supervisor.acting.fleet.predecessors_move = moves;
         for child in supervisor.acting.fleet.children.iter_mut() {
             child.is_foreign = supervisor.acting.machine.borrows(child.generation);
         }

@@ -3,20 +3,21 @@
 use super::process;
 use super::requests::Running;
 use super::settings::Settings;
-use super::shared::Shared;
+use super::shared::{copies, Shared};
 use super::statistics;
+use super::system_error;
 use super::tls::NativeTls;
 use crate::gvl::{wait_without_gvl, without_gvl, Gvl};
 use crate::protect::check_interrupts_of_method;
 use crate::rack::{OnThread, RackApp, Template, ThreadTemplate};
-use fairlead_engine::{Engine, Listener, Membership, Origin, ProxyVersions, Retirement, Stats, TicketKeys};
+use fairlead_engine::{Engine, Heirs, Listener, Membership, Origin, ProxyVersions, Retirement, Stats, TicketKeys};
 use magnus::rb_sys::AsRawValue;
 use magnus::{
     block::Proc, function, gc, method, prelude::*, typed_data::Obj, DataTypeFunctions, Error, RArray, RHash, RModule,
     Ruby, TypedData, Value,
 };
 use std::cell::{Cell, RefCell};
-use std::os::fd::{BorrowedFd, IntoRawFd, OwnedFd};
+use std::os::fd::{BorrowedFd, IntoRawFd, OwnedFd, RawFd};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -70,6 +71,7 @@ pub(crate) fn init(ruby: &Ruby, native: RModule) -> Result<(), Error> {
     class.define_method("end_listeners", method!(NativeEngine::end_listeners, 1))?;
     class.define_method("leave", method!(NativeEngine::leave, 0))?;
     class.define_method("drain", method!(NativeEngine::drain, 0))?;
+    class.define_method("set_heirs", method!(NativeEngine::set_heirs, 2))?;
     class.define_method("retire", method!(NativeEngine::retire, 2))?;
     class.define_method("stop", method!(NativeEngine::stop, 0))?;
     class.define_method("wait", method!(NativeEngine::wait, 1))?;
@@ -245,6 +247,14 @@ impl NativeEngine {
 
     fn drain(&self) {
         self.at_home().inspect(|engine| engine.drain());
+    }
+
+    /// `connections`, `clients`: descriptors of the queues of another release, which continues in place of all workers of this one.
+    fn set_heirs(ruby: &Ruby, this: &NativeEngine, connections: RawFd, clients: RawFd) -> Result<(), Error> {
+        let copies = copies([connections, clients]);
+        let copies = copies.map_err(|error| system_error(ruby, "the queues of the new workers", &error.into()))?;
+        this.at_home().inspect(|engine| engine.set_heirs(Heirs::new(copies)));
+        Ok(())
     }
 
     /// `stay`, `limit`: seconds for which clients that cannot migrate stay, and which the drain may take.

@@ -20,6 +20,7 @@ pub(crate) fn init(ruby: &Ruby, native: RModule) -> Result<(), Error> {
     crate::classes::know::<Shared>(ruby);
     class.define_singleton_method("new", function!(Shared::new, 3))?;
     class.define_singleton_method("adopt", function!(Shared::adopt, 2))?;
+    class.define_singleton_method("beside", function!(Shared::beside, 3))?;
     class.const_set("LAYOUT", SharedMemory::layout())?;
     class.const_set("DESCRIPTORS", SharedMemory::DESCRIPTORS)?;
     class.define_method("descriptors", method!(Shared::descriptors, 0))?;
@@ -47,6 +48,16 @@ impl Shared {
         let failed = |error: std::io::Error| system_error(ruby, "the memory that workers share", &error);
         let copies = copies(descriptors.to_array()?).map_err(|error| failed(error.into()))?;
         let memory = SharedMemory::adopt(copies).map_err(failed)?;
+        Ok(Shared::of(memory, slots))
+    }
+
+    /// `beside(slots, history_bytes, descriptors)`: makes the memory beside the memory of another release, from the result of
+    /// `descriptors` there. Shares the history, if both have the same format of it.
+    fn beside(ruby: &Ruby, slots: usize, history_bytes: usize, descriptors: RArray) -> Result<Shared, Error> {
+        let failed = |error: std::io::Error| system_error(ruby, "the memory that workers share", &error);
+        let history: [RawFd; 1] = descriptors.subseq(1, 1).unwrap_or_else(|| ruby.ary_new()).to_array()?;
+        let [history] = copies(history).map_err(|error| failed(error.into()))?;
+        let memory = SharedMemory::beside(history, history_bytes).map_err(failed)?;
         Ok(Shared::of(memory, slots))
     }
 
@@ -124,7 +135,7 @@ impl Shared {
 }
 
 /// Copies of descriptors that belong to objects of Ruby.
-fn copies<const N: usize>(numbers: [RawFd; N]) -> rustix::io::Result<[OwnedFd; N]> {
+pub(super) fn copies<const N: usize>(numbers: [RawFd; N]) -> rustix::io::Result<[OwnedFd; N]> {
     let mut copies = [const { None }; N];
     for (copy, number) in copies.iter_mut().zip(numbers) {
         if number < 0 {

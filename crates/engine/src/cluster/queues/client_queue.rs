@@ -2,26 +2,14 @@
 //! file in memory. A state with keys of TLS always does, and its receiver wipes the file.
 
 use super::kernel_queue::{read_file, Arrived, KernelQueue};
-use super::message::DATAGRAM_BYTES;
-use super::queue::Sent;
+use super::outlet::{Sent, INLINE, IN_FILE, IN_SECRET};
 use crate::cluster::scoreboard::Scoreboard;
 use fairlead_system::memory_file;
 use fairlead_tls_record::SecretBytes;
-use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
-use rustix::io;
-use std::io::IoSlice;
+use rustix::fd::{BorrowedFd, OwnedFd};
 
 /// Most descriptors of a message: the socket, and the file with the state.
 const DESCRIPTORS: usize = 2;
-
-/// In front of the state: it follows.
-const INLINE: u8 = 0;
-
-/// It is in the file.
-const IN_FILE: u8 = 1;
-
-/// It is in the file, which is to be wiped.
-const IN_SECRET: u8 = 2;
 
 /// See the head of this file.
 pub(crate) struct ClientQueue(KernelQueue);
@@ -77,27 +65,8 @@ impl ClientQueue {
 
     /// Puts a client in, from the worker in `slot`. The caller keeps the socket, too. `is_secret`: the state has keys.
     pub(crate) fn send(&self, socket: &OwnedFd, state: &SecretBytes, is_secret: bool, slot: usize) -> Sent {
-        let is_short = !is_secret && state.len() < DATAGRAM_BYTES;
-        let make = || match is_secret {
-            true => memory_file::secret("fairlead client", state).map(|file| (IN_SECRET, file)),
-            false => memory_file::constant("fairlead client", &[state]).map(|file| (IN_FILE, file)),
-        };
-        let Ok(file) = (!is_short).then(make).transpose() else {
-            return Sent::TooLong;
-        };
-        match self.0.send(slot, || self.put(socket, state, file.as_ref())) {
-            true => Sent::Done,
-            false => Sent::Full,
-        }
-    }
-
-    fn put(&self, socket: &OwnedFd, state: &[u8], file: Option<&(u8, OwnedFd)>) -> io::Result<usize> {
-        let (kind, state, file) = match file {
-            Some((kind, file)) => (*kind, &[][..], Some(file)),
-            None => (INLINE, state, None),
-        };
-        let descriptors: Vec<BorrowedFd<'_>> = [Some(socket), file].into_iter().flatten().map(AsFd::as_fd).collect();
-        self.0.put(&[IoSlice::new(&[kind]), IoSlice::new(state)], &descriptors)
+        let outlet = self.0.outlet();
+        outlet.send_client(socket, state, is_secret, |put| self.0.send(slot, put))
     }
 
     /// Takes out the oldest client, for the worker in `slot`.

@@ -3,17 +3,16 @@
 
 use super::attendance::{Attendance, Visit};
 use super::message::{DATAGRAM_BYTES, DESCRIPTORS};
+use super::outlet::{Outlet, Put};
 use crate::cluster::scoreboard::Scoreboard;
 use fairlead_system::datagrams;
-use fairlead_system::sockets::{received, RECEIVE_DESCRIPTORS, SEND};
+use fairlead_system::sockets::{received, RECEIVE_DESCRIPTORS};
+use rustix::event::{poll, PollFd, PollFlags, Timespec};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::{self, fcntl_dupfd_cloexec, retry_on_intr};
-use rustix::net::{
-    recv, recvmsg, sendmsg, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
-    SendAncillaryMessage,
-};
+use rustix::net::{recv, recvmsg, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags};
 use std::fs::File;
-use std::io::{IoSlice, IoSliceMut};
+use std::io::IoSliceMut;
 use std::mem::MaybeUninit;
 use std::os::unix::fs::FileExt;
 
@@ -21,7 +20,7 @@ use std::os::unix::fs::FileExt;
 pub(super) struct KernelQueue {
     scoreboard: &'static Scoreboard,
     attendance: &'static Attendance,
-    sender: OwnedFd,
+    outlet: Outlet,
     receiver: OwnedFd,
 }
 
@@ -52,41 +51,47 @@ impl KernelQueue {
         KernelQueue {
             scoreboard,
             attendance,
-            sender,
+            outlet: Outlet::new(sender),
             receiver,
         }
     }
 
     /// Ends for senders and for receivers.
     pub(super) fn ends(&self) -> [BorrowedFd<'_>; 2] {
-        [self.sender.as_fd(), self.receiver.as_fd()]
+        [self.outlet.sender(), self.receiver.as_fd()]
     }
 
     pub(super) fn receiver(&self) -> BorrowedFd<'_> {
         self.receiver.as_fd()
     }
 
-    /// Number of datagrams in the queue: one atomic load. May be too high for a moment, but is never too low.
-    pub(super) fn len(&self) -> u64 {
-        self.attendance.count()
+    pub(super) fn outlet(&self) -> &Outlet {
+        &self.outlet
     }
 
-    /// Counts a datagram from the worker in `slot`, which `put` puts in with [`KernelQueue::put`]. Returns false if `put` fails.
-    pub(super) fn send(&self, slot: usize, put: impl FnOnce() -> io::Result<usize>) -> bool {
+    /// Number of datagrams in the queue: two atomic loads. May be too high for a moment, but is never too low. While workers of
+    /// another release send, which cannot count theirs, it is 1 at least if there are any.
+    pub(super) fn len(&self) -> u64 {
+        match self.attendance.count() {
+            0 if self.scoreboard.has_predecessors() => self.is_readable().into(),
+            count => count,
+        }
+    }
+
+    fn is_readable(&self) -> bool {
+        let mut fds = [PollFd::new(&self.receiver, PollFlags::IN)];
+        poll(&mut fds, Some(&Timespec::default())) == Ok(1)
+    }
+
+    /// Counts a datagram from the worker in `slot`, which `put` puts in.
+    pub(super) fn send(&self, slot: usize, put: &mut Put<'_>) -> io::Result<usize> {
         let visit = Visit::enter(self.scoreboard, self.attendance, slot);
         visit.count_up();
-        let is_sent = put().is_ok();
-        if !is_sent {
+        let sent = put();
+        if sent.is_err() {
             visit.count_down();
         }
-        is_sent
-    }
-
-    pub(super) fn put(&self, datagram: &[IoSlice<'_>], descriptors: &[BorrowedFd<'_>]) -> io::Result<usize> {
-        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS))];
-        let mut control = SendAncillaryBuffer::new(&mut space);
-        control.push(SendAncillaryMessage::ScmRights(descriptors));
-        retry_on_intr(|| sendmsg(&self.sender, datagram, &mut control, SEND))
+        sent
     }
 
     /// Takes out the oldest datagram, for the worker in `slot`.
@@ -115,7 +120,7 @@ impl KernelQueue {
     }
 
     fn has_descriptors(&self, count: usize) -> bool {
-        let copy = |index| (index < count).then(|| fcntl_dupfd_cloexec(&self.sender, 0));
+        let copy = |index| (index < count).then(|| fcntl_dupfd_cloexec(&self.receiver, 0));
         let copies: [_; DESCRIPTORS] = std::array::from_fn(copy);
         copies.iter().flatten().all(Result::is_ok)
     }

@@ -9,19 +9,24 @@
 //!   `engine/migration/clients.rs`).
 //!
 //! Each is a socket pair that every worker has inherited (`kernel_queue.rs`), with a count beside it (`attendance.rs`).
-//! `queue.rs` and `message.rs` have the messages about connections.
+//! `outlet.rs` is its end for senders. `queue.rs` and `message.rs` have the messages about connections. If another release
+//! continues, a worker sends to the queues of that release ([`Heirs`], `heirs.rs`).
 
 mod attendance;
 mod client_queue;
+mod heirs;
 mod kernel_queue;
 mod message;
+mod outlet;
 mod queue;
 mod waiting_room;
 
 pub(crate) use attendance::Attendance;
 pub(crate) use client_queue::{ClientQueue, MigratedClient, TakenClient};
+pub use heirs::Heirs;
 pub(crate) use message::{IncomingMigration, OutgoingMigration, Stage};
-pub(crate) use queue::{Queue, Received, Sent};
+pub(crate) use outlet::Sent;
+pub(crate) use queue::{Queue, Received};
 pub use waiting_room::WaitingRoom;
 
 use crate::cluster::scoreboard::Scoreboard;
@@ -81,6 +86,13 @@ impl SharedQueues {
             clients_in,
             clients_out,
         ]
+    }
+
+    /// The ends for senders of the queues of connections and of clients, for [`Heirs::new`] in a worker of another release.
+    pub fn outlets(&self) -> [BorrowedFd<'_>; Heirs::DESCRIPTORS] {
+        let [connections, _] = self.connections.ends();
+        let [clients, _] = self.clients.ends();
+        [connections, clients]
     }
 
     /// The scoreboard that counts the contents of the queues.

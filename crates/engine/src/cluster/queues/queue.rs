@@ -2,24 +2,14 @@
 
 use super::attendance::Attendance;
 use super::kernel_queue::{Arrived, KernelQueue};
-use super::message::{open, waits_since, IncomingMigration, Message, OutgoingMigration, DESCRIPTORS};
+use super::message::{open, waits_since, IncomingMigration, OutgoingMigration, DESCRIPTORS};
+use super::outlet::Sent;
 use crate::clock::Nanos;
 use crate::cluster::scoreboard::Scoreboard;
 use rustix::fd::{BorrowedFd, OwnedFd};
-use rustix::io::Errno;
 
 /// See the head of this file.
 pub(crate) struct Queue(KernelQueue);
-
-/// Result of an attempt to put a connection in.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Sent {
-    Done,
-    /// The kernel's buffer is full, or too many descriptors are in such buffers.
-    Full,
-    /// It needs a file in memory, and none could be made.
-    TooLong,
-}
 
 /// Result of an attempt to take a connection out.
 #[derive(Debug)]
@@ -68,22 +58,8 @@ impl Queue {
 
     /// Puts a connection in, from the worker in `slot`. The caller keeps it, too.
     pub(crate) fn send(&self, outgoing: &OutgoingMigration<'_>, slot: usize) -> Sent {
-        let Ok(mut message) = Message::new(outgoing) else {
-            return Sent::TooLong;
-        };
-        if !message.is_short() && message.lengthen().is_err() {
-            return Sent::TooLong;
-        }
-        let put = |message: &Message<'_>| self.0.put(&message.datagram(), &message.descriptors());
-        let is_sent = self.0.send(slot, || match put(&message) {
-            // The kernel gave a buffer so small that not even a short datagram fits.
-            Err(Errno::MSGSIZE) if message.lengthen().is_ok() => put(&message),
-            sent => sent,
-        });
-        match is_sent {
-            true => Sent::Done,
-            false => Sent::Full,
-        }
+        let outlet = self.0.outlet();
+        outlet.send_connection(outgoing, |put| self.0.send(slot, put))
     }
 
     /// Takes out the oldest connection, for the worker in `slot`.

@@ -1,7 +1,8 @@
 //! The waiting room: requests that have found no free thread in their worker, until another worker takes them.
 
 use super::message::OutgoingMigration;
-use super::queue::{Queue, Received, Sent};
+use super::outlet::Sent;
+use super::queue::{Queue, Received};
 use crate::clock::Nanos;
 use crate::cluster::scoreboard::Scoreboard;
 use crate::transport::poller::{token, Poller};
@@ -90,7 +91,7 @@ impl WaitingRoom {
         match sent {
             Sent::Done => _ = self.scoreboard.moved.fetch_add(1, SeqCst),
             Sent::Full => _ = self.scoreboard.refused.fetch_add(1, SeqCst),
-            Sent::TooLong => {}
+            Sent::TooLong | Sent::Gone => {}
         }
         sent
     }

@@ -6,7 +6,7 @@ use crate::clock::Millis;
 use crate::cluster::queues::{MigratedClient, Sent, TakenClient};
 use crate::exchange::Services;
 use crate::limits::descriptors::Counted;
-use crate::realtime::{Retirement, SavedClient, Sending, Way, LARGE_CLIENT};
+use crate::realtime::{say_farewell, Retirement, SavedClient, Sending, Way, LARGE_CLIENT};
 use crate::transport::listener::Endpoint;
 use crate::worker::{Count, Worker};
 use fairlead_tls_record::SecretBytes;
@@ -95,6 +95,10 @@ impl Way for ClientMigration {
         let Some(queues) = self.admission.queues().filter(|_| self.worker().is_retiring()) else {
             return Some(Sending::Impossible);
         };
+        if let Some(heirs) = self.worker().heirs() {
+            let is_free = heirs.are_there() && heirs.take_clients(is_large);
+            return (!is_free).then_some(if is_large { Sending::NotNow } else { Sending::Full });
+        }
         let (under_way, has_place) = (queues.clients().len(), queues.scoreboard().has_place_for_clients());
         // Without another worker, the supervisor may be about to replace it.
         if !self.worker().migrates() || under_way >= UNDER_WAY || !has_place {
@@ -111,13 +115,18 @@ impl Way for ClientMigration {
         if let Some(obstacle) = self.obstacle(bytes.len() > LARGE_CLIENT) {
             return obstacle;
         }
-        match queues.clients().send(socket, &bytes, saved.tls.is_some(), slot) {
+        let is_secret = saved.tls.is_some();
+        let sent = match self.worker().heirs() {
+            Some(heirs) => heirs.send_client(socket, &bytes, is_secret),
+            None => queues.clients().send(socket, &bytes, is_secret, slot),
+        };
+        match sent {
             Sent::Done => {
                 self.worker().counters().handed_off.fetch_add(1, Relaxed);
                 self.admission.await_client();
                 Sending::Sent
             }
-            Sent::Full => Sending::Full,
+            Sent::Full | Sent::Gone => Sending::Full,
             Sent::TooLong => Sending::NotNow,
         }
     }
@@ -153,13 +162,16 @@ impl ClientMigration {
     fn adopt(&self, client: MigratedClient) -> Result<(), &'static str> {
         let MigratedClient { socket, state } = client;
         let socket = Counted::new(socket, self.worker().config.descriptors.for_transfer());
-        let saved = SavedClient::from_bytes(&state).map_err(|_| "another version has saved it")?;
-        if self.should_pass_on(&saved) {
-            return self.pass_on(&socket, &state, saved.tls.is_some());
-        }
-        let mut known = self.endpoints.iter();
-        let known = known.find(|one| one.origin.fingerprint() == saved.origin);
-        let endpoint = known.ok_or("its listener is unknown")?;
+        let (saved, endpoint) = match self.prepare(&state) {
+            Ok((saved, _)) if self.should_pass_on(&saved) => {
+                return self.pass_on(&socket, &state, saved.tls.is_some());
+            }
+            Ok(prepared) => prepared,
+            Err(reason) => {
+                say_farewell(&state, &*socket);
+                return Err(reason);
+            }
+        };
         let transport = match &saved.tls {
             None => endpoint.plain_transport(socket),
             Some(state) => endpoint.transport_with_tls(socket, state)?,
@@ -174,6 +186,17 @@ impl ClientMigration {
         }
     }
 
+    /// The client, and its listener.
+    fn prepare(&self, state: &[u8]) -> Result<(SavedClient, &Arc<Endpoint>), &'static str> {
+        let saved = SavedClient::from_bytes(state).map_err(|_| "another version has saved it")?;
+        if !self.services.realtime.has_code_for(&saved) {
+            return Err("newer code has saved it");
+        }
+        let mut known = self.endpoints.iter();
+        let endpoint = known.find(|one| one.origin.fingerprint() == saved.origin);
+        Ok((saved, endpoint.ok_or("its listener is unknown")?))
+    }
+
     /// True if this worker has begun after the client left: it does not have all publications that the client has not got.
     fn should_pass_on(&self, saved: &SavedClient) -> bool {
         let has_others = self
@@ -181,7 +204,7 @@ impl ClientMigration {
             .shared()
             .is_some_and(|(scoreboard, slot)| scoreboard.others_serve(slot));
         let is_fresh = Millis::now() - saved.left < PASSED_ON;
-        has_others && is_fresh && !self.services.realtime.hub().reaches_back_to(&saved.cut)
+        has_others && is_fresh && !self.services.realtime.has_messages_since(saved)
     }
 
     /// Puts a client back into the queue, and leaves the queue to other workers for a moment.

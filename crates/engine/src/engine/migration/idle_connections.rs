@@ -14,7 +14,7 @@
 use super::outgoing::exported;
 use super::{Admission, IncomingConnections};
 use crate::clock::Millis;
-use crate::cluster::queues::{IncomingMigration, Queue, Received, Sent};
+use crate::cluster::queues::{IncomingMigration, OutgoingMigration, Received, Sent};
 use crate::connection::connections::Connections;
 use crate::connection::Connection;
 use crate::engine::ends;
@@ -80,11 +80,11 @@ impl ConnectionMigration {
     }
 }
 
-/// Puts a connection into the queue, from the worker in `slot`.
-fn send(connection: &Connection, queue: &Queue, slot: usize) -> Sent {
+/// Puts a connection into a queue with `send`.
+fn send(connection: &Connection, send: impl FnOnce(&OutgoingMigration<'_>) -> Sent) -> Sent {
     let export = connection.stream.transport().export();
     let outgoing = export.as_ref().and_then(|export| exported(connection, export));
-    outgoing.map_or(Sent::TooLong, |outgoing| queue.send(&outgoing, slot))
+    outgoing.map_or(Sent::TooLong, |outgoing| send(&outgoing))
 }
 
 /// Sending side.
@@ -121,10 +121,18 @@ impl ConnectionMigration {
         let Some((queues, (_, slot))) = heir.filter(|_| self.worker.migrates()) else {
             return Err((connection, Sent::Full));
         };
-        if queues.connections().len() >= UNDER_WAY || !self.worker.others_have_place() {
+        let heirs = self.worker.heirs();
+        let is_full = match heirs {
+            Some(heirs) => !heirs.take_connections(),
+            None => queues.connections().len() >= UNDER_WAY || !self.worker.others_have_place(),
+        };
+        if is_full {
             return Err((connection, Sent::Full));
         }
-        let sent = send(&connection, queues.connections(), slot);
+        let sent = send(&connection, |outgoing| match heirs {
+            Some(heirs) => heirs.send_connection(outgoing),
+            None => queues.connections().send(outgoing, slot),
+        });
         if sent != Sent::Done {
             connection.stream.transport().stay();
             return Err((connection, sent));
@@ -141,7 +149,7 @@ impl ConnectionMigration {
         if is_over || !self.is_due.load(SeqCst) && !self.admission.awaits_connections() {
             return None;
         }
-        let is_moving = self.admission.are_connections_migrating();
+        let is_moving = self.admission.are_connections_migrating() || self.worker.heirs().is_some();
         Some(if is_moving { PAUSE } else { LONG_PAUSE })
     }
 
@@ -178,7 +186,7 @@ impl ConnectionMigration {
                 self.migrate(connection)
             };
             if let Err((connection, sent)) = handed {
-                is_full |= sent == Sent::Full;
+                is_full |= matches!(sent, Sent::Full | Sent::Gone);
                 self.park(connection);
             }
         }

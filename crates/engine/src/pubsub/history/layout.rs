@@ -4,11 +4,12 @@ use ring::rand::{SecureRandom, SystemRandom};
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// The first word of memory that a process has prepared.
-const PREPARED: u64 = 0x6661_6972_6c65_0001;
+/// The first word of memory that a process has prepared. The format is in it: a process of another release, which gets the
+/// memory by its descriptor, must not use another format.
+const PREPARED: u64 = 0x6661_6972_6c65_0000 | super::History::FORMAT as u64;
 
 /// Words of the header.
-const HEADER: usize = 16;
+const HEADER: usize = 24;
 
 /// Words of one entry of the table, and entries of one bucket.
 pub(super) const SLOT: usize = 4;
@@ -54,6 +55,12 @@ pub(super) struct Header<'a> {
     pub(super) forgotten_wall: &'a AtomicU64,
     /// The key that seals positions.
     pub(super) seal: [&'a AtomicU64; 4],
+    /// 1 while processes of two releases use the history.
+    pub(super) joint: &'a AtomicU64,
+    /// Number of publications that only one of two releases has got.
+    pub(super) divided: &'a AtomicU64,
+    /// The process that leads, or led, for both releases; 0 for none.
+    pub(super) leader: &'a AtomicU64,
 }
 
 pub(super) fn random() -> io::Result<u64> {
@@ -114,7 +121,15 @@ impl Layout {
             forgotten: word(8),
             seal: [word(9), word(10), word(11), word(12)],
             forgotten_wall: word(13),
+            joint: word(14),
+            divided: word(15),
+            leader: word(16),
         }
+    }
+
+    /// See [`Hub::progress`](crate::pubsub::Hub::progress).
+    pub(super) fn progress(&self) -> &[AtomicU64; 3] {
+        self.words[17..].first_chunk().expect("the header")
     }
 
     /// Bucket number `index` modulo the number of buckets.

@@ -40,8 +40,12 @@ use self::ring::{Draft, Entry, Ring};
 use self::table::{Newest, Table};
 use crate::clock::{Millis, Nanos};
 use rustix::fd::OwnedFd;
+use rustix::io::Errno;
+use rustix::process::{test_kill_process, Pid};
 use std::io;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
+use std::sync::atomic::{
+    AtomicBool, AtomicU64, Ordering::Acquire, Ordering::Relaxed, Ordering::Release, Ordering::SeqCst,
+};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -120,7 +124,7 @@ pub(super) enum NotAppended {
 
 impl History {
     /// The version of the layout: processes may share a history if it is equal.
-    pub const FORMAT: u32 = 2;
+    pub const FORMAT: u32 = 3;
 
     /// Prepares memory that is full of zeros, and that other processes map, too. `file`: what they map; `None` if no other
     /// process does.
@@ -204,6 +208,53 @@ impl History {
         if let Some(entry) = self.ring().entry(finished) {
             self.finish(finished, entry.offset, (entry.hash, entry.wall));
         }
+    }
+
+    /// True while processes of two releases use the history: it carries all publications for the whole server, because they
+    /// share nothing else.
+    pub fn is_joint(&self) -> bool {
+        self.layout.header().joint.load(SeqCst) == 1
+    }
+
+    /// Begins or ends that time.
+    pub fn set_joint(&self, is_joint: bool) {
+        self.layout.header().joint.store(is_joint.into(), SeqCst);
+    }
+
+    /// Notes that a publication could not go through the history in that time: the other release has not got it.
+    pub(super) fn divide(&self) {
+        self.layout.header().divided.fetch_add(1, SeqCst);
+    }
+
+    /// Number of such publications.
+    pub(super) fn divided(&self) -> u64 {
+        self.layout.header().divided.load(SeqCst)
+    }
+
+    /// Makes this process the leader of all processes that use the history, if the last leader has ended. Returns true if it
+    /// leads. Each release has its own leader, so this matters while there are two.
+    pub(super) fn lead(&self) -> bool {
+        let (own, leader) = (std::process::id().into(), self.layout.header().leader);
+        let now = leader.load(SeqCst);
+        let is_alive = |process: u64| {
+            let process = i32::try_from(process).ok().and_then(Pid::from_raw);
+            process.is_some_and(|process| test_kill_process(process) != Err(Errno::SRCH))
+        };
+        if now == own {
+            return true;
+        }
+        let is_free = !self.is_joint() || !is_alive(now);
+        is_free && leader.compare_exchange(now, own, SeqCst, SeqCst).is_ok()
+    }
+
+    pub(super) fn stop_leading(&self) {
+        let own = std::process::id().into();
+        let _ = self.layout.header().leader.compare_exchange(own, 0, SeqCst, SeqCst);
+    }
+
+    /// See [`Hub::progress`](super::Hub::progress).
+    pub(super) fn progress(&self) -> &[AtomicU64; 3] {
+        self.layout.progress()
     }
 
     /// The place after the newest entry, for a reader that begins.

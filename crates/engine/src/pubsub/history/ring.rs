@@ -53,8 +53,10 @@ pub(super) struct Draft<'a> {
 #[derive(Debug)]
 pub(in crate::pubsub) enum Next {
     Message(Arc<Publication>),
-    /// Nobody wants it, or the publisher has sent it in another way.
+    /// Nobody wants it.
     Unwanted,
+    /// Somebody wants it, and it is too long to be here. Its publisher has sent it in another way, unless the history is joint.
+    TooLong,
     /// Entries were overwritten before the reader got to them. Its place is now the oldest entry.
     Overrun,
     /// There are no more entries.
@@ -230,7 +232,7 @@ impl<'a> Ring<'a> {
         if !self.is_intact(*place) {
             return overrun(place);
         }
-        let is_wanted = entry.message_bytes != TOO_LONG && is_wanted(&channel);
+        let is_wanted = is_wanted(&channel);
         let content = is_wanted.then(|| self.content(*place, &entry)).flatten();
         if !self.is_intact(*place) {
             return overrun(place);
@@ -238,7 +240,7 @@ impl<'a> Ring<'a> {
         let begin = *place;
         *place += entry.words;
         let Some(message) = content else {
-            return Next::Unwanted;
+            return if is_wanted { Next::TooLong } else { Next::Unwanted };
         };
         let offset = entry.offset;
         let position = Position { epoch, offset };

@@ -1,9 +1,10 @@
 //! A client that continues in this worker.
 
+use super::lineage::Shared;
 use super::saved::SavedClient;
 use crate::clock::Millis;
 use crate::config::fair_by::Flow;
-use crate::pubsub::{Between, Publication, Subscriber};
+use crate::pubsub::{Between, Cut, Lost, Publication, Subscriber};
 use crate::realtime::carrier::Carrier;
 use crate::realtime::client::{Beginning, Client, Events};
 use crate::realtime::frames::{Frame, Unsent};
@@ -17,7 +18,14 @@ use std::sync::Arc;
 impl Realtime {
     /// Continues with a client of another worker, over its transport. `count`: of the connection. Returns false if the
     /// state is not valid; then the transport is left as it is.
-    pub(crate) fn adopt(&self, saved: SavedClient, transport: &Link, count: Count) -> bool {
+    pub(crate) fn adopt(&self, mut saved: SavedClient, transport: &Link, count: Count) -> bool {
+        let shared = saved.memory.shared_with(self.memory());
+        if shared != Shared::All {
+            saved.cut = Arc::new(Cut::up_to(match shared {
+                Shared::History => saved.cut.place(),
+                _ => 0,
+            }));
+        }
         let key = self.clients.reserve();
         let beginning = Beginning {
             key,
@@ -42,6 +50,7 @@ impl Realtime {
         client.outbox.lock().carrier = Some(Carrier::Own { _count: Some(count) });
         client.inbox.lock().begin();
         if let Some(state) = saved.application.clone() {
+            client.departure.note_code(saved.generation);
             client.wait_for_app(state);
         }
         self.clients.put(&client);
@@ -49,7 +58,7 @@ impl Realtime {
         let realtime = self.me.clone();
         let is_begun = self.hub.at_cut(Box::new(move |between: &Between<'_>| {
             if let Some(realtime) = realtime.upgrade() {
-                arrived.arrive(&realtime, &saved, between);
+                arrived.arrive(&realtime, &saved, shared, between);
             }
         }));
         if !is_begun {
@@ -99,7 +108,7 @@ impl Client {
 
     /// Restores the subscriptions, delivers the publications that the other worker has not delivered, and reads from now
     /// on. Called by the dispatcher between two publications.
-    fn arrive(&self, realtime: &Realtime, saved: &SavedClient, between: &Between<'_>) {
+    fn arrive(&self, realtime: &Realtime, saved: &SavedClient, shared: Shared, between: &Between<'_>) {
         let subscriptions = &saved.subscriptions;
         let restored = subscriptions.names.iter().all(|name| self.restore_subscription(name));
         let streams = subscriptions
@@ -119,8 +128,7 @@ impl Client {
             let publication = Arc::new(Publication::new(Arc::clone(channel), Arc::clone(message)));
             self.tell(Event::Published(*id, publication));
         }
-        let names = self.subscriptions.subscribed();
-        match between.missed(&saved.cut, &|channel| names.has(channel)) {
+        match self.missed(saved, shared, between) {
             Ok(missed) if restored && streams => missed.iter().for_each(|publication| self.deliver_missed(publication)),
             Ok(_) => self.fail_to_arrive("it has more subscriptions than this worker allows"),
             Err(_) => self.fail_to_arrive("messages for it were lost on its way"),
@@ -144,6 +152,23 @@ impl Client {
             .upgrade()
             .into_iter()
             .for_each(|me| realtime.departures.add(&me));
+    }
+
+    /// The publications that the client has not got.
+    fn missed(
+        &self,
+        saved: &SavedClient,
+        shared: Shared,
+        between: &Between<'_>,
+    ) -> Result<Vec<Arc<Publication>>, Lost> {
+        let names = self.subscriptions.subscribed();
+        let wanted = |channel: &[u8]| names.has(channel);
+        match shared {
+            Shared::All => between.missed(&saved.cut, &wanted),
+            Shared::History => between.missed_in_history(saved.cut.place(), &wanted),
+            Shared::Nothing if self.subscriptions.are_there() => Err(Lost),
+            Shared::Nothing => Ok(Vec::new()),
+        }
     }
 
     fn deliver_missed(&self, publication: &Arc<Publication>) {

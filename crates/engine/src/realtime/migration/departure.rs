@@ -13,7 +13,7 @@ use super::saved::SavedSubscriptions;
 use crate::clock::Millis;
 use crate::pubsub::Cut;
 use crate::sync::Mutex;
-use std::sync::atomic::{AtomicU8, Ordering::SeqCst};
+use std::sync::atomic::{AtomicU64, AtomicU8, Ordering::SeqCst};
 use std::sync::Arc;
 
 /// See the head of this file.
@@ -21,6 +21,8 @@ use std::sync::Arc;
 pub(in crate::realtime) struct Departure {
     /// A [`Progress`], for threads that only look.
     progress: AtomicU8,
+    /// Generation of the code that has made the state of the app, plus one; 0: this process.
+    code: AtomicU64,
     state: Mutex<State>,
 }
 
@@ -108,8 +110,19 @@ impl Departure {
         })
     }
 
+    /// Generation of the code that has made the state of the app, if it has come with the client.
+    pub(super) fn code(&self) -> Option<u64> {
+        self.code.load(SeqCst).checked_sub(1)
+    }
+
+    /// The state of the app has come from code of this generation.
+    pub(super) fn note_code(&self, generation: u64) {
+        self.code.store(generation.saturating_add(1), SeqCst);
+    }
+
     /// The app has handed the client over. Returns false unless it was asked.
     pub(super) fn hand_over(&self, application: Application) -> bool {
+        self.code.store(0, SeqCst);
         self.change(Progress::HandedOver, |state| match state {
             State::Asked { .. } => Some(State::Ready(application)),
             _ => None,

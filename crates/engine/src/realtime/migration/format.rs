@@ -4,13 +4,14 @@
 //!   "FLCL" · version (2 bytes) · field · field · …        field: tag (2 bytes) · length (4 bytes) · bytes
 //! ```
 //! Numbers are little-endian. A field may contain fields. The version changes only if a reader of the old version must
-//! not continue with a client of the new one; otherwise fields are added, which old readers skip.
+//! not continue with a client of the new one; otherwise fields are added, which old readers skip. The mark and the form of the
+//! fields never change.
 
 /// In front of all bytes.
 const MARK: &[u8; 4] = b"FLCL";
 
 /// The version of the format.
-pub(super) const VERSION: u16 = 1;
+pub(crate) const VERSION: u16 = 1;
 
 /// Length of a tag and a length.
 const FIELD: usize = 6;
@@ -77,6 +78,12 @@ impl<'a> Fields<'a> {
             VERSION => Fields::inside(rest),
             other => Err(Unreadable::Version(other)),
         }
+    }
+
+    /// The fields of any version. `None` if the bytes are no fields.
+    pub(super) fn of_any_version(bytes: &'a [u8]) -> Option<Fields<'a>> {
+        let (_, rest) = bytes.strip_prefix(MARK)?.split_first_chunk::<2>()?;
+        Fields::inside(rest).ok()
     }
 
     /// The fields of a field.

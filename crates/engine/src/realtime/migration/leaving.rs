@@ -32,7 +32,13 @@ impl Client {
     /// The app's answer to [`Event::HandOver`]. After a state the client counts as closed in this process: it takes no
     /// messages of the app, and its blocks do not run. Has no effect at other times.
     pub fn hand_over(&self, handover: Handover) {
+        let realtime = self.realtime.upgrade();
+        let is_given_back = |realtime: &Arc<Realtime>| realtime.is_given_back(realtime.worker.config.generation);
         let application = match handover {
+            Handover::State(_) if realtime.as_ref().is_some_and(is_given_back) => {
+                self.tell_of_stay("the workers that continue have older code");
+                return self.stay(Hindrance::App);
+            }
             Handover::State(state) if state.len() > MOST_STATE => {
                 self.tell_of_stay("its state is longer than 1 MiB");
                 return self.stay(Hindrance::App);
@@ -43,7 +49,7 @@ impl Client {
         };
         if self.departure.hand_over(application) {
             self.inbox.lock().hold();
-            if let Some(realtime) = self.realtime.upgrade() {
+            if let Some(realtime) = realtime {
                 realtime.worker.poller.wake();
             }
         }
@@ -89,6 +95,14 @@ impl Client {
         }
         if !self.can_migrate() {
             self.stay(Hindrance::Connection);
+            return false;
+        }
+        let Some(realtime) = self.realtime.upgrade() else {
+            return false;
+        };
+        if self.would_lose_messages(&realtime) {
+            self.tell_of_stay("the new release shares no history");
+            self.stay(Hindrance::App);
             return false;
         }
         // With one lock: otherwise the app could resume the client in between.
@@ -179,7 +193,7 @@ impl Client {
     /// Saves the client, and calls `send` with its state and its socket. If `send` returns true, another process has the
     /// client: nothing more is read from its socket or written to it here.
     pub(super) fn send_away(&self, send: &mut dyn FnMut(&SavedClient, &rustix::fd::OwnedFd) -> bool) -> Prepared {
-        let Some(departing) = self.departure.departing() else {
+        let Some((departing, realtime)) = self.departure.departing().zip(self.realtime.upgrade()) else {
             return Prepared::Never;
         };
         let Some(mut reader) = self.reader.try_lock() else {
@@ -230,6 +244,8 @@ impl Client {
             wanted: self.wanted().0.into(),
             silence: self.keep_alive.save(Millis::now()),
             cut: departing.cut,
+            memory: realtime.memory(),
+            generation: self.code(&realtime),
             left: Millis::now(),
             subscriptions: departing.subscriptions,
             published,

@@ -5,12 +5,13 @@ mod inner;
 mod subscriptions;
 mod tag;
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;
 mod values;
 
 pub(in crate::realtime) use subscriptions::{SavedName, SavedStream, SavedSubscriptions};
 
 use super::format::{Fields, Unreadable, Writer};
+use super::lineage::SharedMemory;
 use crate::clock::Millis;
 use crate::limits::holders::Owner;
 use crate::pubsub::{Cut, WireForm};
@@ -49,6 +50,10 @@ pub(crate) struct SavedClient {
     pub(super) wanted: u64,
     pub(super) silence: SavedSilence,
     pub(crate) cut: Arc<Cut>,
+    /// The memory to which the cut refers.
+    pub(super) memory: SharedMemory,
+    /// Generation of the code that has made the state of the app.
+    pub(super) generation: u64,
     /// The time at which it left.
     pub(crate) left: Millis,
     pub(super) subscriptions: SavedSubscriptions,
@@ -70,6 +75,30 @@ pub(in crate::realtime) struct SavedSilence {
     pub(in crate::realtime) period: u32,
     pub(in crate::realtime) heard: u64,
     pub(in crate::realtime) pinged: u64,
+}
+
+/// The fields of a client that each version reads of all others: see `farewell.rs`.
+pub(super) struct Parting<'a> {
+    pub(super) protocol: Protocol,
+    pub(super) has_tls: bool,
+    /// The rest of a frame that the peer has got in part.
+    pub(super) begun: &'a [u8],
+}
+
+impl<'a> Parting<'a> {
+    pub(super) fn read(fields: Fields<'a>) -> Option<Parting<'a>> {
+        let first = || fields.each().find(|(tag, _)| matches!(*tag, tag::UNSENT | tag::SHARED));
+        let rest = || {
+            let sent = usize::try_from(fields.number(tag::SENT).filter(|sent| *sent > 0)?).ok()?;
+            first()?.1.get(sent..)
+        };
+        let begun = fields.bytes(tag::BEGUN).filter(|begun| !begun.is_empty());
+        Some(Parting {
+            protocol: fields.number(tag::PROTOCOL).and_then(protocol_of)?,
+            has_tls: fields.bytes(tag::TLS).is_some(),
+            begun: begun.or_else(rest).unwrap_or_default(),
+        })
+    }
 }
 
 impl SavedClient {
@@ -122,6 +151,9 @@ impl SavedClient {
         out.number(tag::HEARD, self.silence.heard);
         out.number(tag::PINGED, self.silence.pinged);
         out.bytes(tag::CUT, &self.cut.to_bytes());
+        out.number(tag::SCOREBOARD, self.memory.scoreboard);
+        out.number(tag::HISTORY, self.memory.history);
+        out.number(tag::GENERATION, self.generation);
         out.number(tag::LEFT, self.left.to_number());
         self.subscriptions.write(&mut out);
         for (id, channel, message) in &self.published {
@@ -200,6 +232,11 @@ impl SavedClient {
                 pinged: fields.number(tag::PINGED).unwrap_or_default(),
             },
             cut: Arc::new(cut),
+            memory: SharedMemory {
+                scoreboard: fields.number(tag::SCOREBOARD).unwrap_or_default(),
+                history: fields.number(tag::HISTORY).unwrap_or_default(),
+            },
+            generation: fields.number(tag::GENERATION).unwrap_or_default(),
             left: Millis::from_number(fields.number(tag::LEFT).unwrap_or_default()),
             subscriptions: SavedSubscriptions::read(fields)?,
             published: published.collect::<Result<_, Unreadable>>()?,

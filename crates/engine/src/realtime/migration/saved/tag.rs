@@ -1,4 +1,5 @@
-//! Tags of fields. A tag is never used again for another meaning.
+//! Tags of fields. A tag is never used again for another meaning. Every version writes `PROTOCOL`, `TLS`, `BEGUN`, `SENT` and the first
+//! of `UNSENT` and `SHARED` as this one does: see `farewell.rs`.
 
 pub(super) const PROTOCOL: u16 = 1;
 pub(super) const DEFLATE: u16 = 2;
@@ -31,3 +32,6 @@ pub(super) const PAST: u16 = 27;
 pub(super) const SHARED: u16 = 28;
 pub(super) const WANTED: u16 = 29;
 pub(super) const SENT: u16 = 30;
+pub(super) const SCOREBOARD: u16 = 31;
+pub(super) const HISTORY: u16 = 32;
+pub(super) const GENERATION: u16 = 33;

@@ -48,6 +48,11 @@ fn client() -> SavedClient {
             pinged: 2_000,
         },
         cut: Arc::default(),
+        memory: SharedMemory {
+            scoreboard: 15,
+            history: 16,
+        },
+        generation: 17,
         left: Millis::from_number(13),
         subscriptions: SavedSubscriptions {
             names: vec![
@@ -129,7 +134,39 @@ fn a_client_without_anything_is_the_same_after_its_way() {
 fn the_sample_of_version_1_is_read() {
     let sample = include_bytes!("../samples/client-1.bin");
     let read = SavedClient::from_bytes(sample).expect("version 1");
-    assert_eq!(format!("{read:?}"), format!("{:?}", client()));
+    // It is older than these fields.
+    let expected = SavedClient {
+        memory: SharedMemory::default(),
+        generation: 0,
+        ..client()
+    };
+    assert_eq!(format!("{read:?}"), format!("{expected:?}"));
+}
+
+/// The bytes of a client with the fields of a [`Parting`] alone: the protocol, the rest of a frame, a frame with the number of its
+/// bytes that were sent, and the keys of TLS.
+pub(in crate::realtime::migration) fn parting_fields(
+    protocol: u64,
+    begun: Option<&[u8]>,
+    sent: Option<(u64, &[u8])>,
+    has_tls: bool,
+) -> Vec<u8> {
+    let mut out = Writer::begin();
+    out.number(tag::PROTOCOL, protocol);
+    out.bytes(tag::BEGUN, begun.unwrap_or_default());
+    if let Some((sent, frame)) = sent {
+        out.bytes(tag::SHARED, frame);
+        out.number(tag::SENT, sent);
+    }
+    if has_tls {
+        out.secret(tag::TLS, b"keys");
+    }
+    out.end()
+}
+
+/// The same bytes with another version of the format.
+pub(in crate::realtime::migration) fn as_of_another_version(bytes: &[u8]) -> Vec<u8> {
+    [&bytes[..4], &[0xff, 0xff], &bytes[6..]].concat()
 }
 
 #[test]
