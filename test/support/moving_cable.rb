@@ -34,6 +34,13 @@ module Fairlead
           def subscribed = stream_from("room", ->(message) { transmit({ block: VERSION, got: message }) }, coder: ActiveSupport::JSON)
         end
 
+        class FollowChannel < ActionCable::Channel::Base
+          def subscribed = stream_from("room")
+          def follow(data) = stream_from(data["name"])
+          def unfollow(data) = stop_stream_from(data["name"])
+          private def moves? = super && params[:state].nil?
+        end
+
         class FickleChannel < ActionCable::Channel::Base
           def subscribed
             stream_from("room")
@@ -45,6 +52,9 @@ module Fairlead
             when "kill" then Thread.exit
             end
           end
+        end
+
+        class OtherChannel < ActionCable::Channel::Base
         end
 
         class OldChannel < ActionCable::Channel::Base

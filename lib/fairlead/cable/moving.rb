@@ -78,7 +78,12 @@ module Fairlead
 
       private
 
-      def moves? = alive? && accepted? && !resuming? && Sockets.own?(connection.pubsub)
+      def moves? = alive? && accepted? && !resuming? && Sockets.own?(connection.pubsub) && channels_move?
+
+      def channels_move?
+        subscriptions = connection.subscriptions
+        subscriptions.identifiers.all? { |identifier| subscriptions.channel_of(identifier).send(:moves?) }
+      end
 
       # The streams of the client stay as they are.
       def leave

@@ -46,6 +46,7 @@ module Fairlead
           return if subscription_rejected? || (respond_to?(:unsubscribed?) && unsubscribed?)
 
           broadcasting = String(broadcasting)
+          note_streams
           defer_subscription_confirmation!
           stream = open_stream(socket, broadcasting, callback || block, coder) or return refuse_stream(socket)
           (streams[broadcasting] ||= []).push(stream)
@@ -57,16 +58,29 @@ module Fairlead
           own_socket or return super
 
           broadcasting = String(broadcasting)
+          note_streams
           end_streams(broadcasting, streams.delete(broadcasting) || [])
         end
 
         def stop_all_streams
           own_socket or return super
 
+          note_streams
           streams.each { |broadcasting, opened| end_streams(broadcasting, opened) }.clear
         end
 
         private
+
+        # True if +subscribed+ makes the same subscription in another process. The client would not repeat the actions that have changed
+        # its streams. Applications override it for other state of their actions.
+        def moves? = @streams_of_subscribed.nil? || @streams_of_subscribed == streams_now
+
+        # Called before an action changes the streams.
+        def note_streams
+          @streams_of_subscribed ||= streams_now if subscription_confirmation_sent?
+        end
+
+        def streams_now = streams.transform_values(&:size)
 
         # The Socket of the connection, if our adapter carries its streams.
         def own_socket

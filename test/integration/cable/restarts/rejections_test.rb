@@ -9,6 +9,7 @@ class MovingRejectionsTest < Minitest::Test
 
   parallelize_me!
 
+  FOLLOW = { channel: "FollowChannel" }.freeze
   REJECTED = { channel: "FickleChannel", how: "reject" }.freeze
 
   # The way in which the new code ends a connection => reason and reconnect of `disconnect`.
@@ -31,6 +32,7 @@ class MovingRejectionsTest < Minitest::Test
     ending = ENDS.keys.map { |how| in_room(server, **how) }
     raising = in_room(server, query: "&how=raise")
     killing = in_room(server, to: { channel: "FickleChannel", how: "kill" })
+    changed, former = changed_by_actions(server)
     renew(server)
 
     rejections = [REJECTED, { channel: "OldChannel" }].map { |channel| { "identifier" => JSON.generate(channel), "type" => "reject_subscription" } }
@@ -42,6 +44,7 @@ class MovingRejectionsTest < Minitest::Test
     assert_equal [1011, 1012], [raising, killing].map { |one| ended(one) }
     speak(server, "x")
     assert_equal({ "identifier" => JSON.generate(ROOM), "message" => "x" }, heard(client))
+    assert_equal ["x", [1012] * 3], [told(former), changed.map { |one| ended(one) }]
     assert_equal answer("y"), asked(client, "y")
     assert_quiet(client)
     assert_match(/broken.*no database|no database.*broken/m, log(server))
@@ -55,5 +58,17 @@ class MovingRejectionsTest < Minitest::Test
 
     assert_equal({ "type" => "disconnect", "reason" => "invalid_request", "reconnect" => true }, heard(client))
     assert_equal 1000, ended(client)
+  end
+
+  private
+
+  # Clients with other streams than `subscribed` makes, or with state of their actions; and one that has come back to its former streams.
+  def changed_by_actions(server)
+    following, former, left = Array.new(3) { in_room(server, to: FOLLOW) }
+    stateful = in_room(server, to: { **FOLLOW, state: 1 })
+    [following, former].each { |client| act(client, "follow", to: FOLLOW, name: "other") }
+    [[former, "other"], [left, "room"]].each { |client, name| act(client, "unfollow", to: FOLLOW, name: name) }
+    [following, former, left].each { |client| enter(client, { channel: "OtherChannel" }) }
+    [[following, left, stateful], former]
   end
 end
