@@ -80,6 +80,7 @@ module Fairlead
             query = Rack::Utils.parse_query(env["QUERY_STRING"])
             env["REMOTE_USER"] = query["user"] if query["user"] && VERSION == "1"
             status = query["status"] unless VERSION == "1"
+            env["rack.response_finished"].push(->(*) { raise "finished" }) if query["finish"] && VERSION != "1"
             status ? [Integer(status), {}, []] : @app.call(env)
           end
         end

@@ -32,18 +32,25 @@ module Fairlead
         # Where the application is mounted is its own business.
         @env.update("SCRIPT_NAME" => +"", "PATH_INFO" => @env["REQUEST_PATH"].to_s.dup, "rack.upgrade?" => @client.protocol)
         status, headers, body = @app.call(@env)
-        finish(status.to_i, headers, nil)
+        status = status.to_i
       rescue StandardError, ScriptError => e
-        finish(500, nil, e)
+        status = 500
         raise
       ensure
-        body.close if body.respond_to?(:close)
+        attempt { body.close } if body.respond_to?(:close)
+        finish(status, headers, e) if status
       end
 
+      # As after a response: an exception is logged, and the next one is called.
       def finish(status, headers, error)
-        @env["rack.after_reply"].each(&:call)
-        @env["rack.response_finished"].reverse_each { |callable| callable.call(@env, status, headers, error) }
-        status
+        @env["rack.after_reply"].each { |callable| attempt { callable.call } }
+        @env["rack.response_finished"].reverse_each { |callable| attempt { callable.call(@env, status, headers, error) } }
+      end
+
+      def attempt
+        yield
+      rescue StandardError, ScriptError => e
+        Background.current.log.app_failed(e, nil)
       end
 
       def continues?(socket)

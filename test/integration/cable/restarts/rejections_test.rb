@@ -27,7 +27,7 @@ class MovingRejectionsTest < Minitest::Test
 
   def test_subscriptions_and_connections_that_the_new_code_refuses
     server = moving_cable(code: CODE)
-    client = in_room(server)
+    client = in_room(server, query: "&finish=raise")
     [REJECTED, { channel: "OldChannel" }].each { |channel| enter(client, channel) }
     ending = ENDS.keys.map { |how| in_room(server, **how) }
     raising = in_room(server, query: "&how=raise")
@@ -49,6 +49,7 @@ class MovingRejectionsTest < Minitest::Test
     assert_quiet(client)
     assert_match(/broken.*no database|no database.*broken/m, log(server))
     assert_match(/rescued from broken/, log(server))
+    assert_equal 1, server.stderr.scan(/error in the application: .*: finished \(RuntimeError\)/).size
   end
 
   def test_an_origin_that_the_new_code_refuses
