@@ -27,6 +27,7 @@ require_relative "harness/noise"
 require_relative "harness/router"
 require_relative "harness/load"
 require_relative "harness/rails_site"
+require_relative "harness/large_site"
 require_relative "simulation"
 
 Dir[File.join(__dir__, "{scenarios,servers}", "*.rb")].sort.each { |file| require file }

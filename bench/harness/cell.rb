@@ -52,8 +52,9 @@ module Bench
     def times(other, value = :rate)
       return unless measured? && other&.measured?
 
-      theirs = other.measurements.to_h { |measurement| [measurement.round, measurement.public_send(value)] }
-      Cell.median(measurements.filter_map { |mine| mine.public_send(value)&./(theirs[mine.round]) if theirs[mine.round] })
+      value = value.to_proc
+      theirs = other.measurements.to_h { |measurement| [measurement.round, value.call(measurement)] }
+      Cell.median(measurements.filter_map { |mine| value.call(mine)&./(theirs[mine.round]) if theirs[mine.round] })
     end
 
     # The same for the other kind of clients, or nil.

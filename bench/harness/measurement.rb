@@ -14,21 +14,28 @@ module Bench
   # short_rate, short_p99: for downloads, the results of another load of short requests beside them.
   # beside_short: the rate of the downloads in that time.
   # beside: the Measurement of the other kind of clients.
+  # pss: number of requests => MiB by role (Drive::Memory).
   # good, refused: for overload, our tool's results for good responses and for others. capacity: requests per second that the server can
   # do. asked: the number of requests, if it is fixed. stall: the results after a stall (Drive::Stall).
   #
   # For a broadcast, "request" means delivery.
   Measurement = Struct.new(:round, :rate, :requests, :seconds, :errors, :latency, :corrected, :per_connection, :bytes,
                            :cpu_us, :memory_mib, :socket_kib, :opening, :tls, :http2, :starts_ms, :short_rate, :short_p99, :beside_short, :beside,
-                           :good, :refused, :capacity, :asked, :stall,
+                           :good, :refused, :capacity, :asked, :stall, :pss,
                            keyword_init: true) do
     def self.from_json(hash)
       curves = %w[latency corrected].to_h { |name| [name.to_sym, hash[name]&.transform_keys(&:to_f)] }
+      curves[:pss] = hash["pss"]&.transform_keys(&:to_i)
       new(**hash.transform_keys(&:to_sym), **curves, beside: hash["beside"] && from_json(hash["beside"]))
     end
 
     def as_json
       to_h.merge(beside: beside&.as_json).compact
+    end
+
+    # Its memory in MiB after so many requests.
+    def pss_after(requests, role = "total")
+      pss&.dig(requests, role)
     end
 
     # nil without responses, and in results from before the load tool had this percentile.

@@ -39,6 +39,14 @@ module Bench
       nil
     end
 
+    # The same by role: the leader of the group, the process that forks workers for it if there is one, and the workers.
+    def memory_by_role
+      found = pids
+      roles = found.group_by { |pid| role(pid) }
+      memory = roles.transform_values { |ones| memory_kib(of: ones) }
+      memory.merge("total" => memory.values.sum) if found.any? && memory.values.all?
+    end
+
     # Seconds of user and system time used so far by the living processes.
     def cpu_seconds(of: pids)
       return unless ProcessGroup.readable?
@@ -61,6 +69,12 @@ module Bench
     end
 
     private
+
+    def role(pid)
+      return "leader" if pid == @leader
+
+      spawner?(pid) ? "spawner" : "workers"
+    end
 
     # True if it is Fairlead's spawner, which loads the application and forks the workers.
     def spawner?(pid)

@@ -71,6 +71,15 @@ module Bench
       idle_connection: ["KiB/idle connection", ->(cell, _) { number(cell.median(&:socket_kib)) }],
       opening: ["s to open all", ->(cell, _) { ratio(cell.median(&:opening)) }],
       memory: ["PSS MiB", ->(cell, _) { number(cell.median(&:memory_mib)) }],
+      pss_start: ["PSS MiB after 0 requests", ->(cell, _) { number(cell.median { |found| found.pss_after(0) }) }],
+      pss_few: ["after 200", ->(cell, _) { number(cell.median { |found| found.pss_after(200) }) }],
+      pss_warm: ["after 2 000", ->(cell, _) { number(cell.median { |found| found.pss_after(2000) }) }],
+      pss_warm_vs_puma: ["÷ puma-preload", ->(cell, cells) { ratio(pss_times(cell, cells["puma-preload"], 2000)) }],
+      pss_warm_vs_warmup: ["÷ puma-warmup", ->(cell, cells) { ratio(pss_times(cell, cells["puma-warmup"], 2000)) }],
+      pss_long: ["after 20 000", ->(cell, _) { number(cell.median { |found| found.pss_after(20_000) }) }],
+      pss_long_vs_puma: ["÷ puma-preload", ->(cell, cells) { ratio(pss_times(cell, cells["puma-preload"], 20_000)) }],
+      pss_long_vs_warmup: ["÷ puma-warmup", ->(cell, cells) { ratio(pss_times(cell, cells["puma-warmup"], 20_000)) }],
+      pss_workers: ["of which workers", ->(cell, _) { number(cell.median { |found| found.pss_after(20_000, "workers") }) }],
       errors: ["errors", ->(cell, _) { number(cell.measurements.sum(&:error_count)) }]
     }.freeze
 
@@ -79,7 +88,8 @@ module Bench
       "fair" => "%{many} of each connection",
       "latency" => "latency by percentile%{corrected}",
       "prediction" => "latency by percentile, measured and predicted",
-      "summary" => "typical and slow responses"
+      "summary" => "typical and slow responses",
+      "memory" => "PSS of all processes after so many requests"
     }.freeze
 
     def initialize(result, plots)
@@ -103,6 +113,10 @@ module Bench
         return "–" unless value
 
         format(value.between?(1e-9, 0.01) ? "%.4f" : "%.2f", value)
+      end
+
+      def pss_times(cell, other, requests)
+        cell.times(other, ->(found) { found.pss_after(requests) })
       end
 
       def milliseconds(value)

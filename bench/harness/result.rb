@@ -47,7 +47,7 @@ module Bench
 
     PLOTS = {
       "rate" => "Rates", "fair" => "Fairness", "latency" => "Latencies", "prediction" => "Predictions",
-      "summary" => "Summary"
+      "summary" => "Summary", "memory" => "Memory"
     }.freeze
 
     # All plots of this result that are worth drawing: file name suffix => SVG text.

@@ -40,6 +40,7 @@ module Bench
     # fixed_answer: true if a server with a constant response and no Ruby sends the same bytes.
     # burns: true if the app can be told to hold a thread in a loop.
     # slices: true to measure without time slices, too.
+    # memory: true to measure servers with other ways to share memory, too.
     # tls: the Tls to use, by the mix in a shape's name (nil if there is only one).
     # http2: `:only` measures the servers that speak it over HTTP/2, beside others for comparison; `:where_spoken`
     #   measures all servers, each over the newest version that it speaks.
@@ -49,7 +50,7 @@ module Bench
     # plots: the plots worth drawing. headline: the text of the summary, if the summary is one of the plots.
     def initialize(name, about:, shapes:, metrics:, app: nil, contents: nil, only: nil, drive: nil, answer_bytes: 0,
                    requests_each: nil, files: {}, ways: APP, hold: nil, fixed_answer: false, burns: false, slices: false,
-                   tls: nil, http2: nil, steps: nil, gem: nil, arguments: {}, plots: %w[rate fair latency], headline: nil)
+                   memory: false, tls: nil, http2: nil, steps: nil, gem: nil, arguments: {}, plots: %w[rate fair latency], headline: nil)
       @name = name
       @about = about
       @drive = drive || Drive::Requests.new(answer_bytes: answer_bytes, requests_each: requests_each)
@@ -64,6 +65,7 @@ module Bench
       @fixed_answer = fixed_answer
       @burns = burns
       @slices = slices
+      @memory = memory
       @tls = tls
       @http2 = http2
       @steps = steps
@@ -161,6 +163,10 @@ module Bench
 
     def slices?
       @slices
+    end
+
+    def memory?
+      @memory
     end
 
     private

@@ -19,11 +19,14 @@ module Bench
 
       def command(site, port, shape)
         workers = shape.single? ? 0 : shape.workers
-        [*executable("puma"), "-C", "-", "-e", "production", "-q", "-b", address(site, port),
+        [*executable("puma"), "-C", configuration(site), "-e", "production", "-q", "-b", address(site, port),
          "-w", workers.to_s, "-t", "#{shape.threads}:#{shape.threads}", site.rackup]
       end
 
       private
+
+      # The path of its configuration file, or "-" for none.
+      def configuration(_site) = "-"
 
       def address(site, port)
         pair = site.tls&.pair

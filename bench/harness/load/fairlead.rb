@@ -10,6 +10,9 @@ module Bench
       # Statuses 0 and 2 both come with a report: 2 means that some responses were not good, which the errors show.
       REPORTED = [0, 2].freeze
 
+      # Seconds that a number of requests may take.
+      LONGEST = "300"
+
       def available?
         !Binaries.load_tool.nil?
       end
@@ -26,7 +29,7 @@ module Bench
       # apart from refusals. `source` is the local address.
       def measure(url, connections:, seconds:, requests: nil, rate: nil, warm_up: 0, keep_alive: true, tls: nil, streams: nil,
                   timeout: nil, within: nil, source: nil)
-        extent = requests ? ["-n", requests.to_s, "-d", "120"] : ["-d", seconds.to_s]
+        extent = requests ? ["-n", requests.to_s, "-d", LONGEST] : ["-d", seconds.to_s]
         extent += ["--warmup", warm_up.to_s] if warm_up.positive?
         extent += ["--rate", rate.to_s] if rate
         extent << "--no-keep-alive" unless keep_alive
@@ -49,10 +52,11 @@ module Bench
       end
 
       # Requests with several names, drawn from the lines of a file, with common header fields. Returns a Measurement of
-      # all, and name => Measurement for each, as far as the tool separates them.
-      def mix(url, file:, fields:, connections:, seconds:, warm_up: 0)
+      # all, and name => Measurement for each, as far as the tool separates them. `requests`: as for #measure.
+      def mix(url, file:, fields:, connections:, seconds:, requests: nil, warm_up: 0)
         heads = fields.flat_map { |name, value| ["-H", "#{name}: #{value}"] }
-        found = report(url, "--mix", file, *heads, "-c", connections.to_s, "-d", seconds.to_s, "--warmup", warm_up.to_s)
+        extent = requests ? ["-n", requests.to_s, "-d", LONGEST] : ["-d", seconds.to_s, "--warmup", warm_up.to_s]
+        found = report(url, "--mix", file, *heads, "-c", connections.to_s, *extent)
         [measurement(found), found["mix"].to_h { |kind| [kind["name"], measurement_of_kind(kind, found["seconds"])] }]
       end
 

@@ -8,7 +8,6 @@ module Bench
       HEIGHT = 240
       MARKS = [0, 50, 90, 99, 99.9, 99.99].freeze
       STEPS = [1, 2, 5].freeze
-      LABEL_GAP = 15
 
       private
 
@@ -79,16 +78,7 @@ module Bench
         @svg.curve(points, Palette.colour(server), width: server == "fairlead" ? 3 : 1.8, dashes: Palette.dashes(server))
       end
 
-      # Names are beside the ends of their curves, moved apart if they would overlap.
-      def draw_names(curves)
-        ends = curves.map { |server, curve| [y_of(curve.values.last), server] }.sort
-        floor = @top - LABEL_GAP
-        room = @top + HEIGHT - LABEL_GAP * ends.size
-        ends.each_with_index do |(y, server), index|
-          floor = [floor + LABEL_GAP, [y, room + LABEL_GAP * (index + 1)].min].max
-          @svg.text(RIGHT + 10, floor + 4, server, css: server == "fairlead" ? "strong" : nil, fill: Palette.colour(server))
-        end
-      end
+      def draw_names(curves) = name_curves(curves.transform_values { |curve| y_of(curve.values.last) }, @top, HEIGHT)
 
       def x_of(percentile)
         (LEFT - 40) + nines(percentile) / nines(@rightmost) * (RIGHT - LEFT + 40)

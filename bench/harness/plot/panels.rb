@@ -11,6 +11,7 @@ module Bench
       ROW = 26
       TITLE_HEIGHT = 44
       PANEL_TITLE = 26
+      LABEL_GAP = 15
 
       def initialize(result)
         @result = result
@@ -39,6 +40,16 @@ module Bench
           @svg.text(20, y + 14, shape.to_s, css: "panel")
           draw_panel(shape, cells, y + PANEL_TITLE)
           y += PANEL_TITLE + panel_height(cells)
+        end
+      end
+
+      # Writes the names of curves beside their ends (server => y), moved apart if they would overlap.
+      def name_curves(ends, top, height)
+        floor = top - LABEL_GAP
+        room = top + height - LABEL_GAP * ends.size
+        ends.sort_by(&:last).each_with_index do |(server, y), index|
+          floor = [floor + LABEL_GAP, [y, room + LABEL_GAP * (index + 1)].min].max
+          @svg.text(RIGHT + 10, floor + 4, server, css: server == "fairlead" ? "strong" : nil, fill: Palette.colour(server))
         end
       end
 
