@@ -68,6 +68,7 @@ module Fairlead
   autoload :Resident, "fairlead/process/resident"
   autoload :Steward, "fairlead/process/steward"
   autoload :Worker, "fairlead/process/worker"
+  autoload :WarmUp, "fairlead/process/warm_up"
   autoload :Role, "fairlead/process/role"
   autoload :Link, "fairlead/process/link"
   autoload :BundleExec, "fairlead/process/bundle_exec"

@@ -181,6 +181,17 @@ module Fairlead
            doc: "Loads the application before the workers are forked, so that they share its memory. In " \
                 "`before_worker_boot`, reopen the connections and restart the threads of the loaded application."
 
+    option :warm_up, Types::WarmUp.new,
+           scope: :process, repeatable: true, default: [[:auto].freeze].freeze,
+           valid: ["/posts?page=1"], invalid: ["posts"],
+           doc: "Requests that the application gets before the workers are forked, so that these share what the requests load and cache; may be " \
+                "given several times. Paths, URLs, or a block. `auto` is the health check of Rails, with `preload` and outside development. " \
+                "`none` turns it off. See docs/guides/boot.md."
+
+    option :warm_up_timeout, Types::Seconds.new,
+           scope: :process, default: 10, valid: [30], invalid: [0],
+           doc: "The longest time for all of `warm_up`. The server then starts without the rest."
+
     option :prune_bundler, Types::Flag.new,
            scope: :process, default: false, valid: [true], invalid: ["maybe"],
            doc: "Does not preload the application, unless `preload` says so. In Puma it makes restarts load other gems; those of " \

@@ -69,6 +69,14 @@ module Fairlead
       @app ||= load_app
     end
 
+    # Loads the application and makes the requests of `warm_up`, unless this was done before the fork.
+    def prepare
+      return if @app
+
+      app
+      WarmUp.new(self).run
+    end
+
     # True if the application does not come from a rackup file.
     def given? = !@given.nil?
 

@@ -99,6 +99,20 @@ module Fairlead
 
     def certificates_unwatched(error) = warn("the files of certificates cannot be watched (#{error.message}); trying again")
 
+    # --- before the server is ready
+
+    def warmed_up(count, seconds) = info("warmed up with #{count} #{count == 1 ? "request" : "requests"} in #{seconds.round(2)} s")
+
+    # +step+: a path, or a part of the work.
+    def warm_up_failed(step, error) = warn("warm_up: #{step} failed: #{trace(error)}")
+
+    def warm_up_refused(path, status) = warn("warm_up: #{path} responded with status #{status}, so it warms up little")
+
+    def warm_up_timed_out(seconds, step, backtrace)
+      lines = backtrace.first(Backtraces::LONGEST).map { |line| "\n\t#{line}" }
+      warn("warm_up: #{step} did not end within #{seconds} s; going on without the rest:#{lines.join}")
+    end
+
     # --- the supervisor
 
     def supervisor_gone = warn("the supervisor is gone; finishing open requests")

@@ -153,6 +153,41 @@ module Fairlead
         end
       end
 
+      # Requests before the server serves: paths, URLs, callables and :auto. The value is a list of them.
+      class WarmUp < Type
+        TARGET = %r{\A(?:https?://[^\s/?#]+)?/[^ #[:cntrl:]]*\z}
+
+        def initialize
+          super("PATH")
+        end
+
+        def expectation = "paths or URLs such as /posts, auto, none, or a block"
+
+        def list? = true
+
+        def parse(value)
+          steps = value.is_a?(Array) ? value : [value]
+          steps.flat_map { |step| step_of(step) }
+        end
+
+        def format(value)
+          return "none" if value.empty?
+
+          value.map { |step| step.respond_to?(:call) ? Callable.new.format(step) : step }.join(", ")
+        end
+
+        private
+
+        def step_of(value)
+          case value.to_s
+          when "auto" then [:auto]
+          when "none", "false" then []
+          when TARGET then value.is_a?(String) ? [value] : invalid!(value)
+          else value.respond_to?(:call) ? [value] : invalid!(value)
+          end
+        end
+      end
+
       # An object that takes messages; see Fairlead::EventLog.
       class Log < Type
         def initialize

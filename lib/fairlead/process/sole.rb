@@ -30,7 +30,7 @@ module Fairlead
     def run
       prepare_process
       @plugins.start
-      @service.app
+      @service.prepare
       wait_for_place
       serve_there if @place
       run_hooks(:after_stopped)

@@ -82,13 +82,13 @@ module Fairlead
     end
 
     def load
-      @service.app if @service.preload?
-      warm_up if @service.preload? || @warm
+      @service.prepare if @service.preload?
+      share_memory if @service.preload? || @warm
       run_hooks(:before_fork) unless @warm
     end
 
     # Collects garbage, so that workers share memory: pages with old objects are rarely written to.
-    def warm_up = Process.respond_to?(:warmup) ? Process.warmup : GC.start
+    def share_memory = Process.respond_to?(:warmup) ? Process.warmup : GC.start
 
     def serve
       @signals.trap("TERM", "INT")

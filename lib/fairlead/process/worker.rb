@@ -67,7 +67,7 @@ module Fairlead
     # While the application is being loaded, TERM ends the process at once: there is nothing to finish.
     def boot
       run_hooks(:before_worker_boot)
-      @service.app
+      @service.prepare
       @signals.trap("TERM", "QUIT", "HUP", Signals::BACKTRACES)
       @engine.start
       @service.listeners.close # the engine has its own descriptors, and closes them when it drains

@@ -38,6 +38,14 @@ module Fairlead
       nil
     end
 
+    # Runs the block, and forgets jobs that wait since then: its requests are not requests of clients.
+    def forget_jobs
+      waiting = @lock.synchronize { @waiting.dup }
+      yield
+    ensure
+      @lock.synchronize { @waiting = waiting }
+    end
+
     # Starts a service, an object with #start, #stop and #statistics, whenever a server serves in this process.
     def add(service)
       serves = @lock.synchronize do

@@ -1,0 +1,102 @@
+# frozen_string_literal: true
+
+module Fairlead
+  # The requests of the option `warm_up`, which the application gets before it serves: in the spawner before the workers are forked, or in a
+  # process that loads the application for itself. They fill caches in memory that the workers then share. They pass neither the engine nor
+  # its logs.
+  #
+  # Nothing here keeps the server from starting: errors are logged, and after `warm_up_timeout` the rest is left out. A thread makes the
+  # requests, so that its locals, and with them the state of the application for this thread, end with it.
+  class WarmUp
+    autoload :HealthCheck, "fairlead/process/warm_up/health_check"
+    autoload :Requests, "fairlead/process/warm_up/requests"
+
+    # Number of times that each path is requested before a fork. Some caches are filled later than by the first request.
+    ROUNDS = 10
+
+    # Seconds after which no further round begins.
+    ENOUGH = 2
+
+    # Seconds in which the thread has to end after the timeout.
+    GRACE = 1
+
+    # +service+: with the loaded application.
+    def initialize(service)
+      @configuration = service.configuration
+      @log = service.log
+      @app = service.app
+      @forks = @configuration.supervised? && service.preload?
+      @blocks, paths = @configuration.warm_up.flatten.partition { |step| step.respond_to?(:call) }
+      @paths = paths.flat_map { |path| path == :auto ? automatic : [path] }
+    end
+
+    # Makes the requests.
+    def run
+      return if @paths.empty? && @blocks.empty?
+
+      @started = Clock.now
+      @requests = Requests.new(@app, default_origin)
+      Background.current.forget_jobs do
+        thread = Thread.new { make_requests }
+        thread.join(@configuration.warm_up_timeout) ? @log.warmed_up(@requests.count, Clock.now - @started) : give_up(thread)
+      end
+    rescue ThreadError => e
+      @log.warm_up_failed("the thread", e)
+    end
+
+    private
+
+    # The health check has no effects, by its purpose. It is only worth its time if workers share what it loads.
+    def automatic
+      @forks && !@configuration.development? ? [HealthCheck.path].compact : []
+    end
+
+    def default_origin = "https://#{HealthCheck.host || "localhost"}"
+
+    def give_up(thread)
+      @log.warm_up_timed_out(@configuration.warm_up_timeout, @doing, thread.backtrace.to_a)
+      thread.kill.join(GRACE)
+    end
+
+    def make_requests
+      Thread.current.name = "warm-up"
+      @blocks.each { |block| attempt("its block") { block.call(@requests) } }
+      (@forks ? ROUNDS : 1).times do |round|
+        break if round.positive? && Clock.now - @started > ENOUGH
+
+        @paths = @paths.select { |path| good?(path) }
+      end
+    ensure
+      disconnect if @forks
+    end
+
+    # A path with a problem is not requested again.
+    def good?(path)
+      attempt(path) do
+        status = @requests.get(path).status
+        @log.warm_up_refused(path, status) if status >= 400
+        status < 400
+      end
+    end
+
+    # Returns nil if the block raises.
+    def attempt(name)
+      @doing = name
+      yield
+    rescue Exception => e # rubocop:disable Lint/RescueException -- an application that recurses too deeply, or calls exit, can still serve
+      @log.warm_up_failed(name, e)
+      nil
+    end
+
+    # Processes must not share connections to a database. In workers, Active Record itself opens new ones, but these would stay open in the
+    # spawner.
+    def disconnect
+      return unless defined?(::ActiveRecord::Base)
+
+      every_role = (:all if ::ActiveRecord.gem_version >= Gem::Version.new("7.1"))
+      ::ActiveRecord::Base.connection_handler.clear_all_connections!(every_role)
+    rescue StandardError => e
+      @log.warm_up_failed("the end of its database connections", e)
+    end
+  end
+end

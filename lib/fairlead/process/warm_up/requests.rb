@@ -1,0 +1,86 @@
+# frozen_string_literal: true
+
+require "stringio"
+require "uri"
+require "fairlead/rack/input"
+
+module Fairlead
+  class WarmUp
+    # Makes requests to the application. A block of `warm_up` gets one:
+    #
+    #   warm_up { |requests| requests.post "/graphql", '{"query":"{ products { name } }"}', "content-type" => "application/json" }
+    class Requests
+      # In the env of each request, with the value true.
+      MARK = "fairlead.warm_up"
+
+      USER_AGENT = "Fairlead-Warm-Up"
+
+      # Names of the env that have no HTTP_ before them.
+      BARE = %w[CONTENT_TYPE CONTENT_LENGTH].freeze
+
+      # A response; +body+ is text.
+      Response = Struct.new(:status, :headers, :body)
+
+      # The number of requests that the application has responded to.
+      attr_reader :count
+
+      # +origin+: scheme and host of requests that name a path only.
+      def initialize(app, origin)
+        @app = app
+        @origin = URI(origin)
+        @count = 0
+      end
+
+      # @param target [String] "/posts?page=1", or a URL
+      # @param fields [Hash{String => String}] header fields
+      # @return [Response]
+      def get(target, fields = {}) = request("GET", target, fields)
+
+      # @return [Response]
+      def post(target, body = "", fields = {}) = request("POST", target, fields, body)
+
+      # @return [Response]
+      def request(verb, target, fields = {}, body = "")
+        status, headers, parts = @app.call(env(verb, URI.join(@origin, target), fields, body))
+        Response.new(Integer(status), headers, read(parts)).tap { @count += 1 }
+      end
+
+      private
+
+      def env(verb, url, fields, body)
+        fixed(url).merge(
+          "REQUEST_METHOD" => verb, "PATH_INFO" => url.path, "QUERY_STRING" => url.query.to_s,
+          "rack.input" => body.empty? ? EMPTY_INPUT : StringIO.new(body.b), "rack.errors" => $stderr,
+          **(body.empty? ? {} : { "CONTENT_LENGTH" => body.bytesize.to_s }), **of_fields(fields)
+        )
+      end
+
+      def fixed(url)
+        {
+          "SCRIPT_NAME" => "", "SERVER_NAME" => url.host, "SERVER_PORT" => url.port.to_s, "SERVER_PROTOCOL" => "HTTP/1.1",
+          "HTTP_VERSION" => "HTTP/1.1", "SERVER_SOFTWARE" => "fairlead #{VERSION}", "GATEWAY_INTERFACE" => "CGI/1.2",
+          "REMOTE_ADDR" => "127.0.0.1", "HTTP_HOST" => url.port == url.default_port ? url.host : "#{url.host}:#{url.port}",
+          "HTTP_USER_AGENT" => USER_AGENT, "HTTP_ACCEPT" => "text/html,*/*;q=0.8", "HTTP_ACCEPT_ENCODING" => "gzip",
+          "rack.version" => [1, 6], "rack.url_scheme" => url.scheme, "rack.multithread" => true, "rack.multiprocess" => true,
+          "rack.run_once" => false, "rack.hijack?" => false, MARK => true, **(url.scheme == "https" ? { "HTTPS" => "on" } : {})
+        }
+      end
+
+      def of_fields(fields)
+        fields.to_h do |name, value|
+          name = name.to_s.upcase.tr("-", "_")
+          [BARE.include?(name) ? name : "HTTP_#{name}", value.to_s]
+        end
+      end
+
+      # A body that only writes to a stream is not called.
+      def read(body)
+        text = "".b
+        body.each { |part| text << part.b } if body.respond_to?(:each)
+        text
+      ensure
+        body.close if body.respond_to?(:close)
+      end
+    end
+  end
+end
