@@ -108,7 +108,7 @@ module Fairlead
 
       @other = true
       @link.send(:other_version, VERSION, SupervisorSettings::PROTOCOL, Native::Shared::LAYOUT, OtherSupervisor.find)
-      Native::Shared.beside(Worker::MOST, @history_bytes, ios.map(&:fileno))
+      Native::Shared.beside(Worker::MOST, @history_bytes, ios[1]&.fileno)
     end
 
     # Takes the listeners. Returns the settings of the certificates of the running processes, by the keys of the addresses.

@@ -2,6 +2,7 @@
 
 require "test_helper"
 require "support/another_version"
+require "support/certificates"
 require "support/real_time"
 require "support/staying/application"
 
@@ -10,14 +11,18 @@ require "support/staying/application"
 class NewReleaseClientsTest < Minitest::Test
   include Fairlead::Test::AnotherVersion
   include Fairlead::Test::RealTimeServing
+  include Fairlead::Test::Secured
 
   CHANNELS = %w[mail kept].freeze
 
   def test_clients_notice_nothing_and_get_each_message_once
-    server = versioned_server(2, app: Fairlead::Test::Staying::APPLICATION)
+    server = versioned_server(2, app: Fairlead::Test::Staying::APPLICATION, files: certificate_files,
+                                 config: %(bind "ssl://127.0.0.1:0?cert=cert.pem&key=key.pem"\n))
     sockets = Array.new(8) { web_socket(server, "/") }
     streams = Array.new(4) { event_stream(server, "/") }
-    idle = Array.new(8) { Fairlead::Test::HttpClient.new(Socket.tcp("127.0.0.1", server.port)) }
+    plain = Array.new(4) { Socket.tcp("127.0.0.1", server.port) }
+    secured = %w[1.2 1.3].map { |version| relayed_tls_socket(server.ports.last, version: version) }
+    idle = (plain + secured).map { |socket| Fairlead::Test::HttpClient.new(socket) }
     (sockets + streams).each { |client| assert_equal "ready", text_of(client) }
     idle.each { |client| assert_match(/\A1 /, client.get("/").body) }
     sent = publishing(server) do

@@ -51,14 +51,18 @@ impl Shared {
         Ok(Shared::of(memory, slots))
     }
 
-    /// `beside(slots, history_bytes, descriptors)`: makes the memory beside the memory of another release, from the result of
-    /// `descriptors` there. Shares the history, if both have the same format of it.
-    fn beside(ruby: &Ruby, slots: usize, history_bytes: usize, descriptors: RArray) -> Result<Shared, Error> {
+    /// `beside(slots, history_bytes, history)`: makes the memory beside the memory of another release. `history`: the second one of
+    /// its `descriptors`, or nil. Shares it, if both releases have the same format.
+    fn beside(ruby: &Ruby, slots: usize, history_bytes: usize, history: Option<RawFd>) -> Result<Shared, Error> {
         let failed = |error: std::io::Error| system_error(ruby, "the memory that workers share", &error);
-        let history: [RawFd; 1] = descriptors.subseq(1, 1).unwrap_or_else(|| ruby.ary_new()).to_array()?;
-        let [history] = copies(history).map_err(|error| failed(error.into()))?;
-        let memory = SharedMemory::beside(history, history_bytes).map_err(failed)?;
-        Ok(Shared::of(memory, slots))
+        let memory = match history {
+            None => SharedMemory::with_history(0, history_bytes),
+            Some(history) => {
+                let [history] = copies([history]).map_err(|error| failed(error.into()))?;
+                SharedMemory::beside(history, history_bytes)
+            }
+        };
+        Ok(Shared::of(memory.map_err(failed)?, slots))
     }
 
     fn of(memory: SharedMemory, slots: usize) -> Shared {
