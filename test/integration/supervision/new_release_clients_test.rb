@@ -17,7 +17,9 @@ class NewReleaseClientsTest < Minitest::Test
 
   def test_clients_notice_nothing_and_get_each_message_once
     server = versioned_server(2, app: Fairlead::Test::Staying::APPLICATION, files: certificate_files,
-                                 config: %(bind "ssl://127.0.0.1:0?cert=cert.pem&key=key.pem"\n))
+                                 config: %(bind "ssl://127.0.0.1:0?cert=cert.pem&key=key.pem"\n)) do |prepared|
+      File.chmod(0o600, prepared.path("key.pem"))
+    end
     sockets = Array.new(8) { web_socket(server, "/") }
     streams = Array.new(4) { event_stream(server, "/") }
     plain = Array.new(4) { Socket.tcp("127.0.0.1", server.port) }
