@@ -12,7 +12,7 @@
 //! Draining closes the listeners and responds to all requests that have arrived, with `connection: close`. Idle
 //! connections stay open for a moment, because a request may still be on its way. Listeners that end with the engine
 //! are shut down, because processes that the app has forked have copies of them. An engine that retires does not send
-//! `connection: close`; it migrates its connections to other workers (`migration/idle_connections.rs`). Either engine ends when it
+//! `connection: close`; it migrates its connections to other workers (`migration/connections.rs`). Either engine ends when it
 //! has no connections left.
 //!
 //! A process that the app has forked does none of this: it shares the poll set and the sockets of its parent.

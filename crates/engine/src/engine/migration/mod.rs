@@ -1,17 +1,17 @@
 //! Work that moves between workers: requests with their connections (`requests.rs`), requests of connections that have to
-//! stay (`relays.rs`), and in a drain connections without a request (`idle_connections.rs`) and clients (`clients.rs`).
+//! stay (`relays.rs`), and in a drain connections without a request (`connections.rs`) and clients (`clients.rs`).
 //!
 //! ```text
 //!   requests ──▶ relays ──▶ outgoing          (to other workers)
 //!       │
-//!       ├──▶ incoming ◀── idle_connections    (from other workers)
+//!       ├──▶ incoming ◀── connections         (from other workers)
 //!       │                   │     clients     (to and from other workers)
 //!       └──▶ admission ◀────┴───────┘         (decides if they may come)
 //! ```
 
 mod admission;
 mod clients;
-mod idle_connections;
+mod connections;
 mod incoming;
 mod outgoing;
 mod relays;
@@ -19,7 +19,7 @@ mod requests;
 
 pub(super) use admission::Admission;
 pub(super) use clients::ClientMigration;
-pub(super) use idle_connections::ConnectionMigration;
+pub(super) use connections::ConnectionMigration;
 pub(super) use incoming::IncomingConnections;
 pub(super) use relays::Relays;
 pub(super) use requests::RequestMigration;
