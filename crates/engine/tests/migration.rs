@@ -1,6 +1,8 @@
 //! A retiring worker migrates its connections to the remaining workers: which connections migrate, their age
 //! afterwards, and the connections that no worker takes.
 
+#[path = "migration/responses.rs"]
+mod responses;
 mod support;
 
 use fairlead_engine::{Config, Descriptors, Exchange, Scoreboard, SharedQueues};

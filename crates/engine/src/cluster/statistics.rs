@@ -27,7 +27,7 @@ macro_rules! statistics {
             time_slices: Counter, Engine, Everywhere, "Number of times that Ruby's lock was taken from a thread after a `time_slice`.";
             moved_out: Counter, Engine, Everywhere, "Connections sent to the waiting room.";
             moved_in: Counter, Engine, Everywhere, "Connections taken from the waiting room.";
-            handed_off: Counter, Engine, Everywhere, "Connections without a request that migrated to other workers in a drain.";
+            handed_off: Counter, Engine, Everywhere, "Connections that migrated to other workers in a drain.";
             taken_over: Counter, Engine, Everywhere, "Connections taken over from draining workers.";
             refused_requests: Counter, Engine, Everywhere, "Requests refused with a 4xx or 5xx by the server itself.";
             timed_out_requests: Counter, Engine, Everywhere, "Requests that got a 504 because the application had not responded within `request_timeout`.";

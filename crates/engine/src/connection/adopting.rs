@@ -50,7 +50,7 @@ impl Connection {
         match stage {
             Stage::Idle { since } => self.idle_since = since,
             Stage::Head { since } => self.state = ConnectionState::Head { since },
-            Stage::Request { .. } => {}
+            Stage::Request { .. } | Stage::Response { .. } => {}
         }
         self.served = served;
         self.stream.input = input;
@@ -58,6 +58,10 @@ impl Connection {
 
     /// Continues a connection that migrated from another worker, with the bytes that were read there.
     pub(crate) fn resume(&mut self, config: &Config, now: Millis) -> Next {
+        if self.is_flushing() {
+            // A client that takes nothing gets no more offers than in its previous worker.
+            return Next::Wait(Interest::Write);
+        }
         if self.stream.input.is_empty() {
             return Next::Wait(Interest::Read);
         }
@@ -78,6 +82,7 @@ impl Connection {
             ConnectionState::Ready => Some(Stage::Request {
                 arrived: self.arrived(),
             }),
+            ConnectionState::Flush(ref outgoing) => Some(Stage::Response { paid: outgoing.paid() }),
             _ => None,
         }
     }
@@ -92,6 +97,9 @@ impl Connection {
 
     /// True if another worker can take it over now.
     pub(crate) fn can_move(&self) -> bool {
-        self.is_between_requests() && self.stream.transport().can_move()
+        match self.is_between_requests() {
+            true => self.stream.transport().can_move(),
+            false => self.can_leave_rest() && self.stream.output.can_be_saved(),
+        }
     }
 }

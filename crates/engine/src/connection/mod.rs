@@ -21,6 +21,7 @@ pub(crate) mod place;
 mod proxy_header;
 mod reading;
 pub(crate) mod relayed;
+pub(crate) mod saved_response;
 pub(crate) mod seats;
 mod sending;
 pub(crate) mod slow_request;

@@ -178,6 +178,13 @@ impl Parked {
         found.take(most).filter_map(|slot| slot.connection.take()).collect()
     }
 
+    /// True if `is_one` returns true for a parked connection.
+    pub(crate) fn any(&self, is_one: impl Fn(&Connection) -> bool) -> bool {
+        self.slots
+            .values()
+            .any(|slot| slot.connection.as_deref().is_some_and(&is_one))
+    }
+
     /// Takes every parked connection.
     #[expect(clippy::vec_box, reason = "a connection moves as its box")]
     pub(crate) fn take_all(&mut self) -> Vec<Box<Connection>> {

@@ -26,6 +26,8 @@ pub(crate) struct SlowRequest {
     times: Times,
     /// The end of the response by the app, if the rest of it is still to be sent.
     sent_since: Option<Nanos>,
+    /// Another process sends the rest, and logs it.
+    has_left: bool,
 }
 
 impl std::fmt::Debug for SlowRequest {
@@ -44,13 +46,57 @@ impl SlowRequest {
             about,
             times,
             sent_since: (!is_sent).then(Nanos::now),
+            has_left: false,
         }
     }
+
+    /// Its method, path and status.
+    pub(super) fn about(&self) -> &str {
+        &self.about
+    }
+
+    /// Numbers for another process: the times in nanoseconds, and the end of the response by the app.
+    pub(super) fn numbers(&self) -> [u64; 6] {
+        let times = &self.times;
+        let lock = times.lock.map_or(UNKNOWN, nanoseconds);
+        let [took, queue, room, sending] =
+            [times.took, times.queue, times.waiting_room, times.sending].map(nanoseconds);
+        let sent_since = self.sent_since.unwrap_or_else(Nanos::now);
+        [took, queue, room, lock, sending, sent_since.to_number()]
+    }
+
+    /// A slow request of another process, from its numbers.
+    pub(super) fn of_numbers(worker: &Arc<Worker>, about: String, numbers: [u64; 6]) -> SlowRequest {
+        let [took, queue, waiting_room, lock, sending, sent_since] = numbers;
+        let [took, queue, waiting_room, sending] = [took, queue, waiting_room, sending].map(Duration::from_nanos);
+        let times = Times {
+            took,
+            queue,
+            waiting_room,
+            lock: (lock != UNKNOWN).then(|| Duration::from_nanos(lock)),
+            sending,
+        };
+        let mut slow_request = SlowRequest::new(worker, about, times, false);
+        slow_request.sent_since = Some(Nanos::from_number(sent_since));
+        slow_request
+    }
+
+    /// Leaves the log line to another process.
+    pub(super) fn leave(mut self) {
+        self.has_left = true;
+    }
+}
+
+/// In place of a time.
+const UNKNOWN: u64 = u64::MAX;
+
+fn nanoseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX - 1)
 }
 
 impl Drop for SlowRequest {
     fn drop(&mut self) {
-        if !self.worker.is_at_home() {
+        if self.has_left || !self.worker.is_at_home() {
             return;
         }
         let Times {

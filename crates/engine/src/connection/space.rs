@@ -57,7 +57,7 @@ impl Space {
 
     /// Takes a file for a body that comes from another worker in a file.
     pub(super) fn take_file(&mut self, config: &Config) {
-        self.permit = Some(config.descriptors.for_body_of_transfer());
+        self.permit = Some(config.descriptors.for_file_of_transfer());
     }
 
     /// Returns the bytes of a head that may be read now, at most `most`, or the next step if there is no room.

@@ -133,7 +133,7 @@ impl Parts {
             look_ups: LookUpThreads::new(&services, &connections, &without_app, sink()),
             overload: Overload::new(&scheduler, &admission, &without_app),
             request_migration: RequestMigration::new(&scheduler, &admission, &arrivals, &relays),
-            connection_migration: ConnectionMigration::new(&worker, &connections, &admission, &arrivals, &handshakes),
+            connection_migration: ConnectionMigration::new(&services, &connections, &admission, &arrivals, &handshakes),
             client_migration: ClientMigration::new(&services, &admission, &endpoints),
             http2: Http2Driver {
                 worker: Arc::clone(&worker),

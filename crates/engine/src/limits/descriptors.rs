@@ -152,9 +152,9 @@ impl Descriptors {
         self.permit(PermitKind::Connection)
     }
 
-    /// Returns a permit for the body of such a request, which another worker has stored. Each thread exceeds the share
-    /// by at most one.
-    pub(crate) fn for_body_of_transfer(self: &Arc<Self>) -> Permit {
+    /// Returns a permit for a file that came with such a connection: a body that another worker has stored, or a file that it
+    /// has sent. The share may be exceeded by as many as that worker had.
+    pub(crate) fn for_file_of_transfer(self: &Arc<Self>) -> Permit {
         self.files.used.fetch_add(1, SeqCst);
         self.permit(PermitKind::File)
     }
@@ -280,7 +280,7 @@ mod tests {
         assert!(descriptors.for_body().is_none());
         let file = descriptors.for_file().expect("the last quarter");
         assert!(descriptors.for_file().is_none());
-        let incoming = descriptors.for_body_of_transfer();
+        let incoming = descriptors.for_file_of_transfer();
         drop((incoming, file));
         assert!(descriptors.for_body().is_none());
         bodies.pop();

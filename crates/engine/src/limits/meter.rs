@@ -30,6 +30,16 @@ impl Meter {
         Meter { paid: now.into() }
     }
 
+    /// Time that is paid up to, for another process.
+    pub(crate) fn paid(&self) -> Nanos {
+        self.paid
+    }
+
+    /// Continues where another process was.
+    pub(crate) fn from_paid(paid: Nanos) -> Meter {
+        Meter { paid }
+    }
+
     /// Counts `bytes` that have moved by now.
     pub(crate) fn moved(&mut self, bytes: u64, now: Millis, rate: Rate) {
         let worth = match bytes {

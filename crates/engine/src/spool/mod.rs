@@ -8,7 +8,7 @@ mod spooler;
 mod totals;
 
 pub(crate) use pressure::{Decision, GivesWay, ReadRate, Relief, Slowness, GRACE};
-pub(crate) use spooled::Spooled;
+pub(crate) use spooled::{SavedPart, SavedSpool, Spooled};
 pub(crate) use spooler::Upload;
 pub(crate) use totals::{Charge, Claim};
 

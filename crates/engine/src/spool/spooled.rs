@@ -5,6 +5,10 @@
 //! which is sent last. The owner of the connection sends from both. The lock is held only briefly, and during no system
 //! call.
 
+mod saved;
+
+pub(crate) use saved::{SavedPart, SavedSpool};
+
 use super::totals::{Charge, Claim};
 use super::Spool;
 use crate::limits::budget::Budget;

@@ -134,6 +134,11 @@ impl Totals {
         fits
     }
 
+    /// Counts disk space that is taken already, by a file from another process.
+    pub(crate) fn count_disk(&self, bytes: u64) {
+        self.books.lock().disk += bytes;
+    }
+
     pub(crate) fn free_disk(&self, bytes: u64) {
         self.books.lock().disk -= bytes;
     }

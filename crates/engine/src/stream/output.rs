@@ -6,6 +6,10 @@
 //! Spooled bytes and served files may be on a slow disk, so only the file sender sends them
 //! (`engine/native/file_sender.rs`), the body sender, or a thread that may wait.
 
+mod saved;
+
+pub(crate) use saved::{SavedOutput, SavedPiece};
+
 use crate::clock::Millis;
 use crate::config::Config;
 use crate::limits::budget::{Budget, Kind, Share};

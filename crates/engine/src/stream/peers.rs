@@ -83,6 +83,16 @@ impl Peers {
         }
     }
 
+    /// Client of the last request, if its fields have named it.
+    pub(crate) fn last(&self) -> Option<SocketAddr> {
+        self.last
+    }
+
+    /// Notes the same of a request in another process.
+    pub(crate) fn note_last(&mut self, last: Option<SocketAddr>) {
+        self.last = last;
+    }
+
     /// Address of the peer of the socket.
     pub(crate) fn socket(&self) -> Option<SocketAddr> {
         self.socket

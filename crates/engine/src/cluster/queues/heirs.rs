@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 /// Most bytes in a queue, as the kernel counts them: some hundred connections, so that none of them waits long.
 const UNDER_WAY: usize = 256 * 1024;
 
-/// The same for a client with a large state. The kernel counts its descriptor only: a few of them.
+/// The same for a connection or a client with a large state. The kernel counts its descriptor only: a few of them.
 const UNDER_WAY_LARGE: usize = 4 * 1024;
 
 /// See the head of this file.
@@ -39,8 +39,8 @@ impl Heirs {
     }
 
     /// True if a connection can be put in now.
-    pub(crate) fn take_connections(&self) -> bool {
-        self.connections.under_way() <= UNDER_WAY
+    pub(crate) fn take_connections(&self, is_large: bool) -> bool {
+        self.connections.under_way() <= most(is_large)
     }
 
     /// Puts a connection in. The caller keeps it, too.
@@ -50,7 +50,7 @@ impl Heirs {
 
     /// True if a client can be put in now.
     pub(crate) fn take_clients(&self, is_large: bool) -> bool {
-        self.clients.under_way() <= if is_large { UNDER_WAY_LARGE } else { UNDER_WAY }
+        self.clients.under_way() <= most(is_large)
     }
 
     /// Puts a client in. `is_secret`: the state has keys.
@@ -63,6 +63,14 @@ impl Heirs {
             self.are_gone.store(true, Relaxed);
         }
         sent
+    }
+}
+
+fn most(is_large: bool) -> usize {
+    if is_large {
+        UNDER_WAY_LARGE
+    } else {
+        UNDER_WAY
     }
 }
 

@@ -3,8 +3,9 @@
 //! * [`WaitingRoom`] (`waiting_room.rs`): requests. A request that has waited in a worker with only busy threads is sent
 //!   there, and a worker with a free thread receives it. The engine decides which requests go in and which worker takes
 //!   them out (`engine/migration/requests.rs`).
-//! * Connections without a request, which a draining worker sends to the others (`engine/migration/connections.rs`). To
-//!   take one over needs no thread of the app, so none of them may wait in front of a request.
+//! * Connections without a request, or with the rest of a response, which a draining worker sends to the others
+//!   (`engine/migration/connections.rs`). To take one over needs no thread of the app, so none of them may wait in front of
+//!   a request.
 //! * Clients, which a draining worker sends to workers of its generation or a later one (`client_queue.rs`,
 //!   `engine/migration/clients.rs`).
 //!
@@ -24,7 +25,9 @@ mod waiting_room;
 pub(crate) use attendance::Attendance;
 pub(crate) use client_queue::{ClientQueue, MigratedClient, TakenClient};
 pub use heirs::Heirs;
-pub(crate) use message::{IncomingMigration, OutgoingMigration, Stage};
+pub(crate) use message::{
+    peer, peer_numbers, IncomingMigration, IncomingResponse, OutgoingMigration, OutgoingResponse, Stage,
+};
 pub(crate) use outlet::Sent;
 pub(crate) use queue::{Queue, Received};
 pub use waiting_room::WaitingRoom;

@@ -5,21 +5,26 @@
 //!   worker that drains                       queue in the kernel          worker that continues
 //!     idle, or part of a head ──────────────▶ bytes, age, socket ───────▶ parked, as before
 //!     request here, or runs ──response──▶ idle      (at most UNDER_WAY)
+//!                                └─▶ being sent ──▶ rest of it, its file ─▶ sent from there on
 //! ```
 //! A connection migrates between two requests; a request that has arrived gets its response first. The bytes of an
-//! incomplete head, or of the next request, migrate with the connection. No thread of the app is needed: the poller
+//! incomplete head, or of the next request, migrate with the connection. A response migrates, too, as soon as the app has
+//! written all of it: the next worker sends the bytes that the kernel does not have yet, from memory, from a served file or
+//! from a temporary one. No thread of the app is needed: the poller
 //! sends and takes over connections. A connection for which no worker has a slot stays parked, and is served, until no
 //! connection has migrated for a while; then it is closed, as in a worker without another worker to migrate to.
 
 use super::outgoing::exported;
+use super::responses::{is_large, ResponseMigration, MOST_LARGE};
 use super::{Admission, IncomingConnections};
 use crate::clock::Millis;
-use crate::cluster::queues::{IncomingMigration, OutgoingMigration, Received, Sent};
+use crate::cluster::queues::{IncomingMigration, OutgoingMigration, Received, Sent, SharedQueues, Stage};
 use crate::connection::connections::Connections;
 use crate::connection::Connection;
 use crate::engine::ends;
 use crate::engine::native::Handshakes;
 use crate::engine::sink::{Move, Sink};
+use crate::exchange::Services;
 use crate::transport::listener::Endpoint;
 use crate::transport::poller::{Dispatching, Interest};
 use crate::worker::Worker;
@@ -52,20 +57,22 @@ pub(in crate::engine) struct ConnectionMigration {
     admission: Arc<Admission>,
     arrivals: Arc<IncomingConnections>,
     handshakes: Arc<Handshakes>,
+    responses: ResponseMigration,
     /// True if parked connections may still have to migrate.
     is_due: AtomicBool,
 }
 
 impl ConnectionMigration {
     pub(in crate::engine) fn new(
-        worker: &Arc<Worker>,
+        services: &Services,
         connections: &Arc<Connections>,
         admission: &Arc<Admission>,
         arrivals: &Arc<IncomingConnections>,
         handshakes: &Arc<Handshakes>,
     ) -> ConnectionMigration {
         ConnectionMigration {
-            worker: Arc::clone(worker),
+            worker: Arc::clone(&services.worker),
+            responses: ResponseMigration::new(services),
             connections: Arc::clone(connections),
             admission: Arc::clone(admission),
             arrivals: Arc::clone(arrivals),
@@ -76,15 +83,12 @@ impl ConnectionMigration {
 
     /// Leaves a connection to the reactor. A connection that cannot be parked ends.
     fn park(&self, connection: Box<Connection>) {
-        drop(self.connections.park(connection, Interest::Read));
+        let interest = match connection.is_flushing() {
+            true => Interest::Write,
+            false => Interest::Read,
+        };
+        drop(self.connections.park(connection, interest));
     }
-}
-
-/// Puts a connection into a queue with `send`.
-fn send(connection: &Connection, send: impl FnOnce(&OutgoingMigration<'_>) -> Sent) -> Sent {
-    let export = connection.stream.transport().export();
-    let outgoing = export.as_ref().and_then(|export| exported(connection, export));
-    outgoing.map_or(Sent::TooLong, |outgoing| send(&outgoing))
 }
 
 /// Sending side.
@@ -99,10 +103,10 @@ impl ConnectionMigration {
 
     /// Parks a connection that waits for its peer, unless another worker takes it over.
     pub(in crate::engine) fn park_or_migrate(&self, connection: Box<Connection>) {
-        if !self.worker.is_retiring() || !connection.can_move() {
+        if !self.worker.is_retiring() || !connection.can_move() && !connection.can_leave_rest() {
             return self.park(connection);
         }
-        if let Err((connection, _)) = self.migrate(connection) {
+        if let Some(connection) = self.keep_or_migrate(connection) {
             if connection.is_idle() {
                 self.worker.put_off_drain_deadline(Millis::now() + DRAIN_IDLE);
             }
@@ -115,21 +119,24 @@ impl ConnectionMigration {
         }
     }
 
+    /// Migrates a connection to another worker if this one retires. Otherwise returns it.
+    pub(in crate::engine) fn keep_or_migrate(&self, connection: Box<Connection>) -> Option<Box<Connection>> {
+        if !self.worker.is_retiring() || !connection.can_move() {
+            return Some(connection);
+        }
+        self.migrate(connection).err().map(|(connection, _)| connection)
+    }
+
     /// Migrates a connection to another worker, or returns it with the reason why not.
-    pub(in crate::engine) fn migrate(&self, connection: Box<Connection>) -> Result<(), (Box<Connection>, Sent)> {
+    pub(in crate::engine) fn migrate(&self, mut connection: Box<Connection>) -> Result<(), (Box<Connection>, Sent)> {
         let heir = self.admission.queues().zip(self.worker.shared());
         let Some((queues, (_, slot))) = heir.filter(|_| self.worker.migrates()) else {
             return Err((connection, Sent::Full));
         };
-        let heirs = self.worker.heirs();
-        let is_full = match heirs {
-            Some(heirs) => !heirs.take_connections(),
-            None => queues.connections().len() >= UNDER_WAY || !self.worker.others_have_place(),
-        };
-        if is_full {
-            return Err((connection, Sent::Full));
+        if let Some(obstacle) = self.obstacle(queues, is_large(&connection)) {
+            return Err((connection, obstacle));
         }
-        let sent = send(&connection, |outgoing| match heirs {
+        let sent = self.send(&connection, |outgoing| match self.worker.heirs() {
             Some(heirs) => heirs.send_connection(outgoing),
             None => queues.connections().send(outgoing, slot),
         });
@@ -139,8 +146,38 @@ impl ConnectionMigration {
         }
         self.worker.counters().handed_off.fetch_add(1, Relaxed);
         self.worker.put_off_drain_deadline(Millis::now() + PATIENCE);
+        connection.leave_slow_request();
         ends::let_go(connection);
         Ok(())
+    }
+
+    /// The reason why no connection can be put in now. `is_large`: it has many bytes in memory.
+    fn obstacle(&self, queues: &SharedQueues, is_large: bool) -> Option<Sent> {
+        let under_way = queues.connections().len();
+        let (is_full, is_too_full) = match self.worker.heirs() {
+            Some(heirs) => (!heirs.take_connections(false), !heirs.take_connections(true)),
+            None => (
+                under_way >= UNDER_WAY || !self.worker.others_have_place(),
+                under_way > MOST_LARGE,
+            ),
+        };
+        match is_full {
+            true => Some(Sent::Full),
+            false => (is_large && is_too_full).then_some(Sent::TooLong),
+        }
+    }
+
+    /// Puts a connection into a queue with `send`.
+    fn send(&self, connection: &Connection, send: impl FnOnce(&OutgoingMigration<'_>) -> Sent) -> Sent {
+        let response = self.responses.save(connection);
+        if connection.is_flushing() && response.is_none() {
+            return Sent::TooLong;
+        }
+        let export = connection.stream.transport().export();
+        let outgoing = export
+            .as_ref()
+            .and_then(|export| exported(connection, export, response.as_ref()));
+        outgoing.map_or(Sent::TooLong, |outgoing| send(&outgoing))
     }
 
     /// Longest wait of the poller during the drain.
@@ -190,7 +227,8 @@ impl ConnectionMigration {
                 self.park(connection);
             }
         }
-        if has_more || is_full {
+        // The spooler may be busy with the others, or the way is too full for them.
+        if has_more || is_full || self.connections.parked().any(Connection::can_leave_rest) {
             self.is_due.store(true, SeqCst);
         }
     }
@@ -219,19 +257,23 @@ impl ConnectionMigration {
 
     fn go_on_with(&self, incoming: IncomingMigration, now: Millis, sink: &dyn Sink) {
         let IncomingMigration {
-            socket,
-            origin,
-            peer,
-            tls,
-            ..
+            socket, origin, peer, ..
         } = incoming;
-        let to_link = |endpoint: &Endpoint, socket| match &tls {
-            Some(state) => endpoint.transport_with_tls(socket, state),
-            None => Ok(endpoint.transport(socket)),
+        let (tls, response) = (incoming.tls, incoming.response);
+        let own = self.arrivals.endpoint_of(origin, peer);
+        // A restart has removed its address: its response ends the connection.
+        let is_last = own.is_none() && response.is_some();
+        let endpoint = match is_last {
+            true => self.arrivals.stand_in(tls.is_some()),
+            false => own,
         };
-        let connection = self
-            .arrivals
-            .connection_of(socket, origin, peer, Some(Interest::Read), to_link);
+        let to_link = |endpoint: &Endpoint, socket| match (&tls, &response) {
+            (Some(state), _) => endpoint.transport_with_tls(socket, state),
+            (None, Some(_)) => Ok(endpoint.plain_transport(socket)),
+            (None, None) => Ok(endpoint.transport(socket)),
+        };
+        let interest = response.is_none().then_some(Interest::Read);
+        let connection = self.arrivals.connection_of(socket, endpoint, peer, interest, to_link);
         let mut connection = match connection {
             Ok(connection) => Box::new(connection),
             Err((_, reason)) => {
@@ -243,8 +285,18 @@ impl ConnectionMigration {
         self.worker.put_off_drain_deadline(now + DRAIN_IDLE);
         connection.await_proxy_header(incoming.awaited);
         connection.taken_over(incoming.stage, incoming.input, incoming.served);
-        self.handshakes.await_handshake(&mut connection, now);
         self.worker.guard("a connection", || {
+            if let (Some(response), Stage::Response { paid }) = (response, incoming.stage) {
+                if !self.responses.take(&mut connection, *response, paid) {
+                    self.admission
+                        .log("closed a migrated connection: its response is invalid");
+                    return ends::cut(connection);
+                }
+            }
+            if is_last {
+                connection.end_with_response();
+            }
+            self.handshakes.await_handshake(&mut connection, now);
             let next = connection.resume(&self.worker.config, now);
             sink.put(Move::Settle(connection, next));
         });

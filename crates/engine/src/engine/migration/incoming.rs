@@ -33,20 +33,30 @@ impl IncomingConnections {
         })
     }
 
-    /// Makes a connection that another worker had, from its socket, the fingerprint of its origin, and its peer. If
-    /// this fails, returns the transport, if there is one, and the reason.
+    /// The endpoint of a connection with this fingerprint of its origin and this peer.
+    pub(super) fn endpoint_of(&self, origin: u32, peer: Option<SocketAddr>) -> Option<&Arc<Endpoint>> {
+        let mut known = self.endpoints.iter();
+        let known = known.find(|one| one.origin.fingerprint() == origin);
+        known.filter(|endpoint| endpoint.origin.unix || peer.is_some())
+    }
+
+    /// An endpoint for a connection that will have no further request, if its own is unknown here.
+    pub(super) fn stand_in(&self, has_tls: bool) -> Option<&Arc<Endpoint>> {
+        self.endpoints.iter().find(|one| one.tls.is_some() || !has_tls)
+    }
+
+    /// Makes a connection that another worker had, from its socket, its endpoint, and its peer. If this fails, returns the
+    /// transport, if there is one, and the reason.
     pub(super) fn connection_of(
         &self,
         socket: OwnedFd,
-        origin: u32,
+        endpoint: Option<&Arc<Endpoint>>,
         peer: Option<SocketAddr>,
         interest: Option<Interest>,
         to_link: impl FnOnce(&Endpoint, Counted<OwnedFd>) -> Result<Link, &'static str>,
     ) -> Result<Connection, (Option<Link>, &'static str)> {
         let socket = Counted::new(socket, self.worker.config.descriptors.for_transfer());
-        let mut known = self.endpoints.iter();
-        let known = known.find(|one| one.origin.fingerprint() == origin);
-        let Some(endpoint) = known.filter(|endpoint| endpoint.origin.unix || peer.is_some()) else {
+        let Some(endpoint) = endpoint else {
             return Err((Some(Arc::new(Socket::new(socket))), "its origin is unknown"));
         };
         let transport = to_link(endpoint, socket).map_err(|reason| (None, reason))?;

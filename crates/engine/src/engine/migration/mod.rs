@@ -1,10 +1,11 @@
 //! Work that moves between workers: requests with their connections (`requests.rs`), requests of connections that have to
-//! stay (`relays.rs`), and in a drain connections without a request (`connections.rs`) and clients (`clients.rs`).
+//! stay (`relays.rs`), and in a drain connections without a request or with a response that is being sent
+//! (`connections.rs`, `responses.rs`; `sent_files.rs` has the files of these responses), and clients (`clients.rs`).
 //!
 //! ```text
 //!   requests ──▶ relays ──▶ outgoing          (to other workers)
 //!       │
-//!       ├──▶ incoming ◀── connections         (from other workers)
+//!       ├──▶ incoming ◀── connections ──▶ responses ──▶ sent_files
 //!       │                   │     clients     (to and from other workers)
 //!       └──▶ admission ◀────┴───────┘         (decides if they may come)
 //! ```
@@ -16,6 +17,8 @@ mod incoming;
 mod outgoing;
 mod relays;
 mod requests;
+mod responses;
+mod sent_files;
 
 pub(super) use admission::Admission;
 pub(super) use clients::ClientMigration;

@@ -2,6 +2,7 @@
 
 use crate::clock::Nanos;
 use crate::cluster::queues::OutgoingMigration;
+use crate::connection::saved_response::SavedResponse;
 use crate::connection::Connection;
 use crate::transport::Export;
 use fairlead_wire::Version;
@@ -21,9 +22,14 @@ pub(super) fn outgoing(connection: &Connection) -> Option<OutgoingMigration<'_>>
     })
 }
 
-/// Departure of a connection without a request.
-pub(super) fn exported<'a>(connection: &'a Connection, export: &'a Export<'a>) -> Option<OutgoingMigration<'a>> {
+/// Departure of a connection without a request, or with the rest of a response.
+pub(super) fn exported<'a>(
+    connection: &'a Connection,
+    export: &'a Export<'a>,
+    response: Option<&'a SavedResponse>,
+) -> Option<OutgoingMigration<'a>> {
     Some(OutgoingMigration {
+        response: response.map(SavedResponse::outgoing),
         tls: export.tls.as_ref(),
         ..outgoing_with(connection, export.socket.as_fd())?
     })
@@ -39,6 +45,7 @@ pub(super) fn outgoing_with<'a>(connection: &'a Connection, socket: BorrowedFd<'
         is_last: false,
         session: None,
         tls: None,
+        response: None,
         origin: stream.origin().fingerprint(),
         peer: stream.peers.socket(),
         awaited,

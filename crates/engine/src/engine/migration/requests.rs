@@ -291,7 +291,8 @@ impl RequestMigration {
                 None => Arc::new(socket),
             })
         };
-        let mut connection = match self.arrivals.connection_of(socket, origin, peer, None, to_link) {
+        let endpoint = self.arrivals.endpoint_of(origin, peer);
+        let mut connection = match self.arrivals.connection_of(socket, endpoint, peer, None, to_link) {
             Ok(connection) => connection,
             Err((transport, reason)) => {
                 transport

@@ -105,7 +105,11 @@ impl Moves {
         }
         match next {
             Next::Ready => return self.enqueue(connection),
-            Next::Send => parts.file_sender.push(connection),
+            Next::Send => {
+                if let Some(connection) = parts.connection_migration.keep_or_migrate(connection) {
+                    parts.file_sender.push(connection);
+                }
+            }
             Next::Store => parts.uploads.store(connection),
             Next::Shake => parts.handshakes.push(connection),
             Next::Multiplex => parts.http2.begin(*connection, self),
@@ -113,6 +117,9 @@ impl Moves {
                 parts.connection_migration.park_or_migrate(connection);
             }
             Next::Wait(Interest::Write) if connection.is_relayed() => parts.relays.park_for_answer(connection, false),
+            Next::Wait(Interest::Write) if connection.is_flushing() => {
+                parts.connection_migration.park_or_migrate(connection);
+            }
             Next::AwaitAnswer => parts.relays.park_for_answer(connection, true),
             Next::TakeOver => let_successor_take(connection),
             Next::GiveAway => parts.relays.relay_both_ways(connection),

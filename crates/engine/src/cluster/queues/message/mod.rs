@@ -2,12 +2,14 @@
 //! bytes that were read, and the descriptor of the socket. A body in a temporary file travels as a second descriptor.
 //! If the connection stays in its worker, the socket is one end of a pair, and one more descriptor is for the end of
 //! the response. Long input travels in a file in memory, with one more descriptor, because the kernel only
-//! takes short datagrams. The state of a TLS connection travels in a file of its own, which the receiver wipes. `numbers.rs`: the numbers at the beginning; `reading.rs`: makes a connection of it again.
+//! takes short datagrams. The state of a TLS connection travels in a file of its own, which the receiver wipes. The rest of
+//! a response travels behind the input, and its file as one more descriptor. `numbers.rs`: the numbers at the beginning;
+//! `reading.rs`: makes a connection of it again.
 
 mod numbers;
 mod reading;
 
-pub(crate) use numbers::Stage;
+pub(crate) use numbers::{peer, peer_numbers, Stage};
 pub(super) use reading::{open, waits_since};
 
 use crate::clock::Nanos;
@@ -16,7 +18,7 @@ use crate::tls::Session;
 use fairlead_system::memory_file;
 use fairlead_tls_record::SecretBytes;
 use fairlead_wire::ProxyVersions;
-use numbers::{kind, peer_numbers, versions_kind};
+use numbers::{kind, versions_kind};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::fs::File;
 use std::io::{self, IoSlice, Write};
@@ -31,12 +33,12 @@ pub(super) const DATAGRAM_BYTES: usize = 32 * 1024;
 pub(crate) const DESCRIPTORS: usize = 4;
 
 /// Number of this format. Change it with the format, so that processes of two versions do not share a room.
-pub(super) const FORMAT: u32 = 7;
+pub(super) const FORMAT: u32 = 8;
 
 /// Count of numbers at the beginning: time of the current stage ([`Stage`]), requests served, lengths of input and
 /// body, origin and kind, the peer (three numbers), time spent on waiting for the body, time of entering the room, time
-/// since when it has waited for its turn, and the length of the session.
-const NUMBERS: usize = 12;
+/// since when it has waited for its turn, and the lengths of the session and of the rest of a response.
+const NUMBERS: usize = 13;
 const HEADER: usize = 8 * NUMBERS;
 
 /// Bytes of a message that [`waits_since`] needs.
@@ -75,6 +77,21 @@ pub(crate) struct IncomingMigration {
     pub(crate) is_last: bool,
     /// State of the TLS connection on the socket: see [`Transport::export`](crate::transport::Transport::export).
     pub(crate) tls: Option<SecretBytes>,
+    pub(crate) response: Option<Box<IncomingResponse>>,
+}
+
+/// Rest of a response, as the connection in the other worker has written it.
+#[derive(Debug)]
+pub(crate) struct IncomingResponse {
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) file: Option<OwnedFd>,
+}
+
+/// The same, to be sent.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct OutgoingResponse<'a> {
+    pub(crate) bytes: &'a [u8],
+    pub(crate) file: Option<BorrowedFd<'a>>,
 }
 
 /// Data to be sent.
@@ -101,6 +118,7 @@ pub(crate) struct OutgoingMigration<'a> {
     pub(crate) is_last: bool,
     /// State of the TLS connection on the socket.
     pub(crate) tls: Option<&'a SecretBytes>,
+    pub(crate) response: Option<OutgoingResponse<'a>>,
 }
 
 /// Message to be sent.
@@ -109,9 +127,11 @@ pub(super) struct Message<'a> {
     input: [&'a [u8]; 3],
     body: &'a [u8],
     session: Vec<u8>,
+    response: &'a [u8],
     socket: BorrowedFd<'a>,
-    /// File with input, body and session, if they do not travel in the datagram.
+    /// File with input, body, session and response, if they do not travel in the datagram.
     long: Option<OwnedFd>,
+    /// File with the body, or of the response.
     file: Option<BorrowedFd<'a>>,
     back_channel: Option<BorrowedFd<'a>>,
     /// File with the state of the TLS connection.
@@ -138,12 +158,17 @@ impl<'a> Message<'a> {
         let last = if request.is_last { kind::LAST } else { 0 };
         let tls = if request.tls.is_some() { kind::TLS } else { 0 };
         let session = request.session.map_or_else(Vec::new, Session::to_bytes);
+        let response = request.response.map_or(&[][..], |response| response.bytes);
+        let sent_file = request.response.and_then(|response| response.file);
+        let response_file = if sent_file.is_some() { kind::RESPONSE_FILE } else { 0 };
         let numbers = [
             request.stage.moment(),
             request.served,
             request.input.map(<[u8]>::len).iter().sum::<usize>() as u64,
             request.body.len(),
-            u64::from(request.origin) << 8 | body_kind | proxy | relayed | http2 | last | tls | request.stage.kind(),
+            u64::from(request.origin) << 8
+                | (body_kind | proxy | relayed | http2 | last | tls | response_file)
+                | request.stage.kind(),
             peer,
             address_high,
             address_low,
@@ -151,6 +176,7 @@ impl<'a> Message<'a> {
             request.entered.to_number(),
             request.waits_since.to_number(),
             session.len() as u64,
+            response.len() as u64,
         ];
         let mut header = [0; HEADER];
         for (space, number) in header.chunks_exact_mut(8).zip(numbers) {
@@ -164,40 +190,44 @@ impl<'a> Message<'a> {
             input: request.input,
             body,
             session,
+            response,
             socket: request.socket,
             long: None,
-            file: file.map(AsFd::as_fd),
+            file: file.map(AsFd::as_fd).or(sent_file),
             back_channel: request.back_channel.map(AsFd::as_fd),
             tls: tls.transpose()?,
         })
     }
 
     pub(super) fn is_short(&self) -> bool {
-        let parts = [self.input[0], self.input[1], self.input[2], self.body, &self.session];
+        let parts = self.parts();
         self.long.is_none() && HEADER + parts.map(<[u8]>::len).iter().sum::<usize>() <= DATAGRAM_BYTES
     }
 
-    /// Moves input, body and session to a file in memory.
+    fn parts(&self) -> [&[u8]; 6] {
+        let [proxy, head, ahead] = self.input;
+        [proxy, head, ahead, self.body, &self.session, self.response]
+    }
+
+    /// Moves input, body, session and response to a file in memory.
     pub(super) fn lengthen(&mut self) -> io::Result<()> {
         let mut long = File::from(memory_file::open("fairlead request")?);
-        self.input.iter().try_for_each(|part| long.write_all(part))?;
-        long.write_all(self.body)?;
-        long.write_all(&self.session)?;
+        self.parts().into_iter().try_for_each(|part| long.write_all(part))?;
         self.long = Some(long.into());
         self.header[KIND] |= kind::LONG as u8;
         Ok(())
     }
 
-    pub(super) fn datagram(&self) -> [IoSlice<'_>; 6] {
-        let [proxy, head, ahead, body, session] = match self.long {
-            Some(_) => [&[][..]; 5],
-            None => [self.input[0], self.input[1], self.input[2], self.body, &self.session],
+    pub(super) fn datagram(&self) -> [IoSlice<'_>; 7] {
+        let [proxy, head, ahead, body, session, response] = match self.long {
+            Some(_) => [&[][..]; 6],
+            None => self.parts(),
         };
-        [&self.header, proxy, head, ahead, body, session].map(IoSlice::new)
+        [&self.header, proxy, head, ahead, body, session, response].map(IoSlice::new)
     }
 
-    /// In this order: the socket, the file in memory, the file with the body, the descriptor that reports the end to the
-    /// worker that has the connection, and the file with the state of the TLS connection. At most [`DESCRIPTORS`], because
+    /// In this order: the socket, the file in memory, the file with the body or of the response, the descriptor that
+    /// reports the end to the worker that has the connection, and the file with the state of the TLS connection. At most [`DESCRIPTORS`], because
     /// a connection that has a TLS state has no request.
     pub(super) fn descriptors(&self) -> Vec<BorrowedFd<'_>> {
         let long = self.long.as_ref().map(AsFd::as_fd);

@@ -25,6 +25,10 @@ pub(super) mod kind {
     pub(in crate::cluster::queues::message) const TLS: u64 = 1 << 42;
     /// The head is from an HTTP/2 request. Above the origin.
     pub(in crate::cluster::queues::message) const HTTP2: u64 = 1 << 41;
+    /// A response is being sent. Above the origin.
+    pub(in crate::cluster::queues::message) const RESPONSE: u64 = 1 << 43;
+    /// One more descriptor is for the file of this response. Above the origin.
+    pub(in crate::cluster::queues::message) const RESPONSE_FILE: u64 = 1 << 44;
 }
 
 /// Stage of a connection's next request.
@@ -45,6 +49,11 @@ pub(crate) enum Stage {
         /// Arrival of the first byte.
         since: Millis,
     },
+    /// The response to the previous one is being sent.
+    Response {
+        /// Time up to which the client has kept its minimum rate.
+        paid: Nanos,
+    },
 }
 
 impl Stage {
@@ -53,12 +62,13 @@ impl Stage {
             Stage::Request { .. } => 0,
             Stage::Idle { .. } => kind::IDLE,
             Stage::Head { .. } => kind::HEAD,
+            Stage::Response { .. } => kind::RESPONSE,
         }
     }
 
     pub(super) fn moment(self) -> u64 {
         match self {
-            Stage::Request { arrived } => arrived.to_number(),
+            Stage::Request { arrived: moment } | Stage::Response { paid: moment } => moment.to_number(),
             Stage::Idle { since } | Stage::Head { since } => since.to_number(),
         }
     }
@@ -68,6 +78,9 @@ impl Stage {
         match kind {
             _ if kind & kind::IDLE != 0 => Stage::Idle { since },
             _ if kind & kind::HEAD != 0 => Stage::Head { since },
+            _ if kind & kind::RESPONSE != 0 => Stage::Response {
+                paid: Nanos::from_number(moment),
+            },
             _ => Stage::Request {
                 arrived: Nanos::from_number(moment),
             },
@@ -94,7 +107,7 @@ pub(super) fn versions(kind: u64) -> Option<ProxyVersions> {
 }
 
 /// First the scope, port and family (0: a Unix socket), then the address; IPv4 as IPv4-mapped IPv6 (RFC 4291 §2.5.5.2).
-pub(super) fn peer_numbers(peer: Option<SocketAddr>) -> [u64; 3] {
+pub(crate) fn peer_numbers(peer: Option<SocketAddr>) -> [u64; 3] {
     let Some(peer) = peer else { return [0; 3] };
     let (family, scope, address) = match peer {
         SocketAddr::V4(peer) => (4, 0, peer.ip().to_ipv6_mapped()),
@@ -108,7 +121,7 @@ pub(super) fn peer_numbers(peer: Option<SocketAddr>) -> [u64; 3] {
     ]
 }
 
-pub(super) fn peer([numbers, high, low]: [u64; 3]) -> Option<SocketAddr> {
+pub(crate) fn peer([numbers, high, low]: [u64; 3]) -> Option<SocketAddr> {
     let address = Ipv6Addr::from_bits(u128::from(high) << 64 | u128::from(low));
     let (scope, port) = ((numbers >> 32) as u32, (numbers >> 8) as u16);
     match (numbers & 0xff, address.to_ipv4_mapped()) {

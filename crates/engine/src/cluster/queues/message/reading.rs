@@ -1,7 +1,7 @@
 //! Reads a message.
 
 use super::numbers::{self, kind, versions};
-use super::{IncomingMigration, Stage, BEGINNING, HEADER, NUMBERS};
+use super::{IncomingMigration, IncomingResponse, Stage, BEGINNING, HEADER, NUMBERS};
 use crate::clock::Nanos;
 use crate::cluster::queues::kernel_queue::read_file;
 use crate::http::body::Body;
@@ -42,11 +42,12 @@ struct Contents {
     session: Option<Arc<Session>>,
     back_channel: Option<OwnedFd>,
     tls: Option<SecretBytes>,
+    response: Option<Box<IncomingResponse>>,
 }
 
 impl Contents {
     fn of(self, socket: OwnedFd) -> IncomingMigration {
-        let [moment, served, _, _, origin_and_kind, peer, high, low, wait, entered, waits_since, _] = self.numbers;
+        let [moment, served, _, _, origin_and_kind, peer, high, low, wait, entered, waits_since, _, _] = self.numbers;
         IncomingMigration {
             socket,
             origin: (origin_and_kind >> 8) as u32,
@@ -64,6 +65,7 @@ impl Contents {
             back_channel: self.back_channel,
             is_last: origin_and_kind & kind::LAST != 0,
             tls: self.tls,
+            response: self.response,
         }
     }
 }
@@ -74,19 +76,23 @@ fn read(datagram: &[u8], mut files: impl Iterator<Item = OwnedFd>) -> Option<Con
     for (number, bytes) in numbers.iter_mut().zip(header.chunks_exact(8)) {
         *number = u64::from_le_bytes(bytes.try_into().ok()?);
     }
-    let [_, _, input_length, body_length, origin_and_kind, ..] = numbers;
+    let [_, _, input_length, body_length, origin_and_kind, .., session_length, response_length] = numbers;
     let long = match origin_and_kind & kind::LONG {
         0 => None,
         _ => Some(read_file(&files.next()?.into())?),
     };
     let bytes = long.as_deref().unwrap_or(bytes);
-    let session_length = usize::try_from(numbers[NUMBERS - 1]).ok()?;
-    let (input, rest) = bytes.split_at_checked(usize::try_from(input_length).ok()?)?;
-    let (body, session) = rest.split_at_checked(rest.len().checked_sub(session_length)?)?;
+    let (bytes, response) = split_end(bytes, response_length)?;
+    let (bytes, session) = split_end(bytes, session_length)?;
+    let (input, body) = bytes.split_at_checked(usize::try_from(input_length).ok()?)?;
     let body = match origin_and_kind & kind::BODY {
         0 => Body::Empty,
         kind::MEMORY => Body::Memory(body.to_vec()),
         _ => Body::File(File::from(files.next()?), body_length),
+    };
+    let sent_file = match origin_and_kind & kind::RESPONSE_FILE {
+        0 => None,
+        _ => Some(files.next()?),
     };
     let back_channel = match origin_and_kind & kind::RELAYED {
         0 => None,
@@ -100,6 +106,10 @@ fn read(datagram: &[u8], mut files: impl Iterator<Item = OwnedFd>) -> Option<Con
         [] => None,
         session => Some(Arc::new(Session::from_bytes(session)?)),
     };
+    let response = (origin_and_kind & kind::RESPONSE != 0).then(|| {
+        let bytes = response.to_vec();
+        Box::new(IncomingResponse { bytes, file: sent_file })
+    });
     (body.len() == body_length).then(|| Contents {
         numbers,
         input: input.to_vec(),
@@ -107,5 +117,11 @@ fn read(datagram: &[u8], mut files: impl Iterator<Item = OwnedFd>) -> Option<Con
         session,
         back_channel,
         tls,
+        response,
     })
+}
+
+/// Splits off the last `length` bytes.
+fn split_end(bytes: &[u8], length: u64) -> Option<(&[u8], &[u8])> {
+    bytes.split_at_checked(bytes.len().checked_sub(usize::try_from(length).ok()?)?)
 }

@@ -29,6 +29,7 @@ fn outgoing<'a>(socket: &'a OwnedFd, input: [&'a [u8]; 3], body: &'a Body) -> Ou
         back_channel: None,
         is_last: true,
         tls: None,
+        response: None,
     }
 }
 
@@ -137,6 +138,40 @@ fn a_connection_without_a_request_keeps_its_stage_and_its_age() {
         let incoming = open(&datagram, descriptors).expect("a complete message");
         assert_eq!((incoming.stage, incoming.awaited, incoming.served), (stage, awaited, 2));
         assert_eq!((&incoming.input[..], incoming.body.len()), (&b"GET /"[..], 0));
+    }
+}
+
+#[test]
+fn the_rest_of_a_response_keeps_its_file() {
+    let (socket, stored) = (descriptor(), tempfile::tempfile().expect("a file"));
+    stored.write_all_at(b"sent", 0).expect("written");
+    let stage = Stage::Response { paid: Nanos::START };
+    for (is_long, file) in [false, true]
+        .into_iter()
+        .flat_map(|long| [(long, None), (long, Some(stored.as_fd()))])
+    {
+        let outgoing = OutgoingMigration {
+            stage,
+            response: Some(OutgoingResponse { bytes: b"rest", file }),
+            ..outgoing(&socket, [b"", b"", b"GET /"], &Body::Empty)
+        };
+        let mut message = Message::new(&outgoing).expect("no secret");
+        if is_long {
+            message.lengthen().expect("a file in memory");
+        }
+        let (datagram, descriptors) = sent(&message);
+        let incoming = open(&datagram, descriptors).expect("a complete message");
+        assert_eq!((incoming.stage, &incoming.input[..]), (stage, &b"GET /"[..]));
+        let response = incoming.response.expect("a response");
+        assert_eq!(
+            (&response.bytes[..], response.file.is_some()),
+            (&b"rest"[..], file.is_some())
+        );
+        let mut text = [0; 4];
+        let read = response
+            .file
+            .map(|file| File::from(file).read_exact_at(&mut text, 0).expect("text"));
+        assert_eq!(read.map(|()| text), file.map(|_| *b"sent"));
     }
 }
 
