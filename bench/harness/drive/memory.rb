@@ -43,10 +43,11 @@ module Bench
       def measure(target, _seconds)
         sent = 0
         errors = Hash.new(0)
+        processes = target.running.group.pids.size
         found = @steps.to_h do |step|
           load(target, step - sent).each { |kind, count| errors[kind] += count }
           sent = step
-          [step, in_mib(steady(target.running.group))]
+          [step, in_mib(steady(target.running.group, processes))]
         end
         Measurement.new(requests: sent, errors: errors, pss: found, memory_mib: found.values.last["total"])
       end
@@ -73,14 +74,16 @@ module Bench
         all.errors
       end
 
-      # A server that replaces its processes, or collects garbage after the load, comes to an end with it first.
-      def steady(group)
+      # A server that replaces its processes, or collects garbage after the load, comes to an end with it first. +processes+: their number at
+      # the start; while some are replaced, there are more.
+      def steady(group, processes)
         deadline = now + DEADLINE
         before = look(group)
         loop do
           sleep STEADY
           after = look(group)
-          return after.last if same?(before, after) || (after.last && now > deadline)
+          return after.last if same?(before, after) && after.first.size <= processes
+          raise Error, "its processes and its memory go on changing" if now > deadline
 
           before = after
         end

@@ -1,4 +1,4 @@
-//! The allocator: returns freed memory to the operating system.
+//! Returns memory to the operating system: of the allocator, and of the main thread's stack.
 
 /// Returns free memory to the operating system if the allocator would keep it (glibc). Any thread may call it.
 pub(crate) fn trim() {
@@ -10,4 +10,40 @@ pub(crate) fn trim() {
         // SAFETY: safe to call at any time, from any thread; it changes nothing that is in use.
         unsafe { malloc_trim(0) };
     }
+}
+
+/// Returns the unused part of the main thread's stack to the operating system; does nothing on another thread. Ruby reserves the
+/// stack at its start. If the compiler checks such reservations page by page (`-fstack-clash-protection`, as in Debian since 13), this touches
+/// all of its 8 MiB.
+pub(crate) fn release_stack() {
+    #[cfg(target_os = "linux")]
+    {
+        /// Bytes below this frame that are kept.
+        const MARGIN: usize = 64 << 10;
+        let local = 0_u8;
+        let here = std::ptr::addr_of!(local) as usize;
+        let Some(start) = start_of_main_stack(here) else { return };
+        let page = rustix::param::page_size();
+        let length = (here.saturating_sub(MARGIN) & !(page - 1)).saturating_sub(start);
+        // SAFETY: the pages belong to the stack of this thread, far below its last frame, so nothing in them is in use. The kernel
+        // provides empty ones when the stack grows again.
+        let _ = unsafe {
+            rustix::mm::madvise(
+                start as *mut std::ffi::c_void,
+                length,
+                rustix::mm::Advice::LinuxDontNeed,
+            )
+        };
+    }
+}
+
+/// The lowest address of the main thread's stack, if `address` is on it.
+#[cfg(target_os = "linux")]
+fn start_of_main_stack(address: usize) -> Option<usize> {
+    let maps = std::fs::read_to_string("/proc/self/maps").ok()?;
+    let line = maps.lines().find(|line| line.ends_with("[stack]"))?;
+    let (start, rest) = line.split_once('-')?;
+    let start = usize::from_str_radix(start, 16).ok()?;
+    let end = usize::from_str_radix(rest.split(' ').next()?, 16).ok()?;
+    (start..end).contains(&address).then_some(start)
 }

@@ -88,7 +88,10 @@ module Fairlead
     end
 
     # Collects garbage, so that workers share memory: pages with old objects are rarely written to.
-    def share_memory = Process.respond_to?(:warmup) ? Process.warmup : GC.start
+    def share_memory
+      Process.respond_to?(:warmup) ? Process.warmup : GC.start
+      Native.release_stack!
+    end
 
     def serve
       @signals.trap("TERM", "INT")

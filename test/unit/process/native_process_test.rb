@@ -50,6 +50,27 @@ class NativeProcessTest < Minitest::Test
     assert_equal [1, 1, 1], output.readlines.map { |line| Integer(line[/\h{16}/], 16)[Signal.list["TERM"] - 1] }
   end
 
+  # Only the main thread's stack has a name.
+  def test_memory_of_the_stack_is_returned
+    linux_only("the memory of each mapping")
+    output, theirs = IO.pipe
+    Process.wait(fork do
+      nest(2000)
+      theirs.puts stack_kib
+      Thread.new { Native.release_stack! }.join
+      theirs.puts stack_kib
+      Native.release_stack!
+      theirs.puts stack_kib
+      nest(2000)
+    end)
+    theirs.close
+    used, kept, left = output.readlines.map { |line| Integer(line, 10) }
+
+    assert_operator used, :>, 500
+    assert_equal used, kept
+    assert_operator left, :<, 300
+  end
+
   def test_a_program_that_is_missing_changes_nothing
     before = blocked_signals
 
@@ -85,6 +106,13 @@ class NativeProcessTest < Minitest::Test
   end
 
   private
+
+  # Needs a frame of the machine's stack for each level.
+  def nest(depth) = depth.zero? || [0].sort_by { nest(depth - 1) }
+
+  def stack_kib
+    File.read("/proc/self/smaps").split(/^(?=\h+-\h+ )/).find { |mapping| mapping.lines.first.include?("[stack]") }[/^Rss:\s+(\d+)/, 1].to_i
+  end
 
   # Blocks signals in this thread. Returns true on success.
   def block_signals(mask)
