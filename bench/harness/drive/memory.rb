@@ -19,10 +19,11 @@ module Bench
       TOLERANCE = 0.01
 
       # pages: a list of Pages::Page. form: the path of a page with the form, if they need its Session.
-      def initialize(pages:, form: nil, steps: STEPS)
+      def initialize(pages:, form: nil, steps: STEPS, steady: STEADY)
         @pages = pages
         @form = form
         @steps = steps
+        @steady = steady
       end
 
       def units
@@ -80,7 +81,7 @@ module Bench
         deadline = now + DEADLINE
         before = look(group)
         loop do
-          sleep STEADY
+          sleep @steady
           after = look(group)
           return after.last if same?(before, after) && after.first.size <= processes
           raise Error, "its processes and its memory go on changing" if now > deadline
