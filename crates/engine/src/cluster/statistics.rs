@@ -51,6 +51,7 @@ macro_rules! statistics {
             clients: Gauge, Engine, Everywhere, "Open clients: WebSockets, event streams, and responses that continue after the request.";
             websockets: Gauge, Engine, Everywhere, "Open WebSockets.";
             event_streams: Gauge, Engine, Everywhere, "Open streams of server-sent events.";
+            immovable: Gauge, Engine, Everywhere, "Open clients that cannot migrate, and connections that the application has ever hijacked.";
             messages_received: Counter, Engine, Everywhere, "Messages of WebSockets received.";
             messages_sent: Counter, Engine, Everywhere, "Messages and events that the application has sent to single clients; `delivered` counts published ones.";
             events: Counter, Engine, Everywhere, "Events and deferred blocks run.";

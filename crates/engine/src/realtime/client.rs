@@ -58,6 +58,8 @@ impl Events {
     pub const MESSAGE: Events = Events(1);
     /// The kernel has taken everything.
     pub const DRAINED: Events = Events(2);
+    /// The question for the app's state: it has an answer.
+    pub const HANDOVER: Events = Events(4);
 
     /// The union of both.
     #[must_use]
@@ -83,6 +85,8 @@ pub struct Client {
     pub(super) owner: Owner,
     state: AtomicU8,
     wanted: AtomicU8,
+    /// While the client could not migrate.
+    pub(super) immovable: Mutex<Option<Count>>,
     pub(super) backpressure: Backpressure,
     pub(super) departure: Departure,
     pub(super) keep_alive: KeepAlive,
@@ -145,6 +149,7 @@ impl Client {
             owner: beginning.owner,
             state: AtomicU8::new(EndState::Open as u8),
             wanted: AtomicU8::new(u8::MAX),
+            immovable: Mutex::default(),
             backpressure: Backpressure::default(),
             departure: Departure::default(),
             keep_alive: KeepAlive::new(beginning.timeout, now),
@@ -221,6 +226,7 @@ impl Client {
     /// Sets the events that the app wants: all, until this is called.
     pub fn want(&self, events: Events) {
         self.wanted.store(events.0, Relaxed);
+        self.count_mobility();
     }
 
     /// The events that the app wants.

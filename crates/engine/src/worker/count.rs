@@ -22,6 +22,7 @@ enum Gauge {
     Http2,
     WebSockets,
     EventStreams,
+    Immovable,
 }
 
 /// The protocol of a client, if it is counted apart.
@@ -69,6 +70,11 @@ impl Count {
         Count::of(worker, Gauge::Clients, protocol)
     }
 
+    /// Counts one more client that cannot migrate.
+    pub(crate) fn immovable(worker: &Arc<Worker>) -> Count {
+        Count::of(worker, Gauge::Immovable, None)
+    }
+
     fn of(worker: &Arc<Worker>, gauge: Gauge, protocol: Option<Gauge>) -> Count {
         let count = Count {
             worker: Arc::clone(worker),
@@ -101,6 +107,7 @@ impl Count {
             Gauge::Http2 => &counters.open_http2_connections,
             Gauge::WebSockets => &counters.websockets,
             Gauge::EventStreams => &counters.event_streams,
+            Gauge::Immovable => &counters.immovable,
         };
         gauge.fetch_add(by, SeqCst);
     }

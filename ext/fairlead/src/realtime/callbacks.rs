@@ -70,6 +70,9 @@ impl Callbacks {
         if self.has(Callback::Drained) {
             events = events.and(Events::DRAINED);
         }
+        if self.has(Callback::HandOver) {
+            events = events.and(Events::HANDOVER);
+        }
         events
     }
 }
