@@ -61,6 +61,7 @@ module Fairlead
   autoload :FirstStart, "fairlead/process/first_start"
   autoload :EmbeddedSupervisor, "fairlead/process/embedded_supervisor"
   autoload :SupervisorSettings, "fairlead/process/supervisor_settings"
+  autoload :ForkSafety, "fairlead/process/fork_safety"
   autoload :Joining, "fairlead/process/joining"
   autoload :OtherSupervisor, "fairlead/process/other_supervisor"
   autoload :Spawner, "fairlead/process/spawner"

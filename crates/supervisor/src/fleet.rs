@@ -6,7 +6,7 @@ use crate::children::{Child, Children, Place};
 use crate::configuration::Configuration;
 use crate::link::{Link, Message, PART};
 use crate::listeners::Listener;
-use crate::machine::{End, Event, Generation, ProcessId, RestartKind, SpawnKind};
+use crate::machine::{End, Event, Generation, ProcessId, Refork, RestartKind, SpawnKind};
 use crate::spawning::{self, Started};
 use crate::versions::versions;
 use crate::wording::shortage;
@@ -168,13 +168,14 @@ impl Fleet {
     }
 
     /// Asks a worker to become the spawner of this generation.
-    pub fn promote(&mut self, name: ProcessId, generation: Generation, from: &Configuration) {
+    pub fn promote(&mut self, name: ProcessId, generation: Generation, refork: Refork, from: &Configuration) {
         let Some(child) = self.children.get(name) else { return };
         for part in from.listeners.chunks(PART) {
             let descriptors: Vec<BorrowedFd<'_>> = part.iter().map(AsFd::as_fd).collect();
             child.send("listeners", &[], &descriptors);
         }
-        child.send("promote", &[generation.to_string().as_bytes()], &[]);
+        let number = generation.to_string();
+        child.send("promote", &[number.as_bytes(), refork.name().as_bytes()], &[]);
         child.promotion = Some(generation);
     }
 

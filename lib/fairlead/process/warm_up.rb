@@ -88,13 +88,9 @@ module Fairlead
       nil
     end
 
-    # Processes must not share connections to a database. In workers, Active Record itself opens new ones, but these would stay open in the
-    # spawner.
+    # In workers, Active Record itself opens new connections, but these would stay open in the spawner.
     def disconnect
-      return unless defined?(::ActiveRecord::Base)
-
-      every_role = (:all if ::ActiveRecord.gem_version >= Gem::Version.new("7.1"))
-      ::ActiveRecord::Base.connection_handler.clear_all_connections!(every_role)
+      ForkSafety.disconnect
     rescue StandardError => e
       @log.warm_up_failed("the end of its database connections", e)
     end

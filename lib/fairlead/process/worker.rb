@@ -138,12 +138,31 @@ module Fairlead
       leave
     end
 
-    # All serving threads have ended; other threads of the application go on.
+    # All serving threads have ended; other threads of the application go on. A refork that the user has not asked for must not make
+    # copies of a process that is not made for it.
     def become_spawner
       run_hooks(:before_refork)
+      if @promotion.fields[1] == "automatic"
+        problems = problems_of_copies
+        return refuse_promotion(problems) if problems.any?
+      end
       @service.adopt_listeners(@listeners)
       Background.current.renew
       become Spawner.new(@service, @link, @shared, @promotion.number, warm: true)
+    end
+
+    def problems_of_copies
+      ForkSafety.disconnect
+      ForkSafety.problems
+    rescue StandardError => e
+      [Error.plain(e)]
+    end
+
+    # Another worker serves in place of this one.
+    def refuse_promotion(problems)
+      @link.send(:failed, "#{problems.join("; ")} (see docs/guides/fork_safety.md)")
+      run_hooks(:before_worker_shutdown)
+      0
     end
   end
 end

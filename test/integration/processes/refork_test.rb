@@ -99,6 +99,22 @@ class ReforkTest < Minitest::Test
     assert_equal 0, server.stop.exitstatus
   end
 
+  # Each problem: code that the application runs when it is loaded.
+  {
+    "a thread" => ["Thread.new { sleep }", "thread .*config.ru:1 would not run in the copies"],
+    "a connection" => ['require "socket"; LISTENER = TCPServer.new("127.0.0.1", 0); OPEN = TCPSocket.new("127.0.0.1", LISTENER.addr[1])',
+                       "the connection to 127.0.0.1:.* would be shared by the copies"]
+  }.each do |what, (code, reason)|
+    define_method(:"test_an_application_with_#{what.tr(" ", "_")}_is_not_copied_by_itself") do
+      server = serve("#{code}\n#{WARMING}", "-w", 1, "--no-preload", "--refork-after=30")
+      60.times { assert_match(/\A\d+ \d+\z/, answer(server)) }
+      wait_until("the end of the refork") { server.stderr.match?(/refork: failed, generation 1 goes on serving: #{reason} \(see/) }
+      20.times { assert_match(/\A\d+ \d+\z/, answer(server)) }
+
+      assert_equal 0, server.stop.exitstatus
+    end
+  end
+
   def test_if_the_worker_dies_on_the_way_the_others_go_on
     server = serve(<<~RUBY, "-w", 2, "--shutdown-timeout", 60)
       run lambda { |env|

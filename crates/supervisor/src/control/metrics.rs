@@ -69,6 +69,14 @@ fn restarts(page: &mut Page, status: &Status) {
     for (reason, count) in &status.recycled {
         recycled.value(&[("reason", reason.name())], count);
     }
+    if let Some([before, after]) = status.refork.memory {
+        let mut memory = page.gauge(
+            "fairlead_refork_memory_bytes",
+            "Memory of all processes before and after the last automatic refork.",
+        );
+        memory.value(&[("state", "before")], before);
+        memory.value(&[("state", "after")], after);
+    }
     if let Some(restart) = &status.restart {
         let state = match restart.state {
             RestartState::Running => "running",

@@ -38,4 +38,4 @@ pub use host::{Asked, CgroupMemory, Host, MemoryOf, ProcessMemory, Question, Wor
 pub use restart_counts::RestartCounts;
 pub use serde_json::value::RawValue;
 pub use server::{ControlServer, Kind, Limits};
-pub use status::{Child, Paused, Restart, RestartState, ServerState, Status};
+pub use status::{Child, Paused, ReforkEffect, Restart, RestartState, ServerState, Status};

@@ -4,7 +4,7 @@
 use super::counts::{Counters, Counts, Room, Times};
 use super::date;
 use super::host::CgroupMemory;
-use super::status::{Child, Paused, Restart, RestartState, ServerState, Status};
+use super::status::{Child, Paused, ReforkEffect, Restart, RestartState, ServerState, Status};
 use crate::machine::RecycleReason;
 use fairlead_engine::Scoreboard;
 use serde::Serialize;
@@ -59,8 +59,27 @@ enum Processes<'a> {
     Workers {
         waiting_room: Option<Room<'a>>,
         recycled: BTreeMap<RecycleReason, u64>,
+        refork: ShownRefork,
         worker_status: Vec<Worker>,
     },
+}
+
+/// The automatic reforks, and the memory of all processes in bytes.
+#[derive(Serialize)]
+struct ShownRefork {
+    automatic: u32,
+    memory_before: Option<u64>,
+    memory_after: Option<u64>,
+}
+
+impl From<ReforkEffect> for ShownRefork {
+    fn from(effect: ReforkEffect) -> ShownRefork {
+        ShownRefork {
+            automatic: effect.reforks,
+            memory_before: effect.memory.map(|[before, _]| before),
+            memory_after: effect.memory.map(|[_, after]| after),
+        }
+    }
 }
 
 #[derive(Serialize)]
@@ -109,6 +128,7 @@ impl<'a> Processes<'a> {
             return Processes::Workers {
                 waiting_room: scoreboard.map(Room),
                 recycled: status.recycled.iter().copied().collect(),
+                refork: ShownRefork::from(status.refork),
                 worker_status: status
                     .children
                     .iter()

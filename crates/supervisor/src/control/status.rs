@@ -28,6 +28,8 @@ pub struct Status {
     pub pause: Option<Paused>,
     /// The workers replaced since the start, by reason.
     pub recycled: Vec<(RecycleReason, u64)>,
+    /// The automatic reforks.
+    pub refork: ReforkEffect,
     /// All workers, or the sole process, by slot, including ending ones.
     pub children: Vec<Child>,
     /// The addresses for clients: "http://127.0.0.1:9292".
@@ -54,6 +56,15 @@ pub enum ServerState {
     Restarting,
     /// It ends.
     Draining,
+}
+
+/// The automatic reforks of the loaded code, and the effect of the last one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ReforkEffect {
+    /// Their number.
+    pub reforks: u32,
+    /// Bytes of memory of all processes before and after the last one, with as many requests served.
+    pub memory: Option<[u64; 2]>,
 }
 
 /// A pause of the server.

@@ -1,6 +1,6 @@
 //! All actions of the machine.
 
-use super::{Generation, Notice, ProcessId, RestartKind};
+use super::{Generation, Notice, ProcessId, Refork, RestartKind};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
@@ -53,7 +53,7 @@ pub enum Action {
     /// Tell a worker that does not respond, through the scoreboard, that it is about to be killed.
     GiveUp(ProcessId),
     /// Ask a worker to stop serving and to become the spawner of this generation.
-    Promote(ProcessId, Generation),
+    Promote(ProcessId, Generation, Refork),
     /// Ask a spawner to end.
     EndSpawner(ProcessId),
     /// Ask a spawner to close its listeners: the server ends.

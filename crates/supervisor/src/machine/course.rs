@@ -94,6 +94,10 @@ impl Machine {
         let Some(worker) = self.workforce.processes.workers.get(&id) else {
             return;
         };
+        if matches!(worker.state, WorkerState::Promoting { .. }) {
+            self.workforce.drain_worker(id, self.workforce.deadline_of_exit());
+            return self.fail_restart(reason);
+        }
         if worker.attempt().is_none() {
             return;
         }

@@ -50,7 +50,7 @@ pub enum Event {
     Recycle(ProcessId, RecycleReason, String),
     /// No request has come for `idle_timeout`.
     Idle,
-    /// A worker of the current generation has served `refork_after` requests.
+    /// An automatic refork is due. The loop sends it when nothing else is under way.
     Warm,
     /// Time has passed. The loop sends it when [`Machine::deadline`](super::Machine::deadline) has passed, after all
     /// other events of that turn, so that a heartbeat that has arrived is seen first; it may send it at any time.
@@ -128,6 +128,25 @@ pub enum RestartKind {
     Phased,
     /// New code and a new configuration (USR2).
     Hot,
+}
+
+/// The cause of a refork.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize, Serialize)]
+pub enum Refork {
+    /// A command, or a signal.
+    Asked,
+    /// Workers have served `refork_after` requests. It fails if the worker has threads or connections that copies must not have.
+    Automatic,
+}
+
+impl Refork {
+    /// Its name for a worker.
+    pub fn name(self) -> &'static str {
+        match self {
+            Refork::Asked => "asked",
+            Refork::Automatic => "automatic",
+        }
+    }
 }
 
 /// The reason for which a single worker is replaced.

@@ -1,7 +1,7 @@
 //! Events and commands.
 
 use super::{Command, Event, Machine, StopReason};
-use super::{Notice, Server, Warmth, SLOTS};
+use super::{Notice, Refork, Server, SLOTS};
 use std::time::Duration;
 
 impl Machine {
@@ -88,13 +88,10 @@ impl Machine {
         }
     }
 
-    /// Once for each loading of the application.
     fn warm(&mut self) {
         let workforce = &mut self.workforce;
-        let due = workforce.current.warmth == Warmth::Cold && self.server == Server::Serving && workforce.wanted > 0;
-        if due && self.restarts.are_over() {
-            workforce.current.warmth = Warmth::Warm;
-            self.restarts.begin_refork(workforce);
+        if self.server == Server::Serving && workforce.wanted > 0 && self.restarts.are_over() && workforce.may_start() {
+            self.restarts.begin_refork(Refork::Automatic, workforce);
         }
     }
 }

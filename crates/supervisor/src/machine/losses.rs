@@ -79,6 +79,13 @@ impl Machine {
         if self.server.ends() || self.workforce.recycling_failed(attempt.worker, &last) {
             return;
         }
+        if self
+            .restarts
+            .preparing()
+            .is_some_and(|[_, substitute]| substitute == attempt.worker)
+        {
+            return self.fail_restart(reason);
+        }
         let (now, started) = (self.workforce.now(), attempt.started);
         match self.restarts.note_failure(attempt.generation, now, started) {
             Failure::Unrelated => {}

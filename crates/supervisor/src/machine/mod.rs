@@ -33,7 +33,7 @@
 //!
 //! Restart:  Loading -> Adopting -> Replacing -> Done
 //!           Loading -> Replacing
-//!           Promoting -> Replacing
+//!           Preparing -> Promoting -> Replacing
 //!           Loading -> RollingBack -> Failed
 //!           Loading -> Reexecuting -> RollingBack -> Returning -> Returning -> Failed
 //!           Reexecuting -> Failed
@@ -41,6 +41,7 @@
 //!           Adopting -> RollingBack
 //!           Replacing -> RollingBack
 //!           Loading -> Failed
+//!           Preparing -> Failed
 //!           Promoting -> Failed
 //!           Adopting -> Failed
 //!           Replacing -> Failed
@@ -84,7 +85,7 @@ mod worker;
 mod workforce;
 
 pub use action::{Action, SpawnKind};
-pub use event::{Command, End, Event, RecycleReason, RestartKind, StopReason};
+pub use event::{Command, End, Event, RecycleReason, Refork, RestartKind, StopReason};
 pub use notice::Notice;
 pub use server::Server;
 pub use status::{RestartStatus, RestartView, ServerStatus, SpawnerView, WorkerView};
@@ -161,7 +162,6 @@ pub struct Machine {
 struct Current {
     generation: Generation,
     seat: Seat,
-    warmth: Warmth,
 }
 
 /// The spawner of the current generation.
@@ -173,15 +173,6 @@ enum Seat {
     Vacant { until: Moment },
     /// It was lost, and a restart brings in another generation.
     Superseded,
-}
-
-/// The automatic reforks of a generation: one.
-#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, Hash, Serialize)]
-enum Warmth {
-    /// It has not happened yet.
-    Cold,
-    /// It has been tried, or the generation comes from one.
-    Warm,
 }
 
 impl Machine {
@@ -207,7 +198,6 @@ impl Machine {
         let current = Current {
             generation,
             seat: Seat::Taken(id),
-            warmth: Warmth::Cold,
         };
         Machine {
             server: Server::Starting,
@@ -261,7 +251,7 @@ impl Machine {
         }
         workforce.tend_recycling(restarts.are_over());
         workforce.replace_lost_spawner();
-        workforce.end_surplus(restarts.incoming(workforce.current.generation));
+        workforce.end_surplus(restarts.incoming(workforce.current.generation), restarts.preparing());
         workforce.start_missing(restarts.source(workforce));
         restarts.advance(workforce, self.server);
         self.announce();

@@ -5,7 +5,7 @@ use super::restarts::Restarts;
 use super::state::Lifecycle;
 use super::worker::Worker;
 use super::workforce::Workforce;
-use super::{Action, Current, Generation, Notice, ProcessId, RestartKind, Seat, Server, Warmth, ADOPT_TIMEOUT};
+use super::{Action, Current, Generation, Notice, ProcessId, RestartKind, Seat, Server, ADOPT_TIMEOUT};
 use crate::settings::Limits;
 
 impl Restarts {
@@ -78,6 +78,7 @@ impl Restarts {
                     self.succeed(generation, spawner, workforce, server);
                 }
             }
+            RestartState::Preparing { .. } => self.tend_preparation(workforce, server),
             RestartState::RollingBack { reason } if workforce.borrowed.is_some() => {
                 let reason = reason.clone();
                 self.go_back(reason, workforce);
@@ -102,15 +103,9 @@ impl Restarts {
         let kind = restart.kind;
         restart.state.enter(RestartState::Done);
         self.changes += 1;
-        let warmth = if kind == RestartKind::Refork {
-            Warmth::Warm
-        } else {
-            Warmth::Cold
-        };
         workforce.current = Current {
             generation,
             seat: Seat::Taken(spawner),
-            warmth,
         };
         workforce.borrowed = None;
         if adopted {

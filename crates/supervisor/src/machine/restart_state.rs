@@ -2,7 +2,7 @@
 
 use super::back_off::Attempts;
 use super::state::{names, Lifecycle};
-use super::{Generation, Moment, ProcessId, RestartKind};
+use super::{Generation, Moment, ProcessId, Refork, RestartKind};
 use crate::settings::Limits;
 use serde::{Deserialize, Serialize};
 
@@ -22,6 +22,12 @@ pub(super) enum RestartState {
     Loading { spawner: ProcessId },
     /// The new code has loaded, and has another version: the program of that version replaces this one.
     Reexecuting { spawner: ProcessId, until: Moment },
+    /// For a refork: another worker starts, which serves in place of the worker. The processes have the deadlines.
+    Preparing {
+        worker: ProcessId,
+        substitute: ProcessId,
+        refork: Refork,
+    },
     /// For a refork: the worker becomes a spawner.
     Promoting { worker: ProcessId },
     /// The loop prepares the resources of the new configuration.
@@ -59,6 +65,7 @@ impl Lifecycle for RestartState {
         ("Loading", "Adopting"),
         ("Loading", "Replacing"),
         ("Loading", "Reexecuting"),
+        ("Preparing", "Promoting"),
         ("Promoting", "Replacing"),
         ("Adopting", "Replacing"),
         ("Replacing", "Done"),
@@ -67,6 +74,7 @@ impl Lifecycle for RestartState {
         ("Adopting", "RollingBack"),
         ("Replacing", "RollingBack"),
         ("Loading", "Failed"),
+        ("Preparing", "Failed"),
         ("Promoting", "Failed"),
         ("Adopting", "Failed"),
         ("Replacing", "Failed"),
@@ -77,7 +85,7 @@ impl Lifecycle for RestartState {
         ("Returning", "Returning"),
         ("Returning", "Failed"),
     ];
-    names!(RestartState: Loading, Reexecuting, Promoting, Adopting, Replacing, RollingBack, Returning, Done, Failed);
+    names!(RestartState: Loading, Reexecuting, Preparing, Promoting, Adopting, Replacing, RollingBack, Returning, Done, Failed);
 }
 
 impl Restart {

@@ -5,7 +5,7 @@ use super::restart_state::{Replacing, Restart, RestartState};
 use super::state::Lifecycle;
 use super::worker::{Worker, WorkerState};
 use super::workforce::Workforce;
-use super::{Action, Generation, Moment, Notice, ProcessId, RestartKind, Seat, Server};
+use super::{Action, Generation, Moment, Notice, ProcessId, Refork, RestartKind, Seat, Server};
 use crate::settings::Limits;
 use serde::{Deserialize, Serialize};
 
@@ -189,7 +189,9 @@ impl Restarts {
             "a restart is under way"
         } else if server != Server::Serving {
             "the server is starting"
-        } else if !self.begin_refork(workforce) {
+        } else if !workforce.may_start() {
+            "a process is starting"
+        } else if !self.begin_refork(Refork::Asked, workforce) {
             "no worker serves"
         } else {
             return;
@@ -198,25 +200,57 @@ impl Restarts {
         workforce.step.refuse(reason);
     }
 
-    /// Makes the longest-serving worker a spawner. Returns false if none serves.
-    pub(super) fn begin_refork(&mut self, workforce: &mut Workforce) -> bool {
-        let until = workforce.deadline_of_end();
-        let mut workers = workforce.processes.workers.values_mut();
-        let Some(worker) = workers.find(|worker| worker.serves()) else {
+    /// Makes the longest-serving worker a spawner, once another one serves in its place. Returns false if none serves.
+    pub(super) fn begin_refork(&mut self, refork: Refork, workforce: &mut Workforce) -> bool {
+        let Some(worker) = workforce.workers().find(|worker| worker.serves()) else {
             return false;
         };
-        worker.state.enter(WorkerState::Promoting { until });
         let name = worker.name();
         let generation = self.next_generation();
-        let state = RestartState::Promoting { worker: name.id };
+        workforce.step.log(Notice::ReforkBegun { worker: name });
+        let state = match workforce.start_substitute(name.index) {
+            Some(substitute) => RestartState::Preparing {
+                worker: name.id,
+                substitute,
+                refork,
+            },
+            None => promote(name.id, generation, refork, workforce), // there is no slot
+        };
         self.set(Restart {
             kind: RestartKind::Refork,
             generation,
             state,
         });
-        workforce.step.push(Action::Promote(name.id, generation));
-        workforce.step.log(Notice::ReforkBegun { worker: name });
         true
+    }
+
+    /// A worker, and the one that is to serve in its place.
+    pub(super) fn preparing(&self) -> Option<[ProcessId; 2]> {
+        match self.state() {
+            Some(RestartState::Preparing { worker, substitute, .. }) => Some([*worker, *substitute]),
+            _ => None,
+        }
+    }
+
+    /// Takes the next step of a preparation.
+    pub(super) fn tend_preparation(&mut self, workforce: &mut Workforce, server: Server) {
+        let Some([worker, substitute]) = self.preparing() else {
+            return;
+        };
+        let stays = |id| workforce.processes.workers.get(&id).filter(|one| one.stays());
+        match (stays(worker), stays(substitute)) {
+            (None, _) => self.fail("the worker ended".to_owned(), workforce, server),
+            (_, None) => self.fail("the worker in its place ended".to_owned(), workforce, server),
+            (_, Some(other)) if !other.settled() => {}
+            _ => {
+                let Some(restart) = self.restart.as_mut() else { return };
+                if let RestartState::Preparing { refork, .. } = restart.state {
+                    restart
+                        .state
+                        .enter(promote(worker, restart.generation, refork, workforce));
+                }
+            }
+        }
     }
 
     // --- lost workers of new code
@@ -251,4 +285,14 @@ fn give_way(loading: RestartKind, to: RestartKind, spawner: ProcessId, workforce
         workforce.step.log(Notice::RestartGivesWay { to, kind: loading });
     }
     workforce.end_spawner(spawner, workforce.deadline_of_exit());
+}
+
+/// Asks a serving worker to become a spawner.
+fn promote(id: ProcessId, generation: Generation, refork: Refork, workforce: &mut Workforce) -> RestartState {
+    let until = workforce.deadline_of_end();
+    if let Some(worker) = workforce.processes.workers.get_mut(&id) {
+        worker.state.enter(WorkerState::Promoting { until });
+    }
+    workforce.step.push(Action::Promote(id, generation, refork));
+    RestartState::Promoting { worker: id }
 }

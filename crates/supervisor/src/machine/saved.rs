@@ -14,9 +14,7 @@ use super::state::Lifecycle;
 use super::step::Step;
 use super::worker::{Worker, WorkerState};
 use super::workforce::Workforce;
-use super::{
-    Current, Generation, Machine, Moment, ProcessId, RestartKind, Seat, Server, SpawnKind, Warmth, EXIT_GRACE,
-};
+use super::{Current, Generation, Machine, Moment, ProcessId, RestartKind, Seat, Server, SpawnKind, EXIT_GRACE};
 use crate::settings::Limits;
 use serde::{Deserialize, Serialize};
 
@@ -231,7 +229,6 @@ impl Saved {
             current: Current {
                 generation: self.generation,
                 seat: self.spawner.map_or(Seat::Superseded, Seat::Taken),
-                warmth: Warmth::Warm,
             },
             borrowed: Some(self.generation),
             processes: Processes {

@@ -135,7 +135,7 @@ impl Workforce {
         self.hold
             .tend(|id| workers.get(&id).is_some_and(|worker| worker.attempt().is_some()));
         for index in 0..self.places() {
-            let there = self.workers().any(|worker| worker.index == index && worker.stays());
+            let there = self.workers().any(|worker| worker.index == index && worker.accepts());
             if there || !self.hold.allows() {
                 continue;
             }
@@ -146,12 +146,13 @@ impl Workforce {
     }
 
     /// Ends workers above the wanted number, and extra workers of an index without a reason. A restart handles the old
-    /// ones itself. `incoming`: the generation that it brings in.
-    pub(super) fn end_surplus(&mut self, incoming: Option<Generation>) {
+    /// ones itself. `incoming`: the generation that it brings in. `preparing`: two workers of one index that a refork needs.
+    pub(super) fn end_surplus(&mut self, incoming: Option<Generation>, preparing: Option<[ProcessId; 2]>) {
+        let is_needed = |worker: &Worker| preparing.is_some_and(|both| both.contains(&worker.id));
         let surplus: Vec<ProcessId> = self
             .workers()
-            .filter(|worker| worker.stays() && incoming.is_none_or(|generation| generation == worker.generation))
-            .filter(|worker| worker.index >= self.places() || self.is_extra(worker, incoming))
+            .filter(|worker| worker.accepts() && incoming.is_none_or(|generation| generation == worker.generation))
+            .filter(|worker| worker.index >= self.places() || (!is_needed(worker) && self.is_extra(worker, incoming)))
             .map(|worker| worker.id)
             .collect();
         for id in surplus {
@@ -196,6 +197,17 @@ impl Workforce {
         };
         self.hold.started(id);
         Some(id)
+    }
+
+    /// Returns true if the current spawner can fork another worker now.
+    pub(super) fn may_start(&self) -> bool {
+        self.hold.allows() && self.current_spawner().is_some_and(|id| self.can_fork(id))
+    }
+
+    /// Starts a second worker for an index. Returns nothing if there is no spawner or no room for it.
+    pub(super) fn start_substitute(&mut self, index: usize) -> Option<ProcessId> {
+        let spawner = self.current_spawner()?;
+        self.start_worker(index, spawner)
     }
 
     /// Starts a worker. If there is no room for another one, an old worker ends first.

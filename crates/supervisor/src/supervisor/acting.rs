@@ -2,6 +2,7 @@
 
 use super::departure::Departure;
 use super::recycling::Recycler;
+use super::reforking::Reforker;
 use super::restart_counts;
 use super::services::{RubyLog, Services};
 use super::watching::Watch;
@@ -39,6 +40,7 @@ pub(super) struct Acting {
     services_are_old: bool,
     pub(super) watch: Watch,
     recycler: Recycler,
+    pub(super) reforker: Reforker,
     /// True while requests wait, as far as was noticed.
     pub(super) is_paused: bool,
     pub(super) log: Log,
@@ -65,6 +67,7 @@ pub(super) struct Parts {
 impl Acting {
     pub(super) fn new(parts: Parts) -> Acting {
         let recycler = Recycler::new(&parts.adoption.current().settings.recycling, parts.now);
+        let reforker = Reforker::new(parts.adoption.current().settings.refork_after);
         let is_paused = parts.fleet.memory().scoreboard().pause.left().is_some();
         Acting {
             machine: parts.machine,
@@ -79,6 +82,7 @@ impl Acting {
             services_are_old: false,
             watch: parts.watch,
             recycler,
+            reforker,
             is_paused,
             log: parts.log,
             restarts: RestartCounts::default(),
@@ -164,6 +168,13 @@ impl Acting {
         }
     }
 
+    /// Has the machine begin a refork, if it is due.
+    pub(super) fn refork(&mut self) {
+        if let Some(event) = self.reforker.look(&self.machine, &self.fleet) {
+            self.happen(event);
+        }
+    }
+
     // --- actions
 
     fn act(&mut self, action: Action) {
@@ -192,7 +203,9 @@ impl Acting {
             Action::EndWorker(worker, delay) => self.end_worker(worker, delay),
             Action::StopWorker(worker) => self.fleet.end(worker, "stop", &[]),
             Action::GiveUp(worker) => self.fleet.give_up(worker),
-            Action::Promote(worker, generation) => self.fleet.promote(worker, generation, self.adoption.current()),
+            Action::Promote(worker, generation, how) => {
+                self.fleet.promote(worker, generation, how, self.adoption.current());
+            }
             Action::EndSpawner(spawner) => self.fleet.end(spawner, "end", &[]),
             Action::Kill(process) => {
                 if let Some(child) = self.fleet.children.get(process) {
@@ -278,6 +291,7 @@ impl Acting {
         self.log.adopt(&configuration.settings.log);
         self.watch.adopt(configuration, self.now);
         self.recycler.adopt(&configuration.settings.recycling);
+        self.reforker.adopt(configuration.settings.refork_after);
         self.services_are_old = true;
         self.certificates.clear(); // the new spawner sends its own once it is the current one
     }

@@ -8,7 +8,7 @@ use crate::control::{
     Status, WorkerAnswer,
 };
 use crate::fleet::pipe;
-use crate::machine::{RestartStatus, RestartView, ServerStatus, WorkerView};
+use crate::machine::{Event, RestartStatus, RestartView, ServerStatus, WorkerView};
 use crate::systemd;
 use fairlead_engine::{Scoreboard, SLOTS};
 use std::os::fd::{AsFd, OwnedFd};
@@ -33,6 +33,7 @@ impl Host for Supervisor {
             restart: self.acting.machine.restart().map(|restart| self.restart(restart)),
             restarts: self.acting.restarts,
             recycled: self.acting.machine.recycled().collect(),
+            refork: self.acting.reforker.effect(),
             pause: self.paused(),
             children: self.acting.machine.workers().map(|worker| self.child(worker)).collect(),
             addresses: addresses.map(|listener| listener.settings.address.clone()).collect(),
@@ -208,12 +209,8 @@ impl Supervisor {
         self.acting.tend_certificates();
         self.certifying.tend(&mut self.acting);
         let board = self.acting.fleet.memory().scoreboard();
-        for event in self
-            .acting
-            .watch
-            .look(self.acting.now, self.acting.machine.generation(), board)
-        {
-            self.acting.happen(event);
+        if self.acting.watch.is_idle_for_long(self.acting.now, board) {
+            self.acting.happen(Event::Idle);
         }
         if self.acting.watch.is_touched(self.acting.now) {
             let _ = self.requests.do_asked(Asked::Restart, &mut self.acting);
@@ -224,6 +221,9 @@ impl Supervisor {
             self.acting.tend_pause();
         }
         self.acting.recycle(is_due);
+        if is_due {
+            self.acting.refork();
+        }
         if self.acting.watch.orphans_are_due(self.acting.now) {
             self.strangers.reap(&self.acting.fleet.children);
         }

@@ -9,6 +9,7 @@ mod hosting;
 mod pausing;
 mod recycling;
 mod reexecution;
+mod reforking;
 mod reloading;
 mod requests;
 mod restart_counts;

@@ -1,9 +1,9 @@
-//! Checks state without notifications: idleness, requests that warm workers up, a file that restarts the server.
+//! Checks state without notifications: idleness, and a file that restarts the server.
 
 use crate::background::Background;
 use crate::configuration::Configuration;
 use crate::idleness::Idleness;
-use crate::machine::{Event, Generation, Moment};
+use crate::machine::Moment;
 use crate::restart_file::{self, RestartFile};
 use fairlead_engine::{Scoreboard, Stats};
 use std::path::PathBuf;
@@ -18,10 +18,6 @@ const ORPHANS: Duration = Duration::from_secs(1);
 /// The times of the checks, and their results.
 pub(super) struct Watch {
     idleness: Option<Idleness>,
-    /// Number of requests of the busiest worker that begins a refork; 0 for never.
-    refork_after: u64,
-    /// The generation that has begun a refork.
-    warm: Generation,
     restart_file: Option<(PathBuf, RestartFile)>,
     touches: Option<Background<SystemTime>>,
     looked_at: Moment,
@@ -33,8 +29,6 @@ impl Watch {
     pub(super) fn new(configuration: &Configuration, now: Moment) -> Watch {
         let mut watch = Watch {
             idleness: None,
-            refork_after: 0,
-            warm: 0,
             restart_file: None,
             touches: None,
             looked_at: now,
@@ -52,7 +46,6 @@ impl Watch {
             Ok(time) if !time.is_zero() => Some(Idleness::new(time, now)),
             _ => None,
         };
-        self.refork_after = settings.refork_after;
         let path = settings.restart_file.as_ref().map(|file| file.path().to_path_buf());
         if path.as_ref() != self.restart_file.as_ref().map(|(path, _)| path) {
             self.touches = path
@@ -102,30 +95,17 @@ impl Watch {
         due
     }
 
-    /// Checks the statistics of the workers. Returns events for the machine.
-    pub(super) fn look(&mut self, now: Moment, generation: Generation, scoreboard: &Scoreboard) -> Vec<Event> {
-        let mut events = Vec::new();
-        if self.idleness.is_none() && self.refork_after == 0 {
-            return events;
-        }
+    /// Checks the statistics of the workers. Returns true once the server has been idle for `idle_timeout`.
+    pub(super) fn is_idle_for_long(&mut self, now: Moment, scoreboard: &Scoreboard) -> bool {
+        let Some(idleness) = &mut self.idleness else {
+            return false;
+        };
         let slots = (0..fairlead_engine::SLOTS).map(|index| scoreboard.slot(index));
         let stats: Vec<Stats> = slots
             .filter(|slot| slot.age().is_some())
             .map(|slot| slot.stats(slot))
             .collect();
-        if self
-            .idleness
-            .as_mut()
-            .is_some_and(|idleness| idleness.is_over(now, &stats))
-        {
-            events.push(Event::Idle);
-        }
-        let most = stats.iter().map(|stats| stats.requests).max().unwrap_or(0);
-        if self.refork_after > 0 && most >= self.refork_after && self.warm != generation {
-            self.warm = generation;
-            events.push(Event::Warm);
-        }
-        events
+        idleness.is_over(now, &stats)
     }
 
     /// Returns true once for each touch of the restart file.

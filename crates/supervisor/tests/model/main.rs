@@ -52,7 +52,15 @@ fn scenarios() -> Vec<Scenario> {
             vec![TERM, Command::Halt(StopReason::Command)],
         ),
         scenario("phased restart", 2, 2, vec![phased]),
-        scenario("refork", 2, 2, vec![refork]),
+        scenario("refork", 2, 2, vec![refork.clone()]),
+        scenario("refork, 1 worker", 1, 1, vec![refork.clone()]),
+        scenario(
+            "stop and number of workers during a refork",
+            2,
+            2,
+            vec![refork, TERM, Command::RemoveWorker],
+        )
+        .twice(),
         scenario("number of workers", 2, 2, workers),
         scenario("recycling, 2 workers", 2, 2, vec![]).with_recycling(RecycleReason::Memory),
         scenario("recycling, 1 worker", 1, 1, vec![]).with_recycling(RecycleReason::Age),

@@ -25,6 +25,7 @@ pub(crate) fn check(
     ends_in_time(after)?;
     keeps_serving(before, made, actions, after, least)?;
     recycles_after_the_replacement_serves(actions, after)?;
+    promotes_after_the_substitute_serves(actions, after)?;
     answered(before, made, actions, after)
 }
 
@@ -121,11 +122,32 @@ fn keeps_serving(before: &World, made: &Move, actions: &[Action], after: &World,
     if stops || !drained || hung || returns || matches!(made, Move::Ask(Command::RemoveWorker)) {
         return Ok(());
     }
-    let serving = |world: &World| world.machine.workers().filter(|one| one.booted && !one.ending).count();
+    // A worker that becomes a spawner serves no more.
+    let serves = |world: &World, one: &WorkerView| {
+        let promoting = world.processes.get(&one.id).map(|process| process.phase) == Some(Phase::Promoting);
+        one.booted && !one.ending && !promoting
+    };
+    let serving = |world: &World| world.machine.workers().filter(|one| serves(world, one)).count();
     let enough = least.max(2) - 1;
     let (was, is) = (serving(before), serving(after));
     if is < was && is < enough {
         return Err(format!("{was} workers served, and {is} are left"));
+    }
+    Ok(())
+}
+
+/// A worker becomes the spawner only while another worker serves under its index.
+fn promotes_after_the_substitute_serves(actions: &[Action], after: &World) -> Result<(), String> {
+    let machine = &after.machine;
+    for action in actions {
+        let Action::Promote(id, ..) = action else { continue };
+        let index = machine.workers().find(|one| one.id == *id).map(|one| one.index);
+        let replaces = |one: &WorkerView| Some(one.index) == index && one.id != *id && one.settled && !one.ending;
+        if !machine.workers().any(|one| replaces(&one)) {
+            return Err(format!(
+                "worker {id} was promoted, and no other one serves under its index"
+            ));
+        }
     }
     Ok(())
 }

@@ -251,7 +251,7 @@ impl World {
                 Phase::Loading | Phase::Booting => &[Fault::Die, Fault::Hang, Fault::Fail],
                 Phase::Forking => &[Fault::Hang, Fault::Fail],
                 Phase::Ready | Phase::Serving => &[Fault::Die, Fault::Hang, Fault::Repeat],
-                Phase::Promoting => &[Fault::Die, Fault::Hang],
+                Phase::Promoting => &[Fault::Die, Fault::Hang, Fault::Fail],
                 Phase::Failing => &[Fault::Hang],
                 Phase::Dead(End::Killed(9)) => &[Fault::Hang],
                 Phase::Dead(_) => &[],
@@ -605,7 +605,7 @@ impl World {
                     });
                 }
                 Action::Kill(id) => self.kill(*id),
-                Action::Promote(id, _) => {
+                Action::Promote(id, ..) => {
                     self.change(*id, |process| process.phase = Phase::Promoting);
                 }
                 Action::Adopt(generation) => self.adopting = Some(*generation),

@@ -53,12 +53,18 @@ module Fairlead
 
           rows = status["worker_status"].map { |worker| row(worker) }
           ["#{status["worker_status"].count { |worker| worker["booted"] }} of #{status["workers"]} workers serve", *recycled(status["recycled"]),
-           *table([COLUMNS, *rows])]
+           *reforked(status["refork"]), *table([COLUMNS, *rows])]
         end
 
         def recycled(counts)
           counts = (counts || {}).reject { |_, count| count.zero? }
           ["recycled workers: #{counts.map { |reason, count| "#{count} for #{reason}" }.join(", ")}"] if counts.any?
+        end
+
+        # The effect of the last automatic refork.
+        def reforked(refork)
+          before, after = refork&.values_at("memory_before", "memory_after")&.map { |bytes| bytes && (bytes >> 20) }
+          ["automatic reforks: #{refork["automatic"]}; the last one: #{before} MiB before, #{after} MiB after"] if after
         end
 
         def pool(counters)

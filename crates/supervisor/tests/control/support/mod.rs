@@ -9,7 +9,7 @@ pub use host::{FakeHost, Shared};
 
 use fairlead_engine::Scoreboard;
 use fairlead_supervisor::control::{
-    Access, Asked, Child, ControlServer, Kind, Limits, Question, RestartCounts, ServerState, Status,
+    Access, Asked, Child, ControlServer, Kind, Limits, Question, ReforkEffect, RestartCounts, ServerState, Status,
 };
 use fairlead_supervisor::machine::RecycleReason;
 use fairlead_supervisor::settings::RubySettings;
@@ -72,6 +72,7 @@ pub fn status(workers: usize) -> Status {
         },
         pause: None,
         recycled: vec![(RecycleReason::Memory, 3), (RecycleReason::Stuck, 1)],
+        refork: ReforkEffect::default(),
         acme: None,
     }
 }

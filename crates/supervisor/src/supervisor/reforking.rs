@@ -1,0 +1,173 @@
+//! Begins reforks: once workers have served `refork_after` requests, one of them becomes the spawner, and its copies share the memory of
+//! all that the requests have loaded and cached. While that saves memory, it is done again, with growing intervals.
+//!
+//! ```text
+//!   Warming ─▶ Measuring ─▶ Asked ─▶ Proving ─▶ Comparing ─▶ Warming
+//!      ▲           │          │                     │
+//!      └───────────┘          └──────▶ Over ◀───────┘
+//! ```
+
+use crate::background::Background;
+use crate::control::ReforkEffect;
+use crate::fleet::Fleet;
+use crate::machine::{Event, Generation, Machine, RestartKind, RestartStatus};
+use crate::process_memory;
+use fairlead_engine::{Scoreboard, Slot};
+use std::sync::atomic::Ordering::Relaxed;
+
+/// The next refork comes after so many times the requests of the last one.
+const GROWTH: u64 = 8;
+
+/// A refork that saves less than this part of the memory is the last one.
+const LEAST_SAVED: u64 = 32;
+
+/// Decides about automatic reforks.
+pub(super) struct Reforker {
+    /// Requests of the busiest worker that begin the first refork; 0 for never.
+    after: u64,
+    generation: Generation,
+    state: State,
+    effect: ReforkEffect,
+    memory: Option<Background<Option<u64>>>,
+}
+
+/// The progress with one generation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// Workers serve, up to this number of requests.
+    Warming { until: u64 },
+    /// The memory before the refork is read.
+    Measuring { until: u64 },
+    /// The refork was asked for.
+    Asked { memory: Option<u64> },
+    /// The copies serve as many requests as before the first refork.
+    Proving { before: u64 },
+    /// Their memory is read.
+    Comparing { before: u64 },
+    /// There is no further refork of this code.
+    Over,
+}
+
+impl Reforker {
+    /// `after`: the option `refork_after`.
+    pub(super) fn new(after: u64) -> Reforker {
+        Reforker {
+            after,
+            generation: 0,
+            state: State::Over,
+            effect: ReforkEffect::default(),
+            memory: None,
+        }
+    }
+
+    /// Uses another number of requests from the next generation on.
+    pub(super) fn adopt(&mut self, after: u64) {
+        self.after = after;
+    }
+
+    /// The reforks of the current code that were automatic, and the memory that the last one has saved.
+    pub(super) fn effect(&self) -> ReforkEffect {
+        self.effect
+    }
+
+    /// Takes the next step. Returns [`Event::Warm`] when a refork is due.
+    pub(super) fn look(&mut self, machine: &Machine, fleet: &Fleet) -> Option<Event> {
+        self.follow(machine);
+        let is_due = |requests: u64| {
+            let board = fleet.memory().scoreboard();
+            busiest(machine, board) >= requests && machine.at_rest() && can_all_migrate(machine, board)
+        };
+        match self.state {
+            State::Warming { until } if is_due(until) => {
+                self.state = self.read(fleet, State::Measuring { until }, State::Asked { memory: None });
+            }
+            State::Proving { before } if is_due(self.after) => {
+                self.state = self.read(fleet, State::Comparing { before }, State::Over);
+            }
+            State::Measuring { until } => {
+                let memory = self.result()?;
+                self.state = if is_due(until) {
+                    State::Asked { memory }
+                } else {
+                    State::Warming { until }
+                };
+            }
+            State::Comparing { before } => {
+                let after = self.result()?;
+                self.state = self.judge(before, after);
+            }
+            _ => return None,
+        }
+        matches!(self.state, State::Asked { .. }).then_some(Event::Warm)
+    }
+
+    /// Begins again with a new generation.
+    fn follow(&mut self, machine: &Machine) {
+        if machine.generation() == self.generation || machine.is_guest() {
+            return;
+        }
+        self.generation = machine.generation();
+        let is_copy = machine
+            .restart()
+            .is_some_and(|restart| restart.kind == RestartKind::Refork && restart.state == RestartStatus::Done);
+        self.state = match self.state {
+            State::Asked { memory } if is_copy => {
+                self.effect.reforks += 1;
+                memory.map_or(State::Over, |before| State::Proving { before })
+            }
+            _ if is_copy || self.after == 0 => State::Over, // the user decides about reforks
+            _ => State::Warming { until: self.after },
+        };
+        if !is_copy {
+            self.effect = ReforkEffect::default();
+        }
+    }
+
+    fn judge(&mut self, before: u64, after: Option<u64>) -> State {
+        let Some(after) = after else { return State::Over };
+        self.effect.memory = Some([before, after]);
+        if before.saturating_sub(after) < before / LEAST_SAVED {
+            return State::Over;
+        }
+        State::Warming {
+            until: self.after.saturating_mul(GROWTH.saturating_pow(self.effect.reforks)),
+        }
+    }
+
+    // --- memory
+
+    /// Begins to read the memory of all processes. Returns the next state; `otherwise` if there is no thread for it.
+    fn read(&mut self, fleet: &Fleet, next: State, otherwise: State) -> State {
+        if self.memory.is_none() {
+            self.memory = Background::new("fairlead refork").ok();
+        }
+        let pids: Vec<i32> = fleet.children.iter().filter_map(|child| child.pid()).collect();
+        let total = move || pids.iter().map(|pid| process_memory::proportional(*pid).ok()).sum();
+        match self.memory.as_mut().map(|memory| memory.run(total)) {
+            Some(Ok(())) => next,
+            _ => otherwise,
+        }
+    }
+
+    /// The result, once it is there. Inside: nothing if a process could not be read.
+    fn result(&mut self) -> Option<Option<u64>> {
+        self.memory.as_mut().and_then(|memory| memory.results().pop())
+    }
+}
+
+/// The slots of workers that serve.
+fn slots<'a>(machine: &'a Machine, board: &'a Scoreboard) -> impl Iterator<Item = &'a Slot> + 'a {
+    let workers = machine.workers().filter(|worker| worker.settled && !worker.sole);
+    workers.map(|worker| board.slot(worker.slot))
+}
+
+/// The most requests of the application that one worker has served.
+fn busiest(machine: &Machine, board: &Scoreboard) -> u64 {
+    let requests = |slot: &Slot| slot.requests.load(Relaxed).saturating_sub(slot.files.load(Relaxed));
+    slots(machine, board).map(requests).max().unwrap_or(0)
+}
+
+/// Returns true if no client would be closed.
+fn can_all_migrate(machine: &Machine, board: &Scoreboard) -> bool {
+    slots(machine, board).all(|slot| slot.immovable.load(Relaxed) <= 0)
+}

@@ -1,0 +1,84 @@
+# frozen_string_literal: true
+
+require "socket"
+
+module Fairlead
+  # Finds what a process must not have when copies of it are to serve: threads, which a copy does not have, and connections, which copies
+  # would share.
+  module ForkSafety
+    # Threads that their libraries start again in a copy, by the files that have started them.
+    RESTARTED = %r{/(?:concurrent-ruby[^/]*/.+|concurrent/executor/[^/]+|timeout)\.rb:\d+}
+
+    # Files of this library.
+    OWN = "#{File.expand_path("../..", __dir__)}/".freeze
+
+    class << self
+      # What a copy of this process would lack or share: phrases for a log line.
+      def problems = [*threads, *native_threads, *connections]
+
+      # Closes the connections of Active Record, which opens new ones when it needs them.
+      def disconnect
+        return unless defined?(::ActiveRecord::Base)
+
+        every_role = (:all if ::ActiveRecord.gem_version >= Gem::Version.new("7.1"))
+        ::ActiveRecord::Base.connection_handler.clear_all_connections!(every_role)
+      end
+
+      private
+
+      def threads
+        others = Thread.list.reject { |thread| thread == Thread.current || restarted?(thread) }
+        others.map { |thread| "thread #{thread.inspect[/@\S+ \S+:\d+|\S+:\d+(?= )/] || thread.inspect} would not run in the copies" }
+      end
+
+      # Libraries mark threads that they start again, as Active Record does, with the variable that Puma looks for.
+      def restarted?(thread)
+        return true if thread.thread_variable_get(:fork_safe)
+
+        place = thread.inspect
+        place.match?(RESTARTED) || place.include?(" #{OWN}")
+      end
+
+      # Threads of libraries in other languages. Ruby may have one of its own.
+      def native_threads
+        names = Dir.children("/proc/self/task").to_h { |id| [Integer(id, 10), name_of(id)] }
+        Thread.list.each { |thread| names.delete(thread.native_thread_id) }
+        main = names.delete(Process.pid) || name_of(Process.pid)
+        others = names.values.compact
+        others.delete_at(others.index(main) || others.size)
+        others.map { |name| "the native thread #{name} would not run in the copies" }
+      rescue Errno::ENOENT
+        [] # not on Linux
+      end
+
+      # Returns nil for a thread that has ended.
+      def name_of(task)
+        File.read("/proc/self/task/#{task}/comm", mode: "rb").chomp
+      rescue SystemCallError
+        nil
+      end
+
+      # Returns nil for a process that cannot list its descriptors.
+      def connections
+        descriptors = Dir.children("/dev/fd").map { |number| Integer(number, 10) }
+        descriptors.filter_map { |number| peer(number) }.map { |peer| "the connection to #{peer} would be shared by the copies" }
+      rescue Errno::ENOENT
+        []
+      end
+
+      # The address at the other end of a connection that this process has opened; nil for anything else.
+      def peer(descriptor)
+        socket = BasicSocket.for_fd(descriptor)
+        socket.autoclose = false
+        return unless socket.getsockopt(:SOCKET, :TYPE).int == Socket::SOCK_STREAM
+
+        address = socket.remote_address
+        return address.inspect_sockaddr unless address.unix?
+
+        address.unix_path unless address.unix_path.empty?
+      rescue SystemCallError, SocketError, ArgumentError
+        nil
+      end
+    end
+  end
+end
