@@ -10,9 +10,7 @@ module Fairlead
         # Override it to let clients subscribe to any stream by its name, without a signature.
         def allow_public_streams? = false
 
-        private
-
-        # Private in Rails before 8.2.
+        # For Rails, which calls it from another object since 8.2.
         def handle_open
           secret = Cable.secret(server, "jwt_secret")
           token = secret && Tokens.of(env)
@@ -24,6 +22,8 @@ module Fairlead
           define_singleton_method(:connect) { identify(identifiers) }
           super
         end
+
+        private
 
         def identify(identifiers)
           reject_unauthorized_connection unless identifiers
