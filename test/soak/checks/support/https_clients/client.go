@@ -1,4 +1,5 @@
-// Go's net/http: a transport with one connection for each client. See ../https_clients.rb.
+// Go's crypto/tls and the responses of net/http: a client keeps its connection. (A transport of net/http closes it if the program gets no
+// processor for 50 ms.) See ../https_clients.rb.
 package main
 
 import (
@@ -9,11 +10,18 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"os"
 	"strconv"
 	"sync"
 	"time"
 )
+
+type client struct {
+	config *tls.Config
+	conn   *tls.Conn
+	reader *bufio.Reader
+}
 
 type report struct {
 	Answered int      `json:"answered"`
@@ -21,31 +29,55 @@ type report struct {
 	Faults   []string `json:"faults"`
 }
 
-func ask(client *http.Client, url string) (string, bool) {
-	response, err := client.Get(url)
-	if err != nil {
-		return err.Error(), false
+func (c *client) renew() {
+	if c.conn != nil {
+		c.conn.Close()
+		c.conn = nil
 	}
-	defer response.Body.Close()
-	body, err := io.ReadAll(response.Body)
-	if err != nil {
-		return err.Error(), false
-	}
-	if response.Close {
-		return "connection: close", false
-	}
-	return string(body), response.TLS.DidResume
 }
 
-func askAll(clients []*http.Client, url string) report {
+// Returns the body or a fault, and whether the session was resumed. A fault ends the connection.
+func (c *client) ask(host string) (string, bool) {
+	body, err := c.request(host)
+	if err != nil {
+		c.renew()
+		return err.Error(), false
+	}
+	return body, c.conn.ConnectionState().DidResume
+}
+
+func (c *client) request(host string) (string, error) {
+	if c.conn == nil {
+		conn, err := tls.Dial("tcp", host, c.config)
+		if err != nil {
+			return "", err
+		}
+		c.conn, c.reader = conn, bufio.NewReader(conn)
+	}
+	c.conn.SetDeadline(time.Now().Add(time.Minute))
+	if _, err := fmt.Fprintf(c.conn, "GET / HTTP/1.1\r\nhost: %s\r\n\r\n", host); err != nil {
+		return "", err
+	}
+	response, err := http.ReadResponse(c.reader, nil)
+	if err != nil {
+		return "", err
+	}
+	body, err := io.ReadAll(response.Body)
+	if response.Close {
+		return "", fmt.Errorf("connection: close")
+	}
+	return string(body), err
+}
+
+func askAll(clients []*client, host string) report {
 	all := report{Faults: []string{}}
 	var lock sync.Mutex
 	var group sync.WaitGroup
-	for _, client := range clients {
+	for _, one := range clients {
 		group.Add(1)
-		go func(client *http.Client) {
+		go func(one *client) {
 			defer group.Done()
-			body, resumed := ask(client, url)
+			body, resumed := one.ask(host)
 			lock.Lock()
 			defer lock.Unlock()
 			if resumed {
@@ -56,31 +88,31 @@ func askAll(clients []*http.Client, url string) report {
 			} else if len(all.Faults) < 5 {
 				all.Faults = append(all.Faults, body)
 			}
-		}(client)
+		}(one)
 	}
 	group.Wait()
 	return all
 }
 
 func main() {
-	url := os.Args[1]
+	address, _ := url.Parse(os.Args[1])
 	authority, _ := os.ReadFile(os.Args[2])
 	count, _ := strconv.Atoi(os.Args[3])
 	pool := x509.NewCertPool()
 	pool.AppendCertsFromPEM(authority)
-	clients := make([]*http.Client, count)
+	clients := make([]*client, count)
 	for index := range clients {
 		version := []uint16{tls.VersionTLS12, tls.VersionTLS13}[index%2]
 		config := &tls.Config{RootCAs: pool, MinVersion: version, MaxVersion: version, ClientSessionCache: tls.NewLRUClientSessionCache(1)}
-		clients[index] = &http.Client{Transport: &http.Transport{TLSClientConfig: config}, Timeout: time.Minute}
+		clients[index] = &client{config: config}
 	}
 	for lines := bufio.NewScanner(os.Stdin); lines.Scan(); {
 		if lines.Text() == "renew" {
-			for _, client := range clients {
-				client.CloseIdleConnections()
+			for _, one := range clients {
+				one.renew()
 			}
 		}
-		line, _ := json.Marshal(askAll(clients, url))
+		line, _ := json.Marshal(askAll(clients, address.Host))
 		fmt.Println(string(line))
 	}
 }
