@@ -85,7 +85,12 @@ impl Release {
             name: self.name,
             log: Mutex::default(),
         });
-        let config = Config { generation, ..config() };
+        // A request stays with the worker that has accepted it.
+        let config = Config {
+            generation,
+            waiting_room: false,
+            ..config()
+        };
         let shared = (Arc::clone(&self.queues), slot);
         let server = Server::publishing(&listen(), config, shared, Arc::clone(&app), Arc::clone(&hub));
         Worker { server, hub, app }

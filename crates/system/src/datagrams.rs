@@ -58,13 +58,12 @@ pub fn under_way(sender: impl AsFd) -> Option<usize> {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, native_linux))]
 mod tests {
     use super::*;
     use rustix::net::{recv, send, RecvFlags, SendFlags};
 
     #[test]
-    #[cfg(native_linux)]
     fn a_queue_tells_how_much_is_under_way() {
         let (sender, receiver) = queue().expect("a queue");
         assert_eq!(under_way(&sender), Some(0));

@@ -206,6 +206,12 @@ impl Bus {
         (posted, true)
     }
 
+    /// Wakes the dispatchers of all workers, because another release uses the history from now on: it cannot wake them, so they
+    /// look into it themselves.
+    pub fn rouse(&self) {
+        self.wake(None, &mut |_| {});
+    }
+
     /// The workers that read the history.
     fn readers(&self) -> Vec<(usize, &Slot)> {
         (0..self.scoreboard.mailboxes())

@@ -181,3 +181,20 @@ fn subscribers_in_both_releases_hear_of_a_message_that_is_too_long_to_reach_all_
         eventually("the next one", || *subscriber.received.lock() == ["short"]);
     }
 }
+
+#[test]
+fn a_dispatcher_that_sleeps_hears_what_the_other_release_publishes() {
+    let (history, buses, hubs) = releases(64 * 1024);
+    hubs[0].start().unwrap();
+    let subscriber = Traveller::begin(&hubs[0]);
+    hubs[0].publish(b"news", b"by mail", Scope::Cluster, &mut |wait| wait());
+    eventually("it sleeps soon", || !subscriber.received.lock().is_empty());
+    std::thread::sleep(Duration::from_millis(20));
+    history.set_joint(true);
+    buses[0].rouse();
+    hubs[2].start().unwrap();
+    hubs[2].publish(b"news", b"by history", Scope::Cluster, &mut |wait| wait());
+    eventually("the message", || {
+        *subscriber.received.lock() == ["by mail", "by history"]
+    });
+}

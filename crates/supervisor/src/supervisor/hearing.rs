@@ -139,6 +139,7 @@ impl Supervisor {
         if let Some((child, other)) = child.and_then(|child| child.other.clone().map(|other| (child, other))) {
             (child.ready, child.since) = (true, now);
             child.report = message.descriptors;
+            self.acting.fleet.memory().bus().rouse();
             return Event::OtherVersionReady(spawner, other.version);
         }
         let child = self.acting.fleet.children.get(spawner);

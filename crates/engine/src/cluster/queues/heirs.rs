@@ -97,10 +97,12 @@ mod tests {
         assert_eq!(queues.clients().len(), 1);
         assert!(matches!(queues.clients().receive(0), TakenClient::Client(client) if *client.state == *state));
         assert_eq!(queues.clients().len(), 0);
-        while heirs.take_clients(false) {
+        // Some systems do not tell how full a queue is.
+        let is_known = fairlead_system::datagrams::under_way(heirs.clients.sender()).is_some();
+        while is_known && heirs.take_clients(false) {
             assert_eq!(heirs.send_client(&socket, &state, false), Sent::Done);
         }
-        assert!(!heirs.take_clients(true));
+        assert_eq!(heirs.take_clients(true), !is_known);
         drop(queues);
         assert_eq!(heirs.send_client(&socket, &state, false), Sent::Gone);
         assert!(!heirs.are_there());

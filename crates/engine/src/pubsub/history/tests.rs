@@ -388,3 +388,34 @@ fn readers_beside_writers_get_whole_messages_only() {
     stop.store(true, Relaxed);
     writers.into_iter().for_each(|writer| writer.join().expect("no panic"));
 }
+
+#[test]
+fn memory_of_another_format_is_not_used() {
+    let file = || fairlead_system::wake_up::open().expect("a descriptor");
+    let words = words(10_000);
+    assert!(History::adopt(words, file()).is_err(), "nobody has prepared it");
+    History::create(words, None).expect("a history");
+    assert!(History::adopt(words, file()).is_ok());
+    words[0].fetch_add(1, Relaxed);
+    assert!(History::adopt(words, file()).is_err());
+}
+
+#[test]
+fn one_process_of_two_releases_leads() {
+    let history = history(10_000);
+    let follow = |process: u32| history.layout.header().leader.store(process.into(), SeqCst);
+    history.set_joint(true);
+    follow(1);
+    assert!(!history.lead(), "process 1 leads");
+    history.stop_leading();
+    assert!(!history.lead(), "only the leader can stop");
+    let mut ended = std::process::Command::new("true").spawn().expect("a process");
+    ended.wait().expect("its end");
+    follow(ended.id());
+    assert!(history.lead() && history.lead());
+    history.stop_leading();
+    assert!(history.lead(), "there is none");
+    follow(1);
+    history.set_joint(false);
+    assert!(history.lead(), "the leader was of another release");
+}
