@@ -37,8 +37,8 @@ const LONGEST_SLEEP: Duration = Duration::from_secs(1);
 /// The same while another release publishes through the history, and cannot wake this dispatcher.
 const JOINT_SLEEP: Duration = Duration::from_millis(10);
 
-/// The longest time for which messages of the history wait for mail from before another release uses it.
-const LONGEST_MAIL: Duration = Duration::from_millis(100);
+/// The longest time without mail for which messages of the history wait for mail from before another release uses it.
+const LONGEST_MAIL: Duration = Duration::from_secs(1);
 
 /// The capacity kept for touched subscribers. Clearing a larger table would slow down the small rounds that follow a
 /// large one.
@@ -139,21 +139,18 @@ impl Dispatcher {
             let before = handed_out;
             let mut is_empty = false;
             match self.shared.queue.take() {
-                Taken::Publication(publication) => {
+                Taken::Publication(publication) => self.hand_out(&publication),
+                Taken::Unwanted(publication) => {
                     self.end_joint();
-                    self.hand_out(&publication);
+                    self.passing.pass(&publication, self.now);
                 }
-                Taken::Unwanted(publication) => self.passing.pass(&publication, self.now),
                 Taken::Jobs(jobs) => self.run_between(jobs),
                 Taken::Nothing => is_empty = true,
             }
             handed_out += usize::from(!is_empty);
             if mail {
                 match self.next_mail() {
-                    TakenMail::Mail(publication) => {
-                        self.end_joint();
-                        self.hand_out(&publication);
-                    }
+                    TakenMail::Mail(publication) => self.hand_out(&publication),
                     TakenMail::Spoiled | TakenMail::Announcement(..) | TakenMail::Wake => {}
                     TakenMail::Nothing => mail = false,
                 }
@@ -245,11 +242,18 @@ impl Dispatcher {
     }
 
     fn hand_out(&mut self, publication: &Arc<Publication>) {
+        self.end_joint();
         if !matches!(publication.origin, Origin::SentToOthers(_)) {
             self.shared.channels.find(&publication.channel, &mut self.recipients);
             self.deliver(publication);
         }
         self.passing.pass(publication, self.now);
+        if let Some(Joint {
+            mail: Some((_, until)), ..
+        }) = &mut self.joint
+        {
+            *until = self.now + LONGEST_MAIL;
+        }
     }
 
     /// Runs jobs between two publications.
