@@ -66,7 +66,7 @@ impl Site {
 
     fn start_with(&self, workers: &Workers, slot: usize, config: Config) -> Server {
         let socket = listen();
-        set_socket_send_buffer_size(&socket, 65_536).expect("a buffer");
+        set_socket_send_buffer_size(&socket, 262_144).expect("a buffer");
         let content = Arc::clone(&self.content);
         let call = move |exchange: &mut Exchange<'_>| match &*path(exchange) {
             "/named" => {
@@ -96,13 +96,13 @@ impl Site {
 /// A connection with a small buffer.
 fn narrow(server: &Server) -> TcpStream {
     let stream = server.connect().stream;
-    set_socket_recv_buffer_size(&stream, 65_536).expect("a buffer");
+    set_socket_recv_buffer_size(&stream, 262_144).expect("a buffer");
     stream
 }
 
 fn narrow_with_tls(server: &Server, version: &'static rustls::SupportedProtocolVersion) -> TlsStream {
     let stream = tls::stream(server.address, &tls::client(&[version]));
-    set_socket_recv_buffer_size(&stream.sock, 65_536).expect("a buffer");
+    set_socket_recv_buffer_size(&stream.sock, 262_144).expect("a buffer");
     stream
 }
 
@@ -344,7 +344,7 @@ fn more_bytes_than_a_message_should_have_are_sent_first() {
         .expect("an open socket");
     head(&mut stream);
     retiring.engine.drain_and_migrate();
-    let mut body = vec![0; LENGTH - 2_000_000];
+    let mut body = vec![0; LENGTH - 4_000_000];
     stream.read_exact(&mut body).expect("the response continues");
     assert_eq!(next.engine.stats().taken_over, 0);
     body.extend(rest_of(stream));
