@@ -13,7 +13,7 @@ module Fairlead
     OWN = "#{File.expand_path("../..", __dir__)}/".freeze
 
     class << self
-      # What a copy of this process would lack or share: phrases for a log line.
+      # Phrases for a log line, one for each thing that a copy of this process would lack or share.
       def problems = [*threads, *native_threads, *connections]
 
       # Closes the connections of Active Record, which opens new ones when it needs them.

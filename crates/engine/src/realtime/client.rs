@@ -12,6 +12,7 @@ use super::ending::EndState;
 use super::inbox::{Event, Inbox};
 use super::keep_alive::KeepAlive;
 use super::migration::Departure;
+use super::mobility::Mobility;
 use super::outbox::Outbox;
 use super::reader::Reader;
 use super::remainder::Remainder;
@@ -85,8 +86,7 @@ pub struct Client {
     pub(super) owner: Owner,
     state: AtomicU8,
     wanted: AtomicU8,
-    /// While the client could not migrate.
-    pub(super) immovable: Mutex<Option<Count>>,
+    pub(super) mobility: Mobility,
     pub(super) backpressure: Backpressure,
     pub(super) departure: Departure,
     pub(super) keep_alive: KeepAlive,
@@ -149,7 +149,7 @@ impl Client {
             owner: beginning.owner,
             state: AtomicU8::new(EndState::Open as u8),
             wanted: AtomicU8::new(u8::MAX),
-            immovable: Mutex::default(),
+            mobility: Mobility::default(),
             backpressure: Backpressure::default(),
             departure: Departure::default(),
             keep_alive: KeepAlive::new(beginning.timeout, now),
@@ -226,7 +226,9 @@ impl Client {
     /// Sets the events that the app wants: all, until this is called.
     pub fn want(&self, events: Events) {
         self.wanted.store(events.0, Relaxed);
-        self.count_mobility();
+        if let Some(realtime) = self.realtime.upgrade() {
+            self.mobility.choose(self.wants(Events::HANDOVER), &realtime.worker);
+        }
     }
 
     /// The events that the app wants.

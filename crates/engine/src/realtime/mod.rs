@@ -32,6 +32,7 @@ mod inbox;
 mod intake;
 mod keep_alive;
 mod migration;
+mod mobility;
 mod outbox;
 mod process;
 mod reader;

@@ -95,7 +95,7 @@ impl Realtime {
             head.extend(encoding::retry(after.as_millis() as u64, chunked));
         }
         client.outbox.lock().carrier = Some(carrier);
-        client.count_mobility();
+        client.mobility.begin(client.can_migrate(), &self.worker);
         // The first event is added before all others, but runs only when nothing can overtake the head. The poller
         // starts to read only after `ahead` was decoded.
         let is_there = client.inbox.lock().push(Event::Open);
@@ -197,14 +197,11 @@ impl Realtime {
         self.intake.remove(unheard, &self.worker.poller);
         let mut outbox = client.outbox.lock();
         let transport = outbox.transport.take();
-        let counts = (
-            outbox.count.take(),
-            outbox.carrier.take(),
-            client.immovable.lock().take(),
-        );
+        let counts = (outbox.count.take(), outbox.carrier.take());
         outbox.remainder = Remainder::Open;
         drop(outbox);
         client.encoder.release();
+        client.mobility.end();
         drop(transport);
         self.clients.release(client.key);
         drop(counts);

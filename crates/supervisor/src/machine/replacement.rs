@@ -32,6 +32,27 @@ impl Restarts {
         }
     }
 
+    /// Takes the next step of a preparation.
+    fn tend_preparation(&mut self, workforce: &mut Workforce, server: Server) {
+        let Some([worker, substitute]) = self.preparing() else {
+            return;
+        };
+        let stays = |id| workforce.processes.workers.get(&id).filter(|one| one.stays());
+        match (stays(worker), stays(substitute)) {
+            (None, _) => self.fail("the worker ended".to_owned(), workforce, server),
+            (_, None) => self.fail("the worker in its place ended".to_owned(), workforce, server),
+            (_, Some(other)) if !other.settled() => {}
+            _ => {
+                let Some(restart) = self.restart.as_mut() else { return };
+                if let RestartState::Preparing { refork, .. } = restart.state {
+                    restart
+                        .state
+                        .enter(workforce.promote(worker, restart.generation, refork));
+                }
+            }
+        }
+    }
+
     /// A worker has become the spawner of the new generation. It keeps its name.
     pub(super) fn promoted(&mut self, id: ProcessId, workforce: &mut Workforce) {
         let Some(restart) = self.restart.as_mut() else { return };

@@ -3,9 +3,9 @@
 use super::action::SpawnKind;
 use super::restart_state::{Replacing, Restart, RestartState};
 use super::state::Lifecycle;
-use super::worker::{Worker, WorkerState};
+use super::worker::Worker;
 use super::workforce::Workforce;
-use super::{Action, Generation, Moment, Notice, ProcessId, Refork, RestartKind, Seat, Server};
+use super::{Generation, Moment, Notice, ProcessId, Refork, RestartKind, Seat, Server};
 use crate::settings::Limits;
 use serde::{Deserialize, Serialize};
 
@@ -214,7 +214,7 @@ impl Restarts {
                 substitute,
                 refork,
             },
-            None => promote(name.id, generation, refork, workforce), // there is no slot
+            None => workforce.promote(name.id, generation, refork), // there is no slot
         };
         self.set(Restart {
             kind: RestartKind::Refork,
@@ -229,27 +229,6 @@ impl Restarts {
         match self.state() {
             Some(RestartState::Preparing { worker, substitute, .. }) => Some([*worker, *substitute]),
             _ => None,
-        }
-    }
-
-    /// Takes the next step of a preparation.
-    pub(super) fn tend_preparation(&mut self, workforce: &mut Workforce, server: Server) {
-        let Some([worker, substitute]) = self.preparing() else {
-            return;
-        };
-        let stays = |id| workforce.processes.workers.get(&id).filter(|one| one.stays());
-        match (stays(worker), stays(substitute)) {
-            (None, _) => self.fail("the worker ended".to_owned(), workforce, server),
-            (_, None) => self.fail("the worker in its place ended".to_owned(), workforce, server),
-            (_, Some(other)) if !other.settled() => {}
-            _ => {
-                let Some(restart) = self.restart.as_mut() else { return };
-                if let RestartState::Preparing { refork, .. } = restart.state {
-                    restart
-                        .state
-                        .enter(promote(worker, restart.generation, refork, workforce));
-                }
-            }
         }
     }
 
@@ -285,14 +264,4 @@ fn give_way(loading: RestartKind, to: RestartKind, spawner: ProcessId, workforce
         workforce.step.log(Notice::RestartGivesWay { to, kind: loading });
     }
     workforce.end_spawner(spawner, workforce.deadline_of_exit());
-}
-
-/// Asks a serving worker to become a spawner.
-fn promote(id: ProcessId, generation: Generation, refork: Refork, workforce: &mut Workforce) -> RestartState {
-    let until = workforce.deadline_of_end();
-    if let Some(worker) = workforce.processes.workers.get_mut(&id) {
-        worker.state.enter(WorkerState::Promoting { until });
-    }
-    workforce.step.push(Action::Promote(id, generation, refork));
-    RestartState::Promoting { worker: id }
 }

@@ -14,10 +14,12 @@
 use super::back_off::{Attempts, Hold};
 use super::processes::Processes;
 use super::recycling::Recycling;
+use super::restart_state::RestartState;
 use super::spawner::Spawner;
+use super::state::Lifecycle;
 use super::step::Step;
-use super::worker::Worker;
-use super::{Action, Current, Generation, Moment, ProcessId, Seat, SpawnKind, EXIT_GRACE, SLOTS};
+use super::worker::{Worker, WorkerState};
+use super::{Action, Current, Generation, Moment, ProcessId, Refork, Seat, SpawnKind, EXIT_GRACE, SLOTS};
 use crate::settings::Limits;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
@@ -253,6 +255,16 @@ impl Workforce {
         if let Some(id) = self.processes.oldest_retiring() {
             self.drain_worker(id, self.deadline_of_end());
         }
+    }
+
+    /// Asks a serving worker to become a spawner. Returns the state of the refork.
+    pub(super) fn promote(&mut self, id: ProcessId, generation: Generation, refork: Refork) -> RestartState {
+        let until = self.deadline_of_end();
+        if let Some(worker) = self.processes.workers.get_mut(&id) {
+            worker.state.enter(WorkerState::Promoting { until });
+        }
+        self.step.push(Action::Promote(id, generation, refork));
+        RestartState::Promoting { worker: id }
     }
 
     pub(super) fn end_worker(&mut self, id: ProcessId, kill_at: Moment, how: Action) {

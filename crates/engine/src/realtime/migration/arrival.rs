@@ -48,7 +48,7 @@ impl Realtime {
             return false;
         }
         client.outbox.lock().carrier = Some(Carrier::Own { _count: Some(count) });
-        client.count_mobility();
+        client.mobility.begin(client.can_migrate(), &self.worker);
         client.inbox.lock().begin();
         if let Some(state) = saved.application.clone() {
             client.departure.note_code(saved.generation);

@@ -9,10 +9,9 @@ use crate::clock::Millis;
 use crate::limits::holders::Owner;
 use crate::pubsub::Between;
 use crate::realtime::carrier::Carrier;
-use crate::realtime::client::{Client, Events, Protocol};
+use crate::realtime::client::{Client, Protocol};
 use crate::realtime::inbox::Event;
 use crate::realtime::Realtime;
-use crate::worker::Count;
 use std::sync::Arc;
 
 /// Close code of a server that restarts (registered with IANA).
@@ -76,7 +75,7 @@ impl Client {
     }
 
     /// True if another worker could take the connection over.
-    fn can_migrate(&self) -> bool {
+    pub(in crate::realtime) fn can_migrate(&self) -> bool {
         if !matches!(self.protocol(), Protocol::WebSocket | Protocol::EventStream { .. }) {
             return false;
         }
@@ -87,19 +86,6 @@ impl Client {
                 .transport
                 .as_ref()
                 .is_some_and(|transport| transport.can_export())
-    }
-
-    /// Counts the client as immovable if it could not migrate now.
-    pub(in crate::realtime) fn count_mobility(&self) {
-        let Some(realtime) = self.realtime.upgrade() else {
-            return;
-        };
-        let can_migrate = self.wants(Events::HANDOVER) && self.can_migrate();
-        let mut immovable = self.immovable.lock();
-        let counts = !can_migrate && self.is_open();
-        if counts != immovable.is_some() {
-            *immovable = counts.then(|| Count::immovable(&realtime.worker));
-        }
     }
 
     /// Begins to leave: reads nothing more, and asks the app for its state. Returns false if the client stays.
