@@ -224,41 +224,49 @@ fn clients_go_to_the_newest_code() {
     drop(clients);
 }
 
+/// Requests do not migrate, even on a slow machine.
+fn settled() -> Config {
+    Config {
+        waiting_room: false,
+        ..config()
+    }
+}
+
 #[test]
 fn clients_go_to_the_worker_with_the_fewest_connections() {
     let workers = Workers::new();
-    let of = |generation| Config { generation, ..config() };
+    let of = |generation| Config {
+        generation,
+        ..settled()
+    };
     let full = workers.start(0, of(2));
-    let there = connect_to(&full, 300);
+    let there = connect_to(&full, 250);
     let old = workers.start(1, of(1));
     let clients = connect_to(&old, 200);
     let empty = workers.start(2, of(2));
     old.retire();
     eventually("the old worker ends", || old.has_ended());
     let counts = [&full, &empty].map(|worker| worker.server.engine.stats().connections);
-    assert!(
-        counts[1] > 100,
-        "the worker with the fewest has got most of them: {counts:?}"
-    );
+    assert!(counts[1] > 100, "the worker with the fewest has got them: {counts:?}");
     drop((there, clients));
 }
 
 #[test]
 fn clients_do_not_wait_for_a_worker_that_hangs() {
     let workers = Workers::new();
-    let full = workers.start(0, config());
-    let there = connect_to(&full, 100);
+    let full = workers.start(0, settled());
+    let there = connect_to(&full, 20);
     let without_threads = Config {
         max_threads: 0,
-        ..config()
+        ..settled()
     };
     let shared = (Arc::clone(&workers.queues), 2);
     let _hung = Server::without_monitor(&listen(), without_threads, Some(shared), Arc::clone(&full.app));
-    let old = workers.start(1, config());
-    let clients = connect_to(&old, 200);
+    let old = workers.start(1, settled());
+    let clients = connect_to(&old, 100);
     old.retire();
     eventually("the old worker ends", || old.has_ended());
-    assert_eq!(full.server.engine.stats().connections, 300);
+    eventually("it has all", || full.server.engine.stats().connections == 120);
     drop((there, clients));
 }
 

@@ -19,7 +19,7 @@ const WINDOW: Duration = Duration::from_millis(20);
 
 /// Takings after the first rest in vain, and after each further one.
 const FEW: u32 = 8;
-const MANY: u32 = 64;
+const MANY: u32 = 32;
 
 /// See the head of this file.
 #[derive(Debug, Default)]
@@ -150,14 +150,14 @@ mod tests {
         for others in [0, 6] {
             let mut worker = Worker::default();
             assert_eq!(worker.steps(others, 20), NONE, "the first rest");
-            assert_eq!(worker.steps(others, 80), [8, 64, 64, 64]);
+            assert_eq!(worker.steps(others, 80), [8, 32, 32, 32]);
         }
     }
 
     #[test]
     fn a_rest_that_was_not_in_vain_resets_the_number() {
         let mut worker = Worker::default();
-        assert_eq!(worker.steps(0, 41), [8, 64]);
+        assert_eq!(worker.steps(0, 41), [8, 32]);
         assert_eq!(worker.steps(10, 40), NONE);
         assert_eq!(worker.steps(0, 39), [8]);
     }
