@@ -233,25 +233,6 @@ fn settled() -> Config {
 }
 
 #[test]
-fn clients_go_to_the_worker_with_the_fewest_connections() {
-    let workers = Workers::new();
-    let of = |generation| Config {
-        generation,
-        ..settled()
-    };
-    let full = workers.start(0, of(2));
-    let there = connect_to(&full, 250);
-    let old = workers.start(1, of(1));
-    let clients = connect_to(&old, 200);
-    let empty = workers.start(2, of(2));
-    old.retire();
-    eventually("the old worker ends", || old.has_ended());
-    let counts = [&full, &empty].map(|worker| worker.server.engine.stats().connections);
-    assert!(counts[1] > 100, "the worker with the fewest has got them: {counts:?}");
-    drop((there, clients));
-}
-
-#[test]
 fn clients_do_not_wait_for_a_worker_that_hangs() {
     let workers = Workers::new();
     let full = workers.start(0, settled());

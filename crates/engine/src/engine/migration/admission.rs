@@ -285,3 +285,44 @@ fn is_over(time: &AtomicMillis) -> bool {
     let until = time.load(Relaxed);
     until == NONE || Millis::now() >= until
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cluster::membership::Membership;
+    use crate::cluster::queues::Sent;
+    use crate::cluster::scoreboard::Scoreboard;
+    use crate::config::Logs;
+    use crate::support::config;
+
+    #[test]
+    fn a_worker_is_ahead_in_a_line_if_one_that_takes_from_it_has_fewer_connections() {
+        let scoreboard: &'static Scoreboard = Box::leak(Box::default());
+        let queues = Arc::new(SharedQueues::new(scoreboard).expect("socket pairs"));
+        let membership = Membership::Worker(Arc::clone(&queues), 0);
+        let worker = Arc::new(Worker::new(config(), Logs::default(), Some(&membership)).expect("a poll set"));
+        worker.announce();
+        worker.counters().connections.store(10, Relaxed);
+        let other = scoreboard.slot(1);
+        other.serving.store(1, Relaxed);
+        other.most_connections.store(100, Relaxed);
+        other.generation.store(worker.config.generation + 1, Relaxed);
+        other.taken_over.store(7, Relaxed);
+        let admission = Admission::new(&worker, Some(&queues));
+        let line = |kind| {
+            let line = admission.line(kind);
+            line.map(|line| (line.is_ahead, line.waiting, line.taken_elsewhere))
+        };
+        assert_eq!(line(Migrating::Clients), Some((false, 0, 7)), "nothing waits");
+        let socket = std::fs::File::open("/dev/null").expect("a file").into();
+        assert_eq!(queues.clients().send(&socket, &vec![1].into(), false, 1), Sent::Done);
+        assert_eq!(
+            line(Migrating::Clients),
+            Some((false, 1, 7)),
+            "the other one has other code"
+        );
+        other.generation.store(worker.config.generation, Relaxed);
+        assert_eq!(line(Migrating::Clients), Some((true, 1, 7)));
+        assert_eq!(line(Migrating::Connections), Some((false, 0, 7)));
+    }
+}
