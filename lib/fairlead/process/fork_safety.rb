@@ -9,6 +9,9 @@ module Fairlead
     # Threads that their libraries start again in a copy, by the files that have started them.
     RESTARTED = %r{/(?:concurrent-ruby[^/]*/.+|concurrent/executor/[^/]+|timeout)\.rb:\d+}
 
+    # Seconds in which native threads may end.
+    PATIENCE = 5
+
     # Files of this library.
     OWN = "#{File.expand_path("../..", __dir__)}/".freeze
 
@@ -39,16 +42,27 @@ module Fairlead
         place.match?(RESTARTED) || place.include?(" #{OWN}")
       end
 
-      # Threads of libraries in other languages. Ruby may have one of its own.
+      # Threads of libraries in other languages. Ruby keeps the native threads of ended ones for some seconds.
       def native_threads
-        names = Dir.children("/proc/self/task").to_h { |id| [Integer(id, 10), name_of(id)] }
-        Thread.list.each { |thread| names.delete(thread.native_thread_id) }
-        main = names.delete(Process.pid) || name_of(Process.pid)
-        others = names.values.compact
-        others.delete_at(others.index(main) || others.size)
-        others.map { |name| "the native thread #{name} would not run in the copies" }
+        give_up = Clock.now + PATIENCE
+        names = native_names
+        until names.empty? || Clock.now > give_up
+          sleep 0.1
+          names = native_names
+        end
+        names.map { |name| "the native thread #{name} would not run in the copies" }
       rescue Errno::ENOENT
         [] # not on Linux
+      end
+
+      # The names of threads that do not belong to Ruby and to this library. Ruby may have one of its own, without a name.
+      def native_names
+        names = Dir.children("/proc/self/task").to_h { |id| [Integer(id, 10), name_of(id)] }
+        main = names[Process.pid]
+        Thread.list.each { |thread| names.delete(thread.native_thread_id) }
+        others = names.values.compact.reject { |name| name.start_with?("fairlead ") }
+        others.delete_at(others.index(main) || others.size)
+        others
       end
 
       # Returns nil for a thread that has ended.

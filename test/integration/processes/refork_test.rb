@@ -108,7 +108,7 @@ class ReforkTest < Minitest::Test
     define_method(:"test_an_application_with_#{what.tr(" ", "_")}_is_not_copied_by_itself") do
       server = serve("#{code}\n#{WARMING}", "-w", 1, "--no-preload", "--refork-after=30")
       60.times { assert_match(/\A\d+ \d+\z/, answer(server)) }
-      wait_until("the end of the refork") { server.stderr.match?(/refork: failed, generation 1 goes on serving: #{reason} \(see/) }
+      wait_until("the end of the refork", seconds: 30) { server.stderr.match?(/refork: failed, generation 1 goes on serving: #{reason} \(see/) }
       20.times { assert_match(/\A\d+ \d+\z/, answer(server)) }
 
       assert_equal 0, server.stop.exitstatus
