@@ -13,7 +13,7 @@ module Fairlead
     PATIENCE = 5
 
     # Files of this library.
-    OWN = "#{File.expand_path("../..", __dir__)}/".freeze
+    OWN = __dir__.delete_suffix("process").freeze
 
     class << self
       # Phrases for a log line, one for each thing that a copy of this process would lack or share.
