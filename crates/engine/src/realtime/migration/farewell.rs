@@ -7,9 +7,10 @@ use super::format::Fields;
 use super::leaving::SERVICE_RESTART;
 use super::saved::Parting;
 use crate::realtime::client::Protocol;
+use fairlead_system::sockets::SEND;
 use fairlead_wire::websocket::close_frame;
 use rustix::fd::AsFd;
-use rustix::net::{recv, send, shutdown, RecvFlags, SendFlags, Shutdown};
+use rustix::net::{recv, send, shutdown, RecvFlags, Shutdown};
 
 /// Most bytes of the peer that are read before the socket is closed. The kernel resets a connection with unread bytes, and the
 /// peer might lose the farewell.
@@ -21,7 +22,7 @@ pub(crate) fn say_farewell(state: &[u8], socket: impl AsFd) {
     let Some(bytes) = fields.and_then(Parting::read).and_then(|parting| last_bytes(&parting)) else {
         return;
     };
-    let _ = send(&socket, &bytes, SendFlags::DONTWAIT | SendFlags::NOSIGNAL);
+    let _ = send(&socket, &bytes, SEND);
     let _ = shutdown(&socket, Shutdown::Write);
     let mut unread = [0; 16 * 1024];
     let mut read = 0;
