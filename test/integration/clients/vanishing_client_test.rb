@@ -95,9 +95,12 @@ class VanishingClientTest < Minitest::Test
     yield server
 
     assert_equal "3", ask(server, "POST", "/", {}, "abc").body
-    wait_until("#{before.size} open descriptors, without #{open_files(server).to_a - before.to_a}") { open_files(server).size == before.size }
+    wait_until("#{before.size} open descriptors, without #{open_files(server).to_a - before.to_a}") { as_before?(open_files(server), before) }
     refute_match(/BUG|error in the application/, server.stderr)
   end
+
+  # A busy server starts the thread for bodies that wait, which has an event from then on.
+  def as_before?(now, before) = now.size == before.size || (now.size == before.size + 1 && (now.to_a - before.to_a).last.last.include?("eventfd"))
 
   # The open descriptors, and the names of their files.
   def open_files(server)
