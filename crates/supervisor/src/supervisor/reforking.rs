@@ -141,6 +141,7 @@ impl Reforker {
         if self.memory.is_none() {
             self.memory = Background::new("fairlead refork").ok();
         }
+        let _ = self.result(); // of an earlier generation
         let pids: Vec<i32> = fleet.children.iter().filter_map(|child| child.pid()).collect();
         let total = move || pids.iter().map(|pid| process_memory::proportional(*pid).ok()).sum();
         match self.memory.as_mut().map(|memory| memory.run(total)) {
