@@ -71,12 +71,7 @@ impl Echo {
 
 impl App for Echo {
     fn call(&self, exchange: &mut Exchange<'_>) {
-        if exchange.start_upgrade() {
-            let _ = exchange.field(b"sec-websocket-protocol", b"chat");
-            exchange.end_upgrade();
-        } else {
-            exchange.respond_plainly(200);
-        }
+        support::web_socket::accept(exchange);
     }
 
     fn event(&self, client: &Arc<Peer>, event: Event) {

@@ -1,6 +1,7 @@
 //! A WebSocket client for a test's engine.
 
 use super::PATIENCE;
+use fairlead_engine::Exchange;
 use fairlead_wire::websocket::{masked_frame, Decoder, Deflate, Deflater, Incoming, Limits, Opcode, Role};
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -23,6 +24,16 @@ pub struct WebSocket {
 
 const HANDSHAKE: &str = "GET /ws HTTP/1.1\r\nHost: test\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
      Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n";
+
+/// Accepts an offered upgrade with the protocol `chat`, and responds to all other requests.
+pub fn accept(exchange: &mut Exchange<'_>) {
+    if exchange.start_upgrade() {
+        let _ = exchange.field(b"sec-websocket-protocol", b"chat");
+        exchange.end_upgrade();
+    } else {
+        exchange.respond_plainly(200);
+    }
+}
 
 impl WebSocket {
     pub fn connect(address: SocketAddr) -> WebSocket {
