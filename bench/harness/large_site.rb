@@ -23,7 +23,7 @@ module Bench
     APPLICATION = <<~RUBY.freeze
       # frozen_string_literal: true
 
-      # What the libraries have in common.
+      # Code for all libraries.
       module Library
         PARTS = []
 

@@ -4,7 +4,7 @@ require_relative "fairlead"
 
 module Bench
   module Servers
-    # Fairlead whose workers are forked from one of them, after 1,000 requests.
+    # Fairlead with a refork after 1,000 requests.
     class FairleadRefork < Fairlead
       def name
         "fairlead-refork"

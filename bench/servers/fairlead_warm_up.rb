@@ -4,7 +4,7 @@ require_relative "fairlead_refork"
 
 module Bench
   module Servers
-    # Fairlead whose application gets requests before the fork. The scenario has the paths (Scenario#arguments).
+    # Fairlead with warm_up. The scenario has the paths (Scenario#arguments).
     class FairleadWarmUp < FairleadRefork
       def name
         "fairlead-warm-up"

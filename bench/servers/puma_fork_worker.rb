@@ -4,7 +4,7 @@ require_relative "puma_no_preload"
 
 module Bench
   module Servers
-    # Puma whose workers are forked from one of them, after 1,000 requests.
+    # Puma with fork_worker, after 1,000 requests.
     class PumaForkWorker < PumaNoPreload
       def name
         "puma-fork-worker"

@@ -4,7 +4,7 @@ require_relative "puma"
 
 module Bench
   module Servers
-    # Puma whose workers load the application themselves.
+    # Puma without preload: each worker loads the application.
     class PumaNoPreload < Puma
       def name
         "puma-no-preload"

@@ -224,7 +224,7 @@ impl Restarts {
         true
     }
 
-    /// A worker, and the one that is to serve in its place.
+    /// The worker that becomes the spawner, and its substitute.
     pub(super) fn preparing(&self) -> Option<[ProcessId; 2]> {
         match self.state() {
             Some(RestartState::Preparing { worker, substitute, .. }) => Some([*worker, *substitute]),
