@@ -67,9 +67,10 @@ module Fairlead
     #
     # +delay+: seconds before the drain in which connections are still accepted, but each response ends its connection. Load
     # balancers have this time to notice the coming end. +migrate+: other workers go on, and get the connections. +stay+: seconds
-    # for which WebSockets and event streams stay if their connection cannot move (HTTP/2). +ending+: the inodes of the listeners that
+    # for which WebSockets and event streams stay if their connection cannot move (HTTP/2). +patient+: the same for those that the
+    # application does not hand over; and connections that it has hijacked count as requests. +ending+: the inodes of the listeners that
     # end with this engine (Listener#ending).
-    def drain(seconds, delay: 0, migrate: false, stay: 0, ending: [])
+    def drain(seconds, delay: 0, migrate: false, ending: [], **retirement)
       return true unless own_process?
 
       @native.end_listeners(ending) if ending.any?
@@ -80,7 +81,7 @@ module Fairlead
       print_backtraces(:always)
       Background.current.draining(self, migrate: migrate)
       start_shutdown_hooks([seconds, HEAD_START].compact.min)
-      drain_native(seconds, migrate: migrate, stay: stay)
+      drain_native(seconds, migrate: migrate, **retirement)
       drained = wait_for_requests(limit)
       limit.wait { |rest| @shutdown_hooks.nil? || @shutdown_hooks.join(rest) }
       drained ? @aborts_told = true : force_end
@@ -150,11 +151,11 @@ module Fairlead
     end
 
     # As for #drain, unless #hurry has been called.
-    def drain_native(seconds = nil, migrate: false, stay: 0)
+    def drain_native(seconds = nil, migrate: false, stay: 0, patient: false)
       @lock.synchronize do
-        seconds, migrate, stay = *@hurry, 0 if @hurry
+        seconds, migrate, stay, patient = *@hurry, 0, false if @hurry
         @drains = true
-        migrate ? @native.retire(stay, seconds) : @native.drain
+        migrate ? @native.retire(stay, seconds, patient) : @native.drain
       end
     end
 

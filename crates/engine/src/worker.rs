@@ -38,6 +38,10 @@ pub(crate) struct Worker {
     drain_deadline: AtomicMillis,
     /// True if other workers continue when this one drains, so that its connections migrate to them.
     migrates_connections: AtomicBool,
+    /// True if it waits for hijacked connections in a drain, because nobody has asked for its end.
+    is_patient: AtomicBool,
+    /// True once the app has hijacked a connection.
+    has_hijacked: AtomicBool,
     /// Workers of another release that continue in place of all workers of this one.
     heirs: OnceLock<Heirs>,
     /// Inodes of the listeners that end with this worker.
@@ -86,6 +90,8 @@ impl Worker {
             phase: AtomicU8::new(Lifecycle::Serving as u8),
             drain_deadline: AtomicMillis::new(Millis::NEVER),
             migrates_connections: AtomicBool::new(false),
+            is_patient: AtomicBool::new(false),
+            has_hijacked: AtomicBool::new(false),
             heirs: OnceLock::new(),
             ending: OnceLock::new(),
             is_place_wanted: AtomicBool::new(false),
@@ -199,12 +205,24 @@ impl Worker {
         self.phase.fetch_max(Lifecycle::Leaving as u8, SeqCst);
     }
 
-    /// Serves only requests that have arrived, from now on. `retires`: migrates its connections to the workers that
-    /// continue.
-    pub(crate) fn begin_drain(&self, migrates_connections: bool) {
+    /// Serves only requests that have arrived, from now on. `migrates_connections`: to the workers that continue. `is_patient`: hijacked
+    /// connections count as requests.
+    pub(crate) fn begin_drain(&self, migrates_connections: bool, is_patient: bool) {
+        self.is_patient.store(is_patient, SeqCst);
         self.migrates_connections.store(migrates_connections, SeqCst);
         self.counters().serving.store(0, SeqCst);
         self.phase.fetch_max(Lifecycle::Draining as u8, SeqCst);
+    }
+
+    /// The app has hijacked a connection: it cannot migrate, and nobody knows its end.
+    pub(crate) fn note_hijack(&self) {
+        self.has_hijacked.store(true, SeqCst);
+        self.counters().immovable.fetch_add(1, Relaxed);
+    }
+
+    /// True if this worker must not end, because the app may still use a connection that it has hijacked.
+    pub(crate) fn keeps_hijacked(&self) -> bool {
+        self.is_patient.load(SeqCst) && self.has_hijacked.load(SeqCst) && !self.is_stopped()
     }
 
     /// Lets workers of another release continue with the connections of this one. The first call counts, before the drain.

@@ -114,22 +114,27 @@ module Fairlead
     # Ends while other workers go on. If they are of another version, the message has the queues to which they listen.
     def retire(message)
       long, *names = message.fields
+      patient = names.first == "patiently"
       heirs = names.zip(message.ios).to_h.values_at("connections", "clients")
       @engine.heirs = heirs if heirs.all? && !draining?
       message.ios.each(&:close)
-      migrate(long: Float(long || 0))
+      migrate(long: Float(long || 0), patient: patient)
     end
 
-    # Ends while the others go on. +long+: as for #drain.
-    def migrate(long: 0)
+    # Ends while the others go on. +how+: as for #drain.
+    def migrate(**how)
       @promotion = nil
-      drain(long: long, migrate: true)
+      drain(migrate: true, **how)
     end
 
     def promote(message)
       @promotion = message unless draining?
-      drain(migrate: true)
+      patience = automatic?(message) ? { long: Float(message.fields[2]), patient: true } : {}
+      drain(migrate: true, **patience)
     end
+
+    # True if the user has not asked for the refork: no request and no client ends for it.
+    def automatic?(promotion) = promotion.fields[1] == "automatic"
 
     def supervisor_gone
       @link.close
@@ -142,7 +147,7 @@ module Fairlead
     # copies of a process that is not made for it.
     def become_spawner
       run_hooks(:before_refork)
-      if @promotion.fields[1] == "automatic"
+      if automatic?(@promotion)
         problems = problems_of_copies
         return refuse_promotion(problems) if problems.any?
       end

@@ -50,7 +50,7 @@ impl Drain {
         if !worker.is_draining() || worker.counters().connections.load(Relaxed) > 0 {
             return false;
         }
-        if self.admission.awaits_requests() {
+        if worker.keeps_hijacked() || self.admission.awaits_requests() {
             return false;
         }
         if self.admission.awaits_clients() {
@@ -109,13 +109,24 @@ mod tests {
     fn a_drain_is_over_when_the_listeners_are_empty_and_no_connection_is_left() {
         let (worker, drain) = drain();
         assert!(!drain.is_over(), "the engine serves");
-        worker.begin_drain(false);
+        worker.begin_drain(false, false);
         assert!(!drain.is_over(), "connections may wait at the listeners");
         worker.set_drain_deadline(Millis::now());
         let connection = Count::connection(&worker);
         assert!(!drain.is_over(), "a connection is open");
         drop(connection);
         assert!(drain.is_over());
+    }
+
+    #[test]
+    fn a_patient_drain_is_not_over_while_the_app_may_use_a_hijacked_connection() {
+        let (worker, drain) = drain();
+        worker.note_hijack();
+        worker.begin_drain(true, true);
+        worker.set_drain_deadline(Millis::now());
+        assert!(!drain.is_over());
+        worker.begin_drain(true, false);
+        assert!(drain.is_over(), "another drain has the usual time");
     }
 
     #[test]

@@ -6,7 +6,6 @@ use crate::http::http1::{BodyFraming, ConnectionField, OwnCoding};
 use crate::transport::AfterResponse;
 use fairlead_wire::Version;
 use std::os::fd::OwnedFd;
-use std::sync::atomic::Ordering::Relaxed;
 
 impl Exchange<'_> {
     /// Returns true if the app may take the socket. HTTP/2 requests share one, so it may not; but a tunnel gets its own
@@ -38,7 +37,7 @@ impl Exchange<'_> {
         };
         transport.give_back(AfterResponse::GivenAway);
         transport.hijacked();
-        self.services.worker.counters().immovable.fetch_add(1, Relaxed);
+        self.services.worker.note_hijack();
         self.owner = Owner::App;
         self.phase = ResponsePhase::Ended;
         Ok(socket)

@@ -45,6 +45,8 @@ pub enum Action {
     /// Ask a worker to finish open requests and to end, while other workers continue. It has this time for them, or
     /// `shutdown_timeout` from now on if that is longer. Zero also shortens the time that it was given before.
     Drain(ProcessId, Duration),
+    /// The same, and clients that cannot migrate stay that long, too.
+    DrainPatiently(ProcessId, Duration),
     /// Ask a worker to accept for this time, then to empty the listeners and shut them down, and to finish open
     /// requests: the whole server ends.
     EndWorker(ProcessId, Duration),

@@ -216,7 +216,7 @@ impl Machine {
             && self.workforce.complete()
             && !self.workforce.processes.workers.values().any(Worker::drains)
         {
-            self.workforce.retire_worker(id);
+            self.workforce.retire_worker(id, false);
         }
     }
 }

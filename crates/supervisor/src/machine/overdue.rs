@@ -109,7 +109,10 @@ impl Machine {
             }
             Timer::Silence => self.worker_silent(id),
             Timer::Promotion => {
-                self.workforce.kill_worker(id);
+                match self.restarts.is_patient() {
+                    true => _ = self.workforce.retire_worker(id, true),
+                    false => self.workforce.kill_worker(id),
+                }
                 self.fail_restart("the worker did not become a spawner in time".to_owned());
             }
             Timer::WorkerEnd => {

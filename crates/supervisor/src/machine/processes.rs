@@ -39,6 +39,11 @@ impl Processes {
         (0..places).all(serves)
     }
 
+    /// Returns true if there is room for another worker.
+    pub(super) fn has_slot(&self) -> bool {
+        self.workers.len() < SLOTS
+    }
+
     // --- starts
 
     pub(super) fn start_spawner(&mut self, generation: Generation, kind: SpawnKind, step: &mut Step) -> ProcessId {
@@ -157,10 +162,11 @@ impl Processes {
         step.push(how);
     }
 
-    /// Asks a serving worker to end, and gives its requests the time until `kill_at`, less the grace. Nobody waits for it.
-    pub(super) fn retire_worker(&mut self, id: ProcessId, long: Duration, step: &mut Step) {
+    /// Asks a worker that serves, or becomes a spawner, to end by `how`, and gives its requests `long`. Nobody waits for it.
+    pub(super) fn retire_worker(&mut self, id: ProcessId, long: Duration, how: Action, step: &mut Step) {
         let kill_at = step.now + long + EXIT_GRACE;
-        let Some(worker) = self.workers.get_mut(&id).filter(|worker| worker.serves()) else {
+        let may_retire = |worker: &&mut Worker| worker.serves() || worker.becomes_spawner();
+        let Some(worker) = self.workers.get_mut(&id).filter(may_retire) else {
             return;
         };
         worker.state.enter(WorkerState::Retiring { kill_at });
@@ -168,7 +174,7 @@ impl Processes {
             let spawner = worker.spawner;
             self.end_sole(spawner, kill_at);
         }
-        step.push(Action::Drain(id, long));
+        step.push(how);
     }
 
     /// The retiring worker that was asked first.

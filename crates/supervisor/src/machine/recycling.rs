@@ -152,7 +152,7 @@ impl Workforce {
         self.step.log(Notice::WorkerRecycled { worker, reason, detail });
         match reason {
             RecycleReason::Stuck => self.drain_worker(old, self.deadline_of_end()), // its requests may never end
-            _ => _ = self.retire_worker(old),
+            _ => _ = self.retire_worker(old, false),
         }
     }
 

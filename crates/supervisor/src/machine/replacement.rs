@@ -42,6 +42,9 @@ impl Restarts {
             (None, _) => self.fail("the worker ended".to_owned(), workforce, server),
             (_, None) => self.fail("the worker in its place ended".to_owned(), workforce, server),
             (_, Some(other)) if !other.settled() => {}
+            _ if self.pending.is_some() && self.is_patient() => {
+                self.fail("another restart was asked for".to_owned(), workforce, server);
+            }
             _ => {
                 let Some(restart) = self.restart.as_mut() else { return };
                 if let RestartState::Preparing { refork, .. } = restart.state {
@@ -91,11 +94,12 @@ impl Restarts {
 
     /// Takes the next step of the replacement of workers.
     pub(super) fn advance(&mut self, workforce: &mut Workforce, server: Server) {
+        let patient = self.is_patient() && self.pending.is_none();
         let Some(restart) = self.restart.as_ref() else { return };
         match &restart.state {
             RestartState::Replacing(replacing) => {
                 let (generation, spawner) = (restart.generation, replacing.spawner);
-                if replace(generation, Some(spawner), workforce) || workforce.needs_no_return(generation) {
+                if replace(generation, Some(spawner), patient, workforce) || workforce.needs_no_return(generation) {
                     self.succeed(generation, spawner, workforce, server);
                 }
             }
@@ -110,7 +114,7 @@ impl Restarts {
                     Seat::Taken(id) if workforce.hold.allows() => Some(id),
                     _ => None,
                 };
-                if replace(workforce.current.generation, spawner, workforce) {
+                if replace(workforce.current.generation, spawner, patient, workforce) {
                     self.rolled_back(reason, workforce, server);
                 }
             }
@@ -156,8 +160,8 @@ impl Restarts {
 }
 
 /// Replaces the next worker of another generation. Returns true if none is left, except for retiring ones, and all
-/// indexes serve.
-fn replace(generation: Generation, spawner: Option<ProcessId>, workforce: &mut Workforce) -> bool {
+/// indexes serve. `patient`: no request and no client ends for it.
+fn replace(generation: Generation, spawner: Option<ProcessId>, patient: bool, workforce: &mut Workforce) -> bool {
     let (fresh, old): (Vec<&Worker>, Vec<&Worker>) =
         workforce.workers().partition(|worker| worker.generation == generation);
     if fresh.iter().any(|worker| worker.attempt().is_some()) || old.iter().any(|worker| worker.drains()) {
@@ -175,17 +179,17 @@ fn replace(generation: Generation, spawner: Option<ProcessId>, workforce: &mut W
         None => replaced(worker.index),
     };
     if let Some(next) = old.iter().find(goes).map(|worker| worker.id) {
-        return workforce.retire_worker(next) && replace(generation, spawner, workforce);
+        return workforce.retire_worker(next, patient) && replace(generation, spawner, patient, workforce);
     }
     if let Some(index) = missing {
         let rest = old.iter().min_by_key(|worker| worker.index != index);
-        workforce.replace_index(index, spawner, rest.map(|worker| worker.id));
+        workforce.replace_index(index, spawner, rest.map(|worker| worker.id), patient);
         return false;
     }
     let rest: Vec<ProcessId> = old.iter().map(|worker| worker.id).collect();
     let mut all_retire = true;
     for id in &rest {
-        all_retire &= workforce.retire_worker(*id);
+        all_retire &= workforce.retire_worker(*id, patient);
     }
-    all_retire && (rest.is_empty() || replace(generation, spawner, workforce))
+    all_retire && (rest.is_empty() || replace(generation, spawner, patient, workforce))
 }

@@ -13,6 +13,9 @@ pub(super) struct Restart {
     /// The new generation.
     pub(super) generation: Generation,
     pub(super) state: RestartState,
+    /// An automatic refork: no request and no client ends for it.
+    #[serde(default)]
+    pub(super) patient: bool,
 }
 
 /// The state of a restart. Except in `Adopting`, its deadlines are the deadlines of its processes.
@@ -103,6 +106,14 @@ impl Restart {
     /// Returns true if no step of it is left.
     pub(super) fn is_over(&self) -> bool {
         matches!(self.state, RestartState::Done | RestartState::Failed { .. })
+    }
+
+    /// The worker that becomes a spawner once its last request and client have ended, if one does.
+    pub(super) fn patient_promotion(&self) -> Option<ProcessId> {
+        match self.state {
+            RestartState::Promoting { worker } if self.patient => Some(worker),
+            _ => None,
+        }
     }
 
     /// The spawner of its new generation, if it runs.

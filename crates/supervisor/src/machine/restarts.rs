@@ -54,6 +54,11 @@ impl Restarts {
         self.restart.as_ref().is_none_or(Restart::is_over)
     }
 
+    /// Returns true for an automatic refork: no request and no client ends for it.
+    pub(super) fn is_patient(&self) -> bool {
+        self.restart.as_ref().is_some_and(|restart| restart.patient)
+    }
+
     /// Returns true if the spawner brings in the new generation.
     pub(super) fn has_target(&self, spawner: ProcessId) -> bool {
         self.restart.as_ref().and_then(Restart::target) == Some(spawner)
@@ -114,6 +119,7 @@ impl Restarts {
             }
             kind => kind,
         };
+        self.give_up_promotion(workforce, server);
         let later = self.pending.max(Some(kind));
         match self.restart.as_ref().map(|restart| (restart.kind, &restart.state)) {
             _ if server == Server::Starting || workforce.borrowed.is_some() => self.pending = later,
@@ -126,6 +132,14 @@ impl Restarts {
             }
             None | Some((_, RestartState::Done | RestartState::Failed { .. })) => self.begin(kind, workforce),
             _ => self.pending = later,
+        }
+    }
+
+    /// Gives up an automatic refork that waits for the last requests of its worker.
+    pub(super) fn give_up_promotion(&mut self, workforce: &mut Workforce, server: Server) {
+        if let Some(worker) = self.restart.as_ref().and_then(Restart::patient_promotion) {
+            workforce.retire_worker(worker, true);
+            self.fail("another restart was asked for".to_owned(), workforce, server);
         }
     }
 
@@ -150,6 +164,7 @@ impl Restarts {
             kind,
             generation,
             state: RestartState::Loading { spawner },
+            patient: false,
         });
         workforce.step.log(Notice::RestartBegun { kind, generation });
     }
@@ -220,6 +235,7 @@ impl Restarts {
             kind: RestartKind::Refork,
             generation,
             state,
+            patient: refork == Refork::Automatic,
         });
         true
     }

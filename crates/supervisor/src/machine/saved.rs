@@ -213,6 +213,7 @@ impl Saved {
                 state: RestartState::Loading {
                     spawner: restart.spawner,
                 },
+                patient: false,
             }),
             changes: restart.changes,
             pending: self.pending,

@@ -64,6 +64,7 @@ impl Lifecycle for WorkerState {
         ("Retiring", "Ending"),
         ("Retiring", "Killed"),
         ("Promoting", "Ending"),
+        ("Promoting", "Retiring"),
         ("Ending", "Ending"),
         ("Forking", "Killed"),
         ("Promoting", "Killed"),
@@ -89,9 +90,14 @@ impl Worker {
         matches!(self.state, WorkerState::Serving { .. })
     }
 
+    /// Returns true if it was asked to become a spawner.
+    pub(super) fn becomes_spawner(&self) -> bool {
+        matches!(self.state, WorkerState::Promoting { .. })
+    }
+
     /// Returns true if it accepts connections, or will do so.
     pub(super) fn accepts(&self) -> bool {
-        self.stays() && !matches!(self.state, WorkerState::Promoting { .. })
+        self.stays() && !self.becomes_spawner()
     }
 
     /// The start of the attempt, until it has settled.

@@ -19,7 +19,10 @@ use super::spawner::Spawner;
 use super::state::Lifecycle;
 use super::step::Step;
 use super::worker::{Worker, WorkerState};
-use super::{Action, Current, Generation, Moment, ProcessId, Refork, Seat, SpawnKind, EXIT_GRACE, SLOTS};
+use super::{
+    Action, Current, Generation, Moment, ProcessId, Refork, Seat, SpawnKind, EXIT_GRACE, PATIENCE, PROMOTION_TIMEOUT,
+    SLOTS,
+};
 use crate::settings::Limits;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
@@ -158,7 +161,7 @@ impl Workforce {
             .map(|worker| worker.id)
             .collect();
         for id in surplus {
-            self.retire_worker(id);
+            self.retire_worker(id, false);
         }
     }
 
@@ -212,11 +215,20 @@ impl Workforce {
         self.start_worker(index, spawner)
     }
 
-    /// Starts a worker. If there is no room for another one, an old worker ends first.
-    pub(super) fn replace_index(&mut self, index: usize, spawner: Option<ProcessId>, old: Option<ProcessId>) {
+    /// Starts a worker. If there is no room for another one, an old worker ends first. `patient`: it is started later, then.
+    pub(super) fn replace_index(
+        &mut self,
+        index: usize,
+        spawner: Option<ProcessId>,
+        old: Option<ProcessId>,
+        patient: bool,
+    ) {
         let Some(spawner) = spawner.filter(|id| self.can_fork(*id)) else {
             return;
         };
+        if patient && !self.processes.has_slot() {
+            return;
+        }
         if self.start_worker(index, spawner).is_none() {
             if let Some(old) = old {
                 self.drain_worker(old, self.deadline_of_end());
@@ -230,8 +242,13 @@ impl Workforce {
     }
 
     /// Asks a worker that is replaced to finish open requests, and to end. It has `long_drain` for them, if that is long:
-    /// then true is returned, and nobody has to wait for it.
-    pub(super) fn retire_worker(&mut self, id: ProcessId) -> bool {
+    /// then true is returned, and nobody has to wait for it. `patient`: it has [`PATIENCE`], also for clients that cannot migrate.
+    pub(super) fn retire_worker(&mut self, id: ProcessId, patient: bool) -> bool {
+        if patient {
+            let how = Action::DrainPatiently(id, PATIENCE);
+            self.processes.retire_worker(id, PATIENCE, how, &mut self.step);
+            return true;
+        }
         let (long, most) = (self.limits.long_drain, self.most_retiring());
         let serves = self.processes.workers.get(&id).is_some_and(Worker::serves);
         if !serves || most == 0 || long <= self.limits.shutdown_timeout {
@@ -241,7 +258,8 @@ impl Workforce {
         while self.workers().filter(|worker| worker.retires()).count() > most {
             self.hurry_oldest();
         }
-        self.processes.retire_worker(id, long, &mut self.step);
+        let how = Action::Drain(id, long);
+        self.processes.retire_worker(id, long, how, &mut self.step);
         true
     }
 
@@ -259,7 +277,10 @@ impl Workforce {
 
     /// Asks a serving worker to become a spawner. Returns the state of the refork.
     pub(super) fn promote(&mut self, id: ProcessId, generation: Generation, refork: Refork) -> RestartState {
-        let until = self.deadline_of_end();
+        let until = match refork {
+            Refork::Asked => self.deadline_of_end(),
+            Refork::Automatic => self.now() + PROMOTION_TIMEOUT,
+        };
         if let Some(worker) = self.processes.workers.get_mut(&id) {
             worker.state.enter(WorkerState::Promoting { until });
         }

@@ -200,6 +200,10 @@ impl Acting {
                 let seconds = long.as_secs_f64().to_string();
                 self.fleet.end(worker, "drain", &[seconds.as_bytes()]);
             }
+            Action::DrainPatiently(worker, long) => {
+                let seconds = long.as_secs_f64().to_string();
+                self.fleet.end(worker, "drain", &[seconds.as_bytes(), b"patiently"]);
+            }
             Action::EndWorker(worker, delay) => self.end_worker(worker, delay),
             Action::StopWorker(worker) => self.fleet.end(worker, "stop", &[]),
             Action::GiveUp(worker) => self.fleet.give_up(worker),

@@ -28,6 +28,7 @@ fn scenarios() -> Vec<Scenario> {
         next,
         commands,
         recycles: None,
+        warms: false,
         asked,
         faults,
         long_drains: false,
@@ -60,6 +61,18 @@ fn scenarios() -> Vec<Scenario> {
             2,
             vec![refork, TERM, Command::RemoveWorker],
         )
+        .twice(),
+        scenario("automatic refork", 2, 2, vec![]).with_warmth(),
+        scenario("automatic refork, 1 worker", 1, 1, vec![])
+            .with_warmth()
+            .twice(),
+        scenario(
+            "stop and phased restart during an automatic refork",
+            1,
+            1,
+            vec![TERM, Command::Restart(RestartKind::Phased)],
+        )
+        .with_warmth()
         .twice(),
         scenario("number of workers", 2, 2, workers),
         scenario("recycling, 2 workers", 2, 2, vec![]).with_recycling(RecycleReason::Memory),
@@ -166,6 +179,12 @@ impl Scenario {
     /// Replaced workers have long requests.
     fn with_long_drains(mut self) -> Scenario {
         self.long_drains = true;
+        self
+    }
+
+    /// Workers get warm.
+    fn with_warmth(mut self) -> Scenario {
+        self.warms = true;
         self
     }
 

@@ -2,7 +2,7 @@
 
 use crate::world::{Move, Phase, World, BASE};
 use fairlead_supervisor::machine::RestartStatus;
-use fairlead_supervisor::machine::{Action, Command, Notice, Server, WorkerView};
+use fairlead_supervisor::machine::{Action, Command, Notice, Server, WorkerView, PATIENCE};
 use std::collections::BTreeSet;
 
 /// Checks a step. `most`: the largest number of workers in any configuration; `least`: the smallest. `unharmed`: there
@@ -17,6 +17,9 @@ pub(crate) fn check(
     unharmed: bool,
 ) -> Result<(), String> {
     known(after)?;
+    if unharmed && before.only_warms {
+        leaves_requests_alone(actions)?;
+    }
     if unharmed && *made == Move::Time {
         awaits_no_long_drain(before)?;
     }
@@ -27,6 +30,21 @@ pub(crate) fn check(
     recycles_after_the_replacement_serves(actions, after)?;
     promotes_after_the_substitute_serves(actions, after)?;
     answered(before, made, actions, after)
+}
+
+/// No request is aborted.
+fn leaves_requests_alone(actions: &[Action]) -> Result<(), String> {
+    let aborts = |action: &&Action| {
+        let how = matches!(
+            action,
+            Action::Drain(..) | Action::EndWorker(..) | Action::StopWorker(_) | Action::Kill(_)
+        );
+        how || matches!(action, Action::DrainPatiently(_, long) if *long < PATIENCE)
+    };
+    match actions.iter().find(aborts) {
+        Some(action) => Err(format!("{action:?} in an automatic refork")),
+        None => Ok(()),
+    }
 }
 
 /// Every process is known until it has ended.
@@ -113,7 +131,8 @@ fn keeps_serving(before: &World, made: &Move, actions: &[Action], after: &World,
         after.machine.server(),
         Server::Draining | Server::Stopping | Server::Ended
     );
-    let drained = actions.iter().any(|action| matches!(action, Action::Drain(..)));
+    let drains = |action: &Action| matches!(action, Action::Drain(..) | Action::DrainPatiently(..));
+    let drained = actions.iter().any(drains);
     let hung = actions.iter().any(|action| matches!(action, Action::GiveUp(_)));
     // The previous program has no serving worker left, but only it can start others.
     let machine = &before.machine;

@@ -1,7 +1,8 @@
 //! A machine, and a model of the processes around it.
 
 use fairlead_supervisor::machine::{
-    Action, Command, End, Event, FirstSpawner, Generation, Machine, Moment, ProcessId, RecycleReason, Server, Timer,
+    Action, Command, End, Event, FirstSpawner, Generation, Machine, Moment, ProcessId, RecycleReason, Refork, Server,
+    Timer,
 };
 use fairlead_supervisor::settings::Limits;
 use std::collections::BTreeMap;
@@ -25,6 +26,8 @@ pub(crate) struct Scenario {
     pub(crate) commands: Vec<Command>,
     /// The limit that workers may use up, instead of a command.
     pub(crate) recycles: Option<RecycleReason>,
+    /// True if workers get warm, so that a refork begins, instead of a command.
+    pub(crate) warms: bool,
     /// Number of commands.
     pub(crate) asked: u8,
     /// Number of possible faults.
@@ -83,6 +86,8 @@ pub(crate) struct World {
     /// The time by which the server must have ended.
     pub(crate) end_by: Option<Moment>,
     pub(crate) finished: bool,
+    /// True if only automatic reforks replace workers.
+    pub(crate) only_warms: bool,
 }
 
 /// A possible step.
@@ -106,6 +111,8 @@ pub(crate) enum Move {
     LoseExecution,
     /// A worker has used up a limit.
     Spend(ProcessId, RecycleReason),
+    /// Workers have served `refork_after` requests.
+    Warm,
     /// A command arrives.
     Ask(Command),
     /// The long request of a worker ends.
@@ -176,6 +183,7 @@ impl World {
             asked: scenario.asked,
             end_by: None,
             finished: false,
+            only_warms: scenario.warms && scenario.commands.is_empty(),
         }
     }
 
@@ -216,6 +224,9 @@ impl World {
             let workers = self.processes.iter().filter(|(_, one)| fresh(one));
             moves.extend(workers.map(|(id, _)| Move::Spend(*id, reason)));
         }
+        if scenario.warms && self.asked > 0 && self.machine.at_rest() {
+            moves.push(Move::Warm);
+        }
         if self.asked > 0 {
             moves.extend(scenario.commands.iter().cloned().map(Move::Ask));
         }
@@ -235,6 +246,7 @@ impl World {
         match process.phase {
             Phase::Serving if process.spent == Some(RecycleReason::Stuck) => false,
             Phase::Ready | Phase::Serving => process.asked && !process.long,
+            Phase::Promoting => !process.long,
             // The spawner forks it, unless the spawner hangs; a dead spawner closes the link.
             Phase::Forking => parent.is_none_or(|parent| !parent.hung),
             // The end of a sole process is reported for the worker first.
@@ -314,6 +326,10 @@ impl World {
                 self.asked -= 1;
                 self.change(*id, |process| process.spent = Some(*reason));
                 Some(Event::Recycle(*id, *reason, String::new()))
+            }
+            Move::Warm => {
+                self.asked -= 1;
+                Some(Event::Warm)
             }
             Move::Ask(command) => {
                 self.asked -= 1;
@@ -595,18 +611,25 @@ impl World {
                     };
                     self.processes.insert(*worker, process);
                 }
-                Action::Drain(id, long) if !long.is_zero() => {
+                Action::Drain(id, long) | Action::DrainPatiently(id, long) if !long.is_zero() => {
                     self.change(*id, |process| (process.asked, process.long) = (true, true));
                 }
-                Action::Drain(id, _) | Action::EndWorker(id, _) | Action::StopWorker(id) | Action::EndSpawner(id) => {
+                Action::Drain(id, _)
+                | Action::DrainPatiently(id, _)
+                | Action::EndWorker(id, _)
+                | Action::StopWorker(id)
+                | Action::EndSpawner(id) => {
                     self.change(*id, |process| {
                         process.asked |= process.phase != Phase::Unborn;
                         process.long = false;
                     });
                 }
                 Action::Kill(id) => self.kill(*id),
-                Action::Promote(id, ..) => {
-                    self.change(*id, |process| process.phase = Phase::Promoting);
+                Action::Promote(id, _, refork) => {
+                    self.change(*id, |process| {
+                        process.phase = Phase::Promoting;
+                        process.long = *refork == Refork::Automatic;
+                    });
                 }
                 Action::Adopt(generation) => self.adopting = Some(*generation),
                 Action::Revert(_) => self.adopting = None,

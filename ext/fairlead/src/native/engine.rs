@@ -72,7 +72,7 @@ pub(crate) fn init(ruby: &Ruby, native: RModule) -> Result<(), Error> {
     class.define_method("leave", method!(NativeEngine::leave, 0))?;
     class.define_method("drain", method!(NativeEngine::drain, 0))?;
     class.define_method("set_heirs", method!(NativeEngine::set_heirs, 2))?;
-    class.define_method("retire", method!(NativeEngine::retire, 2))?;
+    class.define_method("retire", method!(NativeEngine::retire, 3))?;
     class.define_method("stop", method!(NativeEngine::stop, 0))?;
     class.define_method("wait", method!(NativeEngine::wait, 1))?;
     class.define_method("close_logs", method!(NativeEngine::close_logs, 0))?;
@@ -257,12 +257,13 @@ impl NativeEngine {
         Ok(())
     }
 
-    /// `stay`, `limit`: seconds for which clients that cannot migrate stay, and which the drain may take.
-    fn retire(&self, stay: f64, limit: f64) {
+    /// `stay`, `limit`: seconds for which clients that cannot migrate stay, and which the drain may take. `patient`: see [`Retirement`].
+    fn retire(&self, stay: f64, limit: f64, patient: bool) {
         let time = |seconds: f64| Duration::try_from_secs_f64(seconds.max(0.0)).unwrap_or(Duration::MAX);
         let retirement = Retirement {
             stay: time(stay),
             limit: time(limit),
+            patient,
         };
         self.at_home().inspect(|engine| engine.retire(retirement));
     }

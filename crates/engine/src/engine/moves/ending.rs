@@ -12,7 +12,8 @@ impl Moves {
         if !worker.is_at_home() {
             return;
         }
-        worker.begin_drain(retirement.is_some());
+        let is_patient = retirement.is_some_and(|retirement| retirement.patient);
+        worker.begin_drain(retirement.is_some(), is_patient);
         self.parts.client_migration.begin(retirement.unwrap_or_default());
         self.parts.scheduler.interrupt();
         self.parts.scheduler.wake_monitor();

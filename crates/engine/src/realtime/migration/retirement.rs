@@ -5,7 +5,7 @@
 //!     │◀── spread ──▶│                 │◀── spread ──▶│◀── last frames ──▶│
 //!     the app cannot hand them over    no connection for them elsewhere: HTTP/2
 //! ```
-//! If `stay` is short, both close from the beginning on.
+//! If `stay` is short, both close from the beginning on. If the worker is patient, both close in the last part of `stay`.
 
 use std::time::Duration;
 
@@ -19,6 +19,8 @@ pub struct Retirement {
     pub stay: Duration,
     /// The time until the worker ends in any case; zero if it is unknown.
     pub limit: Duration,
+    /// True if clients stay, too, that the app does not hand over. Connections that it has hijacked keep the worker from ending.
+    pub patient: bool,
 }
 
 /// The reason why a client stays.
@@ -34,8 +36,8 @@ impl Retirement {
     /// The time from the beginning of the drain on after which clients close, each after another part of the spread.
     pub(super) fn stay(&self, hindrance: Hindrance, spread: Duration) -> Duration {
         match hindrance {
-            Hindrance::App => Duration::ZERO,
-            Hindrance::Connection => self.stay.saturating_sub(self.spread(spread) + LAST_FRAMES),
+            Hindrance::App if !self.patient => Duration::ZERO,
+            Hindrance::App | Hindrance::Connection => self.stay.saturating_sub(self.spread(spread) + LAST_FRAMES),
         }
     }
 
@@ -63,9 +65,16 @@ mod tests {
         let long = Retirement {
             stay: Duration::from_secs(60),
             limit: Duration::from_secs(60),
+            patient: false,
         };
         assert_eq!(seconds(long, Hindrance::Connection), [45, 10]);
         assert_eq!(seconds(long, Hindrance::App), [0, 10], "waiting does not help them");
+        let patient = Retirement { patient: true, ..long };
+        assert_eq!(
+            seconds(patient, Hindrance::App),
+            [45, 10],
+            "nothing is gained by their end"
+        );
     }
 
     #[test]
@@ -73,6 +82,7 @@ mod tests {
         let short = Retirement {
             stay: Duration::ZERO,
             limit: Duration::from_secs(4),
+            patient: false,
         };
         assert_eq!(seconds(short, Hindrance::Connection), [0, 4]);
         assert_eq!(seconds(Retirement::default(), Hindrance::App), [0, 10]);

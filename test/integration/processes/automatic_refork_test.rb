@@ -1,0 +1,139 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "support/restarts"
+require "support/web_socket"
+
+# Nobody has asked for an automatic refork, so it costs no request and no client.
+class AutomaticReforkTest < Minitest::Test
+  include Fairlead::Test::Servers
+  include Fairlead::Test::Restarts
+  include Fairlead::Test::WebSockets
+
+  # The response to "/wait" begins at once, and ends when there is a file.
+  APP = <<~'RUBY'
+    class Waiting
+      def each
+        yield "#{Process.pid} "
+        sleep 0.005 until File.exist?("go")
+        yield "done"
+      end
+    end
+
+    class Plain
+      def on_message(client, message) = client.write("#{message} #{Process.pid}")
+    end
+
+    class Refusing < Plain
+      def on_handover(_client) = nil
+    end
+
+    run lambda { |env|
+      case env["PATH_INFO"]
+      when "/wait" then [200, {}, Waiting.new]
+      when "/Plain", "/Refusing"
+        env["rack.upgrade"] = Object.const_get(env["PATH_INFO"].delete("/")).new
+        [200, {}, []]
+      else [200, {}, [Process.pid.to_s]]
+      end
+    }
+  RUBY
+
+  OPTIONS = ["-w", 2, "--refork-after=30", "--drain-spread", 0, "--shutdown-timeout", 0].freeze
+
+  def test_a_long_response_of_a_replaced_worker_goes_on
+    server = serve(APP, *OPTIONS)
+    response, pid = begin_to_wait(server)
+    ask(server, server.worker_pids.find { |other| other != pid })
+    restarted(server, "refork")
+
+    finish(server, response, pid)
+  end
+
+  def test_a_worker_becomes_the_spawner_after_its_last_response
+    server = serve(APP, *OPTIONS)
+    response, pid = begin_to_wait(server)
+    ask(server, pid)
+    server.wait_for_output(/becomes the spawner/)
+    File.write(server.path("go"), "")
+    restarted(server, "refork")
+
+    assert_equal "done", response.value
+
+    assert_equal pid, server.spawner_pid
+  end
+
+  # The response goes on, and the other restart begins at once.
+  def test_a_worker_that_waits_for_its_last_response_is_no_obstacle_for_a_restart
+    server = serve(APP, *OPTIONS)
+    response, pid = begin_to_wait(server)
+    ask(server, pid)
+    server.wait_for_output(/becomes the spawner/)
+    server.signal(:USR1)
+    server.wait_for_output(/phased restart: done/)
+
+    finish(server, response, pid)
+    assert_match(/refork: failed, .*another restart was asked for/, server.stdout + server.stderr)
+  end
+
+  # A restart that the user has asked for ends it at last.
+  def test_the_next_restart_gives_it_no_more_time
+    server = serve(APP, *OPTIONS)
+    _, pid = begin_to_wait(server)
+    ask(server, server.worker_pids.find { |other| other != pid })
+    restarted(server, "refork")
+    server.signal(:USR1)
+    restarted(server)
+
+    wait_until("the end of the worker") { !server.worker_pids.include?(pid) }
+  end
+
+  # A client that cannot move and is open when it begins keeps it from beginning. These come later, or refuse to move.
+  def test_clients_that_stay_are_left_alone
+    server = serve(APP, *OPTIONS, files: { "config/fairlead.rb" => "before_worker_boot { sleep 0.5 }\n" })
+    clients = [web_socket(server, "/Refusing")]
+    ask(server, server.worker_pids.first)
+    server.wait_for_output(/becomes the spawner/)
+    clients += Array.new(4) { web_socket(server, "/Plain") }
+    wait_until("the end of the refork", seconds: 60) { (server.stdout + server.stderr).match?(/refork: (done|failed)/) }
+
+    clients.each do |client|
+      client.send_text("hello")
+
+      assert_match(/\Ahello \d+\z/, client.receive.last)
+    end
+  end
+
+  private
+
+  # Returns a thread that waits for the rest of the response, and the process that sends it.
+  def begin_to_wait(server)
+    parts = Queue.new
+    response = Thread.new do
+      Net::HTTP.start("127.0.0.1", server.port) { |http| http.request_get("/wait") { |answer| answer.read_body { |part| parts << part } } }
+      parts.size.positive? ? parts.pop : "nothing"
+    end
+    response.report_on_exception = false
+    [response, Integer(parts.pop, 10)]
+  end
+
+  def finish(server, response, pid)
+    File.write(server.path("go"), "")
+
+    assert_equal "done", response.value
+    wait_until("the end of the worker") { !server.worker_pids.include?(pid) }
+    refute_match(/abort/, server.stderr)
+  end
+
+  # Makes so many requests to this worker that a refork is due. Connections are spread over the workers.
+  def ask(server, pid)
+    connections = []
+    wait_until("a connection to the worker") do
+      connections << Net::HTTP.start("127.0.0.1", server.port)
+      connections.last.get("/").body == pid.to_s
+    end
+    40.times { connections.last.get("/") }
+  ensure
+    connections.each(&:finish)
+  end
+end
