@@ -18,6 +18,9 @@ module Fairlead
       # Seconds before a thread is replaced that has ended before it served, if that happens again.
       PAUSE = 1
 
+      # The name of a thread that has ended. A native thread of a library keeps the name of the thread that has started it.
+      ENDED = "fairlead ended"
+
       private
 
       def threads = @lock.synchronize { @threads.dup }
@@ -81,6 +84,7 @@ module Fairlead
       ensure
         @lock.synchronize { @threads.delete(Thread.current) }
         replace_thread(counted: !progress.serves) unless progress.dismissed
+        Thread.current.name = ENDED # Ruby keeps the native thread for some seconds
       end
 
       # Starts a replacement for this thread. This thread stays until that has succeeded: perhaps no other thread is left to

@@ -3,11 +3,11 @@
 require "socket"
 
 module Fairlead
-  # Finds what a process must not have when copies of it are to serve: threads, which a copy does not have, and connections, which copies
-  # would share.
+  # Finds what a process must not have when copies of it are to serve: threads and timers, which do not run in a copy, and connections and
+  # child processes, which copies would share.
   module ForkSafety
     # Threads that their libraries start again in a copy, by the files that have started them.
-    RESTARTED = %r{/(?:concurrent-ruby[^/]*/.+|concurrent/executor/[^/]+|timeout)\.rb:\d+}
+    RESTARTED = %r{/(?:concurrent-ruby[^/]*/.+|concurrent/executor/[^/]+)\.rb:\d+}
 
     # Seconds in which native threads may end.
     PATIENCE = 5
@@ -15,9 +15,12 @@ module Fairlead
     # Files of this library.
     OWN = __dir__.delete_suffix("process").freeze
 
+    # Names of the native threads of this library. Threads that a request has started have the name of its thread, such as "fairlead 1".
+    OWN_NATIVE = /\Afairlead (?!\d)/
+
     class << self
       # Phrases for a log line, one for each thing that a copy of this process would lack or share.
-      def problems = [*threads, *native_threads, *connections]
+      def problems = [*threads, *timers, *native_threads, *connections, *child_processes]
 
       # Closes the connections of Active Record, which opens new ones when it needs them.
       def disconnect
@@ -39,7 +42,17 @@ module Fairlead
         return true if thread.thread_variable_get(:fork_safe)
 
         place = thread.inspect
-        place.match?(RESTARTED) || place.include?(" #{OWN}")
+        place.match?(RESTARTED) || place.include?(" #{OWN}") || (defined?(::Timeout) && place.include?(" #{file_of_timeout}:"))
+      end
+
+      def file_of_timeout = ::Timeout.method(:timeout).source_location.first
+
+      # The threads of concurrent-ruby start again, but a copy forgets the timers that wait.
+      def timers
+        return [] unless defined?(::Concurrent::TimerSet)
+
+        waiting = ObjectSpace.each_object(::Concurrent::TimerSet).sum { |set| set.instance_variable_get(:@queue)&.length.to_i }
+        waiting.zero? ? [] : ["timers of concurrent-ruby (#{waiting}) would not run in the copies"]
       end
 
       # Threads of libraries in other languages. Ruby keeps the native threads of ended ones for some seconds.
@@ -60,7 +73,7 @@ module Fairlead
         names = Dir.children("/proc/self/task").to_h { |id| [Integer(id, 10), name_of(id)] }
         main = names[Process.pid]
         Thread.list.each { |thread| names.delete(thread.native_thread_id) }
-        others = names.values.compact.reject { |name| name.start_with?("fairlead ") }
+        others = names.values.compact.grep_v(OWN_NATIVE)
         others.delete_at(others.index(main) || others.size)
         others
       end
@@ -68,6 +81,23 @@ module Fairlead
       # Returns nil for a thread that has ended.
       def name_of(task)
         File.read("/proc/self/task/#{task}/comm", mode: "rb").chomp
+      rescue SystemCallError
+        nil
+      end
+
+      # Copies would write to the same pipes, and read each other's responses.
+      def child_processes
+        children = Dir["/proc/self/task/*/children"].flat_map { |file| File.read(file).split }
+        running = children.filter_map { |id| name_of_running(id) }
+        running.map { |name| "the child process #{name} would be shared by the copies" }
+      rescue SystemCallError
+        [] # the kernel does not list them
+      end
+
+      # Returns nil for a process that has ended.
+      def name_of_running(id)
+        name, state = File.read("/proc/#{id}/stat", mode: "rb").match(/\((.*)\) (\S)/m)&.captures
+        "#{id} (#{name})" if name && state != "Z"
       rescue SystemCallError
         nil
       end

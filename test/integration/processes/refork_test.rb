@@ -103,7 +103,8 @@ class ReforkTest < Minitest::Test
   {
     "a thread" => ["Thread.new { sleep }", "thread .*config.ru:1 would not run in the copies"],
     "a connection" => ['require "socket"; LISTENER = TCPServer.new("127.0.0.1", 0); OPEN = TCPSocket.new("127.0.0.1", LISTENER.addr[1])',
-                       "the connection to 127.0.0.1:.* would be shared by the copies"]
+                       "the connection to 127.0.0.1:.* would be shared by the copies"],
+    "a child process" => ['PIPE = IO.popen("cat", "r+")', "the child process .* \\(cat\\) would be shared by the copies"]
   }.each do |what, (code, reason)|
     define_method(:"test_an_application_with_#{what.tr(" ", "_")}_is_not_copied_by_itself") do
       server = serve("#{code}\n#{WARMING}", "-w", 1, "--no-preload", "--refork-after=30")

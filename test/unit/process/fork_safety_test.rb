@@ -29,6 +29,45 @@ class ForkSafetyTest < Minitest::Test
     assert_empty problems("Thread.new { sleep }.thread_variable_set(:fork_safe, true); require 'timeout'; Timeout.timeout(5) { 1 }")
   end
 
+  def test_threads_of_a_file_with_the_name_of_a_library_are_told
+    Dir.mktmpdir do |folder|
+      path = File.join(folder, "timeout.rb")
+      File.write(path, "Thread.new { sleep }")
+
+      assert_equal ["thread #{path}:1 would not run in the copies"], problems("require 'timeout'; load #{path.dump}")
+    end
+  end
+
+  # It has the name of the thread that has started it.
+  def test_a_native_thread_that_a_request_has_started_is_told
+    told = problems(<<~RUBY)
+      require "fiddle"
+      Thread.new do
+        Thread.current.name = "fairlead 1"
+        create = Fiddle::Function.new(Fiddle.dlopen(nil)["pthread_create"], [Fiddle::TYPE_VOIDP] * 4, Fiddle::TYPE_INT)
+        create.call(Fiddle.malloc(Fiddle::SIZEOF_VOIDP), nil, Fiddle.dlopen(nil)["sleep"], 1000)
+        Thread.current.name = Fairlead::Engine::Threads::ENDED
+      end.join
+    RUBY
+
+    assert_equal ["the native thread fairlead 1 would not run in the copies"], told
+  end
+
+  def test_timers_that_concurrent_ruby_forgets_in_a_copy_are_told
+    assert_empty problems("require 'concurrent'; Concurrent::Future.execute { 1 }.value")
+    told = problems("require 'concurrent'; Concurrent::TimerTask.new(execution_interval: 100) { 1 }.execute")
+
+    assert_equal ["timers of concurrent-ruby (1) would not run in the copies"], told
+  end
+
+  # Copies share its pipes.
+  def test_a_child_process_is_told_until_it_has_ended
+    told = problems("PIPE = IO.popen('cat', 'r+')")
+
+    assert_match(/\Athe child process \d+ \(cat\) would be shared by the copies\z/, told.join)
+    assert_empty problems("spawn('true').then { |pid| Thread.pass until File.read(\"/proc/\#{pid}/stat\").include?(') Z ') }")
+  end
+
   def test_each_connection_is_told
     server = TCPServer.new("127.0.0.1", 0)
     folder = Dir.mktmpdir
