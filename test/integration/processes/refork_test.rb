@@ -99,6 +99,23 @@ class ReforkTest < Minitest::Test
     assert_equal 0, server.stop.exitstatus
   end
 
+  # Its requests have loaded and cached most. Connections are spread over the workers.
+  def test_the_busiest_worker_becomes_the_spawner_by_itself
+    server = serve(WARMING, "-w", 2, "--refork-after=30")
+    connections = []
+    wait_until("a connection to the youngest worker") do
+      connections << Net::HTTP.start("127.0.0.1", server.port)
+      connections.last.get("/").body.split.last == server.worker_pids.last.to_s
+    end
+    busiest = server.worker_pids.last
+    40.times { connections.last.get("/") }
+    restarted(server, "refork")
+
+    assert_equal busiest, server.spawner_pid
+  ensure
+    connections&.each(&:finish)
+  end
+
   # Each problem: code that the application runs when it is loaded.
   {
     "a thread" => ["Thread.new { sleep }", "thread .*config.ru:1 would not run in the copies"],

@@ -50,8 +50,8 @@ pub enum Event {
     Recycle(ProcessId, RecycleReason, String),
     /// No request has come for `idle_timeout`.
     Idle,
-    /// An automatic refork is due. The loop sends it when nothing else is under way.
-    Warm,
+    /// An automatic refork is due, and this worker has served most. The loop sends it when nothing else is under way.
+    Warm(ProcessId),
     /// Time has passed. The loop sends it when [`Machine::deadline`](super::Machine::deadline) has passed, after all
     /// other events of that turn, so that a heartbeat that has arrived is seen first; it may send it at any time.
     Tick,

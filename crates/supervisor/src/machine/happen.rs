@@ -1,7 +1,7 @@
 //! Events and commands.
 
 use super::{Command, Event, Machine, StopReason};
-use super::{Notice, Refork, Server, SLOTS};
+use super::{Notice, ProcessId, Refork, Server, SLOTS};
 use std::time::Duration;
 
 impl Machine {
@@ -32,7 +32,7 @@ impl Machine {
             Event::Behind(id) => self.replace_behind(id),
             Event::Recycle(id, reason, detail) => self.recycle(id, reason, detail),
             Event::Idle => self.idle(),
-            Event::Warm => self.warm(),
+            Event::Warm(id) => self.warm(id),
             Event::Tick => {}
         }
     }
@@ -88,10 +88,10 @@ impl Machine {
         }
     }
 
-    fn warm(&mut self) {
+    fn warm(&mut self, busiest: ProcessId) {
         let workforce = &mut self.workforce;
         if self.server == Server::Serving && workforce.wanted > 0 && self.restarts.are_over() && workforce.may_start() {
-            self.restarts.begin_refork(Refork::Automatic, workforce);
+            self.restarts.begin_refork(Refork::Automatic, Some(busiest), workforce);
         }
     }
 }

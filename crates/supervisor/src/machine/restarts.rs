@@ -206,7 +206,7 @@ impl Restarts {
             "the server is starting"
         } else if !workforce.may_start() {
             "a process is starting"
-        } else if !self.begin_refork(Refork::Asked, workforce) {
+        } else if !self.begin_refork(Refork::Asked, None, workforce) {
             "no worker serves"
         } else {
             return;
@@ -215,9 +215,10 @@ impl Restarts {
         workforce.step.refuse(reason);
     }
 
-    /// Makes the longest-serving worker a spawner, once another one serves in its place. Returns false if none serves.
-    pub(super) fn begin_refork(&mut self, refork: Refork, workforce: &mut Workforce) -> bool {
-        let Some(worker) = workforce.workers().find(|worker| worker.serves()) else {
+    /// Makes this worker a spawner, or the longest-serving one, once another one serves in its place. Returns false if none serves.
+    pub(super) fn begin_refork(&mut self, refork: Refork, id: Option<ProcessId>, workforce: &mut Workforce) -> bool {
+        let is_meant = |worker: &&Worker| worker.serves() && id.is_none_or(|id| id == worker.id);
+        let Some(worker) = workforce.workers().find(is_meant) else {
             return false;
         };
         let name = worker.name();

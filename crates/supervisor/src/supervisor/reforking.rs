@@ -10,7 +10,7 @@
 use crate::background::Background;
 use crate::control::ReforkEffect;
 use crate::fleet::Fleet;
-use crate::machine::{Event, Generation, Machine, RestartKind, RestartStatus};
+use crate::machine::{Event, Generation, Machine, ProcessId, RestartKind, RestartStatus};
 use crate::process_memory;
 use fairlead_engine::{Scoreboard, Slot};
 use std::sync::atomic::Ordering::Relaxed;
@@ -75,7 +75,9 @@ impl Reforker {
         self.follow(machine);
         let is_due = |requests: u64| {
             let board = fleet.memory().scoreboard();
-            busiest(machine, board) >= requests && machine.at_rest() && can_all_migrate(machine, board)
+            busiest(machine, board).is_some_and(|(most, _)| most >= requests)
+                && machine.at_rest()
+                && can_all_migrate(machine, board)
         };
         match self.state {
             State::Warming { until } if is_due(until) => {
@@ -98,7 +100,8 @@ impl Reforker {
             }
             _ => return None,
         }
-        matches!(self.state, State::Asked { .. }).then_some(Event::Warm)
+        let (_, busiest) = busiest(machine, fleet.memory().scoreboard())?;
+        matches!(self.state, State::Asked { .. }).then_some(Event::Warm(busiest))
     }
 
     /// Begins again with a new generation.
@@ -156,19 +159,19 @@ impl Reforker {
     }
 }
 
-/// The slots of workers that serve.
-fn slots<'a>(machine: &'a Machine, board: &'a Scoreboard) -> impl Iterator<Item = &'a Slot> + 'a {
+/// The workers that serve, and their slots.
+fn slots<'a>(machine: &'a Machine, board: &'a Scoreboard) -> impl Iterator<Item = (ProcessId, &'a Slot)> + 'a {
     let workers = machine.workers().filter(|worker| worker.settled && !worker.sole);
-    workers.map(|worker| board.slot(worker.slot))
+    workers.map(|worker| (worker.id, board.slot(worker.slot)))
 }
 
-/// The most requests of the application that one worker has served.
-fn busiest(machine: &Machine, board: &Scoreboard) -> u64 {
+/// The most requests of the application that one worker has served, and this worker.
+fn busiest(machine: &Machine, board: &Scoreboard) -> Option<(u64, ProcessId)> {
     let requests = |slot: &Slot| slot.requests.load(Relaxed).saturating_sub(slot.files.load(Relaxed));
-    slots(machine, board).map(requests).max().unwrap_or(0)
+    slots(machine, board).map(|(id, slot)| (requests(slot), id)).max()
 }
 
 /// Returns true if no client would be closed.
 fn can_all_migrate(machine: &Machine, board: &Scoreboard) -> bool {
-    slots(machine, board).all(|slot| slot.immovable.load(Relaxed) <= 0)
+    slots(machine, board).all(|(_, slot)| slot.immovable.load(Relaxed) <= 0)
 }
