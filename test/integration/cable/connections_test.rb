@@ -50,6 +50,15 @@ class CableConnectionsTest < Minitest::Test
     end
   end
 
+  # Rails' own sockets lose commands that come before they are open.
+  def test_a_command_right_behind_the_handshake_waits_until_the_application_has_connected
+    server = cable(code: "Connection.prepend(Module.new { def connect = (sleep 0.2; super) })")
+    client = web_socket(server, "/cable?name=ann", headers: ORIGIN, protocols: PROTOCOLS)
+    command(client, "subscribe")
+
+    assert_equal %w[welcome confirm_subscription], Array.new(2) { heard(client)["type"] }
+  end
+
   def test_the_first_known_protocol_of_the_client_is_chosen
     server = cable
     chosen = [%w[other actioncable-unsupported actioncable-v1-json], %w[actioncable-v1-json], %w[other], []].map do |offered|

@@ -18,6 +18,14 @@ class RailsBroadcastsTest < Minitest::Test
 
   SAY = 'ActionCable.server.broadcast("room", { text: "from a runner" })'
 
+  # Makes Rails' own sockets open a while after their response to the handshake. Rails loses commands that come in between.
+  OPEN_LATE = {
+    "config/initializers/open_late.rb" => <<~RUBY
+      require "websocket/driver"
+      WebSocket::Driver.prepend(Module.new { private def open = (sleep 0.2; super) })
+    RUBY
+  }.freeze
+
   STARTS = {
     "rails_server" => ->(test) { test.rails_server(files: { "config/cable.yml" => CABLE }) },
     "rails_sockets" => ->(test) { test.fairlead("-w", 2, "--cable-sockets", "rails", files: { "config/cable.yml" => CABLE }) },
@@ -122,7 +130,7 @@ class RailsBroadcastsTest < Minitest::Test
   private
 
   def assert_restarts(sockets)
-    server = fairlead("--cable-sockets", sockets, files: { "config/cable.yml" => CABLE })
+    server = fairlead("--cable-sockets", sockets, files: { "config/cable.yml" => CABLE, **OPEN_LATE })
     client = in_room(server)
     server.write("app/channels/room_channel.rb", "#{File.read(server.path("app/channels/room_channel.rb"))}\n# changed\n")
     version(server)
@@ -134,10 +142,11 @@ class RailsBroadcastsTest < Minitest::Test
     assert silent?(again)
   end
 
-  # A client that is subscribed to the room.
+  # A client that is subscribed to the room. As Rails' JavaScript does, it waits for the welcome: see OPEN_LATE.
   def in_room(server)
     headers = { "host" => "localhost:#{server.port}", "origin" => "http://localhost:#{server.port}" }
     client = web_socket(server, "/cable", headers: headers, protocols: %w[actioncable-v1-json])
+    receive_until(client) { |message| message["type"] == "welcome" }
     client.send_text(JSON.generate(command: "subscribe", identifier: ROOM))
     receive_until(client) { |message| message["type"] == "confirm_subscription" }
     client

@@ -80,12 +80,11 @@ class RailsTlsTest < Minitest::Test
                                                                                                        protocols: CABLE[:protocols]))
   end
 
+  # Subscribes after the welcome: Rails' own sockets lose commands that come before they are open.
   def assert_joins(client)
-    identifier = JSON.generate(channel: "RoomChannel")
-    client.send_text(JSON.generate(command: "subscribe", identifier: identifier))
+    assert_equal "welcome", JSON.parse(client.receive.last)["type"]
+    client.send_text(JSON.generate(command: "subscribe", identifier: JSON.generate(channel: "RoomChannel")))
     heard = []
     heard << JSON.parse(client.receive.last)["type"] until heard.include?("confirm_subscription")
-
-    assert_equal "welcome", heard.first
   end
 end
