@@ -8,8 +8,27 @@ module Fairlead
     module Processes
       module_function
 
-      # Open descriptors.
-      def descriptors(pid) = Dir.children("/proc/#{pid}/fd").size
+      # The thread of the server that sends bodies. It starts, and opens an event, once a client takes less than a body has given, which
+      # depends on the load of the machine. Both stay.
+      BODY_SENDER = "fairlead bodies"
+
+      # Open descriptors, without the event of that thread.
+      def descriptors(pid) = Dir.children("/proc/#{pid}/fd").size - thread_names(pid).count(BODY_SENDER)
+
+      # Waits until a process has no more of them than +before+.
+      def wait_for_closed_descriptors(pid, before, seconds: 10)
+        what = -> { "at most #{before} descriptors, not #{open_files(pid).sort.join(" ")}" }
+        Waiting.wait_until(what, seconds: seconds) { descriptors(pid) <= before }
+      end
+
+      # Names of its threads, as the system knows them.
+      def thread_names(pid)
+        Dir.glob("/proc/#{pid}/task/*/comm").filter_map do |path|
+          File.read(path).chomp
+        rescue Errno::ENOENT, Errno::ESRCH
+          nil # ended in the meantime
+        end
+      end
 
       # Memory in use, in bytes.
       def memory(pid) = Integer(File.read("/proc/#{pid}/status")[/^VmRSS:\s+(\d+)/, 1], 10) * 1024

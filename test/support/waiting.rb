@@ -10,13 +10,14 @@ module Fairlead
 
       module_function
 
-      # Returns the block's first truthy value; raises Expired, naming +what+, if there is none within +seconds+.
+      # Returns the block's first truthy value; raises Expired, naming +what+, if there is none within +seconds+. +what+: a String, or a
+      # callable that returns one at the deadline.
       def wait_until(what = "the condition", seconds: 10)
         deadline = monotonic + seconds
         loop do
           value = yield
           return value if value
-          raise Expired, "timed out after #{seconds} s: waited for #{what}" if monotonic > deadline
+          raise Expired, "timed out after #{seconds} s: waited for #{what.respond_to?(:call) ? what.call : what}" if monotonic > deadline
 
           sleep PAUSE
         end

@@ -55,7 +55,7 @@ class DescriptorsTest < Minitest::Test
     assert_equal [[200, Digest::SHA256.hexdigest(BODY)]], digests.uniq
     assert_equal "all open", get(server).body
     uploads.each(&:close)
-    wait_until("closed descriptors") { descriptors(server.serving_pid) <= before }
+    wait_for_closed_descriptors(server.serving_pid, before)
     refute_match(/EMFILE|#{Errno::EMFILE.new}|BUG/, server.stderr)
   end
 
@@ -79,7 +79,7 @@ class DescriptorsTest < Minitest::Test
     assert_equal [200, 503], answers.uniq, "in this order"
     assert_equal "all open", witness.get.body
     @clients.each { |client| client.close unless client.equal?(witness) }
-    wait_until("closed descriptors") { descriptors(server.serving_pid) <= before }
+    wait_for_closed_descriptors(server.serving_pid, before)
     assert_equal "all open", get(server).body
   end
 

@@ -2,12 +2,14 @@
 
 require "test_helper"
 require "support/http_client"
+require "support/processes"
 
 # Clients that disconnect at every point of a request: the body is closed, all descriptors are free again, and the next
 # client is served.
 class VanishingClientTest < Minitest::Test
   include Fairlead::Test::Servers
   include Fairlead::Test::HttpClients
+  include Fairlead::Test::Processes
 
   APP = <<~RUBY
     PIECE = "x" * 100_000
@@ -86,26 +88,17 @@ class VanishingClientTest < Minitest::Test
 
   private
 
-  # Yields a server; in the end it has as many open descriptors as at first, serves, and has logged no fault.
+  # Yields a server; in the end it has no more open descriptors than at first, serves, and has logged no fault.
   def leaves_nothing_open
     server = serve(APP, "-t", 5)
     Array.new(5) { connect(server).request("GET", "/sleep") }.each { |client| client.answer && client.close }
     wait_until("a quiet server") { quiet?(server) }
-    before = open_files(server)
+    before = descriptors(server.serving_pid)
     yield server
 
     assert_equal "3", ask(server, "POST", "/", {}, "abc").body
-    wait_until("#{before.size} open descriptors, without #{open_files(server).to_a - before.to_a}") { as_before?(open_files(server), before) }
+    wait_for_closed_descriptors(server.serving_pid, before)
     refute_match(/BUG|error in the application/, server.stderr)
-  end
-
-  # A busy server starts the thread for bodies that wait, which has an event from then on.
-  def as_before?(now, before) = now.size == before.size || (now.size == before.size + 1 && (now.to_a - before.to_a).last.last.include?("eventfd"))
-
-  # The open descriptors, and the names of their files.
-  def open_files(server)
-    folder = "/proc/#{server.serving_pid}/fd"
-    Dir.children(folder).filter_map { |fd| [fd, File.readlink("#{folder}/#{fd}")] rescue nil }.to_h # rubocop:disable Style/RescueModifier
   end
 
   # Returns true if the server has no connection.

@@ -44,7 +44,7 @@ class ProgramTest < Minitest::Test
       before = descriptors(Process.pid)
       5.times { |n| serve_and_stop(n, **options) }
 
-      wait_until("at most #{before} descriptors") { descriptors(Process.pid) <= before }
+      wait_for_closed_descriptors(Process.pid, before)
     end
   ensure
     GC.enable

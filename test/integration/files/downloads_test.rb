@@ -182,22 +182,14 @@ class DownloadsTest < Minitest::Test
     yield server
 
     assert_file "small", get(server, "/small.txt")
-    wait_until("#{before} open descriptors, not #{open_files(server)}") { descriptors(server.serving_pid) <= before }
+    wait_for_closed_descriptors(server.serving_pid, before)
   end
 
-  def sending?(server) = open_files(server).any? { |path| path.end_with?("large.bin") }
-
-  def open_files(server)
-    Dir.children("/proc/#{server.serving_pid}/fd").filter_map do |fd|
-      File.readlink("/proc/#{server.serving_pid}/fd/#{fd}")
-    rescue Errno::ENOENT
-      nil
-    end
-  end
+  def sending?(server) = open_files(server.serving_pid).any? { |path| path.end_with?("large.bin") }
 
   # Number of connected sockets.
   def connections(server)
     connected = File.readlines("/proc/net/tcp").map(&:split).reject { |fields| fields[3] == "0A" }.map { |fields| "socket:[#{fields[9]}]" }
-    (open_files(server) & connected).size
+    (open_files(server.serving_pid) & connected).size
   end
 end

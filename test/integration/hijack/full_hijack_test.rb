@@ -158,7 +158,7 @@ class FullHijackTest < Minitest::Test
     assert_operator descriptors(server.serving_pid), :>=, before + 30
     clients.each(&:close)
 
-    wait_until("the descriptors to be closed") { descriptors(server.serving_pid) <= before }
+    wait_for_closed_descriptors(server.serving_pid, before)
   end
 
   def test_under_rack_lint

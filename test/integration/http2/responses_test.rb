@@ -123,7 +123,8 @@ class Http2ResponsesTest < Minitest::Test
   def test_responses_that_go_on_are_forgotten_with_their_client
     server = serve(unlinted(KEPT, setup: "WRITES = Queue.new\n"))
     node(server, 'ask("/writes").then(say)')
-    before = descriptors(server.serving_pid)
+    pid = server.serving_pid
+    before = wait_until("a quiet server") { clients(pid, server.port).empty? && descriptors(pid) }
     node(server, <<~'JS')
       const kept = Array.from({ length: 8 }, () => session.request({ ":path": "/kept" }))
       kept.forEach(stream => stream.on("error", () => {}))
@@ -135,7 +136,7 @@ class Http2ResponsesTest < Minitest::Test
     JS
 
     assert_equal ["Fairlead::ClosedError"] * 8, wait_for_notes(server, 8)
-    wait_until("the descriptors to be free") { descriptors(server.serving_pid) <= before }
+    wait_for_closed_descriptors(pid, before)
   end
 
   private

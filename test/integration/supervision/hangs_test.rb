@@ -78,7 +78,7 @@ class HangsTest < Minitest::Test
 
     refute Fairlead::Test::Processes.alive?(hung)
     assert_includes server.worker_pids, workers.last
-    wait_until("no additional descriptor") { Fairlead::Test::Processes.descriptors(server.pid) <= before }
+    Fairlead::Test::Processes.wait_for_closed_descriptors(server.pid, before)
     assert_restarts(server)
   end
 
