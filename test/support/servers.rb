@@ -35,8 +35,8 @@ module Fairlead
 
       # Waits until a server has logged a String or a match of a Regexp: a separate thread writes the log, perhaps after the
       # client has received its response.
-      def assert_logged(expected, server)
-        wait_until("#{expected.inspect} in the log") { server.stderr[expected] }
+      def assert_logged(expected, server, seconds: 10)
+        wait_until("#{expected.inspect} in the log", seconds: seconds) { server.stderr[expected] }
         pass
       end
 

@@ -23,8 +23,11 @@ class DownloadsTest < Minitest::Test
     }
   RUBY
 
+  # More seconds than clients need that read one after the other.
+  PATIENT = 600
+
   def test_short_requests_go_on_while_ten_clients_do_not_take_their_downloads
-    server = serving("-t", "1")
+    server = serving("-t", "1", "--write-timeout", PATIENT)
     slow = Array.new(10) { narrow_client(server).request("GET", "/large.bin") }
     slow.each { |client| assert client.readable?(20) }
     client = connect(server)
