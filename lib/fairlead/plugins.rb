@@ -17,6 +17,9 @@ module Fairlead
       end
     end
 
+    # Puma's launcher; nil if there is no plugin for Puma.
+    attr_reader :launcher
+
     # +server+: has #ask. +service+: its Service.
     def initialize(server, service)
       @server = server

@@ -11,7 +11,7 @@ module Fairlead
       # The progress of a thread: +serves+ once the native engine itself counts it, +dismissed+ once the engine no longer needs
       # it.
       Progress = Struct.new(:name, :serves, :dismissed, :raised) do
-        def killed? = serves && !dismissed && !raised
+        def killed? = !dismissed && !raised
       end
       private_constant :Progress
 
@@ -77,7 +77,7 @@ module Fairlead
 
       def thread_ended(progress)
         unmasked do
-          @service.log.thread_killed(progress.name) if progress.killed? && !@ending && !ProcessEnd.begun?
+          tell_of_kill(progress) if progress.killed? && !@ending && !ProcessEnd.begun?
           run_hooks(:before_thread_exit)
           @service.log.thread_ends(progress.name)
         end
@@ -85,6 +85,12 @@ module Fairlead
         @lock.synchronize { @threads.delete(Thread.current) }
         replace_thread(counted: !progress.serves) unless progress.dismissed
         Thread.current.name = ENDED # Ruby keeps the native thread for some seconds
+      end
+
+      def tell_of_kill(progress)
+        return @service.log.thread_killed(progress.name) if progress.serves
+
+        @service.log.thread_killed_at_start(progress.name)
       end
 
       # Starts a replacement for this thread. This thread stays until that has succeeded: perhaps no other thread is left to

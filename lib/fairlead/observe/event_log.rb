@@ -30,6 +30,8 @@ module Fairlead
     def initialize(quiet: false, debug: false, prefix: false, output: $stdout, errors: $stderr, format: :text, formatter: nil, logger: nil)
       @quiet = quiet
       @debug = debug
+      @output = output unless logger
+      @errors = errors unless logger
       output = errors = logger if logger
       @writer = if logger && Logger.suits?(logger)
                   Logger.new(logger, formatter: formatter)
@@ -37,6 +39,9 @@ module Fairlead
                   self.class.const_get(FORMATS.fetch(format)).new(output, errors, prefix: prefix, formatter: formatter)
                 end
     end
+
+    # The streams for lines; nil if a logger gets them.
+    attr_reader :output, :errors
 
     # True if messages of the level debug are wanted.
     def debug? = @debug
@@ -204,6 +209,8 @@ module Fairlead
 
     # By Thread#kill or Thread.exit; the thread cannot tell if a request has called it.
     def thread_killed(name) = warn("thread #{name} was killed; another one takes its place")
+
+    def thread_killed_at_start(name) = warn("thread #{name} was killed by before_thread_start; another one takes its place")
 
     # An exception of the application, and the request in which it was raised.
     def app_failed(error, request)

@@ -16,7 +16,7 @@ module Fairlead
       before_thread_start: "in each thread that is to run requests, at its start",
       before_thread_exit: "in each thread that has run requests, at its end",
       out_of_band: "in a thread that has just run a request, when no other one runs or waits in its process",
-      before_restart: "in the spawner or the only process, before a hot restart",
+      before_restart: "in the spawner or the only process, before a hot restart, with the launcher of the plugins for Puma, if there are any",
       before_refork: "in a worker that has stopped serving and is to become the spawner (`refork`)",
       after_refork: "in the spawner that was a worker, once all workers come from it",
       after_booted: "in the spawner or the only process, once the server is ready",
@@ -93,7 +93,8 @@ module Fairlead
     # Runs the blocks of that name; exceptions go to +log+.
     def run(name, *arguments, log:)
       @blocks.fetch(name, []).each do |block|
-        block.call(*arguments)
+        # A lambda that takes no argument is fine for every event.
+        block.respond_to?(:arity) && block.arity.zero? ? block.call : block.call(*arguments)
       rescue StandardError, ScriptError => e
         log.hook_failed(name, e)
       rescue SystemExit => e

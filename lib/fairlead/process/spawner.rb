@@ -148,7 +148,7 @@ module Fairlead
     end
 
     def restarting
-      run_hooks(:before_restart)
+      run_hooks(:before_restart, @plugins.launcher)
       @plugins.will_restart
     end
 

@@ -55,6 +55,15 @@ class PluginsTest < Minitest::Test
       assert_equal 200, get(server).status
     end
 
+    define_method(:"test_a_block_for_the_restart_gets_the_launcher_#{name}") do
+      server = serve_queue(*flags, configuration: "#{CONFIGURATION}on_restart { |launcher| launcher.log_writer.stdout.puts 'restarting' }\n")
+      wait_for_queues(server, 1)
+      ctl("-S", server.path(STATE), "--wait", "restart")
+
+      assert_match(/^restarting$/, server.stdout)
+      refute_match(/before_restart failed/, server.stderr)
+    end
+
     define_method(:"test_one_that_refuses_prevents_the_start_#{name}") do
       picky = "Puma::Plugin.create { def start(_) = raise('not like this') }"
       server = launch(APP, "-I", "lib", *flags, files: { "config/puma.rb" => "plugin :picky", "lib/puma/plugin/picky.rb" => picky })

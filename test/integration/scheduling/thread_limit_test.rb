@@ -41,6 +41,7 @@ class ThreadLimitTest < Minitest::Test
     clients = Array.new(8) { connect(server).request }
 
     assert_equal ["ok"], clients.map { |client| client.answer.body }.uniq
+    assert_match(/thread fairlead \d+ was killed by before_thread_start/, server.stderr)
   end
 
   def test_a_hook_that_ends_every_thread_keeps_no_process_busy

@@ -3,6 +3,8 @@
 require "test_helper"
 require "support/fake_server"
 require "json"
+require "logger"
+require "stringio"
 
 # The parts of fairlead/compat/puma that plugins and monitoring gems for Puma use.
 class PumaCompatTest < Minitest::Test
@@ -124,6 +126,39 @@ class PumaCompatTest < Minitest::Test
     assert_equal "one\n", @log.text
     refute_predicate writer, :debug?
     assert_raises(Fairlead::Error) { writer.error("three") }
+  end
+
+  def test_the_log_writer_has_the_streams_of_the_log
+    writer = launcher.log_writer
+    writer.stdout.puts "one"
+    writer.stderr.write "two"
+
+    assert_equal "one\ntwo", @log.text
+    with_logger = Puma::LogWriter.new(Fairlead::EventLog.new(logger: Logger.new(StringIO.new)))
+    without_streams = Puma::LogWriter.new(Object.new)
+
+    assert_equal [$stdout, $stderr] * 2, [with_logger, without_streams].flat_map { |other| [other.stdout, other.stderr] }
+  end
+
+  def test_the_log_writer_has_pumas_other_methods
+    writer = launcher.log_writer
+    %i[connection_error unknown_error debug_error].each { |name| writer.public_send(name, RuntimeError.new(name.to_s), nil, "text") }
+    writer.parse_error(RuntimeError.new("parse_error"), nil)
+    writer.ssl_error(RuntimeError.new("ssl_error"), nil)
+    logged = @log.text.lines.grep(/plugin: /).map { |line| line[/: (\w+_error) \(/, 1] }
+
+    assert_equal %w[connection_error unknown_error parse_error ssl_error], logged
+    assert_equal "text", writer.format("text")
+  end
+
+  def test_a_formatter_and_a_logger_of_a_plugin_apply_to_its_log_writer
+    writer = launcher.log_writer
+    writer.formatter = ->(text) { "<#{text}>" }
+    writer.log("one")
+    writer.custom_logger = StringIO.new
+    writer.log("two")
+
+    assert_equal ["<one>\n", "<two>"], [@log.text, writer.custom_logger.string]
   end
 
   def test_a_plugin_lives_through_start_boot_and_stop

@@ -19,6 +19,17 @@ class HooksTest < Minitest::Test
     assert_equal [[:first, 3], [:second]], @seen
   end
 
+  def test_a_lambda_need_not_take_the_argument
+    @hooks.add(:before_restart, -> { @seen << :lambda })
+    @hooks.add(:before_restart, method(:seen))
+    @hooks.run(:before_restart, :launcher, log: @log)
+
+    assert_equal %i[lambda launcher], @seen
+    assert_empty @errors.string
+  end
+
+  def seen(object) = @seen << object
+
   def test_one_that_raises_is_logged_and_the_next_one_runs
     @hooks.add(:before_fork, -> { raise "no database" })
     @hooks.add(:before_fork, -> { require "nowhere/at/all" })
