@@ -29,6 +29,10 @@ impl Queued for Job {
         }
     }
 
+    fn can_leave(&self) -> bool {
+        matches!(self, Job::Request(connection) if !connection.stream.request.has_to_stay)
+    }
+
     fn waits_since(&self) -> Option<Nanos> {
         match self {
             Job::Request(connection) => Some(connection.waits_since()),

@@ -23,6 +23,8 @@ pub struct Request {
     pub(crate) body_wait: Duration,
     /// The time that the request waited for other requests of its connection before it could be scheduled.
     pub(crate) line_wait: Duration,
+    /// True once it is known that no other worker can run the request.
+    pub(crate) has_to_stay: bool,
     pub(crate) waits: Waits,
 }
 
@@ -63,6 +65,7 @@ impl Request {
         self.body = Body::Empty;
         self.body_wait = Duration::ZERO;
         self.line_wait = Duration::ZERO;
+        self.has_to_stay = false;
         self.waits = Waits::default();
         let mut buffer = std::mem::take(&mut self.bytes);
         buffer.clear();

@@ -9,7 +9,7 @@ mod slice;
 pub(crate) mod states;
 
 pub(crate) use monitor::{start as start_monitor, PATIENCE};
-pub(crate) use queue::{sweep, Order, Queued, Taken};
+pub(crate) use queue::{sweep, Order, Position, Queued, Taken};
 
 use crate::app::App;
 use crate::transport::poller::Dispatching;

@@ -20,8 +20,11 @@ use urgent::Urgent;
 
 /// Job that a thread runs in one turn.
 pub(crate) trait Queued {
-    /// Time of arrival, if another worker could run the job as well.
+    /// Time of arrival, if the job is a request.
     fn arrived(&self) -> Option<Nanos>;
+
+    /// True if another worker could run the job as well, as far as is known. A job in the queue does not change this.
+    fn can_leave(&self) -> bool;
 
     /// Time since when the job has waited for its turn, if that was before it entered this queue.
     fn waits_since(&self) -> Option<Nanos> {
@@ -64,6 +67,10 @@ enum Rest<J> {
     Arrival(ArrivalQueue<J>),
     Flow(Box<FairQueue<J>>),
 }
+
+/// Place of a job that was taken out of the queue to leave, and that may be put back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Position(u64);
 
 /// A job that was taken out of the queue to be run. [`ReadyQueue::end`] must be called at its end.
 pub(crate) struct Taken<J> {
@@ -123,13 +130,13 @@ impl<J: Queued> ReadyQueue<J> {
     }
 
     /// Puts a job that could not leave back in its position.
-    pub(crate) fn put_back(&self, job: J) {
+    pub(crate) fn put_back(&self, job: J, Position(number): Position) {
         let mut queues = self.queues.lock();
         if job.is_urgent() {
             queues.urgent.put_back(job);
         } else {
             match &mut queues.rest {
-                Rest::Arrival(queue) => queue.put_back(job),
+                Rest::Arrival(queue) => queue.put_back(job, number),
                 Rest::Flow(queue) => queue.put_back(job, Nanos::now()),
             }
         }
@@ -230,30 +237,29 @@ impl<J: Queued> ReadyQueue<J> {
         is_free
     }
 
-    /// Takes the next job that can leave, after skipping `skipped` of them, if it has waited since before `time`.
-    /// Urgent jobs stay.
-    pub(crate) fn pop_older_than(&self, time: Nanos, skipped: usize) -> Option<J> {
+    /// Takes the next job that can leave, if it has waited since before `time`. Urgent jobs stay.
+    pub(crate) fn pop_older_than(&self, time: Nanos) -> Option<(J, Position)> {
         if self.is_empty() {
             return None;
         }
         let mut queues = self.queues.lock();
         let job = match &mut queues.rest {
-            Rest::Arrival(queue) => queue.pop_older_than(time, skipped),
-            Rest::Flow(queue) => queue.pop_waiting_since(time, skipped),
+            Rest::Arrival(queue) => queue.pop_older_than(time),
+            Rest::Flow(queue) => queue.pop_waiting_since(time).map(|job| (job, 0)),
         };
         self.count(&queues);
-        job
+        job.map(|(job, number)| (job, Position(number)))
     }
 
-    /// Takes the first urgent job, if it arrived before `time`.
-    pub(crate) fn pop_urgent_older_than(&self, time: Nanos) -> Option<J> {
+    /// Takes the first urgent job, if it can leave and arrived before `time`.
+    pub(crate) fn pop_urgent_older_than(&self, time: Nanos) -> Option<(J, Position)> {
         if !self.has_urgent() {
             return None;
         }
         let mut queues = self.queues.lock();
         let job = queues.urgent.pop_older_than(time);
         self.count(&queues);
-        job
+        job.map(|job| (job, Position(0)))
     }
 
     /// Takes the last request, because the queue is too long since a job of `flow` has joined it: with turns by flow, the
@@ -393,19 +399,36 @@ impl<J: Queued> Queues<J> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::cell::Cell;
 
     #[derive(Debug, PartialEq, Eq)]
     enum TestJob {
         Request(u64),
+        /// A request that has to stay.
+        Staying(u64),
         Own,
+    }
+
+    thread_local! {
+        /// Number of jobs that the queue has asked for their time of arrival.
+        static EXAMINED: Cell<usize> = const { Cell::new(0) };
     }
 
     impl Queued for TestJob {
         fn arrived(&self) -> Option<Nanos> {
+            EXAMINED.set(EXAMINED.get() + 1);
             match self {
-                TestJob::Request(arrived) => Some(at(*arrived)),
+                TestJob::Request(arrived) | TestJob::Staying(arrived) => Some(at(*arrived)),
                 TestJob::Own => None,
             }
+        }
+
+        fn waits_since(&self) -> Option<Nanos> {
+            None
+        }
+
+        fn can_leave(&self) -> bool {
+            matches!(self, TestJob::Request(_))
         }
 
         fn flow(&self) -> Option<Flow> {
@@ -434,23 +457,46 @@ mod tests {
     #[test]
     fn a_request_that_cannot_leave_keeps_its_place_and_the_next_one_goes() {
         let queue = queue(4);
-        let first = queue.pop_older_than(at(9), 0).expect("the first");
-        let second = queue.pop_older_than(at(9), 0).expect("the second");
-        queue.put_back(second);
-        queue.put_back(first);
-        assert_eq!(queue.pop_older_than(at(9), 2), Some(TestJob::Request(2)));
-        let left: Vec<TestJob> = std::iter::from_fn(|| Some(queue.pop()?.job))
-            .filter(|task| *task != TestJob::Own)
-            .collect();
-        assert_eq!(left, [TestJob::Request(0), TestJob::Request(1), TestJob::Request(3)]);
+        let (first, its_place) = queue.pop_older_than(at(9)).expect("the first");
+        let (_, second_place) = queue.pop_older_than(at(9)).expect("the second");
+        queue.put_back(TestJob::Staying(1), second_place);
+        queue.put_back(first, its_place);
+        let next = || queue.pop_older_than(at(9)).map(|(job, _)| job);
+        assert_eq!([next(), next()], [0, 2].map(|number| Some(TestJob::Request(number))));
+        let left: Vec<TestJob> = std::iter::from_fn(|| Some(queue.pop()?.job)).collect();
+        let own = || TestJob::Own;
+        let in_order = [own(), TestJob::Staying(1), own(), own(), TestJob::Request(3), own()];
+        assert_eq!(left, in_order);
+    }
+
+    #[test]
+    fn the_search_passes_no_request_that_has_to_stay() {
+        let queue = ReadyQueue::new(&Order::Arrival, 1);
+        for arrived in 0..1_000 {
+            queue.push(TestJob::Staying(arrived));
+            queue.push(TestJob::Own);
+        }
+        queue.push(TestJob::Request(1_000));
+        EXAMINED.set(0);
+        assert_eq!(queue.pop_older_than(at(999)), None);
+        let (last, its_place) = queue.pop_older_than(at(1_000)).expect("the last one");
+        queue.put_back(last, its_place);
+        assert!(EXAMINED.get() < 10, "examined {} jobs", EXAMINED.get());
+        assert_eq!(queue.pop_last(None), Some(TestJob::Request(1_000)));
+        assert_eq!(
+            queue.pop_last(None),
+            Some(TestJob::Staying(999)),
+            "the limit holds for each request"
+        );
     }
 
     #[test]
     fn only_requests_older_than_the_given_time_are_taken() {
         let queue = queue(3);
-        assert_eq!(queue.pop_older_than(at(1), 2), None);
-        assert_eq!(queue.pop_older_than(at(9), 3), None);
-        assert_eq!(queue.pop_older_than(at(1), 1), Some(TestJob::Request(1)));
+        let next = |time| queue.pop_older_than(at(time)).map(|(job, _)| job);
+        assert_eq!([next(1), next(1)], [0, 1].map(|number| Some(TestJob::Request(number))));
+        assert_eq!(next(1), None);
+        assert_eq!([next(9), next(9)], [Some(TestJob::Request(2)), None]);
     }
 
     #[test]

@@ -40,7 +40,7 @@ impl Relays {
     }
 
     /// Sends the request of a connection that has to stay to the waiting room, from the worker in `slot`. If that is
-    /// not possible, returns the connection and the reason.
+    /// not possible, returns the connection and the reason, and notes if the request has to stay, too.
     pub(super) fn relay(
         &self,
         mut connection: Box<Connection>,
@@ -48,8 +48,10 @@ impl Relays {
         slot: usize,
         sink: &dyn Sink,
     ) -> Result<(), (Box<Connection>, Sent)> {
-        let has_to_stay = connection.stream.request.offers_upgrade() || connection.stream.request.wants_event_stream();
-        if has_to_stay {
+        self.worker.fault("relay");
+        let request = &mut connection.stream.request;
+        if request.offers_upgrade() || request.wants_event_stream() {
+            request.has_to_stay = true;
             return Err((connection, Sent::TooLong));
         }
         let Some((owner, runner)) = self.open_relay() else {
@@ -219,6 +221,38 @@ mod tests {
         assert_eq!(client.response().status, 502);
         assert!(client.is_closed());
         release.send(()).expect("the thread waits");
+    }
+
+    #[test]
+    fn a_request_that_has_to_stay_is_offered_to_the_other_workers_once() {
+        let (queues, _) = shared_queues();
+        let (release, hold) = mpsc::channel::<()>();
+        let hold = Mutex::new(hold);
+        let wait = move |exchange: &mut Exchange<'_>| {
+            let _ = hold.lock().expect("no panic").recv_timeout(PATIENCE);
+            reply(exchange, "busy");
+        };
+        let server = Server::on(&listen(), config(), Some((Arc::clone(&queues), 0)), Arc::new(wait));
+        let faults = server.engine.faults();
+        (0..1_000).for_each(|_| faults.plan("relay", Fault::Failure));
+        let mut first = server.connect();
+        first.send("GET /first HTTP/1.1\r\nHost: test\r\n\r\n");
+        eventually("the worker is busy", || server.engine.stats().busy_threads == 1);
+        let mut client = Http2Client::connect(server.address);
+        client.wait_for_settings();
+        let mut events = get("/events");
+        let accept = "text/event-stream".parse().expect("a value");
+        events.headers_mut().insert("accept", accept);
+        let events = client.ask(events, false);
+        eventually("it was offered", || {
+            client.advance();
+            faults.left("relay") < 1_000
+        });
+        (0..60).for_each(|_| faults.plan("monitor", Fault::Failure));
+        eventually("the monitor has looked many times", || faults.left("monitor") == 0);
+        assert_eq!(faults.left("relay"), 999);
+        (0..2).for_each(|_| release.send(()).expect("the thread waits"));
+        assert_eq!(client.response(events).expect("a response").text(), "busy");
     }
 
     #[test]

@@ -15,7 +15,7 @@ use crate::engine::job::Job;
 use crate::engine::sink::Sink;
 use crate::http::refusal::Refusal;
 use crate::limits::descriptors::Counted;
-use crate::scheduler::{Scheduler, PATIENCE};
+use crate::scheduler::{Position, Scheduler, PATIENCE};
 use crate::transport::listener::{refuse, Endpoint, NO_PLACE};
 use crate::transport::{AfterResponse, Link, RelayedSocket, Socket};
 use crate::worker::Worker;
@@ -36,6 +36,9 @@ const OFFER_PATIENCE: Duration = Duration::from_nanos(1_000_000);
 
 /// If threads are shared by flow: pause between two offers of requests that leave free threads to others.
 const HELD_BACK: Duration = Duration::from_millis(20);
+
+/// Most requests that are too long for the waiting room at the moment, before the search for one that may leave ends.
+const MOST_TOO_LONG: usize = 16;
 
 /// See the head of this file.
 pub(in crate::engine) struct RequestMigration {
@@ -179,12 +182,12 @@ impl RequestMigration {
 
     /// Returns the request that should leave next, if it has waited since before `time`. An urgent request leaves only
     /// if the waiting room is empty; here it is next.
-    fn next_to_leave(&self, time: Nanos, skipped: usize) -> Option<Job> {
+    fn next_to_leave(&self, time: Nanos) -> Option<(Job, Position)> {
         let ready = self.scheduler.ready();
-        let urgent = (skipped == 0 && ready.has_urgent() && !self.admission.is_room_occupied())
+        let urgent = (ready.has_urgent() && !self.admission.is_room_occupied())
             .then(|| ready.pop_urgent_older_than(time))
             .flatten();
-        urgent.or_else(|| ready.pop_older_than(time, skipped))
+        urgent.or_else(|| ready.pop_older_than(time))
     }
 
     /// Sends the next request that should leave to the waiting room, if it can migrate and has waited since before
@@ -193,22 +196,30 @@ impl RequestMigration {
         let (Some(room), Some((_, slot))) = (self.admission.waiting_room(), self.worker.shared()) else {
             return false;
         };
-        let mut skipped = 0;
-        while let Some(Job::Request(connection)) = self.next_to_leave(time, skipped) {
-            let (connection, sent) = match self.send_out(connection, room, slot, sink) {
-                Ok(()) => {
-                    self.worker.counters().moved_out.fetch_add(1, Relaxed);
-                    return true;
-                }
-                Err(unsent) => unsent,
+        let mut too_long = Vec::new();
+        let mut is_room_full = false;
+        let mut has_left = false;
+        while !has_left && !is_room_full && too_long.len() < MOST_TOO_LONG {
+            let Some((Job::Request(connection), position)) = self.next_to_leave(time) else {
+                break;
             };
-            match sent {
-                Sent::TooLong => skipped += 1,
-                _ => skipped = usize::MAX,
+            match self.send_out(connection, room, slot, sink) {
+                Ok(()) => has_left = true,
+                // It returns to its place at once, and is not found again if it has to stay.
+                Err((connection, sent)) if connection.stream.request.has_to_stay || sent != Sent::TooLong => {
+                    is_room_full = sent != Sent::TooLong;
+                    self.scheduler.ready().put_back(Job::Request(connection), position);
+                }
+                Err((connection, _)) => too_long.push((connection, position)),
             }
-            self.scheduler.ready().put_back(Job::Request(connection));
         }
-        false
+        for (connection, position) in too_long.into_iter().rev() {
+            self.scheduler.ready().put_back(Job::Request(connection), position);
+        }
+        if has_left {
+            self.worker.counters().moved_out.fetch_add(1, Relaxed);
+        }
+        has_left
     }
 
     /// Sends a connection with its request, or only the request, if the connection has to stay.

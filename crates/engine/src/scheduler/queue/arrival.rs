@@ -1,30 +1,51 @@
-//! Jobs in the order of arrival.
+//! Jobs in the order of arrival, in two lines: jobs that another worker may run, and jobs that have to stay. So the search
+//! for a job that may leave passes no job that has to stay.
 
 use super::Queued;
 use crate::clock::Nanos;
 use std::collections::VecDeque;
 
-/// Jobs at the end of the queue that are searched for a request.
+/// Jobs at the end of a line that are searched for a request.
 const EXAMINED: usize = 16;
 
-/// Capacity that is kept after a burst.
+/// Capacity of a line that is kept after a burst.
 const USUAL_PLACES: usize = 64;
 
 /// See the head of this file.
 pub(super) struct ArrivalQueue<J> {
+    leaving: Line<J>,
+    staying: Line<J>,
+    /// Number of the last job.
+    last: u64,
+}
+
+/// Jobs in the order of their numbers.
+struct Line<J> {
     waiting: VecDeque<Waiting<J>>,
-    /// Position at which the next [`ArrivalQueue::sweep`] continues.
+    /// Index at which the next sweep continues.
     swept_to: usize,
 }
 
 struct Waiting<J> {
     job: J,
     since: Nanos,
+    /// Place in the order of all jobs.
+    number: u64,
 }
 
 impl<J> Default for ArrivalQueue<J> {
     fn default() -> Self {
         ArrivalQueue {
+            leaving: Line::default(),
+            staying: Line::default(),
+            last: 0,
+        }
+    }
+}
+
+impl<J> Default for Line<J> {
+    fn default() -> Self {
+        Line {
             waiting: VecDeque::new(),
             swept_to: 0,
         }
@@ -32,80 +53,117 @@ impl<J> Default for ArrivalQueue<J> {
 }
 
 impl<J: Queued> Waiting<J> {
-    fn new(job: J) -> Waiting<J> {
+    fn new(job: J, number: u64) -> Waiting<J> {
         let since = job.waits_since().unwrap_or_else(Nanos::now);
-        Waiting { job, since }
+        Waiting { job, since, number }
     }
 }
 
 impl<J: Queued> ArrivalQueue<J> {
     #[inline]
     pub(super) fn len(&self) -> usize {
-        self.waiting.len()
+        self.leaving.waiting.len() + self.staying.waiting.len()
     }
 
     #[inline]
     pub(super) fn push(&mut self, job: J) {
-        self.waiting.push_back(Waiting::new(job));
+        self.last += 1;
+        let waiting = Waiting::new(job, self.last);
+        self.line_of(&waiting.job).waiting.push_back(waiting);
     }
 
-    /// Puts a job back in its position.
-    pub(super) fn put_back(&mut self, job: J) {
-        let waiting = Waiting::new(job);
-        let index = self.waiting.iter().position(|other| other.since > waiting.since);
-        self.waiting.insert(index.unwrap_or(self.waiting.len()), waiting);
+    /// Puts a job back in its place, which [`ArrivalQueue::pop_older_than`] has returned. The job may have to stay by now.
+    pub(super) fn put_back(&mut self, job: J, number: u64) {
+        let waiting = Waiting::new(job, number);
+        self.line_of(&waiting.job).insert(waiting);
     }
 
     #[inline]
     pub(super) fn pop(&mut self) -> Option<J> {
-        self.waiting.pop_front().map(|waiting| waiting.job)
+        self.first_line().waiting.pop_front().map(|waiting| waiting.job)
     }
 
     /// Time since when the next job has waited.
     pub(super) fn first_waits_since(&self) -> Option<Nanos> {
-        self.waiting.front().map(|waiting| waiting.since)
+        let firsts = [self.leaving.waiting.front(), self.staying.waiting.front()];
+        let first = firsts.into_iter().flatten().min_by_key(|first| first.number)?;
+        Some(first.since)
     }
 
-    /// Takes the next job that can leave, after skipping `skipped` of them, if it arrived before `time`.
-    pub(super) fn pop_older_than(&mut self, time: Nanos, skipped: usize) -> Option<J> {
-        let arrivals = self.waiting.iter().map(|waiting| waiting.job.arrived()).enumerate();
-        let (index, arrived) = arrivals
-            .filter_map(|(index, arrived)| Some((index, arrived?)))
-            .nth(skipped)?;
-        if arrived > time {
-            return None;
-        }
-        self.waiting.remove(index).map(|waiting| waiting.job)
+    /// Takes the next job that may leave, if it arrived before `time`. Returns its place, too.
+    pub(super) fn pop_older_than(&mut self, time: Nanos) -> Option<(J, u64)> {
+        let is_older = |first: &Waiting<J>| first.job.arrived().is_some_and(|arrived| arrived <= time);
+        self.leaving.waiting.front().filter(|first| is_older(first))?;
+        let first = self.leaving.waiting.pop_front()?;
+        Some((first.job, first.number))
     }
 
-    /// Takes the last job that can leave. Examines only the last [`EXAMINED`] ones.
+    /// Takes the last request. Examines only the last [`EXAMINED`] jobs of each line.
     pub(super) fn pop_last(&mut self) -> Option<J> {
-        let last = self.waiting.iter().enumerate().rev().take(EXAMINED);
-        let (index, _) = last.into_iter().find(|(_, waiting)| waiting.job.arrived().is_some())?;
-        self.waiting.remove(index).map(|waiting| waiting.job)
+        let lines = [&mut self.leaving, &mut self.staying];
+        let requests = lines.into_iter().filter_map(|line| Some((line.last_request()?, line)));
+        let ((_, index), line) = requests.max_by_key(|((number, _), _)| *number)?;
+        line.waiting.remove(index).map(|waiting| waiting.job)
     }
 
-    /// Takes the jobs that `leaves` selects: the first ones, and some of the next `most` jobs. The next call continues
-    /// after these.
+    /// Takes the jobs that `leaves` selects: of each line the first ones, and some of the next `most` jobs. The next call
+    /// continues after these.
     pub(super) fn sweep(&mut self, most: usize, leaves: &mut impl FnMut(&mut J) -> bool) -> Vec<J> {
-        let mut taken = Vec::new();
-        while taken.len() < most && self.waiting.front_mut().is_some_and(|first| leaves(&mut first.job)) {
-            taken.extend(self.pop());
-        }
-        let leaves = |waiting: &mut Waiting<J>| leaves(&mut waiting.job);
-        let swept = sweep(&mut self.waiting, &mut self.swept_to, most, leaves);
-        taken.extend(swept.into_iter().map(|waiting| waiting.job));
+        let mut taken = self.leaving.sweep(most, leaves);
+        taken.extend(self.staying.sweep(most, leaves));
         taken
     }
 
     /// Takes all jobs.
     pub(super) fn take_all(&mut self) -> impl Iterator<Item = J> + '_ {
-        self.waiting.drain(..).map(|waiting| waiting.job)
+        std::iter::from_fn(move || self.pop())
     }
 
     /// Releases the capacity that a burst has left.
     pub(super) fn shrink(&mut self) {
-        self.waiting.shrink_to(USUAL_PLACES);
+        self.leaving.waiting.shrink_to(USUAL_PLACES);
+        self.staying.waiting.shrink_to(USUAL_PLACES);
+    }
+
+    fn line_of(&mut self, job: &J) -> &mut Line<J> {
+        match job.can_leave() {
+            true => &mut self.leaving,
+            false => &mut self.staying,
+        }
+    }
+
+    /// The line with the next job.
+    fn first_line(&mut self) -> &mut Line<J> {
+        match (self.leaving.waiting.front(), self.staying.waiting.front()) {
+            (Some(leaving), Some(staying)) if leaving.number < staying.number => &mut self.leaving,
+            (_, Some(_)) => &mut self.staying,
+            (_, None) => &mut self.leaving,
+        }
+    }
+}
+
+impl<J: Queued> Line<J> {
+    fn insert(&mut self, waiting: Waiting<J>) {
+        let index = self.waiting.partition_point(|other| other.number < waiting.number);
+        self.waiting.insert(index, waiting);
+    }
+
+    /// Number and index of the last request.
+    fn last_request(&self) -> Option<(u64, usize)> {
+        let mut last = self.waiting.iter().enumerate().rev().take(EXAMINED);
+        let (index, waiting) = last.find(|(_, waiting)| waiting.job.arrived().is_some())?;
+        Some((waiting.number, index))
+    }
+
+    fn sweep(&mut self, most: usize, leaves: &mut impl FnMut(&mut J) -> bool) -> Vec<J> {
+        let mut taken = Vec::new();
+        while taken.len() < most && self.waiting.front_mut().is_some_and(|first| leaves(&mut first.job)) {
+            taken.extend(self.waiting.pop_front().map(|first| first.job));
+        }
+        let leaves = |waiting: &mut Waiting<J>| leaves(&mut waiting.job);
+        let swept = sweep(&mut self.waiting, &mut self.swept_to, most, leaves);
+        taken.extend(swept.into_iter().map(|waiting| waiting.job));
+        taken
     }
 }
 

@@ -264,16 +264,16 @@ impl<J: Queued> FairQueue<J> {
         }
     }
 
-    /// Takes the job that may leave, has waited since before `time`, and has the earliest turn, after skipping
-    /// `skipped` of them. Examines only the first job of each of the first flows.
-    pub(super) fn pop_waiting_since(&mut self, time: Nanos, skipped: usize) -> Option<J> {
+    /// Takes the job that may leave, has waited since before `time`, and has the earliest turn. Examines only the first
+    /// job of each of the first flows.
+    pub(super) fn pop_waiting_since(&mut self, time: Nanos) -> Option<J> {
         let may_leave = |(place, next): (&Place, &Next<J>)| {
             let Next::Of(flow) = next else { return None };
             let (came, job) = self.flows.get(flow)?.waiting.front()?;
-            (*came <= time && job.arrived().is_some()).then_some((*place, *flow))
+            (*came <= time && job.can_leave()).then_some((*place, *flow))
         };
         let mut leaving = self.turns.iter().take(DEPARTING).filter_map(may_leave);
-        let (place, flow) = leaving.nth(skipped)?;
+        let (place, flow) = leaving.next()?;
         self.take_out(place, flow, 0)
     }
 

@@ -64,8 +64,9 @@ impl<J: Queued> Urgent<J> {
     }
 
     pub(super) fn pop_older_than(&mut self, time: Nanos) -> Option<J> {
-        let is_older = self.waiting.front()?.arrived().is_some_and(|arrived| arrived <= time);
-        if is_older {
+        let first = self.waiting.front()?;
+        let is_older = first.arrived().is_some_and(|arrived| arrived <= time);
+        if is_older && first.can_leave() {
             self.waiting.pop_front()
         } else {
             None
@@ -94,6 +95,10 @@ mod tests {
     impl Queued for u64 {
         fn arrived(&self) -> Option<Nanos> {
             Some(Nanos::from_number(*self))
+        }
+
+        fn can_leave(&self) -> bool {
+            true
         }
 
         fn flow(&self) -> Option<Flow> {

@@ -12,11 +12,16 @@ struct TestJob {
     flow: Option<u64>,
     number: u64,
     cost: u64,
+    has_to_stay: bool,
 }
 
 impl Queued for TestJob {
     fn arrived(&self) -> Option<Nanos> {
         self.flow.map(|_| at(self.number))
+    }
+
+    fn can_leave(&self) -> bool {
+        self.flow.is_some() && !self.has_to_stay
     }
 
     fn flow(&self) -> Option<Flow> {
@@ -37,6 +42,7 @@ fn job(flow: u64, cost: u64) -> TestJob {
         flow: Some(flow),
         number: 0,
         cost,
+        has_to_stay: false,
     }
 }
 
@@ -323,8 +329,7 @@ fn jobs_of_nobody_wait_for_one_turn_of_each_at_most() {
     (0..30).for_each(|_| _ = world.step());
     let own = TestJob {
         flow: None,
-        number: 0,
-        cost: MILLISECOND,
+        ..job(0, MILLISECOND)
     };
     (0..3).for_each(|_| world.push(own));
     let turns: Vec<Option<u64>> = (0..30).map(|_| world.step().and_then(|job| job.flow)).collect();
@@ -338,8 +343,7 @@ fn an_endless_stream_of_jobs_of_nobody_starves_no_flow() {
     let mut world = World::new(1);
     let own = TestJob {
         flow: None,
-        number: 0,
-        cost: MILLISECOND,
+        ..job(0, MILLISECOND)
     };
     (0..10).for_each(|_| world.push(own));
     (0..10).for_each(|_| world.push(job(0, 50 * MILLISECOND)));
@@ -380,16 +384,19 @@ fn the_one_whose_turn_is_next_leaves_and_may_come_back() {
     queue.push(
         TestJob {
             flow: None,
-            number: 0,
-            cost: 1,
+            ..job(1, 1)
         },
         at(5),
     );
-    assert_eq!(queue.pop_waiting_since(at(9), 0), None, "no job has waited that long");
-    let first = queue.pop_waiting_since(at(30), 0).expect("one");
+    assert_eq!(queue.pop_waiting_since(at(9)), None, "no job has waited that long");
+    let first = queue.pop_waiting_since(at(30)).expect("one");
     assert_eq!((first.flow, first.number), (Some(1), 0));
-    assert_eq!(queue.pop_waiting_since(at(30), 1).map(|job| job.flow), Some(Some(2)));
-    queue.put_back(first, at(40));
+    let stays = TestJob {
+        has_to_stay: true,
+        ..first
+    };
+    queue.put_back(stays, at(40));
+    assert_eq!(queue.pop_waiting_since(at(30)).map(|job| job.flow), Some(Some(2)));
     assert_eq!((queue.len(), queue.waiting_flows()), (4, 1));
     let run = || {
         let (job, charge) = queue.pop(at(50))?;
@@ -438,12 +445,19 @@ fn mixed() -> FairQueue<TestJob> {
     let mut queue = FairQueue::new(1, None);
     for (flow, number) in [(1, 1), (2, 2), (1, 3), (3, 4), (1, 5), (2, 6)] {
         let flow = Some(flow);
-        queue.push(TestJob { flow, number, cost: 0 }, at(number));
+        queue.push(
+            TestJob {
+                flow,
+                number,
+                ..job(0, 0)
+            },
+            at(number),
+        );
     }
     let own = TestJob {
         flow: None,
         number: 7,
-        cost: 0,
+        ..job(0, 0)
     };
     queue.push(own, at(7));
     queue
