@@ -45,7 +45,7 @@ pub(crate) struct Line {
     pub(crate) is_ahead: bool,
     /// Number of connections in the queue.
     pub(crate) waiting: u64,
-    /// Number of connections that the other workers have ever taken.
+    /// Number of connections that the other workers have ever taken, if `is_ahead`.
     pub(crate) taken_elsewhere: u64,
 }
 
