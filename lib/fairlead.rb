@@ -90,6 +90,7 @@ module Fairlead
   autoload :Plugins, "fairlead/plugins"
 
   # Sockets, the application and the native engine.
+  autoload :Backlog, "fairlead/listening/backlog"
   autoload :Binding, "fairlead/listening/binding"
   autoload :Listener, "fairlead/listening/listener"
   autoload :Inherited, "fairlead/listening/inherited"

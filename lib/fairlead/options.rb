@@ -109,10 +109,10 @@ module Fairlead
            doc: "Listens on every socket that systemd has opened for the server, also on those at no address of `bind`; with " \
                 "`only`, if there are any, on nothing else."
 
-    option :backlog, Types::Count.new(1..65_535),
-           scope: :process, embedded: true, default: 1024, valid: [512], invalid: [0],
-           doc: "The most connections that wait in the kernel to be accepted. The system may cap it (on Linux " \
-                "`net.core.somaxconn`)."
+    option :backlog, Types::Limit.new(0..Backlog::MOST),
+           scope: :process, embedded: true, default: 0, valid: [512], invalid: [-1],
+           doc: "The most connections that wait in the kernel to be accepted. 0 means as many as the system allows (on Linux " \
+                "`net.core.somaxconn`, up to 65,535). A greater number than the system allows has no effect, and a log line says so."
 
     option :max_connections, Types::Count.new(0..10_000_000),
            scope: :engine, default: 0, valid: [2000], invalid: [-1],

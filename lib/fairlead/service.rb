@@ -30,6 +30,7 @@ module Fairlead
       @listeners = open_listeners(inherited)
       @tls.tell_of_development
       @tls.warn
+      tell_of_backlog
       self
     end
 
@@ -154,6 +155,12 @@ module Fairlead
     def dressed(app)
       app = ServerField.new(app, configuration.server_header) if configuration.server_header
       configuration.puma_env? ? PumaEnv.new(app) : app
+    end
+
+    def tell_of_backlog
+      wanted = [configuration.backlog, *configuration.bind.map { |address| Binding.parse(address).backlog }].compact.max
+      limit = Backlog.shortage(wanted)
+      log.backlog_short(wanted, limit) if limit
     end
 
     def open_listeners(inherited)

@@ -64,7 +64,7 @@ module Fairlead
     end
 
     # Permitted numbers of waiting connections, and permitted modes of a file.
-    BACKLOGS = (1..65_535)
+    BACKLOGS = (1..Backlog::MOST)
     MODES = (0..0o777)
 
     # The versions of the PROXY protocol; "none" for a listener without it, even if `remote_address` says otherwise.
@@ -92,9 +92,12 @@ module Fairlead
     # True if an inherited listener can replace the listeners that #open makes. The query is ignored.
     def covers?(listener) = location_of(listener.binding.to_s) == location_of(address) || at?(listener)
 
+    # The most connections that wait to be accepted; nil if the address does not say.
+    attr_reader :backlog
+
     # Opens the listeners and returns them. +backlog+ is used if the address has none.
     def open(backlog:)
-      listen(@backlog || backlog)
+      listen(Backlog.of(@backlog || backlog))
     rescue SystemCallError, SocketError => e
       raise BindError.new(address, reason_for(e), in_use: e.is_a?(Errno::EADDRINUSE))
     end

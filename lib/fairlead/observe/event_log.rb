@@ -64,6 +64,11 @@ module Fairlead
       warn("closed #{listener}, which was passed to the server and is none of its addresses#{hint}")
     end
 
+    # +limit+: of the system.
+    def backlog_short(wanted, limit)
+      warning("backlog is #{wanted}, but the system lets only #{limit} connections wait; raise net.core.somaxconn, or lower backlog")
+    end
+
     def files_only(configuration)
       info("there is no #{configuration.rackup}: serving only the files in #{configuration.public_dir}")
     end

@@ -17,6 +17,23 @@ class ListenersTest < Minitest::Test
     listeners&.remove
   end
 
+  # Of struct tcp_info: the sixth of its 32-bit numbers is the length of a listener's queue.
+  def waiting_connections(listener)
+    socket = Socket.for_fd(listener.fileno)
+    socket.autoclose = false
+    socket.getsockopt(:TCP, :INFO).unpack("x8L6").last
+  end
+
+  def test_without_a_number_as_many_connections_wait_as_the_system_allows
+    queries = ["", "?backlog=7"]
+    listeners = Listeners.open(queries.map { |query| "tcp://127.0.0.1:0#{query}" }, backlog: 0)
+    system = [Fairlead::Backlog.limit, Fairlead::Backlog::MOST].min
+
+    assert_equal [system, 7], listeners.map { |listener| waiting_connections(listener) }
+  ensure
+    listeners&.remove
+  end
+
   def test_they_tell_the_engine_what_connections_begin_with
     words = ["?proxy_protocol=v1", "?backlog=7&proxy_protocol=any", "?proxy_protocol=none", ""]
     listeners = Listeners.open(words.map { |query| "tcp://127.0.0.1:0#{query}" }, backlog: 5)

@@ -14,7 +14,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 /// Connections accepted before other events get their turn, in a process without other workers.
-const ACCEPTS_ALONE: usize = 32;
+const ACCEPTS_ALONE: usize = 128;
 
 /// Time for which the listeners rest after the machine had no descriptor left even for a refusal, a listener could not
 /// be watched, or a turn of the reactor panicked.
