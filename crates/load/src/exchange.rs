@@ -39,8 +39,8 @@ pub(crate) trait Exchange: Debug {
     /// Reads responses from the received bytes.
     fn receive(&mut self, bytes: &[u8], events: &mut Vec<Event>) -> Verdict;
 
-    /// Nothing more will be received. The reason is `why`, unless the end of the connection ends a response. The
-    /// connection has to be closed.
+    /// Nothing more will be received. The reason is `why`, unless the end of the connection ends a response, or its request
+    /// can be sent again. The connection has to be closed.
     fn end(&mut self, why: Failure, events: &mut Vec<Event>) -> Verdict;
 
     /// The connection has failed and has to be closed. Reports the failed requests.
@@ -85,6 +85,8 @@ pub(crate) enum Event {
         /// The error code from the server (RFC 9113 §7).
         code: Option<String>,
     },
+    /// The server has closed a kept connection before it responded, and the request will be sent again.
+    Repeated { started: Started },
     /// The server has announced the end of the connection with an error code (RFC 9113 §6.8).
     GoAway { code: String },
 }

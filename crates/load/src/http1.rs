@@ -1,7 +1,8 @@
 //! HTTP/1.1 from the client's side: requests written one after the other, responses that come in the same order.
 //!
 //! The requests outlive the connection: requests behind a failed one, or behind a response that closed the connection,
-//! are sent again on the next (RFC 9112 §9.3.2).
+//! are sent again on the next (RFC 9112 §9.3.2). So is a request for which a kept connection was too old: the server may
+//! close such a connection at any time (§9.3.1).
 
 use crate::clock::{Nanos, Started};
 use crate::exchange::{Event, Exchange, Verdict};
@@ -34,6 +35,8 @@ pub(crate) struct Pipeline<'a> {
     /// …and the written bytes of the first of these.
     offset: usize,
     reader: ResponseReader,
+    /// The connection has carried a response before.
+    was_kept: bool,
     /// Kind of the request in progress. With a mix there is one at a time.
     kind: usize,
 }
@@ -46,6 +49,7 @@ impl<'a> Pipeline<'a> {
             unwritten: 0,
             offset: 0,
             reader: ResponseReader::new(manner.method),
+            was_kept: false,
             kind: 0,
         }
     }
@@ -59,6 +63,12 @@ impl<'a> Pipeline<'a> {
             self.offset = 0;
         }
         Some((started, written))
+    }
+
+    /// The oldest request may be sent again: the server has closed a kept connection before it began to respond, and to
+    /// process the request twice does no harm. A request that fails on a new connection is not sent again.
+    fn may_repeat(&self) -> bool {
+        self.was_kept && !self.reader.has_begun() && self.manner.wires[self.kind].is_idempotent
     }
 
     /// The oldest request got its response; returns `true` if it was completely written before.
@@ -130,6 +140,7 @@ impl Exchange for Pipeline<'_> {
             }
             match self.reader.read(&mut bytes) {
                 Ok(Some(answer)) => {
+                    self.was_kept = true;
                     let written = self.answered(answer.status, events);
                     if !(written && answer.keep_alive && self.manner.keep_alive) {
                         return Verdict::Close;
@@ -153,6 +164,10 @@ impl Exchange for Pipeline<'_> {
         match whole {
             Some(answer) => {
                 self.answered(answer.status, events);
+            }
+            None if self.may_repeat() => {
+                let repeated = self.oldest().map(|started| Event::Repeated { started });
+                events.extend(repeated);
             }
             None => self.fail(why, events),
         }
@@ -183,6 +198,7 @@ impl Exchange for Pipeline<'_> {
     fn closed(&mut self) {
         self.unwritten = self.waiting.len();
         self.offset = 0;
+        self.was_kept = false;
         self.reader.reset();
     }
 }

@@ -28,7 +28,12 @@ pub(crate) struct Wire {
     /// Length of one request.
     pub(crate) len: usize,
     copies: usize,
+    /// The method is idempotent (RFC 9110 §9.2.2), so the request may be sent again.
+    pub(crate) is_idempotent: bool,
 }
+
+/// Idempotent methods.
+const IDEMPOTENT: [&str; 6] = ["GET", "HEAD", "OPTIONS", "PUT", "DELETE", "TRACE"];
 
 impl Wire {
     fn new(options: &Options) -> Wire {
@@ -39,6 +44,7 @@ impl Wire {
             bytes: one.repeat(copies),
             len,
             copies,
+            is_idempotent: IDEMPOTENT.contains(&options.method.as_str()),
         }
     }
 

@@ -47,6 +47,11 @@ impl ResponseReader {
         self.under_way = None;
     }
 
+    /// Returns `true` if a part of a response has arrived.
+    pub(crate) fn has_begun(&self) -> bool {
+        !self.begun.is_empty() || self.under_way.is_some()
+    }
+
     /// Consumes `input` until a response is complete (`Some`) or nothing is left (`None`).
     pub(crate) fn read(&mut self, input: &mut &[u8]) -> Result<Option<Answer>, Malformed> {
         loop {

@@ -30,6 +30,8 @@ pub(crate) struct Tally {
     pub(crate) most_streams: Option<usize>,
     /// Streams that the server reset, by error code.
     pub(crate) resets: BTreeMap<String, u64>,
+    /// Requests that were sent again, because the server had closed their kept connection.
+    pub(crate) repeated: u64,
     /// Connections that the server ended with GOAWAY, by error code, including the warm-up.
     pub(crate) goaways: BTreeMap<String, u64>,
     /// Requests that were sent, at least in part, and had no response when the run ended.
@@ -64,6 +66,7 @@ impl Tally {
             opened: 0,
             most_streams: None,
             resets: BTreeMap::new(),
+            repeated: 0,
             goaways: BTreeMap::new(),
             unanswered: 0,
             unsent: 0,
@@ -93,6 +96,7 @@ impl Tally {
         self.opened += other.opened;
         self.allowed(other.most_streams);
         add(&mut self.resets, &other.resets);
+        self.repeated += other.repeated;
         add(&mut self.goaways, &other.goaways);
         self.unanswered += other.unanswered;
         self.unsent += other.unsent;
@@ -137,6 +141,7 @@ impl Tally {
                     *self.resets.entry(code).or_default() += 1;
                 }
             }
+            Event::Repeated { started } => self.repeated += u64::from(started.counted),
             Event::GoAway { code } => *self.goaways.entry(code).or_default() += 1,
         }
     }

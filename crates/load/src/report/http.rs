@@ -29,6 +29,7 @@ pub(crate) struct Http<'a> {
     refused: Option<Refused>,
     fairness: Fairness,
     connections_opened: u64,
+    repeated: u64,
     connections: Vec<Connection>,
     #[serde(skip_serializing_if = "Option::is_none")]
     tls: Option<Tls>,
@@ -149,6 +150,7 @@ impl<'a> Http<'a> {
             }),
             fairness: Fairness::of(&tally.connections),
             connections_opened: tally.opened,
+            repeated: tally.repeated,
             connections: with_streams(connections(&tally.connections), options, tally),
             tls: options.url.secure.then(|| tls(measured)),
             http2: options.http2.as_deref().map(|classes| http2(classes, tally)),
@@ -313,6 +315,12 @@ impl Http<'_> {
         page.empty_line();
         page.row("responses", list(self.statuses.words(), "none"));
         page.row("errors", list(self.errors.words(), "none"));
+        if self.repeated > 0 {
+            let repeated = counted(self.repeated as usize, "request");
+            page.line(format_args!(
+                "{repeated} sent again: the server had closed a kept connection"
+            ));
+        }
         if let Some(http2) = &self.http2 {
             for (what, codes) in [("reset with", &http2.resets), ("GOAWAY with", &http2.goaways)] {
                 if !codes.is_empty() {

@@ -115,8 +115,7 @@ impl Page {
             self.row("fairness", text);
         }
         if !fairness.never_served.is_empty() {
-            let numbers: Vec<String> = fairness.never_served.iter().map(usize::to_string).collect();
-            let (never, numbers) = (numbers.len(), numbers.join(", "));
+            let (never, numbers) = (fairness.never_served.len(), ranges(&fairness.never_served));
             self.line(format_args!(
                 "never served while others were: {never} of {all} connections ({numbers})"
             ));
@@ -133,6 +132,16 @@ pub(super) fn list<N: Display>(counts: impl IntoIterator<Item = (N, u64)>, nothi
     } else {
         items.join(", ")
     }
+}
+
+/// Numbers in ascending order, with a range for each three or more in a row: `1, 2, 5–9`.
+fn ranges(numbers: &[usize]) -> String {
+    let rows = numbers.chunk_by(|one, next| one + 1 == *next);
+    let texts = rows.map(|row| match row {
+        [first, _, .., last] => format!("{first}–{last}"),
+        few => few.iter().map(usize::to_string).collect::<Vec<_>>().join(", "),
+    });
+    texts.collect::<Vec<_>>().join(", ")
 }
 
 /// The number with its noun.
@@ -165,6 +174,14 @@ mod tests {
             [0.0, 999.0, 1500.0, 2.5e6, 3e10].map(bytes),
             ["0 B", "999 B", "1.50 kB", "2.50 MB", "30.00 GB"]
         );
+    }
+
+    #[test]
+    fn numbers_in_a_row_are_a_range() {
+        let text = |numbers: &[usize]| ranges(numbers);
+        assert_eq!(text(&[7]), "7");
+        assert_eq!(text(&[1, 2, 5, 6, 7, 8, 20]), "1, 2, 5–8, 20");
+        assert_eq!(text(&(4_641..=5_000).collect::<Vec<_>>()), "4641–5000");
     }
 
     #[test]

@@ -1,11 +1,13 @@
 //! The head of a response (RFC 9112 §4, §5), parsed in place with httparse: its status and its fields.
 
-use httparse::{Header, ParserConfig, Response, Status};
+use httparse::{Error, Header, ParserConfig, Response, Status};
 use std::mem::MaybeUninit;
 
 /// Longest accepted head; a server that sends more is not speaking HTTP.
-pub(crate) const HEAD_BYTES: usize = 64 * 1024;
-const MOST_FIELDS: usize = 256;
+pub(crate) const HEAD_BYTES: usize = 1024 * 1024;
+/// Fields of a usual head, which need no allocation.
+const USUAL_FIELDS: usize = 256;
+const MOST_FIELDS: usize = 32 * 1024;
 
 /// The received bytes are no HTTP/1 response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,7 +21,7 @@ pub(crate) struct Head<'h> {
     fields: &'h [Header<'h>],
 }
 
-impl Head<'_> {
+impl<'h> Head<'h> {
     /// Parses the head at the start of `bytes`; returns the result of `look` and the length of the head, or `None` if
     /// the head is incomplete.
     pub(crate) fn parse<T>(bytes: &[u8], look: impl FnOnce(&Head<'_>) -> T) -> Result<Option<(T, usize)>, Malformed> {
@@ -27,23 +29,39 @@ impl Head<'_> {
         if matches!(bytes, [b'\r' | b'\n', ..]) {
             return Err(Malformed);
         }
-        let mut fields = [const { MaybeUninit::uninit() }; MOST_FIELDS];
+        let (mut usual, mut many);
+        usual = [const { MaybeUninit::uninit() }; USUAL_FIELDS];
+        let read = match Head::read(bytes, &mut usual) {
+            Err(Error::TooManyHeaders) => {
+                many = vec![MaybeUninit::uninit(); MOST_FIELDS];
+                Head::read(bytes, &mut many)
+            }
+            read => read,
+        };
+        match read.map_err(|_| Malformed)? {
+            None if bytes.len() > HEAD_BYTES => Err(Malformed),
+            None => Ok(None),
+            Some((head, length)) => Ok(Some((look(&head), length))),
+        }
+    }
+
+    /// Parses the head with this space for its fields.
+    fn read(bytes: &'h [u8], fields: &'h mut [MaybeUninit<Header<'h>>]) -> Result<Option<(Head<'h>, usize)>, Error> {
         let mut response = Response::new(&mut []);
-        let parsed = ParserConfig::default().parse_response_with_uninit_headers(&mut response, bytes, &mut fields);
-        let length = match parsed.map_err(|_| Malformed)? {
-            Status::Partial if bytes.len() > HEAD_BYTES => return Err(Malformed),
-            Status::Partial => return Ok(None),
-            Status::Complete(length) => length,
+        let parsed = ParserConfig::default().parse_response_with_uninit_headers(&mut response, bytes, fields);
+        let Status::Complete(length) = parsed? else {
+            return Ok(None);
         };
         let (Some(minor_version), Some(status @ 100..=599)) = (response.version, response.code) else {
-            return Err(Malformed);
+            return Err(Error::Status);
         };
+        let fields = response.headers;
         let head = Head {
             status,
             minor_version,
-            fields: response.headers,
+            fields,
         };
-        Ok(Some((look(&head), length)))
+        Ok(Some((head, length)))
     }
 
     /// The values of a field, one for each of its lines. A value that is not text equals nothing.
@@ -91,6 +109,16 @@ mod tests {
         let bytes = b"HTTP/1.1 200 OK\r\nServer: caf\xe9\r\nConnection: caf\xe9, close\r\n\r\n";
         let look = |head: &Head<'_>| head.has("connection", "close");
         assert_eq!(Head::parse(bytes, look), Ok(Some((false, bytes.len()))));
+    }
+
+    #[test]
+    fn long_heads_and_heads_with_many_fields_are_heads() {
+        let long = format!("HTTP/1.1 200 OK\r\nA: {}\r\n\r\n", "x".repeat(200 * 1024));
+        let many = format!("HTTP/1.1 200 OK\r\n{}\r\n", "A: b\r\n".repeat(10_000));
+        for (text, fields) in [(long, 1), (many, 10_000)] {
+            let parsed = Head::parse(text.as_bytes(), |head| head.values("a").count());
+            assert_eq!(parsed, Ok(Some((fields, text.len()))));
+        }
     }
 
     #[test]

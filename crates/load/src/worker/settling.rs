@@ -43,7 +43,7 @@ impl Worker<'_> {
                     self.last_answer = self.now;
                 }
                 Event::Failed { .. } => self.in_flight -= 1,
-                Event::Established { .. } | Event::GoAway { .. } => {}
+                Event::Established { .. } | Event::Repeated { .. } | Event::GoAway { .. } => {}
             }
             self.tally.add(index, event, &self.plan.options.mix, self.now);
         }

@@ -126,11 +126,75 @@ fn a_failure_costs_one_request_of_a_pipeline() {
         peer.send(OK)?;
         peer.request().map(drop)
     });
-    let report = measure(2, &[&server.url, "-n", "20", "-c", "1", "--pipeline", "4"]);
+    let report = measure(
+        2,
+        &[
+            &server.url,
+            "-n",
+            "20",
+            "-c",
+            "1",
+            "--pipeline",
+            "4",
+            "--method",
+            "POST",
+        ],
+    );
     assert_eq!(
         (&report["requests"]["answered"], errors(&report)),
         (&json!(10), vec![("closed", 10)])
     );
+}
+
+/// Serves one request of each connection, and closes it at the next one, as if it had been idle for too long.
+fn closing_after_one() -> Server {
+    Server::start(|peer| {
+        peer.request()?;
+        peer.send(OK)?;
+        peer.request().map(drop)
+    })
+}
+
+#[test]
+fn a_request_on_a_kept_connection_that_was_closed_is_sent_again_if_that_does_no_harm() {
+    for pipeline in ["1", "4"] {
+        let args = ["-n", "20", "-c", "1", "--pipeline", pipeline];
+        let server = closing_after_one();
+        let report = measure(0, &[&[server.url.as_str()], &args[..]].concat());
+        assert_eq!(
+            (&report["requests"]["answered"], &report["repeated"], errors(&report)),
+            (&json!(20), &json!(19), vec![])
+        );
+        let outcome = bench(&[&[server.url.as_str()], &args[..]].concat());
+        let line = "19 requests sent again: the server had closed a kept connection";
+        assert!(outcome.stdout.contains(line), "{outcome:?}");
+    }
+    let report = measure(
+        2,
+        &[&closing_after_one().url, "-n", "20", "-c", "1", "--method", "POST"],
+    );
+    assert_eq!(
+        (&report["repeated"], errors(&report)),
+        (&json!(0), vec![("closed", 10)])
+    );
+}
+
+#[test]
+fn a_request_that_fails_again_on_a_new_connection_is_not_sent_a_third_time() {
+    let server = Server::start(|peer| {
+        peer.request()?;
+        if peer.number == 0 {
+            peer.send(OK)?;
+            peer.request()?;
+        }
+        Ok(())
+    });
+    let report = measure(2, &[&server.url, "-n", "3", "-c", "1"]);
+    assert_eq!(
+        (&report["requests"]["answered"], &report["repeated"], errors(&report)),
+        (&json!(1), &json!(1), vec![("closed", 2)])
+    );
+    assert_eq!(server.requests(), 4);
 }
 
 #[test]

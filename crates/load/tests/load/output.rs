@@ -134,6 +134,7 @@ fn json_is_one_document_with_the_documented_keys() {
         "/fairness/least_to_most",
         "/fairness/never_served",
         "/connections_opened",
+        "/repeated",
         "/connections/0/connection",
         "/connections/0/answered",
         "/connections/0/failed",
