@@ -197,6 +197,17 @@ pub(crate) fn thread_time() -> Duration {
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 
+/// The least processor time that `code` takes on this thread in several rounds, for tests that compare two amounts of work.
+#[cfg(test)]
+pub(crate) fn least_time(mut code: impl FnMut()) -> Duration {
+    let rounds = (0..20).map(|_| {
+        let begin = thread_time();
+        code();
+        thread_time() - begin
+    });
+    rounds.min().unwrap_or_default()
+}
+
 /// Seconds since 1970.
 pub(crate) fn unix_seconds() -> u64 {
     fairlead_system::clock::unix_seconds()

@@ -4,6 +4,7 @@
 //! In dependency order: a module uses only modules listed before it. `docs/architecture.md` lists what each module
 //! uses, and a test checks it.
 //! * `clock.rs`, `home.rs`, `sync.rs`, `work_queue.rs`: time, forks, locks, and the queue of a native thread.
+//! * `agenda.rs`: deadlines of which most are postponed.
 //! * `limits/`: limits of all peers together (descriptors, memory, disk), and the minimum rate of each.
 //! * `config.rs`: settings of an engine.
 //! * `acme.rs`: responses to the challenges of certificate authorities.
@@ -41,6 +42,7 @@ extern crate self as fairlead_engine;
 mod support;
 
 mod acme;
+mod agenda;
 mod app;
 mod clock;
 mod cluster;

@@ -3,6 +3,7 @@
 //! A connection keeps its key while a thread runs its request, so that its epoll registration stays unchanged. A key
 //! carries a version, so an event for a closed connection has no effect.
 
+use crate::agenda::Agenda;
 use crate::clock::Millis;
 use crate::connection::Connection;
 use crate::spool::GivesWay;
@@ -10,7 +11,7 @@ use crate::stream::output::KEPT_CAPACITY;
 use crate::transport::poller::{Interest, Key, Poller};
 use crate::transport::Link;
 use rustix::io;
-use slotmap::{DefaultKey, Key as _, KeyData, SlotMap};
+use slotmap::{DefaultKey, DenseSlotMap, Key as _, KeyData};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -24,12 +25,16 @@ struct ParkedSlot {
     interest: Option<Interest>,
     /// Time at which [`Connection::expire`] is called.
     deadline: Millis,
+    /// Time for which the slot is in the agenda.
+    noted: Millis,
     connection: Option<Box<Connection>>,
 }
 
 #[derive(Default)]
 pub(crate) struct Parked {
-    slots: SlotMap<DefaultKey, ParkedSlot>,
+    /// Dense, so that a walk passes no empty slots after a burst.
+    slots: DenseSlotMap<DefaultKey, ParkedSlot>,
+    agenda: Agenda<DefaultKey>,
     spare: Vec<Vec<u8>>,
 }
 
@@ -40,6 +45,7 @@ impl Parked {
             transport: None,
             interest: None,
             deadline: Millis::NEVER,
+            noted: Millis::NEVER,
             connection: None,
         });
         slot.data().as_ffi()
@@ -47,7 +53,9 @@ impl Parked {
 
     /// Releases a key: later events for it are ignored. Returns the transport, which is still registered.
     pub(crate) fn release(&mut self, key: Key) -> Option<Link> {
-        let slot = self.slots.remove(slot(key))?;
+        let key = slot(key);
+        let slot = self.slots.remove(key)?;
+        self.agenda.remove(key, slot.noted);
         debug_assert!(
             slot.connection.is_none(),
             "a connection has its key as long as it lives"
@@ -83,8 +91,10 @@ impl Parked {
 
     /// Leaves a connection to the reactor until its next event or its deadline.
     pub(crate) fn put(&mut self, connection: Box<Connection>, deadline: Millis) {
-        let slot = &mut self.slots[slot(connection.key())];
+        let key = slot(connection.key());
+        let slot = &mut self.slots[key];
         slot.deadline = deadline;
+        slot.noted = self.agenda.note(key, slot.noted, deadline);
         slot.connection = Some(connection);
     }
 
@@ -126,12 +136,14 @@ impl Parked {
         }
     }
 
-    /// Takes every connection with a deadline in the past; returns them and the earliest remaining deadline.
+    /// Takes every connection with a deadline in the past; returns them and a time before which no other one passes.
     #[expect(clippy::vec_box, reason = "a connection moves as its box")]
     pub(crate) fn take_expired(&mut self, now: Millis) -> (Vec<Box<Connection>>, Millis) {
         let mut expired = Vec::new();
-        let mut earliest = Millis::NEVER;
-        for slot in self.slots.values_mut() {
+        while let Some(key) = self.agenda.take_due(now) {
+            let Some(slot) = self.slots.get_mut(key) else { continue };
+            slot.noted = Millis::NEVER;
+            // A connection that a thread has is noted again when it is parked.
             let Some(connection) = &mut slot.connection else {
                 continue;
             };
@@ -141,10 +153,10 @@ impl Parked {
             if slot.deadline <= now {
                 expired.extend(slot.connection.take());
             } else {
-                earliest = earliest.min(slot.deadline);
+                slot.noted = self.agenda.note(key, Millis::NEVER, slot.deadline);
             }
         }
-        (expired, earliest)
+        (expired, self.agenda.first())
     }
 
     /// Takes the parked connection with the largest `measure`, and returns the measure, too. Skips connections without
@@ -220,10 +232,39 @@ fn slot(key: Key) -> DefaultKey {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::clock::least_time;
     use crate::transport::poller::EventBuffer;
     use crate::transport::Socket;
     use std::io::Write;
     use std::os::unix::net::UnixStream;
+
+    #[test]
+    fn a_search_for_passed_deadlines_passes_no_other_slots() {
+        let time = |count: usize| {
+            let (mut parked, later) = (Parked::default(), Millis::now() + Duration::from_secs(60));
+            for _ in 0..count {
+                let key = slot(parked.reserve());
+                let slot = &mut parked.slots[key];
+                (slot.deadline, slot.noted) = (later, parked.agenda.note(key, Millis::NEVER, later));
+            }
+            least_time(|| (0..100).for_each(|_| assert_eq!(parked.take_expired(Millis::now()).1, later)))
+        };
+        let (few, many) = (time(10), time(20_000));
+        assert!(many < few * 20, "{many:?} with many, {few:?} with few");
+    }
+
+    #[test]
+    fn a_walk_passes_no_slots_that_are_empty_after_a_burst() {
+        let time = |burst: usize| {
+            let mut parked = Parked::default();
+            let keys: Vec<_> = (0..burst).map(|_| parked.reserve()).collect();
+            keys.into_iter().for_each(|key| _ = parked.release(key));
+            parked.reserve();
+            least_time(|| (0..100).for_each(|_| assert!(!parked.any(|_| true))))
+        };
+        let (before, after) = (time(1), time(20_000));
+        assert!(after < before * 20, "{after:?} after a burst, {before:?} before");
+    }
 
     #[test]
     fn an_event_on_its_way_does_not_silence_a_transport_that_somebody_else_watches() {

@@ -147,7 +147,7 @@ impl Http2Driver {
 
     /// Ends the HTTP/2 connections that have lasted too long; returns the time of the next check.
     pub(super) fn expire(&self, now: Millis) -> Millis {
-        let (expired, next) = self.http2_connections.expired(now);
+        let (expired, next) = self.http2_connections.expired(self.worker.drain_deadline(), now);
         for http2 in expired {
             http2.expire(now);
             self.forget_if_over(&http2);
@@ -157,7 +157,7 @@ impl Http2Driver {
 
     /// This worker is about to end: tells clients to send further requests elsewhere.
     pub(super) fn leave(&self) {
-        for http2 in self.http2_connections.all() {
+        for http2 in self.http2_connections.to_tell() {
             http2.leave();
             self.forget_if_over(&http2);
         }

@@ -39,6 +39,8 @@ mod http2;
 mod job;
 mod jobs;
 mod life;
+#[cfg(test)]
+mod many_connections;
 mod memory;
 mod migration;
 mod moves;

@@ -2,20 +2,19 @@
 //! connection below with one more bit.
 
 use super::connection::{Http2Connection, Shared};
-use crate::clock::{AtomicMillis, Millis};
+use crate::clock::Millis;
 use crate::spool::Spool;
 use crate::sync::Mutex;
 use crate::transport::poller::Key;
 use std::collections::HashMap;
-use std::sync::atomic::Ordering::SeqCst;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 /// Set in the keys of HTTP/2 connections, and in no other key of a connection or a client: the second highest bit of an
 /// index.
 const HTTP2: u64 = 1 << 30;
 
-/// Minimum time between two checks of all HTTP/2 connections.
+/// Minimum time between two checks of an HTTP/2 connection.
 const STEP: Duration = Duration::from_millis(250);
 
 /// Returns true if a poller token, which does not belong to a client, belongs to an HTTP/2 connection.
@@ -32,8 +31,10 @@ pub(crate) fn http2_key(connection: Key) -> Key {
 pub(crate) struct Http2Connections {
     all: Mutex<HashMap<Key, Arc<Http2Connection>>>,
     shared: Shared,
-    /// The time of the last check.
-    checked: AtomicMillis,
+    /// Connections with clients that have to be told that the worker is about to end; `None` before that.
+    untold: Mutex<Option<Vec<Weak<Http2Connection>>>>,
+    /// The end of the drain that the agenda takes into account.
+    drain_deadline: Mutex<Millis>,
 }
 
 impl Http2Connections {
@@ -41,15 +42,20 @@ impl Http2Connections {
         Http2Connections {
             all: Mutex::default(),
             shared: Shared::new(spool),
-            checked: AtomicMillis::new(Millis::LONG_AGO),
+            untold: Mutex::default(),
+            drain_deadline: Mutex::new(Millis::NEVER),
         }
     }
 
     pub(crate) fn insert(&self, connection: &Arc<Http2Connection>) {
         self.all.lock().insert(connection.key(), Arc::clone(connection));
+        if let Some(untold) = &mut *self.untold.lock() {
+            untold.push(Arc::downgrade(connection));
+        }
     }
 
     pub(crate) fn remove(&self, connection: &Http2Connection) {
+        connection.forget_deadline();
         let removed = self.all.lock().remove(&connection.key());
         drop(removed);
     }
@@ -70,36 +76,50 @@ impl Http2Connections {
 
     /// Returns true if [`Http2Connections::to_look_at`] may find some.
     pub(crate) fn is_any_due(&self) -> bool {
-        self.shared.is_any_due.load(SeqCst)
+        self.shared.due.is_any()
     }
 
     /// The connections with streams that have to be looked at without an event of the socket.
     pub(crate) fn to_look_at(&self) -> Vec<Arc<Http2Connection>> {
-        if !self.shared.is_any_due.swap(false, SeqCst) {
-            return Vec::new();
-        }
-        let all = self.all.lock();
-        all.values()
-            .filter(|connection| connection.looks_later())
-            .cloned()
-            .collect()
+        let due = self.shared.due.take();
+        due.iter().for_each(|connection| connection.begin_look());
+        due
     }
 
-    /// The connections that are past their deadline, and the time of the next check.
-    pub(crate) fn expired(&self, now: Millis) -> (Vec<Arc<Http2Connection>>, Millis) {
-        let checked = self.checked.load(SeqCst);
-        if now - checked < STEP {
-            let is_empty = self.all.lock().is_empty();
-            return (Vec::new(), if is_empty { Millis::NEVER } else { checked + STEP });
+    /// The connections with clients that have not been told yet that the worker is about to end: all at first, then the
+    /// new ones.
+    pub(crate) fn to_tell(&self) -> Vec<Arc<Http2Connection>> {
+        let untold = self.untold.lock().replace(Vec::new());
+        match untold {
+            Some(untold) => untold.iter().filter_map(Weak::upgrade).collect(),
+            None => self.all(),
         }
-        self.checked.store(now, SeqCst);
-        let (mut expired, mut next) = (Vec::new(), Millis::NEVER);
-        for connection in self.all() {
+    }
+
+    /// The connections that are past their deadline, and the time of the next check. `drain_deadline`: the end of the
+    /// drain.
+    pub(crate) fn expired(&self, drain_deadline: Option<Millis>, now: Millis) -> (Vec<Arc<Http2Connection>>, Millis) {
+        let drain_deadline = drain_deadline.unwrap_or(Millis::NEVER);
+        if drain_deadline < std::mem::replace(&mut *self.drain_deadline.lock(), drain_deadline) {
+            self.all()
+                .iter()
+                .for_each(|connection| connection.expect(connection.deadline()));
+        }
+        let mut expired = Vec::new();
+        for connection in self.take_due(now) {
             match connection.deadline() {
                 deadline if deadline <= now => expired.push(connection),
-                deadline => next = next.min(deadline),
+                deadline => connection.expect(deadline.max(now + STEP)),
             }
         }
-        (expired, next)
+        (expired, self.shared.agenda.lock().first())
+    }
+
+    /// Takes the connections that are noted for `now` or earlier.
+    fn take_due(&self, now: Millis) -> Vec<Arc<Http2Connection>> {
+        let mut agenda = self.shared.agenda.lock();
+        let due = std::iter::from_fn(|| agenda.take_due(now));
+        let due = due.filter_map(|key| self.get(key));
+        due.inspect(|connection| connection.is_not_noted()).collect()
     }
 }

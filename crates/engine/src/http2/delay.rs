@@ -4,38 +4,28 @@
 //! monitor, a millisecond later.
 
 use super::connection::Http2Connection;
-use crate::sync::Mutex;
-use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
-use std::sync::{Arc, Weak};
+use super::listed::Listed;
+use std::sync::Weak;
 
 /// The HTTP/2 connections of an engine that have something to send.
 #[derive(Default)]
-pub(crate) struct Delayed {
-    is_any: AtomicBool,
-    connections: Mutex<Vec<Weak<Http2Connection>>>,
-}
+pub(crate) struct Delayed(Listed);
 
 impl Delayed {
     pub(super) fn add(&self, connection: Weak<Http2Connection>) {
-        self.connections.lock().push(connection);
-        self.is_any.store(true, SeqCst);
+        self.0.add(connection);
     }
 
     /// Sends all delayed responses now. Costs one load in the usual case.
     #[inline]
     pub(crate) fn send(&self) {
-        if self.is_any.load(SeqCst) {
+        if self.0.is_any() {
             self.send_all();
         }
     }
 
     #[cold]
     fn send_all(&self) {
-        self.is_any.store(false, SeqCst);
-        let connections = std::mem::take(&mut *self.connections.lock());
-        connections
-            .iter()
-            .filter_map(Weak::upgrade)
-            .for_each(|connection: Arc<Http2Connection>| connection.push());
+        self.0.take().iter().for_each(|connection| connection.push());
     }
 }

@@ -13,7 +13,7 @@
 //!
 //! * `connection/`: one HTTP/2 connection, drives `h2`; `signal.rs`: chooses the thread that drives it; `pipe.rs`: its I/O
 //!   with the transport; `connections.rs`: all HTTP/2 connections of an engine; `closing.rs`: the end of a connection for
-//!   its engine; `delay.rs`: responses that are sent together; `unsent.rs`: bytes of responses that the client has not
+//!   its engine; `delay.rs`: responses that are sent together; `listed.rs`: connections that some thread has to look at; `unsent.rs`: bytes of responses that the client has not
 //!   taken yet.
 //! * `stream.rs`: streams, as transports; `receiving.rs`, `sending.rs`: the two directions of a stream; `head.rs`:
 //!   their heads.
@@ -23,6 +23,7 @@ mod connection;
 mod connections;
 mod delay;
 mod head;
+mod listed;
 mod pipe;
 mod receiving;
 mod sending;

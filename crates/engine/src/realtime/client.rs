@@ -19,7 +19,7 @@ use super::remainder::Remainder;
 use super::subscriptions::Subscriptions;
 use super::unfinished::MessageDue;
 use super::{Realtime, Scheduled};
-use crate::clock::Millis;
+use crate::clock::{AtomicMillis, Millis};
 use crate::config::fair_by::Flow;
 use crate::limits::budget::Budget;
 use crate::limits::holders::Owner;
@@ -91,6 +91,8 @@ pub struct Client {
     pub(super) departure: Departure,
     pub(super) keep_alive: KeepAlive,
     pub(super) message_due: MessageDue,
+    /// The time for which the client is in the agenda. Written only while the agenda is locked.
+    pub(super) noted: AtomicMillis,
     /// Locked after the reader, if both are.
     pub(super) outbox: Mutex<Outbox>,
     pub(super) reader: Mutex<Reader>,
@@ -154,6 +156,7 @@ impl Client {
             departure: Departure::default(),
             keep_alive: KeepAlive::new(beginning.timeout, now),
             message_due: MessageDue::new(now),
+            noted: AtomicMillis::new(Millis::NEVER),
             reader: Mutex::new(Reader::new(
                 Arc::clone(&beginning.transport),
                 beginning.key,
@@ -249,7 +252,7 @@ impl Client {
     pub fn set_timeout(&self, seconds: u32) {
         self.keep_alive.set_seconds(seconds);
         if let (Some(realtime), Some(period)) = (self.realtime.upgrade(), self.keep_alive.period()) {
-            realtime.expect(Millis::now() + period);
+            realtime.expect(self, Millis::now() + period);
         }
     }
 
@@ -299,7 +302,7 @@ impl Client {
         let _ = transport.watch_client(outbox.reads, outbox.writes, self.key, &realtime.worker.poller);
         if outbox.writes {
             let deadline = outbox.meter.deadline(realtime.worker.config.write_rate());
-            realtime.expect(deadline);
+            realtime.expect(self, deadline);
         }
     }
 

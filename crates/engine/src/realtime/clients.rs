@@ -3,10 +3,11 @@
 
 use super::client::Client;
 use super::Realtime;
-use crate::clock::{AtomicMillis, Millis};
+use crate::agenda::Agenda;
+use crate::clock::Millis;
 use crate::sync::Mutex;
 use crate::transport::poller::Key;
-use slotmap::{DefaultKey, Key as _, KeyData, SlotMap};
+use slotmap::{DefaultKey, DenseSlotMap, Key as _, KeyData};
 use std::sync::atomic::Ordering::SeqCst;
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,7 +15,7 @@ use std::time::Duration;
 /// Set in the keys of clients, and in no key of a connection: the highest bit of an index.
 const CLIENT: u64 = 1 << 31;
 
-/// Minimum time between two checks of all clients.
+/// Minimum time between two checks of a client.
 const STEP: Duration = Duration::from_millis(250);
 
 /// Returns true if a poller token belongs to a client.
@@ -22,20 +23,13 @@ pub(crate) fn is_client(token: u64) -> bool {
     token & CLIENT != 0
 }
 
+#[derive(Default)]
 pub(crate) struct Clients {
-    /// `None` for a client that has a key, but does not exist yet.
-    slots: Mutex<SlotMap<DefaultKey, Option<Arc<Client>>>>,
-    /// A lower bound of all deadlines.
-    due: AtomicMillis,
-}
-
-impl Default for Clients {
-    fn default() -> Self {
-        Clients {
-            slots: Mutex::default(),
-            due: AtomicMillis::new(Millis::NEVER),
-        }
-    }
+    /// `None` for a client that has a key, but does not exist yet. Dense, so that a walk passes no empty slots after a
+    /// burst.
+    slots: Mutex<DenseSlotMap<DefaultKey, Option<Arc<Client>>>>,
+    /// Locked before the slots, if both are.
+    agenda: Mutex<Agenda<Key>>,
 }
 
 impl Clients {
@@ -54,7 +48,15 @@ impl Clients {
 
     /// Gives a key back. Returns false if that has happened already.
     pub(super) fn release(&self, key: Key) -> bool {
-        self.slots.lock().remove(slot(key)).is_some()
+        let Some(released) = self.slots.lock().remove(slot(key)) else {
+            return false;
+        };
+        if let Some(client) = released {
+            let mut agenda = self.agenda.lock();
+            agenda.remove(key, client.noted.load(SeqCst));
+            client.noted.store(Millis::NEVER, SeqCst);
+        }
+        true
     }
 
     /// Every client that has not been released.
@@ -62,26 +64,31 @@ impl Clients {
         self.slots.lock().values().flatten().cloned().collect()
     }
 
-    /// Makes sure that [`Clients::tick`] checks the clients at `deadline`.
-    pub(super) fn expect(&self, deadline: Millis) {
-        self.due.fetch_min(deadline, SeqCst);
+    /// Makes sure that [`Clients::tick`] checks the client at `deadline`. Costs a comparison in the usual case.
+    pub(super) fn expect(&self, client: &Client, deadline: Millis) {
+        if deadline < client.noted.load(SeqCst) {
+            let mut agenda = self.agenda.lock();
+            let noted = agenda.note(client.key, client.noted.load(SeqCst), deadline);
+            client.noted.store(noted, SeqCst);
+        }
     }
 
-    /// Checks every client, if a deadline has passed; returns the time of the next check.
+    /// Checks the clients with a deadline that may have passed; returns the time of the next check.
     pub(crate) fn tick(&self, realtime: &Realtime, now: Millis) -> Millis {
-        let due = self.due.load(SeqCst);
-        if due > now {
-            return due;
+        for client in self.take_due(now) {
+            let next = client.tick(realtime, now);
+            self.expect(&client, next.max(now + STEP));
         }
-        // Deadlines that other threads set from here on are kept, because the bound is reset before the clients are
-        // checked.
-        self.due.store(Millis::NEVER, SeqCst);
-        let earliest = self.all().iter().map(|client| client.tick(realtime, now)).min();
-        let earliest = match earliest {
-            None | Some(Millis::NEVER) => Millis::NEVER,
-            Some(earliest) => earliest.max(now + STEP),
-        };
-        self.due.fetch_min(earliest, SeqCst).min(earliest)
+        self.agenda.lock().first()
+    }
+
+    /// Takes the clients that are noted for `now` or earlier. A deadline that another thread sets from here on is noted.
+    fn take_due(&self, now: Millis) -> Vec<Arc<Client>> {
+        let mut agenda = self.agenda.lock();
+        let due = std::iter::from_fn(|| agenda.take_due(now));
+        let due = due.filter_map(|key| self.get(key));
+        due.inspect(|client| client.noted.store(Millis::NEVER, SeqCst))
+            .collect()
     }
 }
 

@@ -99,7 +99,7 @@ impl Client {
             AllSent::Over => true,
             AllSent::Waits(until) => {
                 if let Some(realtime) = self.realtime.upgrade() {
-                    realtime.expect(until);
+                    realtime.expect(self, until);
                 }
                 false
             }

@@ -173,9 +173,9 @@ impl Realtime {
             .max_by_key(|(slowness, _)| *slowness)
     }
 
-    /// Makes sure that the clients are checked at `deadline`.
-    fn expect(&self, deadline: Millis) {
-        self.clients.expect(deadline);
+    /// Makes sure that the client is checked at `deadline`.
+    fn expect(&self, client: &Client, deadline: Millis) {
+        self.clients.expect(client, deadline);
         self.worker.expect(deadline);
     }
 }

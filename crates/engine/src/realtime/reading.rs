@@ -13,7 +13,6 @@ use crate::transport::Link;
 use fairlead_wire::websocket::{Failure, Opcode};
 use rustix::io::Errno;
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::Arc;
 
 impl Client {
     /// Decodes bytes that are left, and reads more, because the socket is readable or there are undecoded bytes. Called
@@ -85,9 +84,7 @@ impl Client {
         let Some(growth) = reader.restored_message() else {
             return;
         };
-        let budget = || Arc::clone(self.budget(realtime));
-        let unfinished = &mut reader.unfinished;
-        if !unfinished.keep(growth, &self.message_due, budget, realtime, Millis::now()) {
+        if !reader.unfinished.keep(growth, self, realtime, Millis::now()) {
             reader.forget_message();
             reader.is_done = true;
             drop(reader);
@@ -156,9 +153,7 @@ impl Client {
         let Some(mut decoded) = reader.decode(bytes, turn, room, most_bytes) else {
             return (false, bytes.len());
         };
-        let budget = || Arc::clone(self.budget(realtime));
-        let unfinished = &mut reader.unfinished;
-        if !unfinished.keep(decoded.growth, &self.message_due, budget, realtime, now) {
+        if !reader.unfinished.keep(decoded.growth, self, realtime, now) {
             decoded.taken = decoded.taken.and(Err(NO_MEMORY));
         }
         let taken = decoded.taken;

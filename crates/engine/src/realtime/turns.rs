@@ -111,7 +111,7 @@ impl Realtime {
             self.end_client(client);
         }
         if let Some(period) = client.keep_alive.period() {
-            self.expect(Millis::now() + period);
+            self.expect(client, Millis::now() + period);
         }
     }
 

@@ -2,6 +2,7 @@
 //! together take too much memory. Approximately: the message with the largest product of size and age, among the
 //! messages of the address with the largest such product.
 
+use super::client::Client;
 use super::Realtime;
 use crate::clock::{AtomicMillis, Millis};
 use crate::limits::budget::{Budget, Kind, Share};
@@ -77,16 +78,10 @@ impl Unfinished {
         self.standing.is_some()
     }
 
-    /// Counts it, in `budget` when it begins to take memory, and moves its deadline. Returns false if there is no
-    /// memory for it.
-    pub(super) fn keep(
-        &mut self,
-        growth: Growth,
-        due: &MessageDue,
-        budget: impl FnOnce() -> Arc<Budget>,
-        realtime: &Realtime,
-        now: Millis,
-    ) -> bool {
+    /// Counts it, in the budget of `client` when it begins to take memory, and moves its deadline. Returns false if there
+    /// is no memory for it.
+    pub(super) fn keep(&mut self, growth: Growth, client: &Client, realtime: &Realtime, now: Millis) -> bool {
+        let due = &client.message_due;
         if growth.is_new {
             self.standing = None;
         }
@@ -104,12 +99,12 @@ impl Unfinished {
             self.meter.excuse_until(due.resumed.load(Relaxed));
             self.meter.moved(growth.more as u64, now, rate);
         } else {
-            self.standing = Some(budget().count(Kind::Messages, growth.held as u64));
+            self.standing = Some(client.budget(realtime).count(Kind::Messages, growth.held as u64));
             self.meter = Meter::begin(now);
         }
         let deadline = self.meter.deadline(rate);
         due.due.store(deadline, Relaxed);
-        realtime.expect(deadline);
+        realtime.expect(client, deadline);
         true
     }
 

@@ -221,7 +221,7 @@ impl Core {
             }
         }
         self.count_unsent(carrier);
-        carrier.worker.expect(self.deadline(carrier, streams));
+        carrier.expect(self.deadline(carrier, streams));
     }
 
     fn wanted(&self, carrier: &Carrier) -> Interest {

@@ -33,6 +33,21 @@ impl Http2Connection {
         self.with_core(|core| core.deadline(&self.carrier, &self.streams))
     }
 
+    /// Makes sure that the connection is checked at `deadline`.
+    pub(in crate::http2) fn expect(&self, deadline: Millis) {
+        self.carrier.expect(deadline);
+    }
+
+    /// The agenda does not have the connection any more.
+    pub(in crate::http2) fn is_not_noted(&self) {
+        self.carrier.is_not_noted();
+    }
+
+    /// Removes the connection from the agenda.
+    pub(in crate::http2) fn forget_deadline(&self) {
+        self.carrier.forget_deadline();
+    }
+
     /// Ends the connection, because it has the largest share of a limit that was reached. Its streams learn of the end
     /// in the poller's next turn; the requests in its queue are dropped now.
     pub(crate) fn give_way(&self, now: Millis) {

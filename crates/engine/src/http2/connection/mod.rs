@@ -17,9 +17,11 @@ pub(crate) use self::core::End;
 
 use self::core::Core;
 use super::delay::Delayed;
+use super::listed::Listed;
 use super::pipe::{Pipe, PipeState};
 use super::signal::Signal;
-use crate::clock::Millis;
+use crate::agenda::Agenda;
+use crate::clock::{AtomicMillis, Millis};
 use crate::connection::place::Place;
 use crate::connection::stream_queue::StreamQueue;
 use crate::limits::budget::Budget;
@@ -80,8 +82,10 @@ pub(crate) struct Beginning {
 #[derive(Clone)]
 pub(crate) struct Shared {
     spool: Arc<Spool>,
-    /// Tells the poller that it has to look at streams.
-    pub(in crate::http2) is_any_due: Arc<AtomicBool>,
+    /// The connections with streams that the poller has to look at.
+    pub(in crate::http2) due: Arc<Listed>,
+    /// Their deadlines.
+    pub(in crate::http2) agenda: Arc<Mutex<Agenda<Key>>>,
     pub(crate) delayed: Arc<Delayed>,
 }
 
@@ -89,7 +93,8 @@ impl Shared {
     pub(in crate::http2) fn new(spool: &Arc<Spool>) -> Shared {
         Shared {
             spool: Arc::clone(spool),
-            is_any_due: Arc::default(),
+            due: Arc::default(),
+            agenda: Arc::default(),
             delayed: Arc::default(),
         }
     }
@@ -150,7 +155,8 @@ impl Http2Connection {
         let handshake = settings::builder(&worker.config).handshake(Pipe(Arc::clone(&pipe)));
         let Shared {
             spool,
-            is_any_due,
+            due,
+            agenda,
             delayed: all_delayed,
         } = shared;
         let carrier = Carrier {
@@ -161,6 +167,8 @@ impl Http2Connection {
             budget: Arc::clone(queue.budget()),
             spool,
             is_over: AtomicBool::new(false),
+            noted: AtomicMillis::new(Millis::NEVER),
+            agenda,
         };
         let connection = Arc::new_cyclic(|me| Http2Connection {
             me: me.clone(),
@@ -171,7 +179,7 @@ impl Http2Connection {
             core: Mutex::new(Core::new(handshake, place)),
             wakeup: Arc::default(),
             wanted: Signal::default(),
-            streams: Streams::new(is_any_due, now),
+            streams: Streams::new(me.clone(), due, now),
             delayed: AtomicU32::new(0),
             all_delayed,
         });

@@ -3,6 +3,7 @@
 
 use super::Http2Connection;
 use crate::clock::{AtomicMillis, Millis};
+use crate::http2::listed::Listed;
 use crate::http2::stream::StreamSocket;
 use crate::limits::budget::Eased;
 use crate::sync::Mutex;
@@ -26,14 +27,15 @@ pub(super) struct Streams {
     hijacked: AtomicUsize,
     /// The time when the connection began, or when its last stream was over.
     idle_since: AtomicMillis,
-    /// Set if streams have to be looked at without an event of the socket; see [`Streams::look_later`].
+    /// Set if the connection is in `due`: streams have to be looked at without an event of the socket.
     looks_later: AtomicBool,
-    /// The same for any HTTP/2 connection of the engine.
-    is_any_due: Arc<AtomicBool>,
+    due: Arc<Listed>,
+    connection: Weak<Http2Connection>,
 }
 
 impl Streams {
-    pub(super) fn new(is_any_due: Arc<AtomicBool>, now: Millis) -> Streams {
+    /// `due`: the connections of the engine that the poller has to look at.
+    pub(super) fn new(connection: Weak<Http2Connection>, due: Arc<Listed>, now: Millis) -> Streams {
         Streams {
             watched: Mutex::default(),
             receiving: Mutex::default(),
@@ -41,7 +43,8 @@ impl Streams {
             hijacked: AtomicUsize::new(0),
             idle_since: AtomicMillis::new(now),
             looks_later: AtomicBool::new(false),
-            is_any_due,
+            due,
+            connection,
         }
     }
 
@@ -100,15 +103,15 @@ impl Streams {
 
     /// Events of the streams that a thread or the poller waits for.
     fn due(&self) -> Vec<(Key, Happened)> {
-        self.looks_later.store(false, SeqCst);
         let watched = self.watched.lock();
         watched.values().filter_map(|stream| stream.due()).collect()
     }
 
     /// Makes the poller look at the streams in its next turn.
     pub(super) fn look_later(&self, worker: &Worker) {
-        self.looks_later.store(true, SeqCst);
-        self.is_any_due.store(true, SeqCst);
+        if !self.looks_later.swap(true, SeqCst) {
+            self.due.add(self.connection.clone());
+        }
         if !Dispatching::is_here() {
             worker.poller.wake();
         }
@@ -144,8 +147,7 @@ impl Http2Connection {
     }
 
     fn expect_idle(&self) {
-        let worker = &self.carrier.worker;
-        worker.expect(self.streams.idle_deadline(worker));
+        self.expect(self.streams.idle_deadline(&self.carrier.worker));
     }
 
     /// Takes the bytes of small frames out of `h2`. Most of them are about to be received. But for a body that waits
@@ -200,9 +202,9 @@ impl Http2Connection {
         self.streams.look_later(&self.carrier.worker);
     }
 
-    /// Returns true if the streams have to be looked at without an event of the socket.
-    pub(crate) fn looks_later(&self) -> bool {
-        self.streams.looks_later.load(SeqCst)
+    /// The poller is about to look at the streams.
+    pub(in crate::http2) fn begin_look(&self) {
+        self.streams.looks_later.store(false, SeqCst);
     }
 }
 

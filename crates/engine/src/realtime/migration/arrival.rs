@@ -147,7 +147,7 @@ impl Client {
             None => self.release_inbox(),
         }
         if let Some(period) = self.keep_alive.period() {
-            realtime.expect(Millis::now() + period);
+            realtime.expect(self, Millis::now() + period);
         }
         self.me
             .upgrade()

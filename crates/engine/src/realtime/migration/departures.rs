@@ -265,7 +265,7 @@ impl Turn<'_> {
     /// Closes a client that no worker takes, at this time.
     fn give_up(&self, client: &Client, closes_at: Millis) -> bool {
         client.give_departure_up(closes_at);
-        self.realtime.expect(closes_at);
+        self.realtime.expect(client, closes_at);
         false
     }
 }

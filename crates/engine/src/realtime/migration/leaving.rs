@@ -62,7 +62,7 @@ impl Client {
         };
         let closes_at = realtime.departures.close_time(&realtime, hindrance);
         if self.departure.refuse(closes_at) {
-            realtime.expect(closes_at);
+            realtime.expect(self, closes_at);
             self.resume(&realtime);
         }
     }

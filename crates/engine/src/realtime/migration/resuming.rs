@@ -46,7 +46,7 @@ impl Resuming {
         while let Some(next) = self.take(realtime.worker.config.resume_rate, Nanos::now()) {
             match next {
                 Ok(client) => client.release_inbox(),
-                Err(rest) => return realtime.expect(Millis::now() + rest),
+                Err(rest) => return realtime.worker.expect(Millis::now() + rest),
             }
         }
     }
