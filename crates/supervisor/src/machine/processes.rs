@@ -162,10 +162,10 @@ impl Processes {
         step.push(how);
     }
 
-    /// Asks a worker that serves, or becomes a spawner, to end by `how`, and gives its requests `long`. Nobody waits for it.
+    /// Asks a worker that serves, becomes a spawner or retires to end by `how`, and gives its requests `long`. Nobody waits for it.
     pub(super) fn retire_worker(&mut self, id: ProcessId, long: Duration, how: Action, step: &mut Step) {
         let kill_at = step.now + long + EXIT_GRACE;
-        let may_retire = |worker: &&mut Worker| worker.serves() || worker.becomes_spawner();
+        let may_retire = |worker: &&mut Worker| worker.serves() || worker.becomes_spawner() || worker.retires();
         let Some(worker) = self.workers.get_mut(&id).filter(may_retire) else {
             return;
         };

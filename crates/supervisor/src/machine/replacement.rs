@@ -125,7 +125,7 @@ impl Restarts {
     fn succeed(&mut self, generation: Generation, spawner: ProcessId, workforce: &mut Workforce, server: Server) {
         let Some(restart) = self.restart.as_mut() else { return };
         let adopted = restart.replacing().is_some_and(|replacing| replacing.former.is_some());
-        let kind = restart.kind;
+        let (kind, patient) = (restart.kind, restart.patient);
         restart.state.enter(RestartState::Done);
         self.changes += 1;
         workforce.current = Current {
@@ -142,6 +142,9 @@ impl Restarts {
         let others: Vec<ProcessId> = others.map(|one| one.id).collect();
         for id in others {
             workforce.end_spawner(id, workforce.deadline_of_end());
+        }
+        if !patient {
+            workforce.limit_retiring();
         }
         workforce.step.log(Notice::RestartDone {
             kind,

@@ -62,6 +62,7 @@ impl Lifecycle for WorkerState {
         ("Settling", "Retiring"),
         ("Serving", "Retiring"),
         ("Retiring", "Ending"),
+        ("Retiring", "Retiring"),
         ("Retiring", "Killed"),
         ("Promoting", "Ending"),
         ("Promoting", "Retiring"),

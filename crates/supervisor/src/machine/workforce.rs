@@ -263,6 +263,22 @@ impl Workforce {
         true
     }
 
+    /// Workers that retire patiently get no more time than others: a restart was asked for, and is done.
+    pub(super) fn limit_retiring(&mut self) {
+        let (long, usual) = (self.limits.long_drain, self.limits.shutdown_timeout);
+        let latest = self.now() + long.max(usual) + EXIT_GRACE;
+        let is_late = |worker: &&Worker| matches!(worker.state, WorkerState::Retiring { kill_at } if kill_at > latest);
+        let late: Vec<ProcessId> = self.workers().filter(is_late).map(|worker| worker.id).collect();
+        for id in late {
+            match long > usual {
+                true => self
+                    .processes
+                    .retire_worker(id, long, Action::Drain(id, long), &mut self.step),
+                false => self.drain_worker(id, self.deadline_of_end()),
+            }
+        }
+    }
+
     /// Limit of retiring workers, besides the latest one: with all others, a slot is left for a starting one.
     fn most_retiring(&self) -> usize {
         self.places().min(SLOTS.saturating_sub(self.places() + 2))

@@ -62,10 +62,10 @@ fn scenarios() -> Vec<Scenario> {
             vec![refork, TERM, Command::RemoveWorker],
         )
         .twice(),
-        scenario("automatic refork", 2, 2, vec![]).with_warmth(),
+        scenario("automatic refork", 2, 2, vec![]).with_warmth().calm(),
         scenario("automatic refork, 1 worker", 1, 1, vec![])
             .with_warmth()
-            .twice(),
+            .calmer(),
         scenario(
             "stop and phased restart during an automatic refork",
             1,
@@ -73,7 +73,8 @@ fn scenarios() -> Vec<Scenario> {
             vec![TERM, Command::Restart(RestartKind::Phased)],
         )
         .with_warmth()
-        .twice(),
+        .twice()
+        .calm(),
         scenario("number of workers", 2, 2, workers),
         scenario("recycling, 2 workers", 2, 2, vec![]).with_recycling(RecycleReason::Memory),
         scenario("recycling, 1 worker", 1, 1, vec![]).with_recycling(RecycleReason::Age),
@@ -197,6 +198,12 @@ impl Scenario {
     /// One fault less, for scenarios with many states; `MODEL_FAULTS` has more.
     fn calmer(mut self) -> Scenario {
         self.faults = self.faults.saturating_sub(1);
+        self
+    }
+
+    /// No fault.
+    fn calm(mut self) -> Scenario {
+        self.faults = 0;
         self
     }
 

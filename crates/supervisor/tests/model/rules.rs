@@ -1,8 +1,8 @@
 //! The rules for every state and every step.
 
 use crate::world::{Move, Phase, World, BASE};
-use fairlead_supervisor::machine::RestartStatus;
 use fairlead_supervisor::machine::{Action, Command, Notice, Server, WorkerView, PATIENCE};
+use fairlead_supervisor::machine::{RestartKind, RestartStatus};
 use std::collections::BTreeSet;
 
 /// Checks a step. `most`: the largest number of workers in any configuration; `least`: the smallest. `unharmed`: there
@@ -24,6 +24,7 @@ pub(crate) fn check(
         awaits_no_long_drain(before)?;
     }
     retires_in_bounds(after, most)?;
+    limits_patience(actions, after)?;
     bounded(after, most)?;
     ends_in_time(after)?;
     keeps_serving(before, made, actions, after, least)?;
@@ -103,6 +104,17 @@ fn awaits_no_long_drain(world: &World) -> Result<(), String> {
     match replaces && machine.workers().any(|one| one.retires) {
         true => Err("a restart waits for a long drain".to_owned()),
         false => Ok(()),
+    }
+}
+
+/// A restart that is asked for ends the workers, too, that an automatic refork has left.
+fn limits_patience(actions: &[Action], after: &World) -> Result<(), String> {
+    let is_asked = |kind: RestartKind| kind != RestartKind::Refork;
+    let done = |action: &Action| matches!(action, Action::Log(Notice::RestartDone { kind, .. }) if is_asked(*kind));
+    let patient = |one: &WorkerView| after.processes.get(&one.id).is_some_and(|process| process.patient);
+    match after.machine.workers().find(patient) {
+        Some(worker) if actions.iter().any(done) => Err(format!("worker {} has a day after a restart", worker.id)),
+        _ => Ok(()),
     }
 }
 

@@ -51,6 +51,8 @@ pub(crate) struct Process {
     pub(crate) hung: bool,
     /// True if it has a long request, and time for it.
     pub(crate) long: bool,
+    /// True if an automatic refork has given it the time.
+    pub(crate) patient: bool,
     /// The limit that it has used up. A stuck worker does not finish its drain.
     pub(crate) spent: Option<RecycleReason>,
 }
@@ -111,8 +113,8 @@ pub(crate) enum Move {
     LoseExecution,
     /// A worker has used up a limit.
     Spend(ProcessId, RecycleReason),
-    /// Workers have served `refork_after` requests.
-    Warm,
+    /// A worker has served `refork_after` requests.
+    Warm(ProcessId),
     /// A command arrives.
     Ask(Command),
     /// The long request of a worker ends.
@@ -170,6 +172,7 @@ impl World {
             asked: false,
             hung: false,
             long: false,
+            patient: false,
             spent: None,
         };
         World {
@@ -225,7 +228,7 @@ impl World {
             moves.extend(workers.map(|(id, _)| Move::Spend(*id, reason)));
         }
         if scenario.warms && self.asked > 0 && self.machine.at_rest() {
-            moves.push(Move::Warm);
+            moves.extend(self.machine.workers().map(|worker| Move::Warm(worker.id)));
         }
         if self.asked > 0 {
             moves.extend(scenario.commands.iter().cloned().map(Move::Ask));
@@ -327,9 +330,9 @@ impl World {
                 self.change(*id, |process| process.spent = Some(*reason));
                 Some(Event::Recycle(*id, *reason, String::new()))
             }
-            Move::Warm => {
+            Move::Warm(id) => {
                 self.asked -= 1;
-                Some(Event::Warm)
+                Some(Event::Warm(*id))
             }
             Move::Ask(command) => {
                 self.asked -= 1;
@@ -587,6 +590,7 @@ impl World {
                         asked: false,
                         hung: false,
                         long: false,
+                        patient: false,
                         spent: None,
                     };
                     self.processes.insert(*spawner, process);
@@ -607,12 +611,16 @@ impl World {
                         asked: false,
                         hung,
                         long: false,
+                        patient: false,
                         spent: None,
                     };
                     self.processes.insert(*worker, process);
                 }
                 Action::Drain(id, long) | Action::DrainPatiently(id, long) if !long.is_zero() => {
-                    self.change(*id, |process| (process.asked, process.long) = (true, true));
+                    let patient = matches!(action, Action::DrainPatiently(..));
+                    self.change(*id, |process| {
+                        (process.asked, process.long, process.patient) = (true, true, patient);
+                    });
                 }
                 Action::Drain(id, _)
                 | Action::DrainPatiently(id, _)
@@ -621,7 +629,7 @@ impl World {
                 | Action::EndSpawner(id) => {
                     self.change(*id, |process| {
                         process.asked |= process.phase != Phase::Unborn;
-                        process.long = false;
+                        (process.long, process.patient) = (false, false);
                     });
                 }
                 Action::Kill(id) => self.kill(*id),

@@ -253,7 +253,7 @@ impl Turn<'_> {
             (Prepared::Never, _) | (Prepared::Later, Sending::Impossible) => self.give_up(client, self.now),
             (Prepared::Later, _) if self.now - *self.stuck.get_or_insert(self.now) > PATIENCE => {
                 let departures = &self.realtime.departures;
-                self.give_up(client, departures.close_time(self.realtime, Hindrance::App))
+                self.give_up(client, departures.close_time(self.realtime, Hindrance::Workers))
             }
             (Prepared::Later, sending) => {
                 self.is_full |= sending == Sending::Full;

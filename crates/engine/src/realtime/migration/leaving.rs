@@ -118,6 +118,8 @@ impl Client {
         if is_asked {
             self.stop_reading();
             self.tell(Event::HandOver);
+        } else if self.departure.closes_at().is_some() {
+            self.stay(Hindrance::App); // the time may be shorter by now
         }
         is_asked
     }

@@ -28,6 +28,8 @@ pub struct Retirement {
 pub(in crate::realtime) enum Hindrance {
     /// The app does not hand it over.
     App,
+    /// The app has handed it over, and no worker takes it.
+    Workers,
     /// Its connection cannot migrate.
     Connection,
 }
@@ -36,6 +38,7 @@ impl Retirement {
     /// The time from the beginning of the drain on after which clients close, each after another part of the spread.
     pub(super) fn stay(&self, hindrance: Hindrance, spread: Duration) -> Duration {
         match hindrance {
+            Hindrance::Workers => Duration::ZERO,
             Hindrance::App if !self.patient => Duration::ZERO,
             Hindrance::App | Hindrance::Connection => self.stay.saturating_sub(self.spread(spread) + LAST_FRAMES),
         }
@@ -73,7 +76,12 @@ mod tests {
         assert_eq!(
             seconds(patient, Hindrance::App),
             [45, 10],
-            "nothing is gained by their end"
+            "nobody has asked for their end"
+        );
+        assert_eq!(
+            seconds(patient, Hindrance::Workers),
+            [0, 10],
+            "the app counts them as closed"
         );
     }
 
