@@ -76,11 +76,16 @@ impl Sending {
     pub(super) fn take_heads(&mut self, bytes: &[u8], is_head_request: bool) -> io::Result<usize> {
         let mut taken = 0;
         while self.body.is_none() && taken < bytes.len() {
-            let before = self.head.len();
-            self.head.extend_from_slice(&bytes[taken..]);
-            let Some(lines) = ResponseLines::of(&self.head) else {
-                let is_too_long = self.head.len() > MAX_RESPONSE_HEAD;
-                return if is_too_long { Err(Errno::PIPE) } else { Ok(bytes.len()) };
+            // Nothing stays of a head that cannot be sent: the next attempt would find it before its own bytes.
+            let mut text = std::mem::take(&mut self.head);
+            let before = text.len();
+            text.extend_from_slice(&bytes[taken..]);
+            let Some(lines) = ResponseLines::of(&text) else {
+                if text.len() > MAX_RESPONSE_HEAD {
+                    return Err(Errno::PIPE);
+                }
+                self.head = text;
+                return Ok(bytes.len());
             };
             taken += lines.len - before;
             let head = response(&lines, self.is_for_tunnel).ok_or(Errno::PIPE)?;
@@ -92,10 +97,6 @@ impl Sending {
                 self.body = Some(self.response.send_response(head, ends).map_err(|_| Errno::PIPE)?);
                 self.has_ended = ends;
             }
-            self.head.clear();
-        }
-        if self.body.is_some() {
-            self.head = Vec::new();
         }
         Ok(taken)
     }

@@ -198,6 +198,36 @@ fn the_app_learns_from_a_failed_write_that_its_stream_was_reset() {
 }
 
 #[test]
+fn a_response_to_a_stream_that_was_reset_may_be_sent_again() {
+    let (release, released) = mpsc::channel();
+    let released = Mutex::new(released);
+    let (ended, ends) = mpsc::channel();
+    let ended = Mutex::new(ended);
+    let server = Server::start(config(), move |exchange| {
+        if path(exchange) == "/reset" {
+            released.lock().expect("no panic").recv().expect("the test releases it");
+            exchange.start(200);
+            exchange.end_head(None);
+            let _ = exchange.write(b"a piece");
+            // The first one finds out that the stream is reset; the second one is that at the end of the response.
+            let flushed = [exchange.flush(), exchange.flush()];
+            return ended.lock().expect("no panic").send(flushed).expect("the test waits");
+        }
+        reply(exchange, "short");
+    });
+    let mut client = FrameClient::connect(server.address);
+    client.send(&get(1, "/reset"));
+    eventually("it runs", || server.engine.stats().busy_threads == 1);
+    client.send(&reset(1, CANCEL));
+    client.ping();
+    release.send(()).expect("it waits");
+    let flushed = ends.recv_timeout(PATIENCE).expect("the app has not panicked");
+    assert_eq!(flushed, [false, false]);
+    client.send(&get(3, "/short"));
+    assert_eq!(client.find_of(DATA, 3).payload, b"short");
+}
+
+#[test]
 fn faults_of_the_app_are_for_their_stream() {
     let server = Server::start(config(), |exchange| match path(exchange).as_str() {
         "/panic" => panic!("asked for"),
