@@ -149,6 +149,8 @@ settings! {
         pub request_totals: Arc<RequestTotals>,
         /// Returns freed memory to the system.
         pub trim_memory: fn(),
+        /// Bytes of the process that are in memory; 0 if the system does not tell.
+        pub resident_memory: fn() -> u64,
         /// Key by which the ready queue is fair.
         pub fair_by: FairBy,
         /// Paths of requests that go ahead of the others.

@@ -1,4 +1,4 @@
-//! Returns memory to the operating system: of the allocator, and of the main thread's stack.
+//! Returns memory to the operating system: of the allocator, and of the main thread's stack. Measures the memory of the process.
 
 /// Returns free memory to the operating system if the allocator would keep it (glibc). Any thread may call it.
 pub(crate) fn trim() {
@@ -10,6 +10,14 @@ pub(crate) fn trim() {
         // SAFETY: safe to call at any time, from any thread; it changes nothing that is in use.
         unsafe { malloc_trim(0) };
     }
+}
+
+/// Bytes of the process that are in memory; 0 if the system does not tell.
+pub(crate) fn resident() -> u64 {
+    // Pages: of the address space, and in memory.
+    let text = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
+    let pages = text.split(' ').nth(1).and_then(|pages| pages.parse::<u64>().ok());
+    pages.unwrap_or(0) * rustix::param::page_size() as u64
 }
 
 /// Returns the unused part of the main thread's stack to the operating system; does nothing on another thread. Ruby reserves the

@@ -87,9 +87,11 @@ module Fairlead
       run_hooks(:before_fork) unless @warm
     end
 
-    # Collects garbage, so that workers share memory: pages with old objects are rarely written to.
+    # Collects garbage, so that workers share memory: pages with old objects are rarely written to. Returns free memory to the system: a
+    # worker that becomes the spawner has more than it will ever need again.
     def share_memory
       Process.respond_to?(:warmup) ? Process.warmup : GC.start
+      Native.trim_memory!
       Native.release_stack!
     end
 

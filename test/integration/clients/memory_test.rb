@@ -4,7 +4,7 @@ require "test_helper"
 require "support/http_client"
 require "support/processes"
 
-# The memory for a crowd of clients is free again after they have left.
+# The memory for a crowd of clients is free again after they have left, and so is memory of the application after a busy time.
 class MemoryTest < Minitest::Test
   include Fairlead::Test::Servers
   include Fairlead::Test::HttpClients
@@ -20,6 +20,27 @@ class MemoryTest < Minitest::Test
 
   def test_memory_of_heads
     assert_given_back { "GET / HTTP/1.1\r\nhost: a\r\nx-long: #{"y" * 60_000}" }
+  end
+
+  # Ruby frees the Strings, but those that stay keep the allocator from returning the memory between them.
+  def test_memory_that_the_application_has_freed
+    server = serve(<<~RUBY)
+      KEPT = []
+      run(lambda do |env|
+        strings = Array.new(1200) { "x" * 100_000 }
+        KEPT.concat(strings.map { |string| string[0, 1000].tap { string.clear } }) if KEPT.empty?
+        strings.clear
+        GC.start
+        [200, {}, ["hello"]]
+      end)
+    RUBY
+    before = memory(server.serving_pid)
+    get(server)
+    used = memory(server.serving_pid)
+
+    assert_operator used, :>, before + (40 * MEBIBYTE)
+    wait_until("free memory", seconds: 40) { memory(server.serving_pid) < before + (16 * MEBIBYTE) }
+    assert_equal "hello", get(server).body
   end
 
   private

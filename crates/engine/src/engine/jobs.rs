@@ -235,6 +235,10 @@ impl Workplace for Jobs {
         }
         self.moves.tend_held();
     }
+
+    fn rest(&self) -> Duration {
+        self.parts.memory.rest()
+    }
 }
 
 impl Site for Jobs {

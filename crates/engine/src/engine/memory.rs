@@ -1,10 +1,13 @@
-//! Returns memory to the system after a burst of clients: the allocator keeps freed memory for the next burst.
+//! Returns memory to the system: the allocator keeps freed memory for the next burst. It is returned after a burst of clients, by
+//! the counts of their memory, and when the process has become quiet and has grown: the app uses memory that nobody counts.
 
 use super::job::Job;
+use crate::clock::Millis;
 use crate::connection::connections::Connections;
 use crate::exchange::Services;
 use crate::limits::burst;
 use crate::scheduler::Scheduler;
+use crate::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -16,12 +19,20 @@ const CONNECTION_BYTES: u64 = 16 * 1024;
 const STEP: Duration = Duration::from_millis(250);
 const STEPS: u32 = 20;
 
+/// A process is quiet if it has run few jobs for this time. Another look after `LOOK` is a safety net.
+const QUIET: Duration = Duration::from_secs(5);
+const LOOK: Duration = Duration::from_secs(60);
+
+/// Jobs of a quiet process in `QUIET`, at most: health checks and a few clients.
+const QUIET_JOBS: u64 = 10;
+
 /// See the head of this file.
 pub(super) struct Memory {
     services: Arc<Services>,
     connections: Arc<Connections>,
     scheduler: Arc<Scheduler<Job>>,
     bursts: Bursts,
+    growth: Mutex<Growth>,
     is_trimming: AtomicBool,
 }
 
@@ -43,6 +54,7 @@ impl Memory {
             connections: Arc::clone(connections),
             scheduler: Arc::clone(scheduler),
             bursts: Bursts::default(),
+            growth: Mutex::new(Growth::new(Millis::now(), (services.worker.config.resident_memory)())),
             is_trimming: AtomicBool::new(false),
         })
     }
@@ -60,6 +72,20 @@ impl Memory {
         }
     }
 
+    /// Called by the monitor when no job has run for a while: returns memory if the process is quiet and has grown. Returns the time
+    /// until the next call.
+    pub(super) fn rest(self: &Arc<Self>) -> Duration {
+        let worker = &self.services.worker;
+        let (now, jobs) = (Millis::now(), worker.counters().turns());
+        let mut growth = self.growth.lock();
+        match growth.quiet(now, jobs) {
+            Some(left) => return left,
+            None if growth.is_worthwhile((worker.config.resident_memory)()) => self.trim_soon(),
+            None => {}
+        }
+        LOOK
+    }
+
     /// Trims on a separate thread that ends afterwards: trimming is rare and takes milliseconds.
     fn trim_soon(self: &Arc<Self>) {
         if self.is_trimming.swap(true, Relaxed) {
@@ -75,7 +101,9 @@ impl Memory {
         self.is_trimming.store(false, Relaxed);
         self.connections.parked().shrink();
         self.scheduler.ready().shrink();
-        (self.services.worker.config.trim_memory)();
+        let config = &self.services.worker.config;
+        (config.trim_memory)();
+        self.growth.lock().least = (config.resident_memory)();
     }
 }
 
@@ -105,6 +133,42 @@ impl Bursts {
     }
 }
 
+/// The growth of the process between two quiet times.
+struct Growth {
+    /// Time of the last look, and the jobs that had run.
+    since: Millis,
+    jobs: u64,
+    /// Least memory of the process since it was last returned.
+    least: u64,
+}
+
+impl Growth {
+    fn new(now: Millis, resident: u64) -> Growth {
+        Growth {
+            since: now,
+            jobs: 0,
+            least: resident,
+        }
+    }
+
+    /// `None` if the process has been quiet since the last look; otherwise the time until it may be.
+    fn quiet(&mut self, now: Millis, jobs: u64) -> Option<Duration> {
+        let left = QUIET.saturating_sub(now - self.since);
+        let is_quiet = jobs.wrapping_sub(self.jobs) <= QUIET_JOBS;
+        if is_quiet && !left.is_zero() {
+            return Some(left);
+        }
+        (self.since, self.jobs) = (now, jobs);
+        (!is_quiet).then_some(QUIET)
+    }
+
+    /// True if the process has grown so much that returning memory is worth the work.
+    fn is_worthwhile(&mut self, resident: u64) -> bool {
+        self.least = self.least.min(resident);
+        resident - self.least >= burst::WORTHWHILE_BYTES
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -118,6 +182,26 @@ mod tests {
         assert!(!bursts.has_receded(mebibytes(13)));
         assert!(bursts.has_receded(mebibytes(12)));
         assert!(!bursts.has_receded(mebibytes(1)));
+    }
+
+    #[test]
+    fn a_process_is_quiet_when_it_has_run_few_jobs_for_a_while() {
+        let start = Millis::now();
+        let at = |seconds: u64| start + Duration::from_secs(seconds);
+        let mut growth = Growth::new(start, 0);
+        assert_eq!(growth.quiet(at(2), 5), Some(Duration::from_secs(3)));
+        assert_eq!(growth.quiet(at(3), 100), Some(QUIET), "many jobs begin a new time");
+        assert_eq!(growth.quiet(at(7), 105), Some(Duration::from_secs(1)));
+        assert_eq!(growth.quiet(at(8), 110), None);
+        assert_eq!(growth.quiet(at(60), 200), Some(QUIET), "it was busy since");
+    }
+
+    #[test]
+    fn memory_is_returned_when_the_process_has_grown_since_it_had_least() {
+        let mut growth = Growth::new(Millis::now(), 3 * burst::WORTHWHILE_BYTES);
+        assert!(!growth.is_worthwhile(3 * burst::WORTHWHILE_BYTES));
+        assert!(!growth.is_worthwhile(2 * burst::WORTHWHILE_BYTES));
+        assert!(growth.is_worthwhile(3 * burst::WORTHWHILE_BYTES));
     }
 
     #[test]

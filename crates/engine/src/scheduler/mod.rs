@@ -72,6 +72,9 @@ pub(crate) trait Workplace: Site {
 
     /// Called every millisecond while a job runs.
     fn tick(&self);
+
+    /// Called when no job has run for a while. Returns the time after which it is called again, unless a job runs before.
+    fn rest(&self) -> Duration;
 }
 
 impl<J: Queued> Scheduler<J> {

@@ -226,7 +226,8 @@ fn pause<W: Workplace>(workplace: &W, quiet: u32) {
     } else {
         let scheduler = workplace.scheduler();
         let is_over = || workplace.worker().is_stopped();
-        scheduler.monitor.parking.rest(|| scheduler.now(), is_over);
+        let time = workplace.rest();
+        scheduler.monitor.parking.rest(|| scheduler.now(), is_over, time);
     }
 }
 

@@ -361,7 +361,8 @@ impl World {
             stuck = if needs_help && done == before { stuck + 1 } else { 0 };
             if !needs_help && !vacancy.is_watched() {
                 let is_stopped = || self.is_stopped.load(SeqCst);
-                self.parking.rest(|| self.threads.now(), is_stopped);
+                self.parking
+                    .rest(|| self.threads.now(), is_stopped, Duration::from_secs(60));
             } else if stuck > 0 {
                 let tick = Tick {
                     now,

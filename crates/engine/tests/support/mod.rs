@@ -121,6 +121,7 @@ pub fn config() -> Config {
         descriptors: Descriptors::with(1_000, 1_000),
         request_totals: RequestTotals::new(1 << 28, 1 << 32),
         trim_memory: || {},
+        resident_memory: || 0,
         fair_by: FairBy::Connection,
         priority_paths: Vec::new(),
         waiting_room: true,

@@ -236,6 +236,14 @@ impl Setting<fn()> for Settings<'_> {
     }
 }
 
+impl Setting<fn() -> u64> for Settings<'_> {
+    type Error = Error;
+
+    fn setting(&self, _field: &'static str) -> Result<fn() -> u64, Error> {
+        Ok(crate::memory::resident)
+    }
+}
+
 impl Setting<FilesConfig> for Settings<'_> {
     type Error = Error;
 

@@ -4,9 +4,6 @@ use super::Snapshot;
 use crate::sync::{AtomicBool, Condvar, Mutex, Ordering::SeqCst};
 use std::time::Duration;
 
-/// Interval at which a parked monitor checks by itself, as a safety net.
-const LOOK: Duration = Duration::from_secs(60);
-
 #[derive(Default)]
 pub(crate) struct Parking {
     parked: AtomicBool,
@@ -24,13 +21,14 @@ impl Parking {
         }
     }
 
-    /// Waits until a thread becomes active, or [`Parking::end`] is called. The monitor sets `parked` and then reads the
-    /// states; a thread changes its state and then reads `parked`. So one of the two sees the other.
-    pub(crate) fn rest(&self, now: impl Fn() -> Snapshot, is_over: impl Fn() -> bool) {
+    /// Waits until a thread becomes active, or [`Parking::end`] is called, or for `time`. The monitor sets `parked` and then
+    /// reads the states; a thread changes its state and then reads `parked`. So one of the two sees the other.
+    pub(crate) fn rest(&self, now: impl Fn() -> Snapshot, is_over: impl Fn() -> bool, time: Duration) {
         let mut guard = self.guard.lock();
         self.parked.store(true, SeqCst);
-        while self.parked.load(SeqCst) && !now().needs_monitor() && !is_over() {
-            self.unpark.wait_for(&mut guard, LOOK);
+        let mut has_passed = false;
+        while !has_passed && self.parked.load(SeqCst) && !now().needs_monitor() && !is_over() {
+            has_passed = self.unpark.wait_for(&mut guard, time);
         }
         self.parked.store(false, SeqCst);
     }
