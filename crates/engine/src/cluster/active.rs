@@ -10,7 +10,8 @@ pub(crate) struct Active([AtomicI64; RequestKind::COUNT]);
 
 impl Active {
     pub(crate) fn change(&self, kind: RequestKind, by: i64) {
-        self.0[kind.index()].fetch_add(by, Relaxed);
+        let before = self.0[kind.index()].fetch_add(by, Relaxed);
+        debug_assert!(before + by >= 0, "the number of running requests was lowered below 0");
     }
 
     pub(crate) fn clear(&self) {

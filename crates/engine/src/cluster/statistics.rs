@@ -55,7 +55,7 @@ macro_rules! statistics {
             messages_received: Counter, Engine, Everywhere, "Messages of WebSockets received.";
             messages_sent: Counter, Engine, Everywhere, "Messages and events that the application has sent to single clients; `delivered` counts published ones.";
             events: Counter, Engine, Everywhere, "Events and deferred blocks run.";
-            pending_message_bytes: Gauge, Engine, Nowhere, "Bytes of messages of clients that wait for callbacks.";
+            pending_message_bytes: Gauge, Engine, Everywhere, "Bytes of messages of clients that wait for callbacks.";
             dropped: Counter, Engine, Everywhere, "Messages dropped because a client or a block did not keep up.";
             overflowed: Counter, Engine, Everywhere, "Clients closed because they did not keep up.";
             channels: Gauge, Engine, Everywhere, "Channels with subscribers in this process.";

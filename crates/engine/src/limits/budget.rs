@@ -231,7 +231,9 @@ impl Budget {
 
     /// Notes that a request has ended.
     pub(crate) fn end_request(&self) {
-        let had_many = self.requests.fetch_sub(1, SeqCst) == FEW + 1;
+        let before = self.requests.fetch_sub(1, SeqCst);
+        debug_assert!(before >= 1, "more requests ended than began");
+        let had_many = before == FEW + 1;
         if had_many
             && [Kind::Responses, Kind::Files]
                 .into_iter()
@@ -286,6 +288,7 @@ impl Budget {
     fn give_back(&self, kind: Kind, amount: u64) {
         let most = self.budgets.most[kind as usize];
         let before = self.used[kind as usize].fetch_sub(amount, SeqCst);
+        debug_assert!(before >= amount, "{amount} of {before} of a budget were given back");
         self.rank(kind);
         if before >= most && before - amount < most {
             self.ease();

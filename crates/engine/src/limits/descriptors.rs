@@ -198,7 +198,8 @@ impl Drop for Permit {
             PermitKind::Connection => &self.descriptors.connections,
             PermitKind::File => &self.descriptors.files,
         };
-        share.used.fetch_sub(1, SeqCst);
+        let before = share.used.fetch_sub(1, SeqCst);
+        debug_assert!(before >= 1, "more permits were released than given");
     }
 }
 

@@ -45,10 +45,15 @@ impl Total {
         self.change_within(had, wanted, self.most)
     }
 
+    fn lower(&self, bytes: u64) {
+        let before = self.used.fetch_sub(bytes, SeqCst);
+        debug_assert!(before >= bytes, "{bytes} of {before} used bytes were given back");
+    }
+
     /// The same, if all holders together use at most `most` afterwards.
     fn change_within(&self, had: u64, wanted: u64, most: u64) -> bool {
         if wanted <= had {
-            self.used.fetch_sub(had - wanted, SeqCst);
+            self.lower(had - wanted);
             return true;
         }
         let more = |used: u64| Some(used + (wanted - had)).filter(|used| *used <= most);
@@ -144,7 +149,8 @@ pub(crate) struct Waiting(Arc<RequestTotals>);
 
 impl Drop for Waiting {
     fn drop(&mut self) {
-        self.0.waiting.fetch_sub(1, SeqCst);
+        let before = self.0.waiting.fetch_sub(1, SeqCst);
+        debug_assert!(before >= 1, "more requests stopped waiting than waited");
     }
 }
 
@@ -243,7 +249,8 @@ impl Taken {
             totals.heads.fetch_add(memory, SeqCst);
         }
         if std::mem::replace(&mut self.part, part) == Part::Head {
-            totals.heads.fetch_sub(self.memory, SeqCst);
+            let before = totals.heads.fetch_sub(self.memory, SeqCst);
+            debug_assert!(before >= self.memory, "heads gave back more memory than they had");
         }
     }
 
@@ -254,7 +261,7 @@ impl Taken {
             return;
         }
         totals.memory.used.fetch_add(wanted, SeqCst);
-        totals.memory.used.fetch_sub(self.memory, SeqCst);
+        totals.memory.lower(self.memory);
         self.count_head(totals, self.part, wanted);
         self.have(totals, wanted);
     }

@@ -149,7 +149,8 @@ impl Channels {
         let mut texts = self.texts.write();
         let removed = texts.remove(id, text);
         removed.recipient.as_ref()?;
-        self.subscriptions.fetch_sub(1, SeqCst);
+        let before = self.subscriptions.fetch_sub(1, SeqCst);
+        debug_assert!(before >= 1, "more subscriptions ended than began");
         let left = texts.count(text);
         self.names.store(texts.names.len(), SeqCst);
         drop(texts);

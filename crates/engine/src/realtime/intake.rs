@@ -84,7 +84,8 @@ impl Intake {
 
     /// Subtracts bytes that the app has processed.
     pub(super) fn remove(&self, bytes: usize, poller: &Poller) {
-        self.bytes.fetch_sub(bytes, SeqCst);
+        let before = self.bytes.fetch_sub(bytes, SeqCst);
+        debug_assert!(before >= bytes, "{bytes} of {before} waiting bytes were processed");
         self.call_in(poller);
     }
 

@@ -109,7 +109,8 @@ impl Count {
             Gauge::EventStreams => &counters.event_streams,
             Gauge::Immovable => &counters.immovable,
         };
-        gauge.fetch_add(by, SeqCst);
+        let before = gauge.fetch_add(by, SeqCst);
+        debug_assert!(before + by >= 0, "a gauge was lowered to {}", before + by);
     }
 }
 
