@@ -39,6 +39,9 @@ pub trait App {
     /// arrive meanwhile.
     fn leisure(&self) {}
 
+    /// Collects garbage. Called when the process is quiet after a busy time, before memory is returned to the system.
+    fn collect_garbage(&self) {}
+
     /// Runs `wait`, which may sleep for long, without the lock of the language. Returns soon after
     /// [`Engine::interrupt`](crate::Engine::interrupt).
     fn block(&self, wait: &mut dyn FnMut()) {

@@ -22,15 +22,14 @@ class MemoryTest < Minitest::Test
     assert_given_back { "GET / HTTP/1.1\r\nhost: a\r\nx-long: #{"y" * 60_000}" }
   end
 
-  # Ruby frees the Strings, but those that stay keep the allocator from returning the memory between them.
+  # The Strings are garbage. Those that stay keep the allocator from returning the memory between them.
   def test_memory_that_the_application_has_freed
     server = serve(<<~RUBY)
       KEPT = []
       run(lambda do |env|
         strings = Array.new(1200) { "x" * 100_000 }
-        KEPT.concat(strings.map { |string| string[0, 1000].tap { string.clear } }) if KEPT.empty?
+        KEPT.concat(strings.map { |string| string[0, 1000] }) if KEPT.empty?
         strings.clear
-        GC.start
         [200, {}, ["hello"]]
       end)
     RUBY

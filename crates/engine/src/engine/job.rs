@@ -19,6 +19,8 @@ pub(crate) enum Job {
     Task,
     /// Work of the app for idle threads, see [`App::leisure`](crate::App::leisure).
     Leisure,
+    /// See [`App::collect_garbage`](crate::App::collect_garbage).
+    Collection,
 }
 
 impl Queued for Job {

@@ -163,6 +163,10 @@ impl Workplace for Jobs {
             Job::Subscription(subscription) => self.run_published(subscription, app),
             Job::Task => self.run_task(app),
             Job::Leisure => _ = self.parts.worker.guard("idle work of the app", || app.leisure()),
+            Job::Collection => {
+                self.parts.worker.guard("garbage collection", || app.collect_garbage());
+                self.parts.memory.trim_soon();
+            }
         }
     }
 

@@ -1,5 +1,6 @@
 //! Returns memory to the system: the allocator keeps freed memory for the next burst. It is returned after a burst of clients, by
-//! the counts of their memory, and when the process has become quiet and has grown: the app uses memory that nobody counts.
+//! the counts of their memory, and when the process has become quiet and has grown, or has had a burst: the app uses memory that
+//! nobody counts. Then the app collects its garbage first, which holds memory of the allocator.
 
 use super::job::Job;
 use crate::clock::Millis;
@@ -68,26 +69,28 @@ impl Memory {
         let unsent = services.spool.memory();
         let used = connections * CONNECTION_BYTES + counted + messages + unsent;
         if self.bursts.has_receded(used) {
+            self.growth.lock().had_burst = true;
             self.trim_soon();
         }
     }
 
-    /// Called by the monitor when no job has run for a while: returns memory if the process is quiet and has grown. Returns the time
-    /// until the next call.
+    /// Called by the monitor when no job has run for a while: has garbage collected and memory returned if the process is quiet after
+    /// a busy time. Returns the time until the next call.
     pub(super) fn rest(self: &Arc<Self>) -> Duration {
         let worker = &self.services.worker;
         let (now, jobs) = (Millis::now(), worker.counters().turns());
-        let mut growth = self.growth.lock();
-        match growth.quiet(now, jobs) {
-            Some(left) => return left,
-            None if growth.is_worthwhile((worker.config.resident_memory)()) => self.trim_soon(),
-            None => {}
+        if let Some(left) = self.growth.lock().quiet(now, jobs) {
+            return left;
+        }
+        let is_free = !worker.is_leaving() && self.scheduler.now().busy() == 0;
+        if is_free && self.growth.lock().is_worthwhile((worker.config.resident_memory)()) {
+            self.scheduler.schedule(Job::Collection);
         }
         LOOK
     }
 
     /// Trims on a separate thread that ends afterwards: trimming is rare and takes milliseconds.
-    fn trim_soon(self: &Arc<Self>) {
+    pub(super) fn trim_soon(self: &Arc<Self>) {
         if self.is_trimming.swap(true, Relaxed) {
             return;
         }
@@ -140,6 +143,8 @@ struct Growth {
     jobs: u64,
     /// Least memory of the process since it was last returned.
     least: u64,
+    /// A burst of clients has ended since the last look. The app still has garbage of it.
+    had_burst: bool,
 }
 
 impl Growth {
@@ -148,6 +153,7 @@ impl Growth {
             since: now,
             jobs: 0,
             least: resident,
+            had_burst: false,
         }
     }
 
@@ -162,10 +168,10 @@ impl Growth {
         (!is_quiet).then_some(QUIET)
     }
 
-    /// True if the process has grown so much that returning memory is worth the work.
+    /// True if there was a burst, or the process has grown so much that returning memory is worth the work.
     fn is_worthwhile(&mut self, resident: u64) -> bool {
         self.least = self.least.min(resident);
-        resident - self.least >= burst::WORTHWHILE_BYTES
+        std::mem::take(&mut self.had_burst) || resident - self.least >= burst::WORTHWHILE_BYTES
     }
 }
 
@@ -202,6 +208,12 @@ mod tests {
         assert!(!growth.is_worthwhile(3 * burst::WORTHWHILE_BYTES));
         assert!(!growth.is_worthwhile(2 * burst::WORTHWHILE_BYTES));
         assert!(growth.is_worthwhile(3 * burst::WORTHWHILE_BYTES));
+        growth = Growth::new(Millis::now(), 0);
+        growth.had_burst = true;
+        assert!(
+            growth.is_worthwhile(1) && !growth.is_worthwhile(1),
+            "once after a burst"
+        );
     }
 
     #[test]

@@ -90,6 +90,15 @@ impl App for OnThread<'_> {
         });
     }
 
+    fn collect_garbage(&self) {
+        let _in_app = InApp::enter(self.engine);
+        self.logged(Qnil as VALUE, || {
+            // SAFETY: this thread has the GVL; finalizers that raise are caught like any other exception of the app.
+            unsafe { rb_sys::rb_gc_start() };
+        });
+        collections::show(self.ruby, self.engine);
+    }
+
     fn event(&self, client: &Arc<Client>, event: Event) {
         self.run_event(client, event);
     }
