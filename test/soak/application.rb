@@ -2,6 +2,7 @@
 
 require "digest/sha1" # at once: threads that load it concurrently get in each other's way
 require "fiddle"
+require "json"
 require "timeout"
 require_relative "pattern"
 require_relative "application/asked"

@@ -38,7 +38,7 @@ module Fairlead
       private
 
       def serve_until(finish, enough)
-        one while @site.running? && (monotonic < finish || (enough && !enough.call && monotonic < finish + LATEST))
+        one while @site.running? && !@site.spoiled && (monotonic < finish || (enough && !enough.call && monotonic < finish + LATEST))
       end
 
       def one

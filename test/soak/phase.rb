@@ -1,25 +1,36 @@
 # frozen_string_literal: true
 
+require_relative "causes"
 require_relative "crowd"
-require_relative "killer"
+require_relative "disturber"
 require_relative "peak"
 require_relative "remains"
+require_relative "watch"
 
 module Fairlead
   module Soak
-    # One server from its start to its end: warm-up, first inspection, load, second inspection, end.
+    # One server from its start to its end: warm-up, first inspection, load in spells with a look at the idle server after each,
+    # second inspection, end.
     class Phase
       # Number of clients of each kind before the first inspection.
       WARM_UP = 3
 
-      # Seconds between two kills.
-      PAUSE = (1.5..4.0)
+      # Seconds between two acts, in a phase of ten minutes and in a short one.
+      PAUSE = (20.0..60.0)
+      SHORT_PAUSE = (1.5..4.0)
 
-      # +share+: its part of the time. +kills+: true to kill workers. +shares+ as in Crowd, +options+ and +limit+ as in Site.
-      Plan = Struct.new(:name, :share, :options, :limit, :kills, :shares, :crowd, :environment, keyword_init: true)
+      # Longest time of load between two looks at the idle server, in seconds.
+      SPELL = 60
+
+      # +share+: its part of the time. +acts+: what disturbs the server, as in Disturber. +shares+ as in Crowd, +options+ and +limit+ as
+      # in Site.
+      Plan = Struct.new(:name, :share, :options, :limit, :acts, :shares, :crowd, :environment, keyword_init: true)
 
       # Numbers of passed and failed checks.
       attr_reader :passed, :failed
+
+      # Returns true if the run has to end at once.
+      def spoiled? = !@site.spoiled.nil?
 
       # +choice+: returns true for the kinds of clients that take part.
       def initialize(plan, seed, &choice)
@@ -37,7 +48,7 @@ module Fairlead
         @site.start
         before = warm_up
         put_under_load(seconds) if before
-        compare(before) if @site.running?
+        compare(before) if @site.running? && !@site.spoiled
         finish
         self
       ensure
@@ -53,34 +64,59 @@ module Fairlead
         warm = crowd
         warm.run(1) { warm.kinds.all? { |kind| warm.ledger.count(kind) >= WARM_UP } }
         tell(warm, nil, "warm-up")
-        Remains.of(@site) if @site.running?
+        return unless @site.running?
+
+        Remains.of(@site).tap { look_at_gauges }
+      end
+
+      def look_at_gauges
+        Test::Waiting.wait_until("the gauges", seconds: Site::PATIENCE) { @gauges = Gauges.of(@site) }
+        check("the gauges of the control server", @gauges.missing.empty?, "without #{@gauges.missing.join(", ")}")
       end
 
       def put_under_load(seconds)
         load = crowd(first: 1_000_000)
         peak = Peak.new(@site)
-        killer = peak.watch { disturb { load.run(seconds) } }
-        tell(load, killer)
+        watch = Watch.new(@site)
+        @disturber = Disturber.new(@site, Random.new(@seed), @plan.acts, pause(seconds)) if @plan.acts
+        spells = (seconds / SPELL).ceil
+        peak.watch { watch.watch { spells.times { spell(load, seconds / spells) } } }
+        tell(load, @disturber)
         check("memory at most: #{peak.memory} MiB", peak.modest?, "more than #{Peak::MOST}")
+        check("gauges read #{watch.looks} times", @site.spoiled.nil?, @site.spoiled)
       end
 
-      def disturb(&load)
-        return load.call && nil unless @plan.kills
+      # Load, and then a moment without any: everything must have ended, and all budgets be full again.
+      def spell(load, seconds)
+        return if @site.spoiled
 
-        Killer.new(@site, Random.new(@seed), PAUSE).tap { |killer| killer.run(&load) }
+        @disturber ? @disturber.run { load.run(seconds) } : load.run(seconds)
+        @disturber&.settle
+        return unless @site.running? && !@site.spoiled
+
+        left = Remains.left_over(@site, @gauges)
+        @site.spoil("gauges of the idle server: #{left.join(", ")}") if left.any?
       end
 
-      def tell(load, killer, name = "load")
-        puts "#{name}: #{load.ledger.kinds.sum { |kind| load.ledger.count(kind) }} clients#{", #{killer.count} workers killed" if killer}"
+      # Between two acts: shorter in a shorter phase.
+      def pause(seconds)
+        first, last = [PAUSE, SHORT_PAUSE].map(&:minmax).transpose
+        (seconds / 30).clamp(*first.minmax)..(seconds / 10).clamp(*last.minmax)
+      end
+
+      def tell(load, disturber, name = "load")
+        puts "#{name}: #{load.ledger.kinds.sum { |kind| load.ledger.count(kind) }} clients#{"; #{disturber}" if disturber}"
         puts load.ledger.lines
         load.ledger.kinds.each { |kind| count(!load.ledger.failed?(kind)) }
       end
 
       def compare(before)
         puts "left over (fullest process, after the warm-up and at the end):"
-        Remains.of(@site).compared(before).each do |name, was, is, right|
-          puts format("  %-6s %-12s %s, %s", right ? "ok" : "FAILED", name, was, is)
+        now = Remains.of(@site)
+        now.compared(before).each do |name, was, is, right|
+          puts format("  %-6s %-22s %s, %s", right ? "ok" : "FAILED", name, was, is)
           count(right)
+          puts "    new: #{now.new_files(before).join(", ")}" if name == :supervisor_descriptors && !right
         end
       end
 
@@ -91,11 +127,14 @@ module Fairlead
         check("exit status", status.success?, status.inspect)
         check("the application's complaints", @site.violations.empty?, @site.violations.tally.first(10))
         check("the server's own mistakes", @site.own_mistakes.empty?, @site.own_mistakes.tally.first(10))
+        check("warnings without a cause", (unknown = causes.unknown(@site.server.stderr.lines)).empty?, unknown.first(10))
         check("lines of the access log", @site.broken_log_lines.empty?, @site.broken_log_lines.first(3))
         check("temporary files", Dir.empty?(@site.server.path("temp")), Dir.children(@site.server.path("temp")))
       rescue Test::Waiting::Expired => e
         check("the end", false, e.message)
       end
+
+      def causes = Causes.new(@disturber ? @disturber.acts : {}, limited: @site.limited?)
 
       def check(name, right, facts)
         puts "  #{right ? "ok    " : "FAILED"} #{name}#{": #{facts}" unless right}"

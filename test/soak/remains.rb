@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "site"
+require_relative "gauges"
 
 module Fairlead
   module Soak
@@ -8,8 +8,8 @@ module Fairlead
     # Killed workers have been replaced, so the process with the most counts.
     class Remains
       # Allowed growth since the warm-up: a few descriptors and threads, and memory, in MiB. A heap that was full once stays
-      # fragmented; a leak grows with every request.
-      MORE = { descriptors: 3, threads: 2, memory: 64 }.freeze
+      # fragmented; a leak grows with every request. The first restart and the first refork add queues to a server, later ones do not.
+      MORE = { descriptors: 4, threads: 2, memory: 64, untidy: 128, supervisor_descriptors: 6, supervisor_memory: 8, spawner_descriptors: 6 }.freeze
 
       # Objects of the application that must have ended as often as they have begun.
       ENDS = %i[bodies requests clients deferred].freeze
@@ -25,6 +25,9 @@ module Fairlead
       WATCHED = 1
       PATIENCE = 30
 
+      # Seconds in which memory that still falls has fallen by a megabyte: the server gives some back later.
+      SETTLING = 3
+
       extend Test::Waiting
 
       class << self
@@ -33,13 +36,37 @@ module Fairlead
         def of(site)
           patiently("the workers to be back") { site.whole? }
           patiently("the connections to end") { connections(site).zero? }
+          untidy = settled(site)
           told = tidy(site)
           patiently("everything to end") { (told = tidy(site)).values.all? { |figures| figures.values_at(*ENDS).all?(&:zero?) } }
           patiently("the last connection to end") { connections(site).zero? }
+          told.each { |pid, figures| figures[:untidy] = untidy[pid] }
           new(site, told)
         end
 
+        # Gauges of the idle server that have not come back to their values, as texts. +before+: Gauges after the warm-up.
+        def left_over(site, before)
+          patiently("the workers to be back") { site.whole? }
+          gauges = nil
+          patiently("the gauges to come back") { (gauges = Gauges.of(site)) && gauges.busy(before).empty? }
+          gauges ? gauges.busy(before) : ["the control server does not respond"]
+        end
+
         private
+
+        # Memory of each process, in MiB, once it has stopped to fall: before the soak makes it tidy up.
+        def settled(site)
+          memory = -> { site.serving.to_h { |pid| [pid, Test::Processes.proportional_memory(pid) >> 20] } }
+          was = memory.call
+          patiently("the memory to stay the same") do
+            sleep(SETTLING)
+            before = was
+            (was = memory.call).values.sum >= before.values.sum
+          end
+          was
+        rescue Errno::ENOENT, Errno::ESRCH
+          {}
+        end
 
         def connections(site) = site.serving.sum { |pid| Test::Processes.clients(pid, site.port).size }
 
@@ -75,11 +102,18 @@ module Fairlead
       def initialize(site, told)
         @processes = site.serving.to_h { |pid| [pid, look(pid, site).merge(told.fetch(pid) { { silent: 1 } })] }
         watch
+        @server = look_at_server(site)
         @strays = Test::Processes.group(site.server.pid) - site.serving - [site.server.pid, site.server.spawner_pid]
       end
 
       # Value of the process with the largest one.
-      def most(name) = name == :strays ? @strays.size : @processes.values.map { |figures| figures[name] || 0 }.max_by(&:abs)
+      def most(name) = name == :strays ? @strays.size : @server[name] || @processes.values.map { |figures| figures[name] || 0 }.max_by(&:abs)
+
+      # Descriptors of the supervisor that it did not have +before+, by what they lead to.
+      def new_files(before)
+        more = files.to_h { |name, count| [name, count - before.files.fetch(name, 0)] }
+        more.select { |_, count| count.positive? }.map { |name, count| "#{name}: #{count}" }
+      end
 
       # Returns [name, value before, value now, true if that is allowed] for each resource.
       def compared(before)
@@ -88,7 +122,19 @@ module Fairlead
         kept + none + [[:busy, before.most(:busy), most(:busy), most(:busy) <= BUSY]]
       end
 
+      protected
+
+      attr_reader :files
+
       private
+
+      def look_at_server(site)
+        supervisor = site.server.pid
+        spawner = site.server.spawner_pid
+        @files = Test::Processes.open_files(supervisor).map { |name| name.sub(/\[\d+\]/, "") }.tally
+        { supervisor_descriptors: Test::Processes.descriptors(supervisor), supervisor_memory: Test::Processes.proportional_memory(supervisor) >> 20,
+          spawner_descriptors: spawner ? Test::Processes.descriptors(spawner) : 0 }
+      end
 
       def look(pid, site)
         processes = Test::Processes

@@ -14,11 +14,17 @@ module Fairlead
     STRESS = { Clients::Stress => 2, Clients::Small => 10, Clients::Keep => 10, Clients::Failing => 10, Clients::Echo => 10 }.freeze
     SCARCITY = { Clients::OpenFiles => 12, Clients::Standing => 6, Clients::Hog => 1, Clients::Upload => 15, Clients::Stall => 6 }.freeze
 
+    # Limits so small that requests and responses always wait in files, or for each other.
+    SMALL = %w[--body-memory-bytes 1k --response-memory-bytes 4k --request-memory-total-bytes 2m --response-memory-total-bytes 2m
+               --body-disk-total-bytes 200m --response-disk-total-bytes 50m --response-disk-bytes 20m --file-cache-bytes 0
+               --messages-pending-bytes 64k].freeze
+
     PLANS = [
-      Phase::Plan.new(name: "workers", share: 0.45, options: %w[-w 3 -t 1:2], kills: true),
-      Phase::Plan.new(name: "alone", share: 0.2, options: %w[-w 0 -t 0:5 --response-disk-bytes 1m]),
+      Phase::Plan.new(name: "workers", share: 0.3, options: %w[-w 3 -t 1:2], acts: Disturber::WORKERS),
+      Phase::Plan.new(name: "small limits", share: 0.2, options: ["-w", "2", "-t", "2:3", *SMALL], acts: Disturber::WORKERS),
+      Phase::Plan.new(name: "alone", share: 0.2, options: %w[-w 0 -t 0:5 --response-disk-bytes 1m], acts: Disturber::ALONE),
       Phase::Plan.new(name: "few descriptors", share: 0.15, options: %w[-w 2 -t 5:5], limit: 500, shares: SCARCITY),
-      Phase::Plan.new(name: "collecting garbage", share: 0.2, options: %w[-w 2 -t 3:3], kills: true, shares: STRESS, crowd: 12)
+      Phase::Plan.new(name: "collecting garbage", share: 0.15, options: %w[-w 2 -t 3:3], acts: Disturber::KILLS, shares: STRESS, crowd: 12)
     ].freeze
 
     # The command line.
@@ -37,7 +43,11 @@ module Fairlead
 
         puts "seed #{@seed}"
         whole = @plans.sum(&:share)
-        phases = @plans.map { |plan| Phase.new(plan, @seed) { |kind| comes?(kind) }.run(@seconds * plan.share / whole) }
+        phases = []
+        @plans.each do |plan|
+          phases << Phase.new(plan, @seed) { |kind| comes?(kind) }.run(@seconds * plan.share / whole)
+          break if phases.last.spoiled?
+        end
         report(phases.sum(&:passed), phases.sum(&:failed))
       rescue ArgumentError => e
         abort e.message

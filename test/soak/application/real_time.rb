@@ -6,11 +6,17 @@ module Fairlead
     module RealTime
       # Echoes messages; a text that begins with "/" is a command.
       class Talk
-        def initialize(asked)
-          @id = asked.id
-          @channel = asked["channel"]
-          @later = asked["later"]
-          @pattern = asked["pattern"]
+        def self.on_takeover(client, state)
+          new(*JSON.parse(state)).tap { |talk| talk.take_over(client) }
+        end
+
+        def self.of(asked) = new(asked.id, *%w[channel later pattern].map { |name| asked[name] })
+
+        def initialize(id, channel, later, pattern)
+          @id = id
+          @channel = channel
+          @later = later
+          @pattern = pattern
         end
 
         def on_open(client)
@@ -21,12 +27,27 @@ module Fairlead
 
         def on_message(client, data)
           return order(client, *data.split) if data.start_with?("/")
-          return Thread.new { client.write(data) } if @later
+          return @thread = Thread.new { client.write(data) } if @later
 
           client.write(data)
         end
 
-        def on_close(_client) = Ends.close(:clients)
+        def on_close(_client)
+          Ends.close(:clients) unless @handed_over
+        end
+
+        # It counts as closed from here on; on_close may follow all the same, if the connection ends on its way.
+        def on_handover(_client)
+          @thread&.join
+          @handed_over = true
+          Ends.close(:clients)
+          JSON.generate([@id, @channel, @later, @pattern])
+        end
+
+        def take_over(client)
+          Ends.open(:clients)
+          subscribe(client) if @channel
+        end
 
         private
 
@@ -48,20 +69,27 @@ module Fairlead
       end
 
       class << self
-        def all = { "talk" => method(:talk), "publish" => method(:publish_for) }
+        def all = { "talk" => method(:talk), "publish" => method(:publish_for), "number" => method(:publish_number) }
 
         def message(number, id, size) = "#{number} #{Pattern.bytes(id, size)}"
 
         def talk(asked)
           return [426, asked.fields, []] unless asked.env["rack.upgrade?"]
 
-          asked.env["rack.upgrade"] = Talk.new(asked)
+          asked.env["rack.upgrade"] = Talk.of(asked)
           [200, asked.fields, []]
         end
 
         # A request that publishes so many messages.
         def publish_for(asked)
           sent = publish(asked["channel"], asked["count"], asked["size"], asked["owner"])
+          [200, asked.fields, [sent ? "sent" : "lost"]]
+        end
+
+        # A request that publishes the message of this number, with the id of the process.
+        def publish_number(asked)
+          bytes = Pattern.bytes(asked["owner"].to_i(16), asked.size)
+          sent = Fairlead.publish(asked["channel"], "#{asked["number"]} #{Process.pid} #{bytes}")
           [200, asked.fields, [sent ? "sent" : "lost"]]
         end
 

@@ -9,7 +9,7 @@ module Fairlead
 
         def take(asked)
           io = asked.env["rack.hijack"].call
-          io.write("#{format("%x", asked.id)}\n")
+          io.write("#{format("%x", asked.id)} #{Process.pid}\n")
           Thread.new { echo(io, asked.id) }
           [-1, {}, []]
         end

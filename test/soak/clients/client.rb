@@ -17,6 +17,33 @@ module Fairlead
 
         HttpClient = Test::HttpClient
 
+        # A connection, and the next one if the server has announced the end of this one. It may do so when its process ends.
+        class Connection < Test::HttpClient
+          # The block opens the next connection.
+          def initialize(socket, seconds:, &another)
+            super(socket, seconds: seconds)
+            @another = another
+          end
+
+          def answer(**)
+            super.tap { |answer| @over = answer["connection"] == "close" }
+          end
+
+          def write(bytes)
+            renew if @over && bytes.match?(%r{\A[A-Z]+ /}n)
+            super
+          end
+
+          private
+
+          def renew
+            close
+            @over = false
+            @received = "".b
+            @socket = @another.call
+          end
+        end
+
         class << self
           # Declares a kind, and its number of clients as a share of all.
           def share(number = nil)
@@ -72,15 +99,20 @@ module Fairlead
 
         # Returns true if an act of the soak explains the missing response.
         def excused?
-          @addresses.any? { |address| site.taken?(address) } || site.scarce_since?(@began)
+          @addresses.any? { |address| site.taken?(address) || site.left_behind?(address) } ||
+            site.scarce_since?(@began) || site.alone_and_restarted_since?(@began)
         end
 
         # Returns a connection from its own address.
         def connect
-          @from = "127.#{random.rand(1..250)}.#{random.rand(256)}.#{random.rand(1..250)}"
-          socket = TCPSocket.new("127.0.0.1", site.port, @from, 0)
-          @addresses << "#{@from}:#{socket.local_address.ip_port}"
-          HttpClient.new(socket, seconds: Site::PATIENCE).tap { |client| @clients << client }
+          from = @from = "127.#{random.rand(1..250)}.#{random.rand(256)}.#{random.rand(1..250)}"
+          Connection.new(open_socket(from), seconds: Site::PATIENCE) { open_socket(from) }.tap { |client| @clients << client }
+        end
+
+        def open_socket(from)
+          socket = TCPSocket.new("127.0.0.1", site.port, from, 0)
+          @addresses << "#{from}:#{socket.local_address.ip_port}"
+          socket
         end
 
         # Returns a number for a request.

@@ -18,8 +18,15 @@ module Fairlead
           @client = client
           @protocol = HTTP2::Client.new
           @protocol.on(:frame) { |bytes| @client.write(bytes) }
+          @protocol.on(:goaway) { |last| leave(last) }
           @protocol.send_connection_preface
         end
+
+        # Returns true if the server takes no more requests on it.
+        def ends? = !@last.nil?
+
+        # Returns true if the server has not taken this request, so that it may be sent again (RFC 9113 §6.8).
+        def ignored?(answer) = ends? && answer.stream.id > @last
 
         # Sends a request; #wait adds the received parts to the response.
         def ask(fields, body = nil)
@@ -46,6 +53,12 @@ module Fairlead
 
         private
 
+        # The gem would drop the heads of the responses that still come.
+        def leave(last)
+          @last = last
+          @protocol.instance_variable_set(:@state, :connected)
+        end
+
         def note(answer, pairs)
           status = Integer(pairs.delete(":status"), 10)
           return answer.hints << pairs["link"] if status < 200
@@ -65,8 +78,10 @@ module Fairlead
         UPLOADED = 100_000
 
         def run
-          @session = Session.new(connect)
-          random.rand(1..4).times { together }
+          random.rand(1..4).times do
+            @session = Session.new(connect) if @session.nil? || @session.ends?
+            together
+          end
         end
 
         private
@@ -85,8 +100,12 @@ module Fairlead
 
         def together
           @budget = UPLOADED
-          deeds = Array.new(random.rand(1..pick(3, 30))) { send(pick(*DEEDS)) }
+          deeds = Array.new(random.rand(1..pick(3, 30))) { send(pick(*DEEDS)) unless @session.ends? }.compact
           @session.wait { deeds.all? { |answer, _| answer.ended } }
+        rescue HttpClient::CutOff
+          missing = deeds.map(&:first).reject(&:ended)
+          missing.any? && missing.all? { |answer| @session.ignored?(answer) } ? raise(Refused, "the session had ended") : raise
+        else
           deeds.each { |answer, check| check&.call(whole(answer)) }
         end
 

@@ -1,0 +1,53 @@
+# frozen_string_literal: true
+
+module Fairlead
+  module Soak
+    # The lines of the server's standard error, each with its cause: clients of the soak, its application, or its acts. A line without a
+    # cause is a fault.
+    class Causes
+      # Lines that follow another one: backtraces.
+      CONTINUED = /\A(?:\t|\s+from |\s*\.\.\. \d+ levels)/
+
+      # What hostile and slow clients cause.
+      CLIENTS = [
+        /refused (?:4\d\d|501|505) \(.+\) from /,
+        /closed a WebSocket of \S+: .+ \(close code \d+\)/,
+        /closed (?:a connection|the connection|an event stream) (?:of|from) \S+: /,
+        /closed HTTP\/2 connection from \S+: /,
+        /and \d+ more like this/
+      ].freeze
+
+      # What the application does on purpose (application/troubles.rb, keepers.rb).
+      APPLICATION = [
+        /error in the application: (?:GET|POST) \/(?:fail|abandon|two|change|use|keep\w*)\b/,
+        /thread fairlead \d+ was killed; another one takes its place/
+      ].freeze
+
+      # Acts => the lines that they explain.
+      ACTS = {
+        kill: [
+          /worker \d+ \(pid \d+\) ended unexpectedly: killed by SIGKILL/,
+          /worker \d+ .*goes on, its replacement did not start/,
+          /the process that serves .*is lost, starting another one: .*SIGKILL/,
+          /refused 502 \(the response of another worker ended before it began\)/,
+          *(failed = [/(?:phased restart|hot restart|refork): failed, generation \d+ goes on serving: /,
+                      /(?:a WebSocket|an event stream) of \S+ cannot migrate: the workers that continue have older code/])
+        ],
+        kill_spawner: [/the spawner of generation \d+ is lost, .*: killed by SIGKILL/, *failed],
+        refork: [/refork: refused: /]
+      }.freeze
+
+      # A server whose application holds all descriptors now and then.
+      LIMITED = [/out of file descriptors/, /descriptor/, /error in the application: .*(?:EMFILE|Too many open files)/].freeze
+
+      # +acts+: number of acts by name. +limited+: true if descriptors may run out.
+      def initialize(acts, limited: false)
+        @known = CLIENTS + APPLICATION + ACTS.slice(*acts.keys).values.flatten
+        @known += LIMITED if limited
+      end
+
+      # Returns the lines without a cause.
+      def unknown(lines) = lines.map(&:chomp).reject { |line| line.empty? || line.match?(CONTINUED) || @known.any? { |cause| line.match?(cause) } }
+    end
+  end
+end
