@@ -9,6 +9,8 @@ module Bench
     NUMBER = 1_000
     # Seconds until a server has freed the memory that it needed to serve them.
     SETTLING = 1
+    # Seconds until the queue of a listener counts as full.
+    CONNECTING = 5
 
     # KiB of memory (PSS of all processes) for each of `number`, or nil if it is unknown.
     def self.kib(running, after: :response, number: NUMBER, settling: SETTLING)
@@ -34,13 +36,21 @@ module Bench
     end
 
     def initialize(port, tls:)
-      @socket = TCPSocket.new("127.0.0.1", port)
+      @socket = Socket.tcp("127.0.0.1", port, connect_timeout: CONNECTING)
       @stream = tls ? Tls.over(@socket) : @socket
     end
 
     # Sends a request and waits for the response.
     def ask
       @stream.write("GET / HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n")
+      read_response
+    end
+
+    # Sends a body in chunks, each of them by itself, and waits for the response.
+    def upload(path, chunks)
+      @socket.setsockopt(Socket::IPPROTO_TCP, Socket::TCP_NODELAY, 1)
+      @stream.write("POST #{path} HTTP/1.1\r\nhost: 127.0.0.1\r\ntransfer-encoding: chunked\r\n\r\n")
+      [*chunks, ""].each { |chunk| @stream.write("#{chunk.bytesize.to_s(16)}\r\n#{chunk}\r\n") }
       read_response
     end
 

@@ -15,17 +15,19 @@ module Bench
   # beside_short: the rate of the downloads in that time.
   # beside: the Measurement of the other kind of clients.
   # pss: number of requests => MiB by role (Drive::Memory).
+  # growth: operation => number of things => value (Drive::Growth).
   # good, refused: for overload, our tool's results for good responses and for others. capacity: requests per second that the server can
   # do. asked: the number of requests, if it is fixed. stall: the results after a stall (Drive::Stall).
   #
   # For a broadcast, "request" means delivery.
   Measurement = Struct.new(:round, :rate, :requests, :seconds, :errors, :latency, :corrected, :per_connection, :bytes,
                            :cpu_us, :memory_mib, :socket_kib, :opening, :tls, :http2, :starts_ms, :short_rate, :short_p99, :beside_short, :beside,
-                           :good, :refused, :capacity, :asked, :stall, :pss,
+                           :good, :refused, :capacity, :asked, :stall, :pss, :growth,
                            keyword_init: true) do
     def self.from_json(hash)
       curves = %w[latency corrected].to_h { |name| [name.to_sym, hash[name]&.transform_keys(&:to_f)] }
       curves[:pss] = hash["pss"]&.transform_keys(&:to_i)
+      curves[:growth] = hash["growth"]&.transform_values { |values| values.transform_keys(&:to_i) }
       new(**hash.transform_keys(&:to_sym), **curves, beside: hash["beside"] && from_json(hash["beside"]))
     end
 

@@ -18,7 +18,7 @@ module Bench
     end
 
     def parse(arguments)
-      @scenarios = parser.parse(arguments).map { |name| Scenario.named(name) }
+      @scenarios = parser.parse(arguments).flat_map { |name| Scenario.matching(name) }
       @scenarios = Scenario.names.map { |name| Scenario.named(name) } if @scenarios.empty?
       raise Error, "--workers and --threads go together" if @workers.nil? != @threads.nil?
     rescue OptionParser::ParseError => e

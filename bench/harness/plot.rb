@@ -9,6 +9,7 @@ require_relative "plot/latencies"
 require_relative "plot/predictions"
 require_relative "plot/summary"
 require_relative "plot/memory"
+require_relative "plot/growth"
 
 module Bench
   # Plots of a Result as SVG text. Every plot except Summary is a stack of panels, one for each shape; `draw` returns

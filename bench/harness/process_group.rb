@@ -47,11 +47,21 @@ module Bench
       memory.merge("total" => memory.values.sum) if found.any? && memory.values.all?
     end
 
-    # Seconds of user and system time used so far by the living processes.
+    # Seconds of user and system time used so far by the living processes, and by the ended ones that these have waited for.
     def cpu_seconds(of: pids)
       return unless ProcessGroup.readable?
 
-      of.sum { |pid| cpu_ticks(pid) } / TICKS_PER_SECOND
+      of.sum { |pid| own_cpu_seconds(pid) + ended_cpu_seconds(pid) }
+    end
+
+    # How often their threads have gone to sleep so far, and so been woken.
+    def wake_ups(of: pids)
+      each_thread(of, "status").sum { |text| text[/^voluntary_ctxt_switches:\s+(\d+)/, 1].to_i }
+    end
+
+    # True if one of their threads runs, or would if it had a processor.
+    def running?(of: pids)
+      each_thread(of, "stat").any? { |text| text.rpartition(")").last.start_with?(" R") }
     end
 
     def cpu_ticks(pid)
@@ -69,6 +79,27 @@ module Bench
     end
 
     private
+
+    # The clock of a process's CPU time (clock_getcpuclockid(3)) counts nanoseconds, and threads that have ended.
+    def own_cpu_seconds(pid)
+      Process.clock_gettime((~pid << 3) | 2)
+    rescue Errno::EINVAL, Errno::ESRCH
+      0
+    end
+
+    def ended_cpu_seconds(pid)
+      fields = stat("/proc/#{pid}/stat")
+      fields ? (fields[13].to_i + fields[14].to_i) / TICKS_PER_SECOND : 0
+    end
+
+    # A file of each of their threads.
+    def each_thread(pids, name)
+      pids.flat_map { |pid| Dir.glob("/proc/#{pid}/task/*/#{name}") }.filter_map do |path|
+        File.read(path)
+      rescue Errno::ENOENT, Errno::ESRCH
+        nil
+      end
+    end
 
     def role(pid)
       return "leader" if pid == @leader

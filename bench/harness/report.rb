@@ -89,7 +89,8 @@ module Bench
       "latency" => "latency by percentile%{corrected}",
       "prediction" => "latency by percentile, measured and predicted",
       "summary" => "typical and slow responses",
-      "memory" => "PSS of all processes after so many requests"
+      "memory" => "PSS of all processes after so many requests",
+      "growth" => "operations beside more and more other things"
     }.freeze
 
     def initialize(result, plots)
@@ -157,12 +158,15 @@ module Bench
     end
 
     def section(shape, cells)
+      title = "## `-w #{shape.workers} -t #{shape.threads}`, #{@result.scenario.clients(shape)}"
+      own = @result.scenario.drive.table(cells) if @result.scenario.drive.respond_to?(:table)
+      return [title, "", *table(own.headings, own.rows), "", *remarks(shape, cells, own.remarks)].join("\n") if own
+
       by_name = cells.to_h { |cell| [cell.server, cell] }
       columns = METRICS.values_at(*@result.scenario.metrics)
       rows = cells.select(&:measured?).map do |cell|
         ["#{cell.server} #{cell.version}", *columns.map { |_, show| self.class.instance_exec(cell, by_name, &show) }]
       end
-      title = "## `-w #{shape.workers} -t #{shape.threads}`, #{@result.scenario.clients(shape)}"
       [title, "", *table(["server", *columns.map { |heading, _| count(heading) }], rows), "", *remarks(shape, cells)].join("\n")
     end
 
@@ -170,13 +174,14 @@ module Bench
       ["| #{headings.join(" | ")} |", "|---#{"|--:" * (headings.size - 1)}|", *rows.map { |row| "| #{row.join(" | ")} |" }]
     end
 
-    def remarks(shape, cells)
+    def remarks(shape, cells, more = [])
       best = @result.scenario.best_rate(shape)
       lines = cells.filter_map { |cell| "- #{cell.server}: #{cell.note}" if cell.note && cell.measured? }
       lines += cells.reject { |cell| cell.failures.empty? }.map do |cell|
         attempts = cell.failures.size + cell.measurements.size
         "- #{cell.server} failed #{cell.failures.size} of #{attempts} times: #{cell.failures.first.lines.first.chomp}"
       end
+      lines += more
       lines.unshift("- With these threads and connections #{self.class.number(best)} requests/s is the best possible.") if best
       lines.empty? ? lines : [*lines, ""]
     end

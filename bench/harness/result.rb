@@ -47,7 +47,7 @@ module Bench
 
     PLOTS = {
       "rate" => "Rates", "fair" => "Fairness", "latency" => "Latencies", "prediction" => "Predictions",
-      "summary" => "Summary", "memory" => "Memory"
+      "summary" => "Summary", "memory" => "Memory", "growth" => "Growth"
     }.freeze
 
     # All plots of this result that are worth drawing: file name suffix => SVG text.

@@ -40,6 +40,7 @@ module Bench
       @server = server
       @site = site
       @shape = shape
+      @extra = extra
       @port = Addrinfo.tcp("127.0.0.1", 0).bind { |socket| socket.local_address.ip_port }
       @pid = Process.spawn(ENVIRONMENT, *server.command(site, @port, shape), *extra,
                            chdir: site.directory, in: File::NULL, %i[out err] => [site.log, "w"], pgroup: true,
@@ -61,9 +62,9 @@ module Bench
       @site.http2
     end
 
-    # Starts another server, the same in the same site and shape, and yields it.
-    def with_another(&block)
-      Running.start(@server, @site, @shape, &block)
+    # Starts another server, the same in the same site and shape, or in another shape, and yields it.
+    def with_another(shape = @shape, &block)
+      Running.start(@server, @site, shape, extra: @extra, &block)
     end
 
     # Times another start of the same server in the same site and shape (Running.time).

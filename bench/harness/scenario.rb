@@ -22,6 +22,12 @@ module Bench
         @all.keys
       end
 
+      # The scenarios that a name on the command line means: the one of this name, or all of a group ("growth").
+      def matching(name)
+        group = names.select { |one| one.start_with?("#{name}-") }
+        names.include?(name) || group.empty? ? [named(name)] : group.map { |one| named(one) }
+      end
+
       def named(name)
         @all.fetch(name) { raise Error, "no scenario #{name}; there are #{names.join(", ")}" }
       end
@@ -141,7 +147,7 @@ module Bench
 
     # A description of a shape's clients.
     def clients(shape)
-      words = [shape.clients, (@drive.clients(shape) if @drive.respond_to?(:clients))].compact.join(": ")
+      words = [(shape.clients unless @drive.respond_to?(:table)), (@drive.clients(shape) if @drive.respond_to?(:clients))].compact.join(": ")
       [words, shape.mix].compact.join("; ")
     end
 

@@ -27,7 +27,7 @@ module Bench
       end
 
       def note(_shape)
-        "no Ruby: `sendfile on`, `access_log off`, no limit of requests per connection#{", #{file_cache}" if file_cache}"
+        "no Ruby: `sendfile on`, `access_log off`, no limit of requests per connection, idle for 10 minutes#{", #{file_cache}" if file_cache}"
       end
 
       def tls?
@@ -84,11 +84,12 @@ module Bench
           worker_processes #{shape.workers};
           pid nginx.pid;
           error_log stderr error;
-          events { worker_connections 4096; }
+          events { worker_connections #{[4096, 2 * shape.connections].max}; }
           http {
             access_log off;
             sendfile on;
             keepalive_requests 1000000000;
+            keepalive_timeout 600s;
             #{"#{file_cache};" if file_cache}
             #{%w[client_body proxy fastcgi uwsgi scgi].map { |kind| "#{kind}_temp_path #{kind};" }.join(" ")}
             types { text/plain txt; }

@@ -1,0 +1,86 @@
+# frozen_string_literal: true
+
+module Bench
+  module Growth
+    # n requests that wait for a thread, because each thread runs a request that waits for the lock of the file `gate`: the cost of a request
+    # that joins them, of one that leaves, of the time that they wait, and of serving them, which takes 1 ms for each (bench/apps/growth.ru).
+    class Waiting
+      LEAVERS = 200
+      # Requests on one connection of HTTP/2.
+      STREAMS = 100
+      PATH = "/held"
+
+      # +http2+: as requests for event streams over HTTP/2, which the application answers like others. +clients+: each request comes from a
+      # client of its own for fair_by "x-client".
+      def initialize(http2: false, clients: false)
+        @http2 = http2
+        @clients = clients
+        @number = 0
+      end
+
+      def warm_up(target)
+        serve(target, 10)
+      end
+
+      def figures(target, count)
+        cost = Cost.new(target.running.group)
+        behind_gate(target, cost) do |gate|
+          waiting = nil
+          joining = cost.once(count) { waiting = ask(target, count) }
+          waited, = cost.of_a_second
+          memory = target.running.group.memory_kib / 1024.0
+          leaving = leave(target, cost) unless @http2
+          gate.flock(File::LOCK_UN)
+          serving = cost.once(count) { waiting.each(&:opened) }
+          waiting.each(&:close)
+          { "to serve one, µs" => serving, "to join them, µs" => joining, "to join and leave, µs" => leaving, "CPU while they wait, µs" => waited,
+            "memory, MiB" => memory }.compact
+        end
+      end
+
+      private
+
+      # Yields the gate once each thread waits for it; waits until their requests are served.
+      def behind_gate(target, cost)
+        File.open(target.running.site.path("gate"), "w") do |gate|
+          gate.flock(File::LOCK_EX)
+          held = ask(target, target.shape.concurrency)
+          cost.wait_until_quiet
+          yield gate
+        ensure
+          gate.flock(File::LOCK_UN)
+          held&.each(&:opened)&.each(&:close)
+          cost.wait_until_quiet
+        end
+      end
+
+      def serve(target, count)
+        ask(target, count).each(&:opened).each(&:close)
+      end
+
+      # Sends so many requests.
+      def ask(target, count)
+        IdleConnections.allow_descriptors(count)
+        return Array.new(count) { Clients::Http1.new(target, head: head) } unless @http2
+
+        full, rest = count.divmod(STREAMS)
+        [*Array.new(full, STREAMS), rest].reject(&:zero?).map do |streams|
+          Http2Client.new(target, path: PATH, fields: { "accept" => "text/event-stream" }, streams: streams)
+        end
+      end
+
+      def head
+        field = "x-client: #{@number += 1}\r\n" if @clients
+        "GET #{PATH} HTTP/1.1\r\n#{field}"
+      end
+
+      def leave(target, cost)
+        cost.each(LEAVERS) do
+          leavers = ask(target, LEAVERS)
+          cost.wait_until_quiet
+          leavers.each(&:reset)
+        end
+      end
+    end
+  end
+end
