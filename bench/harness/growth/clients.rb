@@ -45,6 +45,16 @@ module Bench
           deadline { read_response }
         end
 
+        # True if the server has not closed it. Reads what has come.
+        def open?
+          loop do
+            found = @stream.read_nonblock(1 << 16, exception: false)
+            return found.is_a?(Symbol) unless found.is_a?(String)
+          end
+        rescue SystemCallError, OpenSSL::SSL::SSLError
+          false
+        end
+
         # Closes without ending properly: the server learns at once that nobody waits for the response.
         def reset
           @socket.setsockopt(Socket::SOL_SOCKET, Socket::SO_LINGER, [1, 0].pack("ii"))
@@ -99,11 +109,6 @@ module Bench
 
         def opened
           deadline { read_head(200) }
-        end
-
-        # Reads the messages that have come.
-        def drain
-          nil while @socket.read_nonblock(1 << 16, exception: false).is_a?(String)
         end
       end
     end

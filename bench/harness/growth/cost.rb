@@ -6,12 +6,12 @@ module Bench
     class Cost
       BATCHES = 3
 
-      # A server is quiet after so many looks, one each PAUSE seconds, at which no thread runs and at most TRIFLE seconds of CPU time were
-      # used. PATIENCE: seconds after which it counts as quiet, because it works by itself.
+      # A server is quiet after so many looks, one each PAUSE seconds, at which no thread runs and at most TRIFLE of the time was CPU time.
+      # PATIENCE: seconds after which it counts as quiet, because it works by itself.
       LOOKS = 2
       PAUSE = 0.015
-      TRIFLE = 0.0005
-      PATIENCE = 20
+      TRIFLE = 0.1
+      PATIENCE = 15
 
       # The processes are those that the server has now.
       def initialize(group)
@@ -34,6 +34,13 @@ module Bench
         (cpu_seconds - before) * 1e6 / number
       end
 
+      # The same for one batch, without the +background+ microseconds that the server uses in each second anyway.
+      def beyond(background, number, &block)
+        started = now
+        found = once(number, &block)
+        found - background * (now - started) / number
+      end
+
       # Microseconds in a second in which nothing happens, and wake-ups of its threads.
       def of_a_second
         before = [cpu_seconds * 1e6, @group.wake_ups(of: @pids)]
@@ -45,12 +52,13 @@ module Bench
       def wait_until_quiet
         deadline = now + PATIENCE
         quiet = 0
-        cpu = cpu_seconds
-        while quiet < LOOKS && now < deadline
+        last = [now, cpu_seconds]
+        while quiet < LOOKS && last.first < deadline
           sleep PAUSE
-          later = cpu_seconds
-          quiet = later - cpu <= TRIFLE && !@group.running?(of: @pids) ? quiet + 1 : 0
-          cpu = later
+          this = [now, cpu_seconds]
+          elapsed, used = this.zip(last).map { |later, earlier| later - earlier }
+          quiet = used <= elapsed * TRIFLE && !@group.running?(of: @pids) ? quiet + 1 : 0
+          last = this
         end
       end
 

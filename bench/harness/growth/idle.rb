@@ -25,12 +25,13 @@ module Bench
         opening, closing = turnover(target, cost, count)
         clients = hold(target, count)
         idle, = cost.of_a_second
+        request = cost.each(REQUESTS) { active(target, REQUESTS) }
+        connection = cost.each(CONNECTIONS) { active(target, CONNECTIONS, keep_alive: false) } unless target.http2?
         found = {
-          "request beside them, µs" => cost.each(REQUESTS) { active(target, REQUESTS) },
-          "new connection beside them, µs" => cost.each(CONNECTIONS) { active(target, CONNECTIONS, keep_alive: false) },
+          "request beside them, µs" => request, "new connection beside them, µs" => connection,
           "to open one, µs" => opening, "to close one, µs" => closing, "CPU while idle, µs" => idle,
           "memory, MiB" => target.running.group.memory_kib / 1024.0
-        }
+        }.compact
         Clients.check(clients)
         found
       ensure

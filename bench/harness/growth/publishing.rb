@@ -44,7 +44,7 @@ module Bench
         to_all = publisher == "channel=all"
         times = to_all ? (DELIVERIES / clients.size).clamp(MESSAGES.min, MESSAGES.max) : SINGLE
         each = cost.each(to_all ? times * clients.size : times) do
-          clients.each(&:drain)
+          Clients.check(clients) # reads the messages of the last batch
           publish(target, publisher, times)
         end
         comer = "subscriber that comes and goes beside n #{name[/subscribers|channels|patterns/]}, µs"

@@ -3,7 +3,7 @@
 module Bench
   module Growth
     # n requests that wait for a thread, because each thread runs a request that waits for the lock of the file `gate`: the cost of a request
-    # that joins them, of one that leaves, of the time that they wait, and of serving them, which takes 1 ms for each (bench/apps/growth.ru).
+    # that joins them and leaves, of the time that they wait, and of serving them, which takes 1 ms for each (bench/apps/growth.ru).
     class Waiting
       LEAVERS = 200
       # Requests on one connection of HTTP/2.
@@ -25,15 +25,15 @@ module Bench
       def figures(target, count)
         cost = Cost.new(target.running.group)
         behind_gate(target, cost) do |gate|
-          waiting = nil
-          joining = cost.once(count) { waiting = ask(target, count) }
+          waiting = ask(target, count)
+          cost.wait_until_quiet
           waited, = cost.of_a_second
           memory = target.running.group.memory_kib / 1024.0
-          leaving = leave(target, cost) unless @http2
+          leaving = leave(target, cost, waited) unless @http2
           gate.flock(File::LOCK_UN)
           serving = cost.once(count) { waiting.each(&:opened) }
           waiting.each(&:close)
-          { "to serve one, µs" => serving, "to join them, µs" => joining, "to join and leave, µs" => leaving, "CPU while they wait, µs" => waited,
+          { "to serve one, µs" => serving, "to join them and leave, µs" => leaving, "CPU of a second of waiting, µs" => waited,
             "memory, MiB" => memory }.compact
         end
       end
@@ -74,8 +74,8 @@ module Bench
         "GET #{PATH} HTTP/1.1\r\n#{field}"
       end
 
-      def leave(target, cost)
-        cost.each(LEAVERS) do
+      def leave(target, cost, background)
+        cost.beyond(background, LEAVERS) do
           leavers = ask(target, LEAVERS)
           cost.wait_until_quiet
           leavers.each(&:reset)
