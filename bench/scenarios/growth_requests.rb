@@ -7,7 +7,6 @@ requests = lambda do |name, things, counts, &parts|
     about: "Requests with n #{things}, on one connection: CPU time of one.",
     app: File.read(File.join(Bench::ROOT, "bench/apps/growth.ru")),
     drive: Bench::Drive::Growth.new(Bench::Growth::Requests.new("request with n #{things}, µs", &parts), things: things, counts: counts),
-    arguments: { "fairlead" => %w[--head-max-fields 2000 --head-max-bytes 1m --target-max-bytes 64k] },
     ways: { app: "/", public: "/short" },
     only: %w[fairlead puma iodine nginx],
     shapes: %w[1x5:1],
