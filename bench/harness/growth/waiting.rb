@@ -31,7 +31,7 @@ module Bench
           memory = target.running.group.memory_kib / 1024.0
           leaving = leave(target, cost, waited) unless @http2
           gate.flock(File::LOCK_UN)
-          serving = cost.once(count) { waiting.each(&:opened) }
+          serving = cost.once(count + target.shape.concurrency) { waiting.each(&:opened) } # with those inside
           waiting.each(&:close)
           { "to serve one, µs" => serving, "to join them and leave, µs" => leaving, "CPU of a second of waiting, µs" => waited,
             "memory, MiB" => memory }.compact
