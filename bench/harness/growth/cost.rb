@@ -11,7 +11,7 @@ module Bench
       LOOKS = 2
       PAUSE = 0.015
       TRIFLE = 0.1
-      PATIENCE = 15
+      PATIENCE = 3
 
       # The processes are those that the server has now.
       def initialize(group)
