@@ -65,6 +65,8 @@ module Bench
       @socket.close
     end
 
+    def closed? = @socket.closed?
+
     private
 
     # Reads up to Content-Length, or to the last chunk.

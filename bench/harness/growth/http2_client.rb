@@ -49,6 +49,8 @@ module Bench
         @socket.close
       end
 
+      def closed? = @socket.closed?
+
       private
 
       def request(path, fields)

@@ -7,8 +7,8 @@ module Bench
     class Idle
       REQUESTS = 1000
       CONNECTIONS = 300
-      # Rounds of opening and closing few connections.
-      TURNS = 3
+      # Clients that come and go before the first are counted.
+      FIRST = 50
 
       # +kind+: that of the clients (Clients).
       def initialize(kind)
@@ -16,24 +16,24 @@ module Bench
       end
 
       def warm_up(target)
-        close(hold(target, 10))
+        close(hold(target, FIRST))
         active(target, 200)
       end
 
       def figures(target, count)
         cost = Cost.new(target.running.group)
-        opening, closing = turnover(target, cost, count)
-        clients = hold(target, count)
+        clients = nil
+        opening = cost.once(count) { clients = hold(target, count) }
         idle, = cost.of_a_second
+        memory = target.running.group.memory_kib / 1024.0
         request = cost.each(REQUESTS) { active(target, REQUESTS) }
         connection = cost.each(CONNECTIONS) { active(target, CONNECTIONS, keep_alive: false) } unless target.http2?
-        found = {
-          "request beside them, µs" => request, "new connection beside them, µs" => connection,
-          "to open one, µs" => opening, "to close one, µs" => closing, "CPU while idle, µs" => idle,
-          "memory, MiB" => target.running.group.memory_kib / 1024.0
-        }.compact
         Clients.check(clients)
-        found
+        closing = cost.once(count) { close(clients) }
+        {
+          "request beside them, µs" => request, "new connection beside them, µs" => connection, "to open one, µs" => opening,
+          "to close one, µs" => closing, "CPU of an idle second, µs" => idle, "memory, MiB" => memory
+        }.compact
       ensure
         close(clients)
         cost&.wait_until_quiet
@@ -43,18 +43,7 @@ module Bench
 
       def hold(target, count) = Clients.open(count) { Clients.public_send(@kind, target) }
 
-      def close(clients) = clients&.each(&:close)
-
-      # The cost of opening one, and of closing one. Clients that are there already stay.
-      def turnover(target, cost, count)
-        times = (200 / count).clamp(1, TURNS)
-        found = Array.new(times) do
-          clients = nil
-          opening = cost.once(count) { clients = hold(target, count) }
-          [opening, cost.once(count) { close(clients) }]
-        end
-        found.transpose.map { |ones| ones.sum / times }
-      end
+      def close(clients) = clients&.each { |client| client.close unless client.closed? }
 
       def active(target, number, **how)
         how[:tls] = target.tls if target.tls

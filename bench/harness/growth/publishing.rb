@@ -5,9 +5,8 @@ module Bench
     # n event streams with subscriptions (bench/apps/growth.ru): to all the same channel, to a channel of each, or to a pattern of each. The
     # cost of a message, and of a subscriber that comes and goes.
     class Publishing
-      # Messages in a batch: so many deliveries, between a least and a most.
-      DELIVERIES = 20_000
-      MESSAGES = (5..200)
+      # Messages to all, one after another: several at once would share writes.
+      MESSAGES = 10
       # Messages in a batch that only one subscriber gets.
       SINGLE = 200
       COMERS = 200
@@ -41,14 +40,19 @@ module Bench
       end
 
       def message(target, cost, clients, name, publisher)
-        to_all = publisher == "channel=all"
-        times = to_all ? (DELIVERIES / clients.size).clamp(MESSAGES.min, MESSAGES.max) : SINGLE
-        each = cost.each(to_all ? times * clients.size : times) do
-          Clients.check(clients) # reads the messages of the last batch
-          publish(target, publisher, times)
-        end
+        Clients.check(clients) # reads what has come
+        each = publisher == "channel=all" ? to_all(target, cost, clients, publisher) : cost.each(SINGLE) { publish(target, publisher, SINGLE) }
         comer = "subscriber that comes and goes beside n #{name[/subscribers|channels|patterns/]}, µs"
         { name => each, comer => comers(target, cost, publisher) }
+      end
+
+      def to_all(target, cost, clients, publisher)
+        cost.each(MESSAGES * clients.size) do
+          MESSAGES.times do
+            publish(target, publisher, 1)
+            cost.wait_until_quiet
+          end
+        end
       end
 
       def comers(target, cost, publisher)

@@ -41,7 +41,7 @@ module Bench
 
       def exponent(figure)
         found = figure.exponent or return "–"
-        text = format("%.2f", found)
+        text = format("%.2f", found).sub(/\A-(0\.00)\z/, '\1')
         found > CONSTANT ? "**#{text}**" : text
       end
     end
