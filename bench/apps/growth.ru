@@ -3,7 +3,7 @@
 # The operations that grow (bench/harness/growth).
 #
 #   /held                                waits until the lock of the file `gate` is free, then 1 ms
-#   /events?channel=C, /events?pattern=P an event stream of a channel, or of those that match
+#   /events?channel=C, /events?pattern=P an event stream or a WebSocket of a channel, or of all that match; they move to new workers
 #   /publish?channel=C&times=N           publishes so many messages
 
 # Subscribes each client to the channel or pattern in its path.
@@ -12,9 +12,15 @@ class Subscriber
     @options = options
   end
 
+  def self.on_takeover(client, state)
+    new(state.split("&").to_h { |pair| pair.split("=", 2) }).tap { |subscriber| subscriber.on_open(client) }
+  end
+
   def on_open(client)
     client.subscribe(@options["channel"] || @options["pattern"], **(@options["pattern"] ? { match: :redis } : {}))
   end
+
+  def on_handover(_client) = @options.map { |pair| pair.join("=") }.join("&")
 end
 
 SERVER = %i[Fairlead Iodine Agoo].find { |name| Object.const_defined?(name) }&.then { |name| Object.const_get(name) }

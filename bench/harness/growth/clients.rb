@@ -28,6 +28,11 @@ module Bench
 
       def events(target) = Events.new(target, path: target.dialect.events)
 
+      # WebSockets and event streams with a handler that lets them move to another worker.
+      def moving_websocket(target) = WebSocket.new(target, path: "/events?channel=all")
+
+      def moving_events(target) = Events.new(target, path: "/events?channel=all")
+
       # Raises an Error unless all are open.
       def check(clients)
         closed = clients.count { |client| !client.open? }
