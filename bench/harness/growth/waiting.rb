@@ -27,6 +27,8 @@ module Bench
         behind_gate(target, cost) do |gate|
           waiting = ask(target, count)
           cost.wait_until_quiet
+          Clients.check(waiting) if @http2 # reads the settings and confirms them
+          cost.wait_until_quiet
           waited, = cost.of_a_second
           memory = target.running.group.memory_kib / 1024.0
           leaving = leave(target, cost, waited) unless @http2
