@@ -5,8 +5,9 @@ module Bench
   # n of these things and measures the operations: its `figures(target, count)` returns name => value, where the name says the unit
   # ("request beside them, µs"). Optional is `warm_up(target)`.
   module Growth
-    # Arguments, by the name of a server, with which idle connections and waiting requests outlast a measurement.
-    PATIENT = { "fairlead" => %w[--keep-alive-timeout 600 --queue-timeout 600] }.freeze
+    # Arguments, by the name of a server, with which idle connections and waiting requests outlast a measurement, and no worker is replaced
+    # meanwhile.
+    PATIENT = { "fairlead" => %w[--keep-alive-timeout 600 --queue-timeout 600 --refork-after=0] }.freeze
   end
 end
 

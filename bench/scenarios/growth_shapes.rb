@@ -7,6 +7,7 @@ shapes = lambda do |name, things, counts, shape|
     about: "The same load, 8 connections, on a server with n #{things}: CPU time of a request, and CPU time and wake-ups in a second without load.",
     app: File.read(File.join(Bench::ROOT, "bench/apps/growth.ru")),
     drive: Bench::Drive::Growth.new(Bench::Growth::Shapes.new(&shape), things: things, counts: counts),
+    arguments: Bench::Growth::PATIENT,
     ways: { app: "/", public: "/short" },
     only: %w[fairlead puma iodine nginx],
     shapes: %w[1x1:8],
