@@ -108,6 +108,9 @@ class Http2WorkersTest < Minitest::Test
     JS
 
     assert_equal [true, [0] * 8, ["first, last"] * 8], whole
+    # A stream is no connection: with its end, no worker has one connection less.
+    workers = Fairlead::Test::BoardFile.new(server)
+    wait_until("no connection to be left") { workers["workers"].all? { |worker| worker["connections"].zero? } }
   end
 
   def test_a_response_that_goes_on_in_a_worker_that_is_killed_is_not_whole
