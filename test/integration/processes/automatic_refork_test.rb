@@ -65,7 +65,7 @@ class AutomaticReforkTest < Minitest::Test
 
   # The response goes on, and the other restart begins at once.
   def test_a_worker_that_waits_for_its_last_response_is_no_obstacle_for_a_restart
-    server = serve(APP, *OPTIONS)
+    server = serve(APP, *OPTIONS, "--shutdown-timeout", 30)
     response, pid = begin_to_wait(server)
     ask(server, pid)
     server.wait_for_output(/becomes the spawner/)
@@ -110,7 +110,9 @@ class AutomaticReforkTest < Minitest::Test
   def begin_to_wait(server)
     parts = Queue.new
     response = Thread.new do
-      Net::HTTP.start("127.0.0.1", server.port) { |http| http.request_get("/wait") { |answer| answer.read_body { |part| parts << part } } }
+      http = Net::HTTP.new("127.0.0.1", server.port)
+      http.max_retries = 0
+      http.start { http.request_get("/wait") { |answer| answer.read_body { |part| parts << part } } }
       parts.size.positive? ? parts.pop : "nothing"
     end
     response.report_on_exception = false

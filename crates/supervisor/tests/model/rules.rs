@@ -18,7 +18,7 @@ pub(crate) fn check(
 ) -> Result<(), String> {
     known(after)?;
     if unharmed && before.only_warms {
-        leaves_requests_alone(actions)?;
+        leaves_requests_alone(before, made, actions)?;
     }
     if unharmed && *made == Move::Time {
         awaits_no_long_drain(before)?;
@@ -33,14 +33,14 @@ pub(crate) fn check(
     answered(before, made, actions, after)
 }
 
-/// No request is aborted.
-fn leaves_requests_alone(actions: &[Action]) -> Result<(), String> {
-    let aborts = |action: &&Action| {
-        let how = matches!(
-            action,
-            Action::Drain(..) | Action::EndWorker(..) | Action::StopWorker(_) | Action::Kill(_)
-        );
-        how || matches!(action, Action::DrainPatiently(_, long) if *long < PATIENCE)
+/// No request is aborted, unless it has taken a day.
+fn leaves_requests_alone(before: &World, made: &Move, actions: &[Action]) -> Result<(), String> {
+    let had_a_day = |id| *made == Move::Time && before.processes.get(id).is_some_and(|process| process.patient);
+    let aborts = |action: &&Action| match action {
+        Action::Drain(..) | Action::EndWorker(..) | Action::StopWorker(_) => true,
+        Action::DrainPatiently(_, long) => *long < PATIENCE,
+        Action::Kill(id) => !had_a_day(id),
+        _ => false,
     };
     match actions.iter().find(aborts) {
         Some(action) => Err(format!("{action:?} in an automatic refork")),
