@@ -41,8 +41,8 @@ module Bench
     end
 
     # Sends a request and waits for the response.
-    def ask
-      @stream.write("GET / HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n")
+    def ask(path = "/")
+      @stream.write("GET #{path} HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n")
       read_response
     end
 

@@ -22,25 +22,41 @@ module Bench
         serve(target, 10)
       end
 
+      # A request may stay in the waiting room although its client has left, so no other figure follows.
       def figures(target, count)
         cost = Cost.new(target.running.group)
+        served = with(target, cost, count) do |waiting, gate, waited|
+          serving(target, cost, count, waiting, gate).merge("CPU of a second of waiting, µs" => waited)
+        end
+        return served if @http2
+
+        left = with(target, cost, count) { |_, _, waited| { "to join them and leave, µs" => leave(target, cost, waited) }.compact }
+        served.merge(left)
+      end
+
+      private
+
+      # Yields so many waiting requests, the gate, and the CPU time of a second in which they wait.
+      def with(target, cost, count)
         behind_gate(target, cost) do |gate|
           waiting = ask(target, count)
           cost.wait_until_quiet
           Clients.check(waiting) if @http2 # reads the settings and confirms them
           cost.wait_until_quiet
-          waited, = cost.of_a_second
-          memory = target.running.group.memory_kib / 1024.0
-          leaving = leave(target, cost, waited) unless @http2
-          gate.flock(File::LOCK_UN)
-          serving = cost.once(count + target.shape.concurrency) { waiting.each(&:opened) } # with those inside
-          waiting.each(&:close)
-          { "to serve one, µs" => serving, "to join them and leave, µs" => leaving, "CPU of a second of waiting, µs" => waited,
-            "memory, MiB" => memory }.compact
+          yield waiting, gate, cost.of_a_second.first
+        ensure
+          waiting&.each(&:close)
         end
       end
 
-      private
+      def serving(target, cost, count, waiting, gate)
+        memory = target.running.group.memory_kib / 1024.0
+        each = cost.once(count + target.shape.concurrency) do # with the requests inside
+          gate.flock(File::LOCK_UN)
+          waiting.each(&:opened)
+        end
+        { "to serve one, µs" => each, "memory, MiB" => memory }
+      end
 
       # Yields the gate once each thread waits for it; waits until their requests are served.
       def behind_gate(target, cost)
