@@ -16,7 +16,7 @@ use crate::clock::Nanos;
 use crate::limits::budget::Budget;
 use crate::sync::Mutex;
 use fairlead_wire::http2::Priority;
-use std::collections::VecDeque;
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Weak};
 
@@ -44,7 +44,10 @@ struct Inner {
     has_turn: bool,
     /// Number of its requests that wait for other workers.
     away: usize,
-    waiting: VecDeque<(Priority, Box<Connection>)>,
+    /// In the order of their turns: the most urgent first, then the order of arrival.
+    waiting: BTreeMap<(Priority, u64), Box<Connection>>,
+    /// Number of the last request that has joined.
+    last: u64,
 }
 
 /// Membership of a request in a queue.
@@ -117,14 +120,12 @@ impl StreamQueue {
     pub(crate) fn drop_abandoned(&self) {
         let mut inner = self.inner.lock();
         let waiting = std::mem::take(&mut inner.waiting).into_iter();
-        let (abandoned, waiting): (VecDeque<_>, _) =
+        let (abandoned, waiting): (BTreeMap<_, _>, _) =
             waiting.partition(|(_, connection)| connection.stream.is_abandoned());
         inner.waiting = waiting;
         drop(inner);
         self.count.fetch_sub(abandoned.len(), Relaxed);
-        for (_, connection) in abandoned {
-            self.abandon(connection);
-        }
+        abandoned.into_values().for_each(|connection| self.abandon(connection));
     }
 
     fn abandon(&self, connection: Box<Connection>) {
@@ -158,9 +159,7 @@ impl StreamQueue {
 
 impl Inner {
     fn pop(&mut self) -> Option<Box<Connection>> {
-        let first = self.waiting.iter().map(|(priority, _)| *priority).min()?;
-        let index = self.waiting.iter().position(|(priority, _)| *priority == first)?;
-        self.waiting.remove(index).map(|(_, connection)| connection)
+        self.waiting.pop_first().map(|(_, connection)| connection)
     }
 }
 
@@ -211,7 +210,9 @@ impl Connection {
         let (queue, priority) = (Arc::clone(&turn.queue), turn.priority);
         let mut inner = queue.inner.lock();
         if !queue.may_leave(&inner) {
-            inner.waiting.push_back((priority, self));
+            inner.last += 1;
+            let place = (priority, inner.last);
+            inner.waiting.insert(place, self);
             queue.count.fetch_add(1, Relaxed);
             return None;
         }

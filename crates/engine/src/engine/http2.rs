@@ -96,6 +96,7 @@ impl Http2Driver {
 
     /// Receives and sends as much as possible, and continues the streams.
     fn advance(&self, http2: &Arc<Http2Connection>, scratch: &mut [u8], now: Millis, streams: &impl Streams) {
+        http2.begin_look();
         let arrivals = http2.pull(scratch, now);
         if http2.take_has_reset() {
             http2.queue.drop_abandoned();
@@ -147,12 +148,12 @@ impl Http2Driver {
 
     /// Ends the HTTP/2 connections that have lasted too long; returns the time of the next check.
     pub(super) fn expire(&self, now: Millis) -> Millis {
-        let (expired, next) = self.http2_connections.expired(self.worker.drain_deadline(), now);
-        for http2 in expired {
+        self.http2_connections.begin_check(self.worker.drain_deadline(), now);
+        while let Some(http2) = self.http2_connections.next_expired(now) {
             http2.expire(now);
             self.forget_if_over(&http2);
         }
-        next
+        self.http2_connections.next_check()
     }
 
     /// This worker is about to end: tells clients to send further requests elsewhere.

@@ -33,6 +33,9 @@ pub(crate) struct Http2Connections {
     shared: Shared,
     /// Connections with clients that have to be told that the worker is about to end; `None` before that.
     untold: Mutex<Option<Vec<Weak<Http2Connection>>>>,
+    /// Connections that are not in the agenda, because they are about to be checked. After a panic the next check begins
+    /// with the rest.
+    past: Mutex<Vec<Arc<Http2Connection>>>,
     /// The end of the drain that the agenda takes into account.
     drain_deadline: Mutex<Millis>,
 }
@@ -43,6 +46,7 @@ impl Http2Connections {
             all: Mutex::default(),
             shared: Shared::new(spool),
             untold: Mutex::default(),
+            past: Mutex::default(),
             drain_deadline: Mutex::new(Millis::NEVER),
         }
     }
@@ -81,8 +85,12 @@ impl Http2Connections {
 
     /// The connections with streams that have to be looked at without an event of the socket.
     pub(crate) fn to_look_at(&self) -> Vec<Arc<Http2Connection>> {
-        let due = self.shared.due.take();
-        due.iter().for_each(|connection| connection.begin_look());
+        let mut due = self.shared.due.take();
+        due.retain(|connection| {
+            connection.is_not_listed();
+            // An event of the socket may have come first.
+            connection.begin_look()
+        });
         due
     }
 
@@ -96,23 +104,32 @@ impl Http2Connections {
         }
     }
 
-    /// The connections that are past their deadline, and the time of the next check. `drain_deadline`: the end of the
-    /// drain.
-    pub(crate) fn expired(&self, drain_deadline: Option<Millis>, now: Millis) -> (Vec<Arc<Http2Connection>>, Millis) {
+    /// Begins a check for passed deadlines. `drain_deadline`: the end of the drain.
+    pub(crate) fn begin_check(&self, drain_deadline: Option<Millis>, now: Millis) {
         let drain_deadline = drain_deadline.unwrap_or(Millis::NEVER);
         if drain_deadline < std::mem::replace(&mut *self.drain_deadline.lock(), drain_deadline) {
             self.all()
                 .iter()
                 .for_each(|connection| connection.expect(connection.deadline()));
         }
-        let mut expired = Vec::new();
-        for connection in self.take_due(now) {
+        let due = self.take_due(now);
+        self.past.lock().extend(due);
+    }
+
+    /// Takes the next connection that is past its deadline.
+    pub(crate) fn next_expired(&self, now: Millis) -> Option<Arc<Http2Connection>> {
+        loop {
+            let connection = self.past.lock().pop()?;
             match connection.deadline() {
-                deadline if deadline <= now => expired.push(connection),
+                deadline if deadline <= now => return Some(connection),
                 deadline => connection.expect(deadline.max(now + STEP)),
             }
         }
-        (expired, self.shared.agenda.lock().first())
+    }
+
+    /// The time of the next check.
+    pub(crate) fn next_check(&self) -> Millis {
+        self.shared.agenda.lock().first()
     }
 
     /// Takes the connections that are noted for `now` or earlier.

@@ -30,6 +30,9 @@ pub(crate) struct Clients {
     slots: Mutex<DenseSlotMap<DefaultKey, Option<Arc<Client>>>>,
     /// Locked before the slots, if both are.
     agenda: Mutex<Agenda<Key>>,
+    /// Clients that are not in the agenda, because they are about to be checked. After a panic the next check begins with
+    /// the rest.
+    due: Mutex<Vec<Arc<Client>>>,
 }
 
 impl Clients {
@@ -75,7 +78,10 @@ impl Clients {
 
     /// Checks the clients with a deadline that may have passed; returns the time of the next check.
     pub(crate) fn tick(&self, realtime: &Realtime, now: Millis) -> Millis {
-        for client in self.take_due(now) {
+        let due = self.take_due(now);
+        self.due.lock().extend(due);
+        let next_due = || self.due.lock().pop();
+        while let Some(client) = next_due() {
             let next = client.tick(realtime, now);
             self.expect(&client, next.max(now + STEP));
         }

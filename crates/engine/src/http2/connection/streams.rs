@@ -27,8 +27,10 @@ pub(super) struct Streams {
     hijacked: AtomicUsize,
     /// The time when the connection began, or when its last stream was over.
     idle_since: AtomicMillis,
-    /// Set if the connection is in `due`: streams have to be looked at without an event of the socket.
+    /// Set if streams have to be looked at without an event of the socket; see [`Streams::look_later`].
     looks_later: AtomicBool,
+    /// Set if the connection is in `due`.
+    is_listed: AtomicBool,
     due: Arc<Listed>,
     connection: Weak<Http2Connection>,
 }
@@ -43,6 +45,7 @@ impl Streams {
             hijacked: AtomicUsize::new(0),
             idle_since: AtomicMillis::new(now),
             looks_later: AtomicBool::new(false),
+            is_listed: AtomicBool::new(false),
             due,
             connection,
         }
@@ -109,7 +112,8 @@ impl Streams {
 
     /// Makes the poller look at the streams in its next turn.
     pub(super) fn look_later(&self, worker: &Worker) {
-        if !self.looks_later.swap(true, SeqCst) {
+        self.looks_later.store(true, SeqCst);
+        if !self.is_listed.swap(true, SeqCst) {
             self.due.add(self.connection.clone());
         }
         if !Dispatching::is_here() {
@@ -202,9 +206,14 @@ impl Http2Connection {
         self.streams.look_later(&self.carrier.worker);
     }
 
-    /// The poller is about to look at the streams.
-    pub(in crate::http2) fn begin_look(&self) {
-        self.streams.looks_later.store(false, SeqCst);
+    /// The poller is about to look at the streams. Returns true if they have to be looked at without an event of the socket.
+    pub(crate) fn begin_look(&self) -> bool {
+        self.streams.looks_later.swap(false, SeqCst)
+    }
+
+    /// The list does not have the connection any more.
+    pub(in crate::http2) fn is_not_listed(&self) {
+        self.streams.is_listed.store(false, SeqCst);
     }
 }
 
