@@ -59,7 +59,7 @@ class CLITest < Minitest::Test
 
   def test_every_problem_is_told_and_nothing_starts
     in_folder do
-      status, output, errors = run_command("-w", "x", "--backlog", "0")
+      status, output, errors = run_command("-w", "x", "--backlog", "65536")
 
       assert_equal [1, "", 2], [status, output, errors.lines.size]
       assert_equal ["fairlead: --workers", "fairlead: --backlog"], errors.lines.map { |line| line[/\A.*?--\w+/] }

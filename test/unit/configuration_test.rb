@@ -32,11 +32,11 @@ class ConfigurationTest < Minitest::Test
 
   def test_every_problem_of_every_source_is_told_at_once
     in_folder("config/fairlead.rb" => "workers '-1'\n\nhead_timeout 'x'") do
-      error = assert_raises(Fairlead::ConfigurationError) { load("--backlog", "0", environment: { "WEB_CONCURRENCY" => "x" }) }
+      error = assert_raises(Fairlead::ConfigurationError) { load("--backlog", "65536", environment: { "WEB_CONCURRENCY" => "x" }) }
 
       assert_equal %i[backlog workers head_timeout workers], error.problems.map(&:option)
       assert_equal ["--backlog", "config/fairlead.rb:1", "config/fairlead.rb:3", "WEB_CONCURRENCY"], error.problems.map(&:origin)
-      assert_includes error.message, "--backlog: must be a whole number from 1 to 65535, not \"0\"\nconfig/fairlead.rb:1: workers: must be"
+      assert_includes error.message, "--backlog: must be a whole number from 0 to 65535, not \"65536\"\nconfig/fairlead.rb:1: workers: must be"
     end
   end
 
