@@ -8,8 +8,10 @@ module Fairlead
     # Killed workers have been replaced, so the process with the most counts.
     class Remains
       # Allowed growth since the warm-up: a few descriptors and threads, and memory, in MiB. A heap that was full once stays
-      # fragmented; a leak grows with every request. The first restart and the first refork add queues to a server, later ones do not.
-      MORE = { descriptors: 4, threads: 2, memory: 64, untidy: 128, supervisor_descriptors: 6, supervisor_memory: 8, spawner_descriptors: 6 }.freeze
+      # fragmented; a leak grows with every request. Each process keeps two descriptors, a mailbox, for each worker that has ever
+      # served at the same time as others: a restart and TTIN need more of them. There are at most 64.
+      MORE = { descriptors: 16, threads: 2, memory: 64, untidy: 128,
+               supervisor_descriptors: 18, supervisor_memory: 8, spawner_descriptors: 16 }.freeze
 
       # Objects of the application that must have ended as often as they have begun.
       ENDS = %i[bodies requests clients deferred].freeze

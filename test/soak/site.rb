@@ -25,7 +25,7 @@ module Fairlead
       STATE = "server.state"
       OPTIONS = %W[-e production --control-url tcp://127.0.0.1:0 --control-token #{TOKEN} --state #{STATE}
                    --early-hints --compress --compress-min-bytes 512 --public-dir public --sendfile-root files --temp-dir temp
-                   --body-memory-bytes 32k --response-memory-bytes 64k --shutdown-timeout 15
+                   --body-memory-bytes 32k --response-memory-bytes 64k --shutdown-timeout 45 --write-timeout 120
                    --drain-spread 1 --access-log access.log --access-log-format json].freeze
 
       # Few heaps, as is common for Ruby applications: with one heap for each thread most of the memory would be free space
