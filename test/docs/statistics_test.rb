@@ -18,7 +18,7 @@ class StatisticsTest < Minitest::Test
     http2_connections http2_requests http2_violations http2_slow http2_reset_floods http2_provoked_reset_floods http2_settings_floods
     http2_ping_floods http2_priority_floods http2_window_floods http2_continuation_floods http2_empty_data_floods
     websockets event_streams immovable messages_received messages_sent
-    events dropped overflowed channels subscriptions refused_subscriptions published delivered mail_waits mail_lost
+    events pending_message_bytes dropped overflowed channels subscriptions refused_subscriptions published delivered mail_waits mail_lost
     response_memory_bytes response_disk_bytes request_memory_bytes request_disk_bytes limit_connections limit_threads
     limit_response_memory_bytes limit_response_disk_bytes limit_request_memory_bytes limit_request_disk_bytes
     gc_runs gc_milliseconds lost_log_lines lost_log_bytes

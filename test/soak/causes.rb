@@ -8,7 +8,7 @@ module Fairlead
       # Lines that follow another one: backtraces.
       CONTINUED = /\A(?:\t|\s+from |\s*\.\.\. \d+ levels)/
 
-      # What hostile and slow clients cause.
+      # Hostile and slow clients.
       CLIENTS = [
         /refused (?:4\d\d|501|505) \(.+\) from /,
         /closed a WebSocket of \S+: .+ \(close code \d+\)/,
@@ -17,7 +17,7 @@ module Fairlead
         /and \d+ more like this/
       ].freeze
 
-      # What the application does on purpose (application/troubles.rb, keepers.rb).
+      # Faults of the application on purpose (application/troubles.rb, keepers.rb).
       APPLICATION = [
         /error in the application: (?:GET|POST) \/(?:fail|abandon|two|change|use|keep\w*)\b/,
         /thread fairlead \d+ was killed; another one takes its place/
@@ -37,7 +37,7 @@ module Fairlead
         refork: [/refork: refused: /]
       }.freeze
 
-      # A server whose application holds all descriptors now and then.
+      # The application holds all descriptors now and then.
       LIMITED = [/out of file descriptors/, /descriptor/, /error in the application: .*(?:EMFILE|Too many open files)/].freeze
 
       # +acts+: number of acts by name. +limited+: true if descriptors may run out.

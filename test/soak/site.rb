@@ -91,6 +91,7 @@ module Fairlead
       # Records that the connections of these clients, each "ADDRESS:PORT", end with the process that is killed.
       def take(clients, pid)
         @last_kill = monotonic
+        @last_restart = @last_kill if workers.zero?
         @lock.synchronize do
           @taken.merge(clients)
           @killed << pid
@@ -114,8 +115,8 @@ module Fairlead
       # Ids of the killed processes.
       def killed = @lock.synchronize { @killed.dup }
 
-      # Returns true if a restart of a server without workers began at +time+ or a little earlier: there is no other process for its
-      # connections.
+      # Returns true if the process of a server without workers was replaced at +time+ or a little earlier: there is no other process for
+      # its connections.
       def alone_and_restarted_since?(time) = workers.zero? && @last_restart && @last_restart > time - PATIENCE
 
       # Returns true if a process was killed at +time+ or later.

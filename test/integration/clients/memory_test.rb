@@ -22,7 +22,7 @@ class MemoryTest < Minitest::Test
     assert_given_back { "GET / HTTP/1.1\r\nhost: a\r\nx-long: #{"y" * 60_000}" }
   end
 
-  # The Strings are garbage. Those that stay keep the allocator from returning the memory between them.
+  # The Strings are garbage. A few Strings between them stay, and keep the allocator from returning the memory.
   def test_memory_that_the_application_has_freed
     server = serve(<<~RUBY)
       KEPT = []

@@ -7,7 +7,7 @@ module Fairlead
   module Soak
     module Clients
       # WebSockets and event streams that stay for a while, through restarts and other workers' ends, and two publishers that number
-      # their messages. Each listener gets each message once, and those of one publisher and one worker in order.
+      # their messages. Each listener gets each message once, and the messages from one worker in order.
       class Series < Channel
         share 1
 
