@@ -82,8 +82,9 @@ impl Condvar {
     }
 
     /// Time does not pass in the model: a thread that needs the timeout is stuck, and reported.
-    pub(crate) fn wait_for<T>(&self, guard: &mut Guard<'_, T>, _: Duration) {
+    pub(crate) fn wait_for<T>(&self, guard: &mut Guard<'_, T>, _: Duration) -> bool {
         self.wait(guard);
+        false
     }
 
     pub(crate) fn notify_one(&self) {

@@ -8,6 +8,7 @@ use shuttle::rand::Rng;
 use shuttle::thread;
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// A gate that is opened once; threads wait for that.
 #[derive(Default)]
