@@ -27,8 +27,8 @@ module Fairlead
       WATCHED = 1
       PATIENCE = 30
 
-      # Seconds in which memory that still falls has fallen by a megabyte: the server gives some back later.
-      SETTLING = 3
+      # Seconds in which memory that still falls has fallen by a megabyte: a server gives some back after five quiet seconds.
+      SETTLING = 7
 
       extend Test::Waiting
 
