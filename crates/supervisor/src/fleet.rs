@@ -6,7 +6,7 @@ use crate::children::{Child, Children, Place};
 use crate::configuration::Configuration;
 use crate::link::{Link, Message, PART};
 use crate::listeners::Listener;
-use crate::machine::{End, Event, Generation, ProcessId, Refork, RestartKind, SpawnKind, PATIENCE};
+use crate::machine::{End, Event, Generation, ProcessId, Refork, RestartKind, SpawnKind};
 use crate::spawning::{self, Started};
 use crate::versions::versions;
 use crate::wording::shortage;
@@ -175,7 +175,7 @@ impl Fleet {
             child.send("listeners", &[], &descriptors);
         }
         let number = generation.to_string();
-        let time = PATIENCE.as_secs().to_string();
+        let time = from.settings.limits.patience.as_secs().to_string();
         child.send(
             "promote",
             &[number.as_bytes(), refork.name().as_bytes(), time.as_bytes()],

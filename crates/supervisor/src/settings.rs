@@ -92,6 +92,22 @@ pub struct Limits {
     /// Time that a new worker has to serve until it has settled (`worker_settle_time`).
     #[serde(with = "seconds")]
     pub settle_time: Duration,
+    /// Time for the requests and clients of a worker that an automatic refork replaces.
+    #[serde(skip, default = "patience")]
+    pub patience: Duration,
+    /// Time limit for a worker to become a spawner in an automatic refork.
+    #[serde(skip, default = "promotion_timeout")]
+    pub promotion_timeout: Duration,
+}
+
+/// The usual patience.
+pub const fn patience() -> Duration {
+    Duration::from_secs(24 * 60 * 60)
+}
+
+/// The usual time limit of a promotion. A busy worker goes on after it as any worker that is replaced.
+pub const fn promotion_timeout() -> Duration {
+    Duration::from_secs(10 * 60)
 }
 
 /// The times of a pause: of every pause, or of the rest of one.

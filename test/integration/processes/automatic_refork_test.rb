@@ -63,17 +63,17 @@ class AutomaticReforkTest < Minitest::Test
     assert_equal pid, server.spawner_pid
   end
 
-  # The response goes on, and the other restart begins at once.
   def test_a_worker_that_waits_for_its_last_response_is_no_obstacle_for_a_restart
     server = serve(APP, *OPTIONS, "--shutdown-timeout", 30)
     response, pid = begin_to_wait(server)
     ask(server, pid)
     server.wait_for_output(/becomes the spawner/)
     server.signal(:USR1)
-    server.wait_for_output(/phased restart: done/)
-
+    server.wait_for_output(/phased restart: loading/)
     finish(server, response, pid)
-    assert_match(/refork: failed, .*another restart was asked for/, server.stdout + server.stderr)
+    restarted(server)
+
+    assert_match(/refork: failed, .*another restart was asked for/, server.stderr)
   end
 
   # A restart that the user has asked for ends it at last.
@@ -94,17 +94,23 @@ class AutomaticReforkTest < Minitest::Test
     clients = [web_socket(server, "/Refusing")]
     ask(server, server.worker_pids.first)
     server.wait_for_output(/becomes the spawner/)
-    clients += Array.new(4) { web_socket(server, "/Plain") }
-    wait_until("the end of the refork", seconds: 60) { (server.stdout + server.stderr).match?(/refork: (done|failed)/) }
+    spawner = server.stdout[/pid (\d+)\) becomes the spawner/, 1]
+    clients += Array.new(6) { web_socket(server, "/Plain") }
+    there, others = clients.partition { |client| worker_of(client) == spawner }
+    served = others.to_h { |client| [client, worker_of(client)] }
+    there.each(&:close)
+    restarted(server, "refork")
 
-    clients.each do |client|
-      client.send_text("hello")
-
-      assert_match(/\Ahello \d+\z/, client.receive.last)
-    end
+    served.each { |client, pid| assert_equal pid, worker_of(client) }
   end
 
   private
+
+  # The process that answers the client.
+  def worker_of(client)
+    client.send_text("hello")
+    client.receive.last[/\Ahello (\d+)\z/, 1]
+  end
 
   # Returns a thread that waits for the rest of the response, and the process that sends it.
   def begin_to_wait(server)

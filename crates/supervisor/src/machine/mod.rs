@@ -24,7 +24,8 @@
 //!           Booting -> Ending
 //!           Settling -> Ending
 //!           Serving -> Ending
-//!           Settling -> Retiring -> Ending
+//!           Settling -> Promoting -> Retiring -> Retiring -> Ending
+//!           Settling -> Retiring
 //!           Serving -> Retiring -> Killed
 //!           Forking -> Killed
 //!
@@ -122,12 +123,6 @@ pub const EXIT_GRACE: Duration = Duration::from_secs(5);
 
 /// Time limit for a faulty worker to end before it is killed.
 pub const REPLACEMENT_GRACE: Duration = Duration::from_secs(2);
-
-/// Time for the requests and clients of a worker that an automatic refork replaces.
-pub const PATIENCE: Duration = Duration::from_secs(24 * 60 * 60);
-
-/// Time limit for a worker to become a spawner in an automatic refork. A busy one goes on as any worker that is replaced.
-pub const PROMOTION_TIMEOUT: Duration = Duration::from_secs(10 * 60);
 
 /// Time limit for the program of another version to replace this one.
 pub const REEXECUTION_TIMEOUT: Duration = Duration::from_secs(10);

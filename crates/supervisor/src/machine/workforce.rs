@@ -19,10 +19,7 @@ use super::spawner::Spawner;
 use super::state::Lifecycle;
 use super::step::Step;
 use super::worker::{Worker, WorkerState};
-use super::{
-    Action, Current, Generation, Moment, ProcessId, Refork, Seat, SpawnKind, EXIT_GRACE, PATIENCE, PROMOTION_TIMEOUT,
-    SLOTS,
-};
+use super::{Action, Current, Generation, Moment, ProcessId, Refork, Seat, SpawnKind, EXIT_GRACE, SLOTS};
 use crate::settings::Limits;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
@@ -242,11 +239,12 @@ impl Workforce {
     }
 
     /// Asks a worker that is replaced to finish open requests, and to end. It has `long_drain` for them, if that is long:
-    /// then true is returned, and nobody has to wait for it. `patient`: it has [`PATIENCE`], also for clients that cannot migrate.
+    /// then true is returned, and nobody has to wait for it. `patient`: it has `patience`, also for clients that cannot migrate.
     pub(super) fn retire_worker(&mut self, id: ProcessId, patient: bool) -> bool {
         if patient {
-            let how = Action::DrainPatiently(id, PATIENCE);
-            self.processes.retire_worker(id, PATIENCE, how, &mut self.step);
+            let patience = self.limits.patience;
+            let how = Action::DrainPatiently(id, patience);
+            self.processes.retire_worker(id, patience, how, &mut self.step);
             return true;
         }
         let (long, most) = (self.limits.long_drain, self.most_retiring());
@@ -295,7 +293,7 @@ impl Workforce {
     pub(super) fn promote(&mut self, id: ProcessId, generation: Generation, refork: Refork) -> RestartState {
         let until = match refork {
             Refork::Asked => self.deadline_of_end(),
-            Refork::Automatic => self.now() + PROMOTION_TIMEOUT,
+            Refork::Automatic => self.now() + self.limits.promotion_timeout,
         };
         if let Some(worker) = self.processes.workers.get_mut(&id) {
             worker.state.enter(WorkerState::Promoting { until });

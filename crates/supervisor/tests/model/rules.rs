@@ -1,7 +1,7 @@
 //! The rules for every state and every step.
 
 use crate::world::{Move, Phase, World, BASE};
-use fairlead_supervisor::machine::{Action, Command, Notice, Server, WorkerView, PATIENCE};
+use fairlead_supervisor::machine::{Action, Command, Notice, ProcessId, Server, WorkerView};
 use fairlead_supervisor::machine::{RestartKind, RestartStatus};
 use std::collections::BTreeSet;
 
@@ -17,7 +17,7 @@ pub(crate) fn check(
     unharmed: bool,
 ) -> Result<(), String> {
     known(after)?;
-    if unharmed && before.only_warms {
+    if unharmed && before.only_warms && after.faults == before.faults {
         leaves_requests_alone(before, made, actions)?;
     }
     if unharmed && *made == Move::Time {
@@ -35,10 +35,10 @@ pub(crate) fn check(
 
 /// No request is aborted, unless it has taken a day.
 fn leaves_requests_alone(before: &World, made: &Move, actions: &[Action]) -> Result<(), String> {
-    let had_a_day = |id| *made == Move::Time && before.processes.get(id).is_some_and(|process| process.patient);
+    let had_a_day =
+        |id: &ProcessId| *made == Move::Time && before.processes.get(id).is_some_and(|process| process.patient);
     let aborts = |action: &&Action| match action {
         Action::Drain(..) | Action::EndWorker(..) | Action::StopWorker(_) => true,
-        Action::DrainPatiently(_, long) => *long < PATIENCE,
         Action::Kill(id) => !had_a_day(id),
         _ => false,
     };
@@ -111,7 +111,13 @@ fn awaits_no_long_drain(world: &World) -> Result<(), String> {
 fn limits_patience(actions: &[Action], after: &World) -> Result<(), String> {
     let is_asked = |kind: RestartKind| kind != RestartKind::Refork;
     let done = |action: &Action| matches!(action, Action::Log(Notice::RestartDone { kind, .. }) if is_asked(*kind));
-    let patient = |one: &WorkerView| after.processes.get(&one.id).is_some_and(|process| process.patient);
+    let usual = after.machine.limits().shutdown_timeout;
+    let patient = |one: &WorkerView| {
+        after
+            .processes
+            .get(&one.id)
+            .is_some_and(|process| process.patience > usual)
+    };
     match after.machine.workers().find(patient) {
         Some(worker) if actions.iter().any(done) => Err(format!("worker {} has a day after a restart", worker.id)),
         _ => Ok(()),

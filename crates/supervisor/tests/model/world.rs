@@ -53,6 +53,8 @@ pub(crate) struct Process {
     pub(crate) long: bool,
     /// True if an automatic refork has given it the time.
     pub(crate) patient: bool,
+    /// The rest of that time.
+    pub(crate) patience: Duration,
     /// The limit that it has used up. A stuck worker does not finish its drain.
     pub(crate) spent: Option<RecycleReason>,
 }
@@ -153,6 +155,8 @@ fn limits(workers: usize, scenario: &Scenario) -> Limits {
         worker_boot_timeout: Duration::from_secs(13),
         load_timeout: Duration::from_secs(31),
         settle_time: Duration::from_secs(2),
+        patience: Duration::from_secs(41),
+        promotion_timeout: Duration::from_secs(17),
     }
 }
 
@@ -173,6 +177,7 @@ impl World {
             hung: false,
             long: false,
             patient: false,
+            patience: Duration::ZERO,
             spent: None,
         };
         World {
@@ -294,7 +299,9 @@ impl World {
     pub(crate) fn make(&mut self, next: &Move, scenario: &Scenario) -> Vec<Action> {
         let event = match next {
             Move::Answer(id) => self.answer(*id, scenario),
-            Move::Finish(id) => self.change(*id, |process| process.long = false),
+            Move::Finish(id) => self.change(*id, |process| {
+                (process.long, process.patience) = (false, Duration::ZERO)
+            }),
             Move::Wake(id) => self.change(*id, |process| process.hung = false),
             Move::Fault(id, fault) => {
                 self.faults -= 1;
@@ -371,6 +378,9 @@ impl World {
         }
         actions.extend(self.machine.step(now, Event::Tick));
         self.end_by = self.end_by.map(|end_by| end_by.saturating_sub(now - BASE));
+        for process in self.processes.values_mut() {
+            process.patience = process.patience.saturating_sub(now - BASE);
+        }
         self.act(&actions, scenario);
         self.normalize();
         actions
@@ -591,6 +601,7 @@ impl World {
                         hung: false,
                         long: false,
                         patient: false,
+                        patience: Duration::ZERO,
                         spent: None,
                     };
                     self.processes.insert(*spawner, process);
@@ -612,14 +623,17 @@ impl World {
                         hung,
                         long: false,
                         patient: false,
+                        patience: Duration::ZERO,
                         spent: None,
                     };
                     self.processes.insert(*worker, process);
                 }
                 Action::Drain(id, long) | Action::DrainPatiently(id, long) if !long.is_zero() => {
                     let patient = matches!(action, Action::DrainPatiently(..));
+                    let patience = if patient { *long } else { Duration::ZERO };
                     self.change(*id, |process| {
-                        (process.asked, process.long, process.patient) = (true, true, patient);
+                        (process.asked, process.long) = (true, true);
+                        (process.patient, process.patience) = (patient, patience);
                     });
                 }
                 Action::Drain(id, _)
@@ -629,7 +643,7 @@ impl World {
                 | Action::EndSpawner(id) => {
                     self.change(*id, |process| {
                         process.asked |= process.phase != Phase::Unborn;
-                        (process.long, process.patient) = (false, false);
+                        (process.long, process.patience) = (false, Duration::ZERO);
                     });
                 }
                 Action::Kill(id) => self.kill(*id),

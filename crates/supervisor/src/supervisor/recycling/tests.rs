@@ -15,6 +15,8 @@ fn limits() -> Limits {
         worker_boot_timeout: Duration::from_secs(60),
         load_timeout: Duration::from_secs(60),
         settle_time: Duration::from_secs(1),
+        patience: Duration::from_secs(1),
+        promotion_timeout: Duration::from_secs(1),
     }
 }
 
