@@ -1,5 +1,10 @@
 //! Returns memory to the operating system: of the allocator, and of the main thread's stack. Measures the memory of the process.
 
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+/// True if garbage collections are expensive: see [`spare_collections`].
+static SPARES_COLLECTIONS: AtomicBool = AtomicBool::new(false);
+
 /// Returns free memory to the operating system if the allocator would keep it (glibc). Any thread may call it.
 pub(crate) fn trim() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
@@ -18,6 +23,17 @@ pub(crate) fn resident() -> u64 {
     let text = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
     let pages = text.split(' ').nth(1).and_then(|pages| pages.parse::<u64>().ok());
     pages.unwrap_or(0) * rustix::param::page_size() as u64
+}
+
+/// Makes no garbage collection for the sake of memory in this process and its copies. Before Ruby 3.4 each major one writes to the call
+/// caches of all methods, so that a copy shares them no more.
+pub(crate) fn spare_collections() {
+    SPARES_COLLECTIONS.store(true, Relaxed);
+}
+
+/// Returns true after [`spare_collections`].
+pub(crate) fn spares_collections() -> bool {
+    SPARES_COLLECTIONS.load(Relaxed)
 }
 
 /// Returns the unused part of the main thread's stack to the operating system; does nothing on another thread. Ruby reserves the

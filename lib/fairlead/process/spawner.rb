@@ -12,6 +12,9 @@ module Fairlead
   class Spawner
     include Role
 
+    # Before Ruby 3.4 a garbage collection in a copy writes to memory that the copies share.
+    COSTLY_COLLECTIONS = Gem::Version.new(RUBY_VERSION) < Gem::Version.new("3.4")
+
     # The environment variable with the descriptor of the link, in a separate program.
     VARIABLE = "FAIRLEAD_SPAWNER"
 
@@ -93,6 +96,7 @@ module Fairlead
       Process.respond_to?(:warmup) ? Process.warmup : GC.start
       Native.trim_memory!
       Native.release_stack!
+      Native.spare_collections! if COSTLY_COLLECTIONS
     end
 
     def serve

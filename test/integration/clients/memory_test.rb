@@ -42,6 +42,22 @@ class MemoryTest < Minitest::Test
     assert_equal "hello", get(server).body
   end
 
+  # Before Ruby 3.4 each major collection writes to memory that workers share.
+  def test_workers_that_share_memory_return_it_without_a_collection
+    skip "it costs nothing with this Ruby" if RUBY_VERSION >= "3.4"
+    server = serve(<<~'RUBY', "-w", 1, "--preload")
+      run(lambda do |env|
+        Array.new(1200) { "x" * 100_000 }.each(&:clear) if env["PATH_INFO"] == "/much"
+        [200, {}, [GC.stat(:major_gc_count).to_s]]
+      end)
+    RUBY
+    before = memory(server.serving_pid)
+    collections = get(server, "/much").body
+
+    wait_until("free memory", seconds: 40) { memory(server.serving_pid) < before + (16 * MEBIBYTE) }
+    assert_equal collections, get(server).body
+  end
+
   private
 
   # The block returns the bytes that each client of the crowd sends before it leaves.

@@ -21,6 +21,7 @@ pub(crate) fn init(ruby: &Ruby) -> Result<(), Error> {
     native.define_singleton_method("open_file_limit!", function!(raise_open_file_limit, 0))?;
     native.define_singleton_method("adopt_orphans!", function!(adopt_orphans, 0))?;
     native.define_singleton_method("release_stack!", function!(crate::memory::release_stack, 0))?;
+    native.define_singleton_method("spare_collections!", function!(crate::memory::spare_collections, 0))?;
     native.define_singleton_method("trim_memory!", function!(crate::memory::trim, 0))?;
     native.define_singleton_method("portable?", function!(is_portable, 0))?;
     native.define_singleton_method("watch_end!", function!(crate::process_end::watch, 0))?;

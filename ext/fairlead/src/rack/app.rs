@@ -4,6 +4,7 @@ use super::request::length;
 use super::{Response, Template, ThreadTemplate};
 use crate::collections;
 use crate::gvl::{lock_wait, without_gvl, EngineCode, InApp};
+use crate::memory::spares_collections;
 use crate::native::requests::Running;
 use crate::objects::{call, new_array};
 use crate::protect::{check_interrupts, Jump};
@@ -91,6 +92,9 @@ impl App for OnThread<'_> {
     }
 
     fn collect_garbage(&self) {
+        if spares_collections() {
+            return;
+        }
         let _in_app = InApp::enter(self.engine);
         self.logged(Qnil as VALUE, || {
             // SAFETY: this thread has the GVL; finalizers that raise are caught like any other exception of the app.
