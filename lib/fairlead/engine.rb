@@ -67,8 +67,8 @@ module Fairlead
     #
     # +delay+: seconds before the drain in which connections are still accepted, but each response ends its connection. Load
     # balancers have this time to notice the coming end. +migrate+: other workers go on, and get the connections. +stay+: seconds
-    # for which WebSockets and event streams stay if their connection cannot move (HTTP/2). +patient+: the same for those that the
-    # application does not hand over; and connections that it has hijacked count as requests. +ending+: the inodes of the listeners that
+    # for which WebSockets and event streams stay if their connection cannot move (HTTP/2). +patient+: clients stay as long if the
+    # application does not hand them over, and hijacked connections count as requests. +ending+: the inodes of the listeners that
     # end with this engine (Listener#ending).
     def drain(seconds, delay: 0, migrate: false, ending: [], **retirement)
       return true unless own_process?

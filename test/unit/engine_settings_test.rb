@@ -23,7 +23,7 @@ class EngineSettingsTest < Minitest::Test
   }.freeze
 
   # Fields without an option of their name.
-  MADE = %w[acme_challenges compression descriptors files generation request_totals trim_memory].freeze
+  MADE = %w[acme_challenges compression descriptors files generation request_totals resident_memory trim_memory].freeze
 
   def setup
     @service = Fairlead::Service.new(Fairlead::Configuration.from_options(OPTIONS), log: Fairlead::EventLog.new(quiet: true)).open

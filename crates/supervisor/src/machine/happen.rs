@@ -1,7 +1,7 @@
 //! Events and commands.
 
 use super::{Command, Event, Machine, StopReason};
-use super::{Notice, ProcessId, Refork, Server, SLOTS};
+use super::{Notice, ProcessId, Refork, RestartKind, Server, SLOTS};
 use std::time::Duration;
 
 impl Machine {
@@ -46,7 +46,7 @@ impl Machine {
             Command::Stop { .. } => {}
             Command::Halt(reason) => self.halt(reason),
             _ if self.server.ends() => self.workforce.step.refuse("the server is ending"),
-            Command::Restart(kind) => self.restarts.ask(kind, &mut self.workforce, self.server),
+            Command::Restart(kind) => self.begin_restart(kind),
             Command::AddWorker => self.add_worker(),
             Command::RemoveWorker => self.remove_worker(),
         }
@@ -74,6 +74,13 @@ impl Machine {
             return step.refuse("the last worker cannot be removed");
         }
         self.change_wanted(wanted - 1);
+    }
+
+    fn begin_restart(&mut self, kind: RestartKind) {
+        if kind != RestartKind::Refork {
+            self.restarts.give_up_promotion(&mut self.workforce, self.server);
+        }
+        self.restarts.ask(kind, &mut self.workforce, self.server);
     }
 
     fn change_wanted(&mut self, count: usize) {

@@ -119,7 +119,6 @@ impl Restarts {
             }
             kind => kind,
         };
-        self.give_up_promotion(workforce, server);
         let later = self.pending.max(Some(kind));
         match self.restart.as_ref().map(|restart| (restart.kind, &restart.state)) {
             _ if server == Server::Starting || workforce.borrowed.is_some() => self.pending = later,
@@ -132,14 +131,6 @@ impl Restarts {
             }
             None | Some((_, RestartState::Done | RestartState::Failed { .. })) => self.begin(kind, workforce),
             _ => self.pending = later,
-        }
-    }
-
-    /// Gives up an automatic refork that waits for the last requests of its worker.
-    pub(super) fn give_up_promotion(&mut self, workforce: &mut Workforce, server: Server) {
-        if let Some(worker) = self.restart.as_ref().and_then(Restart::patient_promotion) {
-            workforce.retire_worker(worker, true);
-            self.fail("another restart was asked for".to_owned(), workforce, server);
         }
     }
 

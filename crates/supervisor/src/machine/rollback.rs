@@ -1,6 +1,6 @@
 //! The failure of a restart.
 
-use super::restart_state::{Replacing, RestartState};
+use super::restart_state::{Replacing, Restart, RestartState};
 use super::restarts::Restarts;
 use super::state::Lifecycle;
 use super::worker::Worker;
@@ -44,6 +44,14 @@ impl Restarts {
         }
         if !rest {
             self.begin_pending(workforce, server);
+        }
+    }
+
+    /// Gives up an automatic refork that waits for the last requests of its worker.
+    pub(super) fn give_up_promotion(&mut self, workforce: &mut Workforce, server: Server) {
+        if let Some(worker) = self.restart.as_ref().and_then(Restart::patient_promotion) {
+            workforce.retire_worker(worker, true);
+            self.fail("another restart was asked for".to_owned(), workforce, server);
         }
     }
 
