@@ -59,7 +59,7 @@ class ForkedTest < Minitest::Test
     "reopen_logs" => [:reopen_logs.to_proc, false], "reload_certificates" => [:reload_certificates.to_proc, false],
     "a_group" => [->(server) { Fairlead::Group.new.tap { |group| group.servers << server }.stop }, true],
     "its_engine" => [->(server) { engine(server).then { |engine| [engine.drain(5), engine.stop] } }, [true, nil]],
-    "its_native_engine" => [->(server) { [:leave, :drain, [:retire, 0, 0], :stop, :release].map { |call| native(server).send(*call) } }, [nil] * 5],
+    "its_native_engine" => [->(server) { [:leave, :drain, [:retire, 0, 0, false], :stop, :release].map { |call| native(server).send(*call) } }, [nil] * 5],
     "collection" => [->(server) { server.instance_variable_set(:@life, nil) || 10.times { GC.start } }, 10],
     "publish_and_defer" => [->(_) { [Fairlead.publish("news", "text"), Fairlead.defer { nil }] }, [true, nil]]
   }.each do |name, (call, expected)|
