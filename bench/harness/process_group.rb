@@ -47,14 +47,14 @@ module Bench
       memory.merge("total" => memory.values.sum) if found.any? && memory.values.all?
     end
 
-    # Seconds of user and system time used so far by the living processes, and by the ended ones that these have waited for.
+    # Seconds of user and system time of the living processes and of their ended children.
     def cpu_seconds(of: pids)
       return unless ProcessGroup.readable?
 
       of.sum { |pid| own_cpu_seconds(pid) + ended_cpu_seconds(pid) }
     end
 
-    # How often their threads have gone to sleep so far, and so been woken.
+    # Number of times that their threads have been woken so far.
     def wake_ups(of: pids)
       each_thread(of, "status").sum { |text| text[/^voluntary_ctxt_switches:\s+(\d+)/, 1].to_i }
     end

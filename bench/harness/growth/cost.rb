@@ -13,7 +13,7 @@ module Bench
       TRIFLE = 0.1
       PATIENCE = 3
 
-      # The processes are those that the server has now.
+      # Counts the processes that the server has now.
       def initialize(group)
         @group = group
         @pids = group.pids

@@ -10,7 +10,7 @@ module Bench
       SECONDS = 120
       SAMPLE = 0.05
 
-      # +kind+: that of the clients (Clients).
+      # +kind+: a kind of clients, see Clients.
       def initialize(kind)
         @kind = kind
       end

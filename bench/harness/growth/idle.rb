@@ -10,7 +10,7 @@ module Bench
       # Clients that come and go before the first are counted.
       FIRST = 50
 
-      # +kind+: that of the clients (Clients).
+      # +kind+: a kind of clients, see Clients.
       def initialize(kind)
         @kind = kind
       end
