@@ -38,12 +38,16 @@ module Fairlead
       }.freeze
 
       # The application holds all descriptors now and then.
-      LIMITED = [/out of file descriptors/, /descriptor/, /error in the application: .*(?:EMFILE|Too many open files)/].freeze
+      LIMITED = [/descriptor/, /Too many open files/].freeze
 
-      # +acts+: number of acts by name. +limited+: true if descriptors may run out.
-      def initialize(acts, limited: false)
+      # A client has more responses at a time than fit into its share.
+      SMALL = [/refused streams of HTTP\/2 connection from \S+: its share of \w+ is used up/].freeze
+
+      # +acts+: number of acts by name. +limited+: true if descriptors may run out. +small+: true if memory for responses may.
+      def initialize(acts, limited: false, small: false)
         @known = CLIENTS + APPLICATION + ACTS.slice(*acts.keys).values.flatten
         @known += LIMITED if limited
+        @known += SMALL if small
       end
 
       # Returns the lines without a cause.

@@ -134,7 +134,7 @@ module Fairlead
         check("the end", false, e.message)
       end
 
-      def causes = Causes.new(@disturber ? @disturber.acts : {}, limited: @site.limited?)
+      def causes = Causes.new(@disturber ? @disturber.acts : {}, limited: @site.limited?, small: @site.small?)
 
       def check(name, right, facts)
         puts "  #{right ? "ok    " : "FAILED"} #{name}#{": #{facts}" unless right}"

@@ -67,9 +67,8 @@ module Fairlead
           options.on("--seed N", Integer, "repeat what the clients of that seed did") { |seed| @seed = seed }
           options.on("--only KINDS", Array, "clients of these kinds alone: #{Clients::Client.all.map(&:kind).join(", ")}") { |kinds| @only = kinds }
           options.on("--except KINDS", Array, "all but these") { |kinds| @except = kinds }
-          options.on("--phase NAME", "one phase alone: #{PLANS.map(&:name).join(", ")}") do |name|
-            @plans = PLANS.select { |plan| plan.name == name }
-            raise OptionParser::InvalidArgument, name if @plans.empty?
+          options.on("--phases NAMES", Array, "these phases alone: #{PLANS.map(&:name).join(", ")}") do |names|
+            @plans = names.map { |name| PLANS.find { |plan| plan.name == name } || raise(OptionParser::InvalidArgument, name) }
           end
           options.on("--checks [NAMES]", Array, "instead, loads of one kind: #{Checks.new.names.join(", ")}") { |names| @checks = [*[names].compact] }
         end

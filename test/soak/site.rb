@@ -55,6 +55,9 @@ module Fairlead
       # Returns true if descriptors may run out.
       def limited? = !@limit.nil?
 
+      # Returns true if the memory for responses may be used up.
+      def small? = @options.include?("--response-memory-total-bytes")
+
       def start
         with_limit { server.launch }
         wait_until("the server to be ready", seconds: 3 * PATIENCE) { server.ready? || server.exited? }

@@ -11,6 +11,7 @@ class ForkedTest < Minitest::Test
   include Fairlead::Test::HttpClients
 
   ROUNDS = 5
+  NATIVE_CALLS = [:leave, :drain, [:retire, 0, 0, false], :stop, :release].freeze
 
   # Stops its servers at exit, in every process. "main" forks on the main thread, like a program, and "request" in a request.
   PROGRAM = <<~RUBY
@@ -59,7 +60,7 @@ class ForkedTest < Minitest::Test
     "reopen_logs" => [:reopen_logs.to_proc, false], "reload_certificates" => [:reload_certificates.to_proc, false],
     "a_group" => [->(server) { Fairlead::Group.new.tap { |group| group.servers << server }.stop }, true],
     "its_engine" => [->(server) { engine(server).then { |engine| [engine.drain(5), engine.stop] } }, [true, nil]],
-    "its_native_engine" => [->(server) { [:leave, :drain, [:retire, 0, 0, false], :stop, :release].map { |call| native(server).send(*call) } }, [nil] * 5],
+    "its_native_engine" => [->(server) { NATIVE_CALLS.map { |call| native(server).send(*call) } }, [nil] * NATIVE_CALLS.size],
     "collection" => [->(server) { server.instance_variable_set(:@life, nil) || 10.times { GC.start } }, 10],
     "publish_and_defer" => [->(_) { [Fairlead.publish("news", "text"), Fairlead.defer { nil }] }, [true, nil]]
   }.each do |name, (call, expected)|

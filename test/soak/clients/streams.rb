@@ -128,7 +128,9 @@ module Fairlead
           @session.ends? && missing.all? { |answer| @session.ignored?(answer) }
         end
 
+        # The application has not seen a request on a refused stream (RFC 9113 §8.7).
         def whole(answer)
+          raise Refused, "a refused stream" if answer.ended == :refused_stream && site.small?
           raise HttpClient::CutOff, "a stream was reset: #{answer.ended}" unless answer.ended == :whole
 
           answer
