@@ -1,6 +1,7 @@
 //! Returns memory to the system: the allocator keeps freed memory for the next burst. It is returned after a burst of clients, by
 //! the counts of their memory, and when the process has become quiet and has grown, or has had a burst: the app uses memory that
-//! nobody counts. Then the app collects its garbage first, which holds memory of the allocator.
+//! nobody counts. Then the app collects its garbage first, which holds memory of the allocator. A collection stops all threads of the
+//! app, so collections take a small part of the time.
 
 use super::job::Job;
 use crate::clock::Millis;
@@ -26,6 +27,11 @@ const LOOK: Duration = Duration::from_secs(60);
 
 /// Jobs of a quiet process in `QUIET`, at most: health checks and a few clients.
 const QUIET_JOBS: u64 = 10;
+
+/// The pause after a collection is so many times its duration, so that collections take up to 0.5 % of the time; but it is not longer
+/// than `LONGEST_PAUSE`, in case the process was stopped meanwhile.
+const COLLECTION_PAUSE: u32 = 200;
+const LONGEST_PAUSE: Duration = Duration::from_secs(60 * 60);
 
 /// See the head of this file.
 pub(super) struct Memory {
@@ -89,6 +95,14 @@ impl Memory {
         LOOK
     }
 
+    /// Runs `collect`, which collects the garbage of the app, and returns the memory that this has freed.
+    pub(super) fn collect(self: &Arc<Self>, collect: impl FnOnce()) {
+        let begin = Millis::now();
+        collect();
+        self.growth.lock().note_collection(begin, Millis::now());
+        self.trim_soon();
+    }
+
     /// Trims on a separate thread that ends afterwards: trimming is rare and takes milliseconds.
     pub(super) fn trim_soon(self: &Arc<Self>) {
         if self.is_trimming.swap(true, Relaxed) {
@@ -145,6 +159,8 @@ struct Growth {
     least: u64,
     /// A burst of clients has ended since the last look. The app still has garbage of it.
     had_burst: bool,
+    /// End of the pause after the last collection.
+    paused_until: Millis,
 }
 
 impl Growth {
@@ -154,12 +170,17 @@ impl Growth {
             jobs: 0,
             least: resident,
             had_burst: false,
+            paused_until: now,
         }
     }
 
-    /// `None` if the process has been quiet since the last look; otherwise the time until it may be.
+    fn note_collection(&mut self, begin: Millis, end: Millis) {
+        self.paused_until = end + (end - begin).saturating_mul(COLLECTION_PAUSE).min(LONGEST_PAUSE);
+    }
+
+    /// `None` if the process has been quiet since the last look, and the pause is over; otherwise the time until this may be true.
     fn quiet(&mut self, now: Millis, jobs: u64) -> Option<Duration> {
-        let left = QUIET.saturating_sub(now - self.since);
+        let left = QUIET.saturating_sub(now - self.since).max(self.paused_until - now);
         let is_quiet = jobs.wrapping_sub(self.jobs) <= QUIET_JOBS;
         if is_quiet && !left.is_zero() {
             return Some(left);
@@ -200,6 +221,21 @@ mod tests {
         assert_eq!(growth.quiet(at(7), 105), Some(Duration::from_secs(1)));
         assert_eq!(growth.quiet(at(8), 110), None);
         assert_eq!(growth.quiet(at(60), 200), Some(QUIET), "it was busy since");
+    }
+
+    #[test]
+    fn a_collection_that_has_taken_long_is_not_repeated_soon() {
+        let start = Millis::now();
+        let at = |milliseconds: u64| start + Duration::from_millis(milliseconds);
+        let mut growth = Growth::new(start, 0);
+        growth.note_collection(at(5_000), at(5_400));
+        assert_eq!(growth.quiet(at(6_000), 0), Some(Duration::from_millis(79_400)));
+        assert_eq!(growth.quiet(at(85_399), 5), Some(Duration::from_millis(1)));
+        assert_eq!(growth.quiet(at(85_400), 5), None);
+        growth.note_collection(at(85_400), at(85_410));
+        assert_eq!(growth.quiet(at(90_400), 5), None, "a short one costs little");
+        growth.note_collection(at(0), at(100_000));
+        assert_eq!(growth.quiet(at(100_000), 5), Some(Duration::from_secs(3_600)));
     }
 
     #[test]
