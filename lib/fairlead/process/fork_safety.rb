@@ -65,7 +65,7 @@ module Fairlead
       def missing(name) = "#{name} would not run in the copies"
       def shared(name) = "the #{name} would be shared by the copies"
 
-      # What the block finds again and again: a Hash, by identities.
+      # The part of a Hash, by identities, that the block returns again and again.
       def lasting
         give_up = Clock.now + PATIENCE
         found = yield
