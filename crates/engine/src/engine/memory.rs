@@ -17,7 +17,8 @@ use std::time::Duration;
 /// Estimated memory of a connection, without the memory counted for its request.
 const CONNECTION_BYTES: u64 = 16 * 1024;
 
-/// Requests may still run when a burst ends. They get `STEPS` steps to finish first.
+/// Requests may still run when a burst ends. They get `STEPS` steps to finish first. Small bursts follow each other: the memory is kept
+/// for the time of `QUIET` before these steps.
 const STEP: Duration = Duration::from_millis(250);
 const STEPS: u32 = 20;
 
@@ -44,10 +45,11 @@ pub(super) struct Memory {
 }
 
 /// The bursts of clients.
-#[derive(Default)]
 struct Bursts {
     /// Peak of the current burst, in bytes. Written only by the poller.
     peak: AtomicU64,
+    /// Smallest burst that is worth the work.
+    worthwhile: AtomicU64,
 }
 
 impl Memory {
@@ -56,12 +58,13 @@ impl Memory {
         connections: &Arc<Connections>,
         scheduler: &Arc<Scheduler<Job>>,
     ) -> Arc<Memory> {
+        let resident = (services.worker.config.resident_memory)();
         Arc::new(Memory {
             services: Arc::clone(services),
             connections: Arc::clone(connections),
             scheduler: Arc::clone(scheduler),
-            bursts: Bursts::default(),
-            growth: Mutex::new(Growth::new(Millis::now(), (services.worker.config.resident_memory)())),
+            bursts: Bursts::new(resident),
+            growth: Mutex::new(Growth::new(Millis::now(), resident)),
             is_trimming: AtomicBool::new(false),
         })
     }
@@ -74,9 +77,10 @@ impl Memory {
         let messages = services.realtime.intake().bytes() as u64;
         let unsent = services.spool.memory();
         let used = connections * CONNECTION_BYTES + counted + messages + unsent;
-        if self.bursts.has_receded(used) {
+        if let Some(peak) = self.bursts.has_receded(used) {
             self.growth.lock().had_burst = true;
-            self.trim_soon();
+            let is_large = peak >= burst::WORTHWHILE_BYTES;
+            self.trim_after(if is_large { Duration::ZERO } else { QUIET });
         }
     }
 
@@ -100,17 +104,17 @@ impl Memory {
         let begin = Millis::now();
         collect();
         self.growth.lock().note_collection(begin, Millis::now());
-        self.trim_soon();
+        self.trim_after(Duration::ZERO);
     }
 
     /// Trims on a separate thread that ends afterwards: trimming is rare and takes milliseconds.
-    pub(super) fn trim_soon(self: &Arc<Self>) {
+    fn trim_after(self: &Arc<Self>, time: Duration) {
         if self.is_trimming.swap(true, Relaxed) {
             return;
         }
         let memory = Arc::downgrade(self);
         let thread = std::thread::Builder::new().name("fairlead memory".into());
-        let started = thread.spawn(move || wait_and_trim(&memory));
+        let started = thread.spawn(move || wait_and_trim(&memory, time));
         self.is_trimming.store(started.is_ok(), Relaxed);
     }
 
@@ -120,12 +124,15 @@ impl Memory {
         self.scheduler.ready().shrink();
         let config = &self.services.worker.config;
         (config.trim_memory)();
-        self.growth.lock().least = (config.resident_memory)();
+        let resident = (config.resident_memory)();
+        self.growth.lock().least = resident;
+        self.bursts.follow(resident);
     }
 }
 
 /// Does not keep the engine alive during the wait.
-fn wait_and_trim(memory: &Weak<Memory>) {
+fn wait_and_trim(memory: &Weak<Memory>, time: Duration) {
+    std::thread::sleep(time);
     for _ in 0..STEPS {
         std::thread::sleep(STEP);
         let Some(memory) = memory.upgrade() else { return };
@@ -139,14 +146,27 @@ fn wait_and_trim(memory: &Weak<Memory>) {
 }
 
 impl Bursts {
-    /// True if a burst is over and `now` bytes are in use; returns true once per burst.
-    fn has_receded(&self, now: u64) -> bool {
+    /// `resident`: memory of the process.
+    fn new(resident: u64) -> Bursts {
+        Bursts {
+            peak: AtomicU64::new(0),
+            worthwhile: AtomicU64::new(burst::worthwhile_bytes(resident)),
+        }
+    }
+
+    /// Takes into account that the process needs `resident` bytes without a burst.
+    fn follow(&self, resident: u64) {
+        self.worthwhile.store(burst::worthwhile_bytes(resident), Relaxed);
+    }
+
+    /// Returns the peak of a burst that is over, with `now` bytes in use, once per burst.
+    fn has_receded(&self, now: u64) -> Option<u64> {
         let peak = self.peak.load(Relaxed);
-        let has_receded = burst::is_over(peak, now);
+        let has_receded = burst::is_over(peak, now, self.worthwhile.load(Relaxed));
         if has_receded || now > peak {
             self.peak.store(now, Relaxed);
         }
-        has_receded
+        has_receded.then_some(peak)
     }
 }
 
@@ -192,7 +212,7 @@ impl Growth {
     /// True if there was a burst, or the process has grown so much that returning memory is worth the work.
     fn is_worthwhile(&mut self, resident: u64) -> bool {
         self.least = self.least.min(resident);
-        std::mem::take(&mut self.had_burst) || resident - self.least >= burst::WORTHWHILE_BYTES
+        std::mem::take(&mut self.had_burst) || resident - self.least >= burst::worthwhile_bytes(self.least)
     }
 }
 
@@ -200,15 +220,30 @@ impl Growth {
 mod tests {
     use super::*;
 
+    fn mebibytes(count: u64) -> u64 {
+        count * 1024 * 1024
+    }
+
     #[test]
     fn the_end_of_a_burst_is_reported_once() {
-        let bursts = Bursts::default();
-        let mebibytes = |count: u64| count * 1024 * 1024;
-        assert!(!bursts.has_receded(mebibytes(100)));
-        assert!(!bursts.has_receded(mebibytes(20)));
-        assert!(!bursts.has_receded(mebibytes(13)));
-        assert!(bursts.has_receded(mebibytes(12)));
-        assert!(!bursts.has_receded(mebibytes(1)));
+        let bursts = Bursts::new(mebibytes(1000));
+        assert_eq!(bursts.has_receded(mebibytes(100)), None);
+        assert_eq!(bursts.has_receded(mebibytes(20)), None);
+        assert_eq!(bursts.has_receded(mebibytes(13)), None);
+        assert_eq!(bursts.has_receded(mebibytes(12)), Some(mebibytes(100)));
+        assert_eq!(bursts.has_receded(mebibytes(1)), None);
+    }
+
+    #[test]
+    fn a_burst_is_an_eighth_of_a_small_process() {
+        let bursts = Bursts::new(mebibytes(1000));
+        bursts.has_receded(mebibytes(8));
+        assert_eq!(bursts.has_receded(0), None);
+        bursts.follow(mebibytes(24));
+        bursts.has_receded(mebibytes(3));
+        assert_eq!(bursts.has_receded(0), Some(mebibytes(8)));
+        bursts.has_receded(mebibytes(2));
+        assert_eq!(bursts.has_receded(0), None);
     }
 
     #[test]
@@ -240,10 +275,14 @@ mod tests {
 
     #[test]
     fn memory_is_returned_when_the_process_has_grown_since_it_had_least() {
-        let mut growth = Growth::new(Millis::now(), 3 * burst::WORTHWHILE_BYTES);
-        assert!(!growth.is_worthwhile(3 * burst::WORTHWHILE_BYTES));
-        assert!(!growth.is_worthwhile(2 * burst::WORTHWHILE_BYTES));
-        assert!(growth.is_worthwhile(3 * burst::WORTHWHILE_BYTES));
+        let mut growth = Growth::new(Millis::now(), mebibytes(300));
+        assert!(!growth.is_worthwhile(mebibytes(300)));
+        assert!(!growth.is_worthwhile(mebibytes(200)));
+        assert!(!growth.is_worthwhile(mebibytes(215)));
+        assert!(growth.is_worthwhile(mebibytes(216)));
+        growth = Growth::new(Millis::now(), mebibytes(24));
+        assert!(!growth.is_worthwhile(mebibytes(26)));
+        assert!(growth.is_worthwhile(mebibytes(27)));
         growth = Growth::new(Millis::now(), 0);
         growth.had_burst = true;
         assert!(
@@ -254,8 +293,8 @@ mod tests {
 
     #[test]
     fn small_peaks_are_not_bursts() {
-        let bursts = Bursts::default();
-        assert!(!bursts.has_receded(burst::WORTHWHILE_BYTES - 1));
-        assert!(!bursts.has_receded(0));
+        let bursts = Bursts::new(mebibytes(1000));
+        assert_eq!(bursts.has_receded(burst::WORTHWHILE_BYTES - 1), None);
+        assert_eq!(bursts.has_receded(0), None);
     }
 }
