@@ -133,6 +133,7 @@ mod tests {
     use crate::connection::adopting::Adopted;
     use crate::fault::Fault;
     use crate::http::body::Body;
+    use crate::scheduler::states::Doing;
     use crate::support::http2::{get, Http2Client};
     use crate::support::*;
     use crate::transport::{AfterResponse, ByteStream, ConnectionOwner, Link, RelayedSocket, Socket};
@@ -252,6 +253,40 @@ mod tests {
         eventually("the monitor has looked many times", || faults.left("monitor") == 0);
         assert_eq!(faults.left("relay"), 999);
         (0..2).for_each(|_| release.send(()).expect("the thread waits"));
+        assert_eq!(client.response(events).expect("a response").text(), "busy");
+    }
+
+    #[test]
+    fn a_request_that_could_not_leave_is_seen_by_threads_that_have_become_idle_meanwhile() {
+        let (queues, _) = shared_queues();
+        let (release, hold) = mpsc::channel::<()>();
+        let hold = Mutex::new(hold);
+        let wait = move |exchange: &mut Exchange<'_>| {
+            let _ = hold.lock().expect("no panic").recv_timeout(PATIENCE);
+            reply(exchange, "busy");
+        };
+        let server = Server::on(&listen(), config(), Some((Arc::clone(&queues), 0)), Arc::new(wait));
+        let mut client = Http2Client::connect(server.address);
+        client.wait_for_settings();
+        let mut first = server.connect();
+        first.send("GET /first HTTP/1.1\r\nHost: test\r\n\r\n");
+        eventually("the worker is busy", || server.engine.stats().busy_threads == 1);
+        let faults = server.engine.faults();
+        faults.plan("relay", Fault::Hang);
+        let mut events = get("/events");
+        let accept = "text/event-stream".parse().expect("a value");
+        events.headers_mut().insert("accept", accept);
+        let events = client.ask(events, false);
+        eventually("the monitor has it", || {
+            client.advance();
+            faults.left("relay") == 0
+        });
+        (0..2).for_each(|_| release.send(()).expect("the thread waits"));
+        assert_eq!(first.response().text(), "busy");
+        eventually("a thread polls", || {
+            server.engine.parts.scheduler.now().any(Doing::Polling)
+        });
+        faults.release();
         assert_eq!(client.response(events).expect("a response").text(), "busy");
     }
 

@@ -208,18 +208,24 @@ impl RequestMigration {
                 // It returns to its place at once, and is not found again if it has to stay.
                 Err((connection, sent)) if connection.stream.request.has_to_stay || sent != Sent::TooLong => {
                     is_room_full = sent != Sent::TooLong;
-                    self.scheduler.ready().put_back(Job::Request(connection), position);
+                    self.put_back(connection, position);
                 }
                 Err((connection, _)) => too_long.push((connection, position)),
             }
         }
         for (connection, position) in too_long.into_iter().rev() {
-            self.scheduler.ready().put_back(Job::Request(connection), position);
+            self.put_back(connection, position);
         }
         if has_left {
             self.worker.counters().moved_out.fetch_add(1, Relaxed);
         }
         has_left
+    }
+
+    /// Puts a request that could not leave back in its position. Meanwhile a thread may have found no job, and waits.
+    fn put_back(&self, connection: Box<Connection>, position: Position) {
+        self.scheduler.ready().put_back(Job::Request(connection), position);
+        self.scheduler.notify();
     }
 
     /// Sends a connection with its request, or only the request, if the connection has to stay.
