@@ -112,7 +112,7 @@ module Fairlead
 
       def compare(before)
         puts "left over (fullest process, after the warm-up and at the end):"
-        now = Remains.of(@site)
+        now = Remains.of(@site, before)
         now.compared(before).each do |name, was, is, right|
           puts format("  %-6s %-22s %s, %s", right ? "ok" : "FAILED", name, was, is)
           count(right)

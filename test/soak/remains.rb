@@ -27,19 +27,17 @@ module Fairlead
       WATCHED = 1
       PATIENCE = 30
 
-      # Seconds in which memory that still falls has fallen by a megabyte: a server gives some back after five quiet seconds.
-      SETTLING = 7
-
       extend Test::Waiting
 
       class << self
         # Waits until the connections are gone and each process has collected its garbage, then measures. A process that is
-        # not idle in time shows in the results.
-        def of(site)
+        # not idle in time shows in the results. +before+: Remains after the warm-up, if there are any: the server then has to return memory
+        # by itself first.
+        def of(site, before = nil)
           patiently("the workers to be back") { site.whole? }
           patiently("the connections to end") { connections(site).zero? }
-          untidy = settled(site)
-          told = tidy(site)
+          untidy = before ? returned(site, before) : {}
+          told = {}
           patiently("everything to end") { (told = tidy(site)).values.all? { |figures| figures.values_at(*ENDS).all?(&:zero?) } }
           patiently("the last connection to end") { connections(site).zero? }
           told.each { |pid, figures| figures[:untidy] = untidy[pid] }
@@ -56,16 +54,14 @@ module Fairlead
 
         private
 
-        # Memory of each process, in MiB, once it has stopped to fall: before the soak makes it tidy up.
-        def settled(site)
-          memory = -> { site.serving.to_h { |pid| [pid, Test::Processes.proportional_memory(pid) >> 20] } }
-          was = memory.call
-          patiently("the memory to stay the same") do
-            sleep(SETTLING)
-            before = was
-            (was = memory.call).values.sum >= before.values.sum
+        # Memory of each process, in MiB, once the server has returned enough of it: before the soak makes it tidy up.
+        def returned(site, before)
+          memory = {}
+          patiently("memory to be returned") do
+            memory = site.serving.to_h { |pid| [pid, Test::Processes.proportional_memory(pid) >> 20] }
+            memory.values.all? { |megabytes| megabytes <= before.most_allowed(:untidy) }
           end
-          was
+          memory
         rescue Errno::ENOENT, Errno::ESRCH
           {}
         end
@@ -111,6 +107,12 @@ module Fairlead
       # Value of the process with the largest one.
       def most(name) = name == :strays ? @strays.size : @server[name] || @processes.values.map { |figures| figures[name] || 0 }.max_by(&:abs)
 
+      # Value to compare a later one with.
+      def basis(name) = most(name == :untidy ? :memory : name)
+
+      # The largest value that is right later.
+      def most_allowed(name) = basis(name) + MORE.fetch(name)
+
       # Descriptors of the supervisor that it did not have +before+, by what they lead to.
       def new_files(before)
         more = files.to_h { |name, count| [name, count - before.files.fetch(name, 0)] }
@@ -119,7 +121,7 @@ module Fairlead
 
       # Returns [name, value before, value now, true if that is allowed] for each resource.
       def compared(before)
-        kept = MORE.map { |name, more| [name, before.most(name), most(name), most(name) <= before.most(name) + more] }
+        kept = MORE.keys.map { |name| [name, before.basis(name), most(name), most(name) <= before.most_allowed(name)] }
         none = NONE.map { |name| [name, before.most(name), most(name), most(name).zero?] }
         kept + none + [[:busy, before.most(:busy), most(:busy), most(:busy) <= BUSY]]
       end

@@ -150,7 +150,7 @@ module Fairlead
       # Invalid lines of the server's access log.
       def broken_log_lines
         names = (1..@rotations).map { |number| "access.log.#{number}" } << "access.log"
-        names.flat_map { |name| lines(name) }.reject { |line| JSON.parse(line) rescue false } # rubocop:disable Style/RescueModifier
+        names.flat_map { |name| File.foreach(server.path(name)).reject { |line| JSON.parse(line) rescue false } } # rubocop:disable Style/RescueModifier
       end
 
       # The state of the server, as the control server tells it; nil if it does not respond.

@@ -123,6 +123,27 @@ module Fairlead
       warn("warm_up: #{step} did not end within #{seconds} s; going on without the rest:#{lines.join}")
     end
 
+    # +step+: as above.
+    def warm_up_killed(step) = warn("warm_up: #{step} has killed its thread; going on with the next request")
+
+    # They were started in the spawner.
+    def warm_up_timers(count)
+      timers = count == 1 ? "1 timer" : "#{count} timers"
+      warn("warm_up: its requests have started #{timers} of Fairlead, which will run in each worker (see docs/guides/boot.md)")
+    end
+
+    # +names+: of threads and timers.
+    def missing_in_workers(names)
+      warn("not in the workers, because a fork copies no threads: #{list(names)}; start them in before_worker_boot, " \
+           "or mark threads that start again with thread_variable_set(:fork_safe, true) (see docs/guides/fork_safety.md)")
+    end
+
+    # +peers+: addresses at the other ends of connections.
+    def refork_off(peers)
+      warn("no refork will begin by itself, because all workers share a connection to #{list(peers)}, and the end of one would close it; " \
+           "close it in before_fork, and open it in before_worker_boot (see docs/guides/fork_safety.md)")
+    end
+
     # --- the supervisor
 
     def supervisor_gone = warn("the supervisor is gone; finishing open requests")
@@ -258,6 +279,15 @@ module Fairlead
     def thread_ends(name) = debug { "thread #{name} ends" }
 
     private
+
+    # The longest list of things in one line.
+    LONGEST_LIST = 10
+    private_constant :LONGEST_LIST
+
+    def list(names)
+      others = names.size - LONGEST_LIST
+      [*names.first(LONGEST_LIST), *("#{others} more" if others.positive?)].join(", ")
+    end
 
     def capacity(configuration)
       threads = "#{configuration.min_threads}:#{configuration.max_threads} threads"

@@ -39,6 +39,7 @@ module Fairlead
     # Forks the first process, and returns the end of its link. The block makes its Role, from the link and the Native::Shared.
     def fork_first
       EarlySignals.settle
+      tell_of_missing_threads if @service.given?
       prepare_process
       ours, theirs = Link.pair
       parent = Process.pid
@@ -94,6 +95,12 @@ module Fairlead
     end
 
     private
+
+    # Threads that a loaded application has, and the program itself.
+    def tell_of_missing_threads
+      missing = ForkSafety.missing_in_copies
+      @service.log.missing_in_workers(missing) if missing.any?
+    end
 
     # Workers of a spawner that has ended, and processes left behind by the application, become children of this process.
     def prepare_process

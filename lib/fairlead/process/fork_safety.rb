@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "socket"
+require "fairlead/process/fork_safety/connections"
 
 module Fairlead
   # Finds what a process must not have when copies of it are to serve: threads and timers, which do not run in a copy, and connections and
@@ -9,8 +9,9 @@ module Fairlead
     # Threads that their libraries start again in a copy, by the files that have started them.
     RESTARTED = %r{/(?:concurrent-ruby[^/]*/.+|concurrent/executor/[^/]+)\.rb:\d+}
 
-    # Seconds in which native threads may end.
+    # Seconds in which threads may end, and seconds between two looks.
     PATIENCE = 5
+    PAUSE = 0.1
 
     # Files of this library.
     OWN = __dir__.delete_suffix("process").freeze
@@ -18,9 +19,38 @@ module Fairlead
     # Names of the native threads of this library. Threads that a request has started have the name of its thread, such as "fairlead 1".
     OWN_NATIVE = /\Afairlead (?!\d)/
 
+    # Libraries mark threads that they start again, as Active Record does, with the variable that Puma looks for.
+    MARK = :fork_safe
+
     class << self
-      # Phrases for a log line, one for each thing that a copy of this process would lack or share.
-      def problems = [*threads, *timers, *native_threads, *connections, *child_processes]
+      # Phrases for a log line, one for each thing that a copy of this process would lack or share. The process has stopped serving.
+      def problems
+        connections = Connections.open.transform_values { |peer| shared("connection to #{peer}") }
+        [threads, timers, lasting { native_threads }, connections, child_processes].flat_map(&:values)
+      end
+
+      # The same for a process that serves. Requests may have threads and connections of their own, so only those count that stay for
+      # PATIENCE. +connections+: a block that returns the Connections to be looked at.
+      def lasting_problems(&connections)
+        lasting do
+          others = connections.call.transform_values { |peer| shared("connection to #{peer}") }
+          [threads, timers, native_threads, others, child_processes].reduce(:merge)
+        end.values
+      end
+
+      # The names and places of threads and timers that the processes that are forked from this one lack. +but+: threads that are meant for
+      # this process.
+      def missing_in_copies(but: [])
+        [*(application_threads - but).map { |thread| place_of(thread) }, *timer_count]
+      end
+
+      # The peers of connections that the processes that are forked from this one share. Connections of Active Record are closed first.
+      def shared_peers
+        return [] if Connections.open.empty?
+
+        disconnect
+        Connections.open.values
+      end
 
       # Closes the connections of Active Record, which opens new ones when it needs them.
       def disconnect
@@ -32,14 +62,31 @@ module Fairlead
 
       private
 
-      def threads
-        others = Thread.list.reject { |thread| thread == Thread.current || restarted?(thread) }
-        others.map { |thread| "thread #{thread.inspect[/@\S+ \S+:\d+|\S+:\d+(?= )/] || thread.inspect} would not run in the copies" }
+      def missing(name) = "#{name} would not run in the copies"
+      def shared(name) = "the #{name} would be shared by the copies"
+
+      # The part of a Hash, by identities, that the block returns again and again.
+      def lasting
+        give_up = Clock.now + PATIENCE
+        found = yield
+        until found.empty? || Clock.now > give_up
+          sleep PAUSE
+          found = found.slice(*yield.keys)
+        end
+        found
       end
 
-      # Libraries mark threads that they start again, as Active Record does, with the variable that Puma looks for.
+      def threads = application_threads.to_h { |thread| [thread, missing(place_of(thread))] }
+
+      # The main thread forks.
+      def application_threads
+        Thread.list.reject { |thread| thread == Thread.current || thread == Thread.main || restarted?(thread) }
+      end
+
+      def place_of(thread) = "thread #{thread.inspect[/@\S+ \S+:\d+|\S+:\d+(?= )/] || thread.inspect}"
+
       def restarted?(thread)
-        return true if thread.thread_variable_get(:fork_safe)
+        return true if thread.thread_variable_get(MARK) || thread[MARK]
 
         place = thread.inspect
         place.match?(RESTARTED) || place.include?(" #{OWN}") || (defined?(::Timeout) && place.include?(" #{file_of_timeout}:"))
@@ -47,35 +94,27 @@ module Fairlead
 
       def file_of_timeout = ::Timeout.method(:timeout).source_location.first
 
+      def timers = timer_count.to_h { |name| [:timers, missing(name)] }
+
       # The threads of concurrent-ruby start again, but a copy forgets the timers that wait.
-      def timers
+      def timer_count
         return [] unless defined?(::Concurrent::TimerSet)
 
         waiting = ObjectSpace.each_object(::Concurrent::TimerSet).sum { |set| set.instance_variable_get(:@queue)&.length.to_i }
-        waiting.zero? ? [] : ["timers of concurrent-ruby (#{waiting}) would not run in the copies"]
+        waiting.zero? ? [] : ["timers of concurrent-ruby (#{waiting})"]
       end
 
-      # Threads of libraries in other languages. Ruby keeps the native threads of ended ones for some seconds.
+      # Threads of libraries in other languages, which do not belong to Ruby and to this library. Ruby keeps the native threads of ended
+      # ones for some seconds. It may have one of its own, without a name.
       def native_threads
-        give_up = Clock.now + PATIENCE
-        names = native_names
-        until names.empty? || Clock.now > give_up
-          sleep 0.1
-          names = native_names
-        end
-        names.map { |name| "the native thread #{name} would not run in the copies" }
-      rescue Errno::ENOENT
-        [] # not on Linux
-      end
-
-      # The names of threads that do not belong to Ruby and to this library. Ruby may have one of its own, without a name.
-      def native_names
         names = Dir.children("/proc/self/task").to_h { |id| [Integer(id, 10), name_of(id)] }
         main = names[Process.pid]
         Thread.list.each { |thread| names.delete(thread.native_thread_id) }
-        others = names.values.compact.grep_v(OWN_NATIVE)
-        others.delete_at(others.index(main) || others.size)
-        others
+        others = names.compact.reject { |_, name| name.match?(OWN_NATIVE) }
+        others.delete(others.key(main))
+        others.to_h { |id, name| ["task #{id}", missing("the native thread #{name}")] }
+      rescue Errno::ENOENT
+        {} # not on Linux
       end
 
       # Returns nil for a thread that has ended.
@@ -88,10 +127,10 @@ module Fairlead
       # Copies would write to the same pipes, and read each other's responses.
       def child_processes
         children = Dir["/proc/self/task/*/children"].flat_map { |file| File.read(file).split }
-        running = children.filter_map { |id| name_of_running(id) }
-        running.map { |name| "the child process #{name} would be shared by the copies" }
+        running = children.to_h { |id| ["process #{id}", name_of_running(id)] }.compact
+        running.transform_values { |name| shared("child process #{name}") }
       rescue SystemCallError
-        [] # the kernel does not list them
+        {} # the kernel does not list them
       end
 
       # Returns nil for a process that has ended.
@@ -99,28 +138,6 @@ module Fairlead
         name, state = File.read("/proc/#{id}/stat", mode: "rb").match(/\((.*)\) (\S)/m)&.captures
         "#{id} (#{name})" if name && state != "Z"
       rescue SystemCallError
-        nil
-      end
-
-      # Returns nil for a process that cannot list its descriptors.
-      def connections
-        descriptors = Dir.children("/dev/fd").map { |number| Integer(number, 10) }
-        descriptors.filter_map { |number| peer(number) }.map { |peer| "the connection to #{peer} would be shared by the copies" }
-      rescue Errno::ENOENT
-        []
-      end
-
-      # The address at the other end of a connection that this process has opened; nil for anything else.
-      def peer(descriptor)
-        socket = BasicSocket.for_fd(descriptor)
-        socket.autoclose = false
-        return unless socket.getsockopt(:SOCKET, :TYPE).int == Socket::SOCK_STREAM
-
-        address = socket.remote_address
-        return address.inspect_sockaddr unless address.unix?
-
-        address.unix_path unless address.unix_path.empty?
-      rescue SystemCallError, SocketError, ArgumentError
         nil
       end
     end

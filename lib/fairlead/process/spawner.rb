@@ -85,9 +85,27 @@ module Fairlead
     end
 
     def load
+      others = Thread.list # of the program, and of plugins
       @service.prepare if @service.preload?
       share_memory if @service.preload? || @warm
       run_hooks(:before_fork) unless @warm
+      check_copies(@warm ? [] : others) if @service.preload? || @warm
+    end
+
+    # Logs what the workers will lack. If they will share a connection, the end of a worker may close it for all of them, so no refork
+    # begins by itself: it would end workers.
+    def check_copies(others)
+      missing = ForkSafety.missing_in_copies(but: others)
+      @log.missing_in_workers(missing) if missing.any?
+      return if @warm || @service.configuration.refork_after.zero?
+
+      peers = ForkSafety.shared_peers
+      return if peers.empty?
+
+      @log.refork_off(peers)
+      @link.send(:shares_connections)
+    rescue StandardError => e
+      @log.warning("it is unknown if the processes share connections: #{Error.plain(e)}")
     end
 
     # Collects garbage, so that workers share memory: pages with old objects are rarely written to. Returns free memory to the system: a

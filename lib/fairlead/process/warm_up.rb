@@ -26,25 +26,40 @@ module Fairlead
       @log = service.log
       @app = service.app
       @forks = @configuration.supervised? && service.preload?
-      @blocks, paths = @configuration.warm_up.flatten.partition { |step| step.respond_to?(:call) }
-      @paths = paths.flat_map { |path| path == :auto ? automatic : [path] }
+      blocks, paths = @configuration.warm_up.flatten.partition { |step| step.respond_to?(:call) }
+      @left = blocks + paths.flat_map { |path| path == :auto ? automatic : [path] }
+      @good = []
+      @round = 1
     end
 
     # Makes the requests.
     def run
-      return if @paths.empty? && @blocks.empty?
+      return if @left.empty?
 
-      @started = Clock.now
       @requests = Requests.new(@app, default_origin)
-      Background.current.forget_jobs do
-        thread = Thread.new { make_requests }
-        thread.join(@configuration.warm_up_timeout) ? @log.warmed_up(@requests.count, Clock.now - @started) : give_up(thread)
-      end
+      @started = Clock.now
+      background = Background.current
+      timers = background.timers.waiting
+      background.forget_jobs { in_threads }
+      timers = background.timers.waiting - timers
+      @log.warm_up_timers(timers) if @forks && timers.positive?
     rescue ThreadError => e
       @log.warm_up_failed("the thread", e)
     end
 
     private
+
+    # A request may kill its thread; then another thread goes on with the next step.
+    def in_threads
+      deadline = @started + @configuration.warm_up_timeout
+      until @done
+        thread = Thread.new { make_requests }
+        return give_up(thread) unless thread.join([deadline - Clock.now, 0].max)
+
+        @log.warm_up_killed(@doing) unless @done
+      end
+      @log.warmed_up(@requests.count, Clock.now - @started)
+    end
 
     # The health check has no effects, by its purpose. It is only worth its time if workers share what it loads.
     def automatic
@@ -60,14 +75,26 @@ module Fairlead
 
     def make_requests
       Thread.current.name = "warm-up"
-      @blocks.each { |block| attempt("its block") { block.call(@requests) } }
-      (@forks ? ROUNDS : 1).times do |round|
-        break if round.positive? && Clock.now - @started > ENOUGH
-
-        @paths = @paths.select { |path| good?(path) }
+      while (step = next_step)
+        if step.respond_to?(:call)
+          attempt("its block") { step.call(@requests) }
+        elsif good?(step)
+          @good << step
+        end
       end
+      @done = true
     ensure
       disconnect if @forks
+    end
+
+    # Takes out the next block or path. Good paths come again before a fork.
+    def next_step
+      if @left.empty? && @round < (@forks ? ROUNDS : 1) && Clock.now - @started <= ENOUGH
+        @round += 1
+        @left = @good
+        @good = []
+      end
+      @left.shift
     end
 
     # A path with a problem is not requested again.

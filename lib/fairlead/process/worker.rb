@@ -100,6 +100,7 @@ module Fairlead
       when :certificates then @follower.take(*message.fields.values_at(0, 2), message.ios.first)
       when :backtraces then message.ios.empty? ? Backtraces.print(@service.log) : Backtraces.write(Backtraces.all, message.ios.first)
       when :listeners then (@listeners ||= []).concat(message.ios)
+      when :examine then examine
       when :promote then promote(message)
       when :gone then supervisor_gone
       end
@@ -125,6 +126,20 @@ module Fairlead
     def migrate(**how)
       @promotion = nil
       drain(migrate: true, **how)
+    end
+
+    # Reports problems of copies of this process, while it serves on. The hook may end the causes of problems, but only in a process that has
+    # stopped serving, which then looks for itself.
+    def examine
+      return @link.send(:examined, "") if @service.configuration.hooks.any?(:before_refork)
+
+      addresses = @service.listeners.map(&:address)
+      Thread.new do
+        problems = ForkSafety.lasting_problems { ForkSafety::Connections.beside(addresses) }
+        @link.send(:examined, problems.join("; "))
+      end
+    rescue ThreadError
+      nil # there is no room for a thread, so none for a refork
     end
 
     def promote(message)

@@ -41,6 +41,9 @@ module Fairlead
       @lock.synchronize { ensure_thread if @running } unless @thread&.alive?
     end
 
+    # Number of timers that wait for the first server of this process.
+    def waiting = @lock.synchronize { @waiting.size }
+
     # --- for Timer
 
     def remove(timer)

@@ -12,6 +12,8 @@ class MemoryTest < Minitest::Test
 
   APP = "run ->(env) { [200, {}, ['hello']] }"
   CROWD = 1000
+  SMALL_CROWD = 600
+  HTTP2_PREFACE = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\4\0\0\0\0\0".b
   MEBIBYTE = 1024**2
 
   def test_memory_of_bodies
@@ -20,6 +22,20 @@ class MemoryTest < Minitest::Test
 
   def test_memory_of_heads
     assert_given_back { "GET / HTTP/1.1\r\nhost: a\r\nx-long: #{"y" * 60_000}" }
+  end
+
+  # It is less than is worth the work in a large process.
+  def test_memory_of_a_small_crowd
+    server = serve(APP)
+    pid = server.serving_pid
+    get(server)
+    crowd = Array.new(SMALL_CROWD) { connect(server).write(HTTP2_PREFACE) }
+    crowd.each { |client| client.socket.readpartial(1) }
+    used = memory(pid)
+    crowd.each(&:close)
+
+    wait_until("free memory", seconds: 40) { memory(pid) < used - (4 * MEBIBYTE) }
+    assert_equal "hello", get(server).body
   end
 
   # The Strings are garbage. A few Strings between them stay, and keep the allocator from returning the memory.

@@ -52,11 +52,21 @@ class LauncherTest < Minitest::Test
     end
   end
 
+  # The spawner is forked from the program, which has loaded the application.
+  def test_threads_of_the_application_that_workers_lack_are_logged
+    in_folder do
+      lines = run_script(1, "Thread.new { sleep }.name = 'reporter'\n#{SCRIPT}").grep(/not in the workers/)
+
+      assert_equal 2, lines.size
+      assert_match(/\AWARN not in the workers, because a fork copies no threads: thread @reporter program\.rb:1; start them/, lines.first)
+    end
+  end
+
   private
 
   # Lines that the program prints.
-  def run_script(workers)
-    File.write("program.rb", SCRIPT)
+  def run_script(workers, script = SCRIPT)
+    File.write("program.rb", script)
     output, status = Open3.capture2e(RbConfig.ruby, "-w", "-I", File.join(ROOT, "lib"), "program.rb", workers.to_s)
     assert_predicate status, :success?, output
     output.lines(chomp: true)

@@ -31,6 +31,7 @@ class AutomaticReforkTest < Minitest::Test
     run lambda { |env|
       case env["PATH_INFO"]
       when "/wait" then [200, {}, Waiting.new]
+      when "/hang" then sleep
       when "/Plain", "/Refusing"
         env["rack.upgrade"] = Object.const_get(env["PATH_INFO"].delete("/")).new
         [200, {}, []]
@@ -88,6 +89,19 @@ class AutomaticReforkTest < Minitest::Test
     restarted(server)
 
     assert_match(/refork: failed, .*another restart was asked for/, server.stderr)
+  end
+
+  # The other workers have to be replaced when all their threads hang.
+  def test_a_worker_that_waits_for_its_last_response_is_no_obstacle_for_the_replacement_of_others
+    server = serve(APP, *OPTIONS, "--shutdown-timeout", 30, "--request-timeout", 0.2, "--stuck-after", 0.2)
+    response, pid = begin_to_wait(server)
+    ask(server, pid)
+    server.wait_for_output(/becomes the spawner/)
+    assert_equal "504", Net::HTTP.get_response(URI(server.url("/hang"))).code
+    server.wait_for_output(/recycling worker/)
+
+    finish(server, response, pid)
+    assert_match(/refork: failed, .*a worker has to be replaced before/, server.stderr)
   end
 
   # A restart that the user has asked for ends it at last.

@@ -123,12 +123,14 @@ class ReforkTest < Minitest::Test
                        "the connection to 127.0.0.1:.* would be shared by the copies"],
     "a child process" => ['PIPE = IO.popen("cat", "r+")', "the child process .* \\(cat\\) would be shared by the copies"]
   }.each do |what, (code, reason)|
-    define_method(:"test_an_application_with_#{what.tr(" ", "_")}_is_not_copied_by_itself") do
+    define_method(:"test_a_worker_with_#{what.tr(" ", "_")}_serves_on_and_is_not_copied_by_itself") do
       server = serve("#{code}\n#{WARMING}", "-w", 1, "--no-preload", "--refork-after=30")
-      60.times { assert_match(/\A\d+ \d+\z/, answer(server)) }
-      wait_until("the end of the refork", seconds: 30) { server.stderr.match?(/refork: failed, generation 1 goes on serving: #{reason} \(see/) }
-      20.times { assert_match(/\A\d+ \d+\z/, answer(server)) }
+      pid = server.worker_pids.first
+      60.times { assert_equal "#{pid} #{pid}", answer(server) }
+      wait_until("the line in the log", seconds: 30) { server.stderr.match?(/refork: none begins by itself for this code: #{reason} \(see/) }
+      60.times { assert_equal "#{pid} #{pid}", answer(server) }
 
+      refute_match(/refork: worker/, server.stdout)
       assert_equal 0, server.stop.exitstatus
     end
   end

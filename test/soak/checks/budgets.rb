@@ -4,6 +4,7 @@
 # heads, uploads that stop, and incomplete WebSocket messages. Other clients must still be served and upload, and memory must
 # stay within the totals.
 require_relative "support/disturbance"
+require_relative "support/large_application"
 require_relative "support/steady_clients"
 
 SECONDS = 4
@@ -30,30 +31,7 @@ MARGIN = 192
 SCENARIO = Bench::Scenario.new(
   "budgets",
   about: "A short response after 5 ms, 170 kB at /page, 2 MB at /large, the length of a body or message, and 1 MiB for event streams.",
-  app: <<~RUBY,
-    BODY = ("x" * 120 + "\\n").freeze
-    PAGE = ("x" * 170_000).freeze
-    LARGE = ("x" * 2_000_000).freeze
-    PIECE = ("x" * 65_536).freeze
-    module Talk
-      def self.on_open(client) = client.protocol == :sse && 16.times { client.write(PIECE) }
-      def self.on_message(client, data) = client.write(data.bytesize.to_s)
-    end
-    run(lambda do |env|
-      if env["rack.upgrade?"]
-        env["rack.upgrade"] = Talk
-        next [200, {}, []]
-      end
-      case env["PATH_INFO"]
-      when "/page" then [200, { "content-length" => PAGE.bytesize.to_s }, [PAGE]]
-      when "/large" then [200, { "content-length" => LARGE.bytesize.to_s }, [LARGE]]
-      when "/upload" then [200, {}, [env["rack.input"].read.bytesize.to_s]]
-      else
-        sleep 0.005
-        [200, { "content-type" => "text/plain", "content-length" => BODY.bytesize.to_s }, [BODY]]
-      end
-    end)
-  RUBY
+  app: LargeApplication.text(wait: 0.005),
   answer_bytes: 121,
   shapes: [],
   metrics: []

@@ -6,13 +6,18 @@ require "socket"
 # Threads and connections that keep a process from being copied.
 class ForkSafetyTest < Minitest::Test
   # Other tests leave threads behind, but not in a new process.
-  def problems(code)
-    output = IO.popen([RbConfig.ruby, "-I", File.expand_path("../../../lib", __dir__), "-rfairlead", "-rsocket", "-e", <<~RUBY], &:read)
+  def problems(code, call = "problems", **streams)
+    output = IO.popen([RbConfig.ruby, "-I", File.expand_path("../../../lib", __dir__), "-rfairlead", "-rsocket", "-e", <<~RUBY], **streams, &:read)
       #{code}
       Thread.pass until Thread.list.all? { |thread| thread == Thread.current || thread.stop? }
-      puts Fairlead::ForkSafety.problems
+      puts Fairlead::ForkSafety.#{call}
     RUBY
     output.lines(chomp: true)
+  end
+
+  # Of a process that serves on LISTENER.
+  def lasting_problems(code)
+    problems(code, "lasting_problems { Fairlead::ForkSafety::Connections.beside([{ scheme: 'http', port: LISTENER.addr[1] }]) }")
   end
 
   def test_a_process_without_threads_and_connections_can_be_copied
@@ -27,6 +32,7 @@ class ForkSafetyTest < Minitest::Test
 
   def test_threads_that_start_again_are_no_problem
     assert_empty problems("Thread.new { sleep }.thread_variable_set(:fork_safe, true); require 'timeout'; Timeout.timeout(5) { 1 }")
+    assert_empty problems("Thread.new { sleep }[:fork_safe] = true")
   end
 
   def test_threads_of_a_file_with_the_name_of_a_library_are_told
@@ -80,5 +86,36 @@ class ForkSafetyTest < Minitest::Test
   ensure
     [server, socket].compact.each(&:close)
     FileUtils.remove_entry(folder) if folder
+  end
+
+  # systemd passes a connection to its journal.
+  def test_a_standard_stream_may_be_a_connection
+    folder = Dir.mktmpdir
+    socket = UNIXServer.new(File.join(folder, "journal"))
+    stream = UNIXSocket.new(socket.path)
+
+    assert_empty problems("$stderr.dup.close_on_exec = true; KEPT = $stderr.dup", err: stream)
+  ensure
+    [stream, socket].compact.each(&:close)
+    FileUtils.remove_entry(folder) if folder
+  end
+
+  def test_connections_of_clients_are_no_problem_of_a_process_that_serves
+    told = lasting_problems(<<~RUBY)
+      LISTENER = TCPServer.new("127.0.0.1", 0)
+      OPENED = TCPSocket.new("127.0.0.1", LISTENER.addr[1])
+      ACCEPTED = LISTENER.accept
+      puts "the connection to 127.0.0.1:\#{LISTENER.addr[1]} would be shared by the copies"
+    RUBY
+
+    assert_equal 2, told.size
+    assert_equal 1, told.uniq.size
+  end
+
+  # Requests have threads of their own.
+  def test_a_thread_that_soon_ends_is_no_problem_of_a_process_that_serves
+    told = lasting_problems("LISTENER = TCPServer.new('127.0.0.1', 0); Thread.new { sleep }; Thread.new { sleep 1 }")
+
+    assert_equal ["thread -e:1 would not run in the copies"], told
   end
 end

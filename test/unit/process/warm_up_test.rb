@@ -71,6 +71,28 @@ class WarmUpTest < Minitest::Test
     assert_match(/not yet \(NotImplementedError\)/, @errors.string)
   end
 
+  def test_a_request_that_kills_its_thread_is_logged_and_the_others_are_made
+    good = @app
+    @app = ->(env) { env["PATH_INFO"] == "/kills" ? Thread.current.kill : good.call(env) }
+    warm_up("/before", "/kills", "/", ->(_) { Thread.exit }, workers: 2)
+
+    assert_equal({ "/before" => 10, "/" => 10 }, @envs.map { |env| env["PATH_INFO"] }.tally)
+    assert_equal ["warm_up: its block has killed its thread; going on with the next request",
+                  "warm_up: /kills has killed its thread; going on with the next request"], @errors.string.lines(chomp: true)
+    assert_match(/^warmed up with 20 requests in [\d.]+ s$/, @output.string)
+  end
+
+  # Workers inherit them.
+  def test_timers_of_its_requests_are_counted_in_one_line
+    timer = nil
+    @app = ->(_env) { [200, {}, []].tap { timer ||= Fairlead.run_every(1000) { 1 } } }
+    warm_up("/", workers: 2)
+
+    assert_equal "warm_up: its requests have started 1 timer of Fairlead, which will run in each worker (see docs/guides/boot.md)\n", @errors.string
+  ensure
+    timer&.cancel
+  end
+
   def test_bodies_are_closed
     closed = 0
     body = Class.new do

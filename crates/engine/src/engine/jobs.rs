@@ -164,8 +164,8 @@ impl Workplace for Jobs {
             Job::Task => self.run_task(app),
             Job::Leisure => _ = self.parts.worker.guard("idle work of the app", || app.leisure()),
             Job::Collection => {
-                self.parts.worker.guard("garbage collection", || app.collect_garbage());
-                self.parts.memory.trim_soon();
+                let collect = || _ = self.parts.worker.guard("garbage collection", || app.collect_garbage());
+                self.parts.memory.collect(collect);
             }
         }
     }

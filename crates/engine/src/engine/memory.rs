@@ -1,6 +1,7 @@
 //! Returns memory to the system: the allocator keeps freed memory for the next burst. It is returned after a burst of clients, by
 //! the counts of their memory, and when the process has become quiet and has grown, or has had a burst: the app uses memory that
-//! nobody counts. Then the app collects its garbage first, which holds memory of the allocator.
+//! nobody counts. Then the app collects its garbage first, which holds memory of the allocator. A collection stops all threads of the
+//! app, so collections take a small part of the time.
 
 use super::job::Job;
 use crate::clock::Millis;
@@ -16,7 +17,8 @@ use std::time::Duration;
 /// Estimated memory of a connection, without the memory counted for its request.
 const CONNECTION_BYTES: u64 = 16 * 1024;
 
-/// Requests may still run when a burst ends. They get `STEPS` steps to finish first.
+/// Requests may still run when a burst ends. They get `STEPS` steps to finish first. Small bursts follow each other: the memory is kept
+/// for the time of `QUIET` before these steps.
 const STEP: Duration = Duration::from_millis(250);
 const STEPS: u32 = 20;
 
@@ -26,6 +28,11 @@ const LOOK: Duration = Duration::from_secs(60);
 
 /// Jobs of a quiet process in `QUIET`, at most: health checks and a few clients.
 const QUIET_JOBS: u64 = 10;
+
+/// The pause after a collection is so many times its duration, so that collections take up to 0.5 % of the time; but it is not longer
+/// than `LONGEST_PAUSE`, in case the process was stopped meanwhile.
+const COLLECTION_PAUSE: u32 = 200;
+const LONGEST_PAUSE: Duration = Duration::from_secs(60 * 60);
 
 /// See the head of this file.
 pub(super) struct Memory {
@@ -38,10 +45,11 @@ pub(super) struct Memory {
 }
 
 /// The bursts of clients.
-#[derive(Default)]
 struct Bursts {
     /// Peak of the current burst, in bytes. Written only by the poller.
     peak: AtomicU64,
+    /// Smallest burst that is worth the work.
+    worthwhile: AtomicU64,
 }
 
 impl Memory {
@@ -50,12 +58,13 @@ impl Memory {
         connections: &Arc<Connections>,
         scheduler: &Arc<Scheduler<Job>>,
     ) -> Arc<Memory> {
+        let resident = (services.worker.config.resident_memory)();
         Arc::new(Memory {
             services: Arc::clone(services),
             connections: Arc::clone(connections),
             scheduler: Arc::clone(scheduler),
-            bursts: Bursts::default(),
-            growth: Mutex::new(Growth::new(Millis::now(), (services.worker.config.resident_memory)())),
+            bursts: Bursts::new(resident),
+            growth: Mutex::new(Growth::new(Millis::now(), resident)),
             is_trimming: AtomicBool::new(false),
         })
     }
@@ -68,9 +77,10 @@ impl Memory {
         let messages = services.realtime.intake().bytes() as u64;
         let unsent = services.spool.memory();
         let used = connections * CONNECTION_BYTES + counted + messages + unsent;
-        if self.bursts.has_receded(used) {
+        if let Some(peak) = self.bursts.has_receded(used) {
             self.growth.lock().had_burst = true;
-            self.trim_soon();
+            let is_large = peak >= burst::WORTHWHILE_BYTES;
+            self.trim_after(if is_large { Duration::ZERO } else { QUIET });
         }
     }
 
@@ -89,14 +99,22 @@ impl Memory {
         LOOK
     }
 
+    /// Runs `collect`, which collects the garbage of the app, and returns the memory that this has freed.
+    pub(super) fn collect(self: &Arc<Self>, collect: impl FnOnce()) {
+        let begin = Millis::now();
+        collect();
+        self.growth.lock().note_collection(begin, Millis::now());
+        self.trim_after(Duration::ZERO);
+    }
+
     /// Trims on a separate thread that ends afterwards: trimming is rare and takes milliseconds.
-    pub(super) fn trim_soon(self: &Arc<Self>) {
+    fn trim_after(self: &Arc<Self>, time: Duration) {
         if self.is_trimming.swap(true, Relaxed) {
             return;
         }
         let memory = Arc::downgrade(self);
         let thread = std::thread::Builder::new().name("fairlead memory".into());
-        let started = thread.spawn(move || wait_and_trim(&memory));
+        let started = thread.spawn(move || wait_and_trim(&memory, time));
         self.is_trimming.store(started.is_ok(), Relaxed);
     }
 
@@ -106,12 +124,15 @@ impl Memory {
         self.scheduler.ready().shrink();
         let config = &self.services.worker.config;
         (config.trim_memory)();
-        self.growth.lock().least = (config.resident_memory)();
+        let resident = (config.resident_memory)();
+        self.growth.lock().least = resident;
+        self.bursts.follow(resident);
     }
 }
 
 /// Does not keep the engine alive during the wait.
-fn wait_and_trim(memory: &Weak<Memory>) {
+fn wait_and_trim(memory: &Weak<Memory>, time: Duration) {
+    std::thread::sleep(time);
     for _ in 0..STEPS {
         std::thread::sleep(STEP);
         let Some(memory) = memory.upgrade() else { return };
@@ -125,14 +146,27 @@ fn wait_and_trim(memory: &Weak<Memory>) {
 }
 
 impl Bursts {
-    /// True if a burst is over and `now` bytes are in use; returns true once per burst.
-    fn has_receded(&self, now: u64) -> bool {
+    /// `resident`: memory of the process.
+    fn new(resident: u64) -> Bursts {
+        Bursts {
+            peak: AtomicU64::new(0),
+            worthwhile: AtomicU64::new(burst::worthwhile_bytes(resident)),
+        }
+    }
+
+    /// Takes into account that the process needs `resident` bytes without a burst.
+    fn follow(&self, resident: u64) {
+        self.worthwhile.store(burst::worthwhile_bytes(resident), Relaxed);
+    }
+
+    /// Returns the peak of a burst that is over, with `now` bytes in use, once per burst.
+    fn has_receded(&self, now: u64) -> Option<u64> {
         let peak = self.peak.load(Relaxed);
-        let has_receded = burst::is_over(peak, now);
+        let has_receded = burst::is_over(peak, now, self.worthwhile.load(Relaxed));
         if has_receded || now > peak {
             self.peak.store(now, Relaxed);
         }
-        has_receded
+        has_receded.then_some(peak)
     }
 }
 
@@ -145,6 +179,8 @@ struct Growth {
     least: u64,
     /// A burst of clients has ended since the last look. The app still has garbage of it.
     had_burst: bool,
+    /// End of the pause after the last collection.
+    paused_until: Millis,
 }
 
 impl Growth {
@@ -154,12 +190,17 @@ impl Growth {
             jobs: 0,
             least: resident,
             had_burst: false,
+            paused_until: now,
         }
     }
 
-    /// `None` if the process has been quiet since the last look; otherwise the time until it may be.
+    fn note_collection(&mut self, begin: Millis, end: Millis) {
+        self.paused_until = end + (end - begin).saturating_mul(COLLECTION_PAUSE).min(LONGEST_PAUSE);
+    }
+
+    /// `None` if the process has been quiet since the last look, and the pause is over; otherwise the time until this may be true.
     fn quiet(&mut self, now: Millis, jobs: u64) -> Option<Duration> {
-        let left = QUIET.saturating_sub(now - self.since);
+        let left = QUIET.saturating_sub(now - self.since).max(self.paused_until - now);
         let is_quiet = jobs.wrapping_sub(self.jobs) <= QUIET_JOBS;
         if is_quiet && !left.is_zero() {
             return Some(left);
@@ -171,7 +212,7 @@ impl Growth {
     /// True if there was a burst, or the process has grown so much that returning memory is worth the work.
     fn is_worthwhile(&mut self, resident: u64) -> bool {
         self.least = self.least.min(resident);
-        std::mem::take(&mut self.had_burst) || resident - self.least >= burst::WORTHWHILE_BYTES
+        std::mem::take(&mut self.had_burst) || resident - self.least >= burst::worthwhile_bytes(self.least)
     }
 }
 
@@ -179,15 +220,30 @@ impl Growth {
 mod tests {
     use super::*;
 
+    fn mebibytes(count: u64) -> u64 {
+        count * 1024 * 1024
+    }
+
     #[test]
     fn the_end_of_a_burst_is_reported_once() {
-        let bursts = Bursts::default();
-        let mebibytes = |count: u64| count * 1024 * 1024;
-        assert!(!bursts.has_receded(mebibytes(100)));
-        assert!(!bursts.has_receded(mebibytes(20)));
-        assert!(!bursts.has_receded(mebibytes(13)));
-        assert!(bursts.has_receded(mebibytes(12)));
-        assert!(!bursts.has_receded(mebibytes(1)));
+        let bursts = Bursts::new(mebibytes(1000));
+        assert_eq!(bursts.has_receded(mebibytes(100)), None);
+        assert_eq!(bursts.has_receded(mebibytes(20)), None);
+        assert_eq!(bursts.has_receded(mebibytes(13)), None);
+        assert_eq!(bursts.has_receded(mebibytes(12)), Some(mebibytes(100)));
+        assert_eq!(bursts.has_receded(mebibytes(1)), None);
+    }
+
+    #[test]
+    fn a_burst_is_an_eighth_of_a_small_process() {
+        let bursts = Bursts::new(mebibytes(1000));
+        bursts.has_receded(mebibytes(8));
+        assert_eq!(bursts.has_receded(0), None);
+        bursts.follow(mebibytes(24));
+        bursts.has_receded(mebibytes(3));
+        assert_eq!(bursts.has_receded(0), Some(mebibytes(8)));
+        bursts.has_receded(mebibytes(2));
+        assert_eq!(bursts.has_receded(0), None);
     }
 
     #[test]
@@ -203,11 +259,30 @@ mod tests {
     }
 
     #[test]
+    fn a_collection_that_has_taken_long_is_not_repeated_soon() {
+        let start = Millis::now();
+        let at = |milliseconds: u64| start + Duration::from_millis(milliseconds);
+        let mut growth = Growth::new(start, 0);
+        growth.note_collection(at(5_000), at(5_400));
+        assert_eq!(growth.quiet(at(6_000), 0), Some(Duration::from_millis(79_400)));
+        assert_eq!(growth.quiet(at(85_399), 5), Some(Duration::from_millis(1)));
+        assert_eq!(growth.quiet(at(85_400), 5), None);
+        growth.note_collection(at(85_400), at(85_410));
+        assert_eq!(growth.quiet(at(90_400), 5), None, "a short one costs little");
+        growth.note_collection(at(0), at(100_000));
+        assert_eq!(growth.quiet(at(100_000), 5), Some(Duration::from_secs(3_600)));
+    }
+
+    #[test]
     fn memory_is_returned_when_the_process_has_grown_since_it_had_least() {
-        let mut growth = Growth::new(Millis::now(), 3 * burst::WORTHWHILE_BYTES);
-        assert!(!growth.is_worthwhile(3 * burst::WORTHWHILE_BYTES));
-        assert!(!growth.is_worthwhile(2 * burst::WORTHWHILE_BYTES));
-        assert!(growth.is_worthwhile(3 * burst::WORTHWHILE_BYTES));
+        let mut growth = Growth::new(Millis::now(), mebibytes(300));
+        assert!(!growth.is_worthwhile(mebibytes(300)));
+        assert!(!growth.is_worthwhile(mebibytes(200)));
+        assert!(!growth.is_worthwhile(mebibytes(215)));
+        assert!(growth.is_worthwhile(mebibytes(216)));
+        growth = Growth::new(Millis::now(), mebibytes(24));
+        assert!(!growth.is_worthwhile(mebibytes(26)));
+        assert!(growth.is_worthwhile(mebibytes(27)));
         growth = Growth::new(Millis::now(), 0);
         growth.had_burst = true;
         assert!(
@@ -218,8 +293,8 @@ mod tests {
 
     #[test]
     fn small_peaks_are_not_bursts() {
-        let bursts = Bursts::default();
-        assert!(!bursts.has_receded(burst::WORTHWHILE_BYTES - 1));
-        assert!(!bursts.has_receded(0));
+        let bursts = Bursts::new(mebibytes(1000));
+        assert_eq!(bursts.has_receded(burst::WORTHWHILE_BYTES - 1), None);
+        assert_eq!(bursts.has_receded(0), None);
     }
 }

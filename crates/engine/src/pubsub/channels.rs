@@ -13,6 +13,10 @@ use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, OnceLock};
 
+/// The beginning of the channels of the server itself (`Subscription::OWN` in Ruby). Only their names find them, no pattern of the
+/// application.
+const OWN: &[u8] = b"fairlead/";
+
 /// All subscriptions of a process, by the name of the channel or the pattern.
 #[derive(Default)]
 pub(super) struct Channels {
@@ -172,6 +176,9 @@ impl Channels {
     pub(super) fn find(&self, channel: &[u8], lists: &mut Vec<Recipients>) {
         let texts = self.texts.read();
         lists.extend(texts.names.get(channel).map(Members::list));
+        if channel.starts_with(OWN) {
+            return;
+        }
         lists.extend(texts.globs.matching(channel).map(Members::list));
         lists.extend(texts.subjects.matching(channel).map(Members::list));
     }

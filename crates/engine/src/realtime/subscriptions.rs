@@ -7,7 +7,7 @@ use super::migration::{SavedName, SavedSubscriptions};
 use super::Realtime;
 use crate::config::Overflow;
 use crate::observe::excess::About;
-use crate::pubsub::{Delivery, Full, Hub, Match, Most, Publication, Totals};
+use crate::pubsub::{Delivery, Full, Hub, Match, Most, Publication, Subscriber, Totals};
 use crate::sync::Mutex;
 use fairlead_wire::pattern::Pattern;
 use std::collections::{HashMap, HashSet};
@@ -90,6 +90,15 @@ struct Name {
     delivery: Delivery,
     /// It comes from another process, and the app has not asked for it in this one.
     is_restored: bool,
+    /// It had a block in another process, and has none here. Messages for the block may wait, so all later ones wait behind them.
+    is_queued: bool,
+}
+
+impl Name {
+    /// Returns true if messages wait for the turn of the client.
+    fn waits(&self) -> bool {
+        self.is_queued || matches!(self.delivery, Delivery::Event(_))
+    }
 }
 
 /// See [`Subscriptions::subscribed`].
@@ -141,18 +150,21 @@ impl Subscriptions {
             Delivery::Event(id) => id,
             _ => 0,
         };
-        let known = names.plain.get(name).map(|known| known.id);
+        let former = names.plain.get(name).copied();
+        let known = former.map(|known| known.id);
         let most = config.max_subscriptions;
         if known.is_none() && most > 0 && names.len() >= most {
             return Some(Err(Limit::Own));
         }
         let id = known.filter(|id| *id != 0).unwrap_or(own);
-        let delivery = match delivery {
-            Delivery::Event(_) => Delivery::Event(id),
-            direct => direct,
+        let waited = former.is_some_and(|former| (former.is_restored || former.is_queued) && former.waits());
+        let (delivery, is_queued) = match delivery {
+            Delivery::Event(_) => (Delivery::Event(id), false),
+            direct => (direct, waited),
         };
+        let way = if is_queued { Delivery::Event(id) } else { delivery };
         let totals = totals(realtime);
-        let subscribed = realtime.hub.subscribe_within(subscriber, name, kind, delivery, totals);
+        let subscribed = realtime.hub.subscribe_within(subscriber, name, kind, way, totals);
         if subscribed.is_ok() {
             names.streams.remove_plain(&realtime.hub, name);
             names.is_refused &= known.is_some();
@@ -161,6 +173,7 @@ impl Subscriptions {
                 kind,
                 delivery,
                 is_restored: false,
+                is_queued,
             };
             match names.plain.get_mut(name) {
                 Some(known) => *known = subscription,
@@ -271,6 +284,16 @@ impl Subscriptions {
         });
         let all = exact.into_iter().chain(patterns.map(|(_, name)| name));
         (all.map(|name| name.delivery).collect(), names.streams.of(channel))
+    }
+
+    /// The way in which a message reaches the client itself that has waited for a block with this id; nothing if the subscription has ended,
+    /// or has a block.
+    fn without_block(&self, id: u64, channel: &[u8]) -> Option<Delivery> {
+        let names = self.names.lock();
+        let is_meant = |name: &&Name| name.id == id;
+        let exact = names.plain.get(channel).filter(is_meant);
+        let name = exact.or_else(|| names.plain.values().find(is_meant))?;
+        (!matches!(name.delivery, Delivery::Event(_))).then_some(name.delivery)
     }
 
     /// The names and patterns of all subscriptions, to look many channels up.
@@ -451,6 +474,15 @@ impl Client {
     /// Adds a message for a block of the app, unless too many wait. The peer is not to blame for that.
     pub(super) fn publish_event(&self, publication: &Arc<Publication>, id: u64) {
         self.tell_app(|| Event::Published(id, Arc::clone(publication)));
+    }
+
+    /// Sends a message to the client itself that has waited for a block with this id, if the app has taken the client over, and has
+    /// subscribed to the name without a block.
+    pub fn send_published(&self, id: u64, publication: &Arc<Publication>) {
+        let delivery = self.subscriptions.without_block(id, &publication.channel);
+        if delivery.is_some_and(|delivery| self.deliver(publication, delivery)) {
+            Subscriber::flush(self);
+        }
     }
 
     /// Adds a block of the app with this id to the client's events. Returns false if the client has ended, or too many

@@ -194,7 +194,7 @@ impl Totals {
 
 impl Books {
     fn has_receded(&self) -> bool {
-        burst::is_over(self.peak, self.memory)
+        burst::is_over(self.peak, self.memory, burst::WORTHWHILE_BYTES)
     }
 }
 

@@ -42,6 +42,24 @@ fn a_message_reaches_those_who_subscribed_its_channel_and_nobody_else() {
     eventually("all is counted", || hub.stats().counted.delivered == 4);
 }
 
+/// Strangers may choose the patterns of the application.
+#[test]
+fn no_pattern_finds_a_channel_of_the_server() {
+    let hub = hub();
+    let (all, tokens, part, own) = (Recorder::new(), Recorder::new(), Recorder::new(), Recorder::new());
+    all.subscribe(&hub, "*", Match::Glob);
+    part.subscribe(&hub, "fair*", Match::Glob);
+    tokens.subscribe(&hub, ">", Match::Subject);
+    own.subscribe(&hub, "fairlead/cable", Match::Exact);
+    for channel in ["fairlead/cable", "fairlead", "fairy"] {
+        publish(&hub, channel, channel, Scope::Cluster);
+    }
+    for recorder in [all, tokens, part] {
+        assert_eq!(recorder.messages(2), ["fairlead", "fairy"]);
+    }
+    assert_eq!(own.messages(1), ["fairlead/cable"]);
+}
+
 #[test]
 fn each_matching_subscription_of_a_subscriber_counts() {
     let hub = hub();

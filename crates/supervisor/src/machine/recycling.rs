@@ -73,10 +73,18 @@ impl Recycling {
 }
 
 impl Machine {
-    /// A worker has used up a limit. Ignored if it cannot be replaced now: the loop repeats the event.
+    /// A worker has used up a limit. Ignored if it cannot be replaced now: the loop repeats the event. An automatic refork that waits
+    /// gives way: it may wait for hours.
     pub(super) fn recycle(&mut self, id: ProcessId, reason: RecycleReason, detail: String) {
-        if self.server == Server::Serving && self.restarts.are_over() && self.workforce.may_recycle(id, reason) {
+        if self.server != Server::Serving || !self.workforce.may_recycle(id, reason) {
+            return;
+        }
+        let why = "a worker has to be replaced before";
+        self.restarts.give_up_promotion(why, &mut self.workforce, self.server);
+        if self.restarts.are_over() {
             self.workforce.begin_recycling(id, reason, detail);
+        } else if self.restarts.is_patient() {
+            self.workforce.make_room();
         }
     }
 }

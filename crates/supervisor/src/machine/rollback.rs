@@ -48,10 +48,10 @@ impl Restarts {
     }
 
     /// Gives up an automatic refork that waits for the last requests of its worker.
-    pub(super) fn give_up_promotion(&mut self, workforce: &mut Workforce, server: Server) {
+    pub(super) fn give_up_promotion(&mut self, reason: &str, workforce: &mut Workforce, server: Server) {
         if let Some(worker) = self.restart.as_ref().and_then(Restart::patient_promotion) {
             workforce.retire_worker(worker, true);
-            self.fail("another restart was asked for".to_owned(), workforce, server);
+            self.fail(reason.to_owned(), workforce, server);
         }
     }
 

@@ -192,9 +192,7 @@ impl Workforce {
     /// Starts a worker. Returns its name; nothing if there is no room for it.
     pub(super) fn start_worker(&mut self, index: usize, spawner: ProcessId) -> Option<ProcessId> {
         let Some(id) = self.processes.start_worker(index, spawner, &mut self.step) else {
-            if !self.workers().any(Worker::drains) {
-                self.hurry_oldest(); // it has a slot
-            }
+            self.make_room();
             return None;
         };
         self.hold.started(id);
@@ -280,6 +278,13 @@ impl Workforce {
     /// Limit of retiring workers, besides the latest one: with all others, a slot is left for a starting one.
     fn most_retiring(&self) -> usize {
         self.places().min(SLOTS.saturating_sub(self.places() + 2))
+    }
+
+    /// If there is no slot, the worker that has retired first gives one up soon.
+    pub(super) fn make_room(&mut self) {
+        if !self.processes.has_slot() && !self.workers().any(Worker::drains) {
+            self.hurry_oldest();
+        }
     }
 
     /// The worker that has retired first gets no more time than at the end of the server.

@@ -170,7 +170,7 @@ impl Acting {
 
     /// Has the machine begin a refork, if it is due.
     pub(super) fn refork(&mut self) {
-        if let Some(event) = self.reforker.look(&self.machine, &self.fleet) {
+        if let Some(event) = self.reforker.look(self.now, &self.machine, &mut self.fleet) {
             self.happen(event);
         }
     }

@@ -93,6 +93,8 @@ impl Supervisor {
             ("status", Some(_), _) => return self.hear_status(&message),
             ("booted", _, Some(worker)) => return self.hear_booted(worker),
             ("promoted", None, Some(worker)) => self.hear_promoted(worker),
+            ("shares_connections", Some(_), _) => return self.acting.reforker.shares_connections(child.generation),
+            ("examined", _, Some(worker)) => return self.hear_examined(worker, &message),
             // A signal that asks a process to end can arrive when the process takes signals for requests to the server.
             ("ask", ..) if is_ending => return,
             ("ask", ..) => return self.requests.hear_ask(&message.text(0), &mut self.acting),
@@ -111,6 +113,17 @@ impl Supervisor {
     fn hear_promoted(&mut self, worker: ProcessId) -> Event {
         self.acting.fleet.promoted(worker);
         Event::Promoted(worker)
+    }
+
+    /// The worker has looked for problems of its copies, and serves on.
+    fn hear_examined(&mut self, worker: ProcessId, message: &Message) {
+        let problems = message.text(0);
+        let acting = &mut self.acting;
+        if acting.reforker.examined(worker, !problems.is_empty(), &acting.fleet) {
+            let text =
+                format!("refork: none begins by itself for this code: {problems} (see docs/guides/fork_safety.md)");
+            acting.log.warn("refork_off", text);
+        }
     }
 
     /// The new code has another protocol or layout. It continues loading the application, and reports to its own

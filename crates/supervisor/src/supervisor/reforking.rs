@@ -2,18 +2,20 @@
 //! all that the requests have loaded and cached. While that saves memory, it is done again, with growing intervals.
 //!
 //! ```text
-//!   Warming ─▶ Measuring ─▶ Asked ─▶ Proving ─▶ Comparing ─▶ Warming
-//!      ▲           │          │                     │
-//!      └───────────┘          └──────▶ Over ◀───────┘
+//!   Warming ─▶ Examining ─▶ Measuring ─▶ Asked ─▶ Proving ─▶ Comparing ─▶ Warming
+//!      ▲         │   │          │          │                    │
+//!      └─────────┴───│──────────┘          │                    │
+//!                    └───────▶ Over ◀──────┴────────────────────┘
 //! ```
 
 use crate::background::Background;
 use crate::control::ReforkEffect;
 use crate::fleet::Fleet;
-use crate::machine::{Event, Generation, Machine, ProcessId, RestartKind, RestartStatus};
+use crate::machine::{Event, Generation, Machine, Moment, ProcessId, RestartKind, RestartStatus};
 use crate::process_memory;
 use fairlead_engine::{Scoreboard, Slot};
 use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
 
 /// The next refork comes after so many times the requests of the last one.
 const GROWTH: u64 = 8;
@@ -21,11 +23,16 @@ const GROWTH: u64 = 8;
 /// A refork that saves less than this part of the memory is the last one.
 const LEAST_SAVED: u64 = 32;
 
+/// A worker has this time to examine itself. It looks for some seconds, to leave out what does not stay.
+const EXAMINATION: Duration = Duration::from_secs(30);
+
 /// Decides about automatic reforks.
 pub(super) struct Reforker {
     /// Requests of the busiest worker that begin the first refork; 0 for never.
     after: u64,
     generation: Generation,
+    /// The last generation with workers that share a connection: the end of one would close it for all.
+    shares_connections: Option<Generation>,
     state: State,
     effect: ReforkEffect,
     memory: Option<Background<Option<u64>>>,
@@ -36,8 +43,14 @@ pub(super) struct Reforker {
 enum State {
     /// Workers serve, up to this number of requests.
     Warming { until: u64 },
-    /// The memory before the refork is read.
-    Measuring { until: u64 },
+    /// This worker looks for threads and connections that copies must not have, while it serves.
+    Examining {
+        until: u64,
+        worker: ProcessId,
+        give_up: Moment,
+    },
+    /// The memory before the refork is read. This worker has found nothing.
+    Measuring { until: u64, worker: ProcessId },
     /// The refork was asked for.
     Asked { memory: Option<u64> },
     /// The copies serve as many requests as before the first refork.
@@ -54,6 +67,7 @@ impl Reforker {
         Reforker {
             after,
             generation: 0,
+            shares_connections: None,
             state: State::Over,
             effect: ReforkEffect::default(),
             memory: None,
@@ -70,8 +84,28 @@ impl Reforker {
         self.effect
     }
 
+    /// The spawner of the generation has found connections that all workers share.
+    pub(super) fn shares_connections(&mut self, generation: Generation) {
+        self.shares_connections = Some(generation);
+    }
+
+    /// The worker has examined itself. Returns true if it was asked to, and has found something: there is no refork of this code.
+    pub(super) fn examined(&mut self, worker: ProcessId, has_problem: bool, fleet: &Fleet) -> bool {
+        let until = match self.state {
+            State::Examining {
+                until, worker: asked, ..
+            } if asked == worker => until,
+            _ => return false,
+        };
+        self.state = match has_problem {
+            true => State::Over,
+            false => self.read(fleet, State::Measuring { until, worker }, State::Over),
+        };
+        has_problem
+    }
+
     /// Takes the next step. Returns [`Event::Warm`] when a refork is due.
-    pub(super) fn look(&mut self, machine: &Machine, fleet: &Fleet) -> Option<Event> {
+    pub(super) fn look(&mut self, now: Moment, machine: &Machine, fleet: &mut Fleet) -> Option<Event> {
         self.follow(machine);
         let is_due = |requests: u64| {
             let board = fleet.memory().scoreboard();
@@ -81,27 +115,34 @@ impl Reforker {
         };
         match self.state {
             State::Warming { until } if is_due(until) => {
-                self.state = self.read(fleet, State::Measuring { until }, State::Asked { memory: None });
+                let (_, worker) = busiest(machine, fleet.memory().scoreboard())?;
+                if fleet.tell(worker, "examine", &[]) {
+                    let give_up = now + EXAMINATION;
+                    self.state = State::Examining { until, worker, give_up };
+                }
             }
+            State::Examining { until, worker, .. } if !serves(machine, fleet, worker) => {
+                self.state = State::Warming { until };
+            }
+            State::Examining { give_up, .. } if give_up <= now => self.state = State::Over,
             State::Proving { before } if is_due(self.after) => {
                 self.state = self.read(fleet, State::Comparing { before }, State::Over);
             }
-            State::Measuring { until } => {
+            State::Measuring { until, worker } => {
                 let memory = self.result()?;
-                self.state = if is_due(until) {
-                    State::Asked { memory }
-                } else {
-                    State::Warming { until }
-                };
+                if is_due(until) && serves(machine, fleet, worker) {
+                    self.state = State::Asked { memory };
+                    return Some(Event::Warm(worker));
+                }
+                self.state = State::Warming { until };
             }
             State::Comparing { before } => {
                 let after = self.result()?;
                 self.state = self.judge(before, after);
             }
-            _ => return None,
+            _ => {}
         }
-        let (_, busiest) = busiest(machine, fleet.memory().scoreboard())?;
-        matches!(self.state, State::Asked { .. }).then_some(Event::Warm(busiest))
+        None
     }
 
     /// Begins again with a new generation.
@@ -119,6 +160,7 @@ impl Reforker {
                 memory.map_or(State::Over, |before| State::Proving { before })
             }
             _ if is_copy || self.after == 0 => State::Over, // the user decides about reforks
+            _ if self.shares_connections == Some(self.generation) => State::Over,
             _ => State::Warming { until: self.after },
         };
         if !is_copy {
@@ -169,6 +211,11 @@ fn slots<'a>(machine: &'a Machine, board: &'a Scoreboard) -> impl Iterator<Item 
 fn busiest(machine: &Machine, board: &Scoreboard) -> Option<(u64, ProcessId)> {
     let requests = |slot: &Slot| slot.requests.load(Relaxed).saturating_sub(slot.files.load(Relaxed));
     slots(machine, board).map(|(id, slot)| (requests(slot), id)).max()
+}
+
+/// Returns true if the worker still serves.
+fn serves(machine: &Machine, fleet: &Fleet, worker: ProcessId) -> bool {
+    slots(machine, fleet.memory().scoreboard()).any(|(id, _)| id == worker)
 }
 
 /// Returns true if no client would be closed.

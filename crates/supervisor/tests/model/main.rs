@@ -75,6 +75,11 @@ fn scenarios() -> Vec<Scenario> {
         .with_warmth()
         .twice()
         .calm(),
+        scenario("stuck worker during an automatic refork", 2, 2, vec![])
+            .with_warmth()
+            .with_recycling(RecycleReason::Stuck)
+            .twice()
+            .calm(),
         scenario("number of workers", 2, 2, workers),
         scenario("recycling, 2 workers", 2, 2, vec![]).with_recycling(RecycleReason::Memory),
         scenario("recycling, 1 worker", 1, 1, vec![]).with_recycling(RecycleReason::Age),

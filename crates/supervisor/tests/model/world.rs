@@ -191,7 +191,7 @@ impl World {
             asked: scenario.asked,
             end_by: None,
             finished: false,
-            only_warms: scenario.warms && scenario.commands.is_empty(),
+            only_warms: scenario.warms && scenario.commands.is_empty() && scenario.recycles.is_none(),
         }
     }
 

@@ -34,7 +34,7 @@ impl OnThread<'_> {
         match event {
             Event::Open => self.call_back(&object, Callback::Open),
             Event::Message { text, data } => self.message(&object, text, &data),
-            Event::Published(id, publication) => self.deliver(&object, id, &publication),
+            Event::Published(id, publication) => self.deliver(client, &object, id, &publication),
             Event::Deferred(id) => self.run_deferred(&object, id),
             Event::Drained => self.call_back(&object, Callback::Drained),
             Event::Replaced => self.replace(&object),
@@ -132,9 +132,9 @@ impl OnThread<'_> {
         });
     }
 
-    fn deliver(&self, object: &Obj<NativeClient>, id: u64, publication: &Publication) {
+    fn deliver(&self, client: &Client, object: &Obj<NativeClient>, id: u64, publication: &Arc<Publication>) {
         let Some(block) = object.block(self.ruby, id) else {
-            return;
+            return client.send_published(id, publication);
         };
         self.logged(object.env_value(), || call_with(self.ruby, block, publication));
     }

@@ -89,6 +89,15 @@ class HandoverTest < Minitest::Test
       def on_message(client, _) = client.write("here")
     end
 
+    # The new code needs no block any more.
+    class Blockless < Block
+      def on_open(client)
+        return super if VERSION == "1"
+
+        client.subscribe("blocks")
+      end
+    end
+
     # Does not subscribe again.
     class Silent
       def self.on_takeover(*) = new
@@ -146,12 +155,12 @@ class HandoverTest < Minitest::Test
              "rack.response_finished" => "[]" }.freeze
 
   def test_blocks_subscriptions_env_and_handlers_after_a_restart
-    server = clients_of(MOVING, workers: 1)
-    block, silent, still, former = %w[Block Silent Still Former].map { |name| web_socket(server, "/#{name}") }
+    server = clients_of(MOVING, workers: 1, threads: 3)
+    block, blockless, silent, still, former = %w[Block Blockless Silent Still Former].map { |name| web_socket(server, "/#{name}") }
     forking = web_socket(server, "/Forking")
     env = web_socket(server, "/Env?a=b", headers: { "cookie" => "c=d" })
     before = KEYS.to_h { |key| [key, asked(env, key)] }
-    assert_equal ["here", "hi 1", "hi Still 1"], ([block, silent, still].map { |client| asked(client, "hi") })
+    assert_equal ["here", "here", "hi 1", "hi Still 1"], ([block, blockless, silent, still].map { |client| asked(client, "hi") })
     former.send_text("x")
     wait_for_notes(server, 1)
     server.write("version", "2")
@@ -161,14 +170,17 @@ class HandoverTest < Minitest::Test
     server.write("go", "")
 
     assert_equal ["0 in 2", "1 in 2", "2 in 2"], block.receive_all(3)
+    assert_equal %w[0 1 2], blockless.receive_all(3)
+    requested(server, "Fairlead.publish('blocks', '3')")
+    assert_equal ["3 in 2", "3"], [block.receive_all(1), blockless.receive_all(1)].flatten
     assert_equal ["hi 2", "hi Still 2", "hi 2"], ([silent, still, forking].map { |client| asked(client, "hi") })
     assert_equal "other y", asked(former, "y")
     requested(server, "Fairlead.publish('silence', 'nobody')")
     assert_equal "hi 2", asked(silent, "hi")
     assert_equal before.merge(OFFERS), (KEYS + OFFERS.keys).to_h { |key| [key, asked(env, key)] }
     assert_equal ["deferred x", "took other"], notes(server)
-    # The one of the block is left.
-    wait_until("the end of the subscription") { requested(server, "Fairlead.stats[:engines].sum { |engine| engine[:subscriptions] }") == "1" }
+    # The ones of the block and of the client without one are left.
+    wait_until("the end of the subscription") { requested(server, "Fairlead.stats[:engines].sum { |engine| engine[:subscriptions] }") == "2" }
     assert_empty server.stderr
   end
 
@@ -209,7 +221,7 @@ class HandoverTest < Minitest::Test
   private
 
   # Starts a server that gives each WebSocket and event stream a handler of the class in its path.
-  def clients_of(code, workers: 2)
+  def clients_of(code, workers: 2, threads: 2)
     app = unlinted(<<~RUBY, setup: code)
       unless env["rack.upgrade?"]
         code = env["HTTP_X_CODE"]
@@ -220,7 +232,7 @@ class HandoverTest < Minitest::Test
       env["rack.upgrade"] = handler
       [200, {}, []]
     RUBY
-    versioned("-w", workers, "-t", 2, "--drain-spread", "0.2", app: app)
+    versioned("-w", workers, "-t", threads, "--drain-spread", "0.2", app: app)
   end
 
   def asked(client, text)

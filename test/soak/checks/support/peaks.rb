@@ -2,33 +2,14 @@
 
 require "io/wait"
 require "openssl"
+require_relative "large_application"
 
 # A server, and peaks of one kind of use: each method opens so many clients, yields at the peak, and closes them all.
 class Peaks
   include Fairlead::Test::Waiting
   include Fairlead::Test::Secured
 
-  APPLICATION = <<~RUBY
-    LARGE = ("x" * 2_000_000).freeze
-    module Talk
-      def self.on_open(client) = client.subscribe("news") && client.write("ready")
-      def self.on_message(client, data) = client.write(data.bytesize.to_s)
-    end
-    run(lambda do |env|
-      if env["rack.upgrade?"]
-        env["rack.upgrade"] = Talk
-        next [200, {}, []]
-      end
-      case env["PATH_INFO"]
-      when "/large" then [200, { "content-length" => LARGE.bytesize.to_s }, [LARGE]]
-      when "/upload" then [200, {}, [(env["rack.input"].read(1_000_000)&.bytesize || 0).to_s]]
-      when "/publish" then [200, {}, [Fairlead.publish("news", LARGE[0, 20_000]).to_s]]
-      else [200, {}, ["hello"]]
-      end
-    end)
-  RUBY
-
-  UPGRADE = "GET / HTTP/1.1\r\nhost: localhost\r\nconnection: upgrade\r\nupgrade: websocket\r\nsec-websocket-version: 13\r\n" \
+  UPGRADE = "GET /news HTTP/1.1\r\nhost: localhost\r\nconnection: upgrade\r\nupgrade: websocket\r\nsec-websocket-version: 13\r\n" \
             "sec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
 
   PREFACE = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\4\0\0\0\0\0".b
@@ -40,7 +21,8 @@ class Peaks
   STEP = 120
 
   def initialize
-    @server = Fairlead::Test::ServerProcess.new(APPLICATION, "-w", 1, "-t", 3, "-b", ssl_address, files: certificate_files).start(seconds: STEP)
+    options = ["-w", 1, "-t", 3, "-b", ssl_address]
+    @server = Fairlead::Test::ServerProcess.new(LargeApplication.text, *options, files: certificate_files).start(seconds: STEP)
   end
 
   # Brings so many clients, and lets them leave. Returns the memory at the peak.
