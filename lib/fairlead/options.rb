@@ -199,8 +199,8 @@ module Fairlead
 
     option :refork_after, Types::Requests.new(0..1_000_000_000, implied: 1000),
            scope: :process, short: "-f", aliases: %i[fork_worker], long_flags: %w[refork-after fork-worker],
-           default: ->(values) { values[:preload] && values[:environment] != "development" ? 500 : 0 },
-           shown_default: "500 with `preload`, 0 without it and in development",
+           default: ->(values) { values[:preload] && values[:environment] != "development" ? 1000.div(values[:workers].clamp(2, 5)) : 0 },
+           shown_default: "1,000 divided by the number of workers, from 200 to 500, with `preload`; 0 without it and in development",
            valid: [5000], invalid: ["soon"],
            doc: "Once a worker has served so many requests, it becomes the process that the other workers are forked from, so that they " \
                 "share the memory of what it has loaded and cached. 0 means never. See [fork_safety.md](fork_safety.md#refork)."

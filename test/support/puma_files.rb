@@ -390,7 +390,7 @@ module Fairlead
             expected: { bind: ["unix:///run/shop/puma.sock?backlog=2048"], min_threads: 2, max_threads: 8,
                         workers: [Options::Processors.available, 64].min, worker_timeout: 90, worker_boot_timeout: 120, shutdown_timeout: 150,
                         keep_alive_timeout: 6, head_timeout: 3, body_timeout: 3, body_max_bytes: 10 * 1024 * 1024, early_hints: true,
-                        log_requests: true, max_keep_alive: 0, refork_after: 500 }
+                        log_requests: true, max_keep_alive: 0, refork_after: 1000.div(Options::Processors.available.clamp(2, 5)) }
 
       shape "a gateway that trusts a header", <<~'RUBY',
         set_remote_address header: "X-Real-IP"

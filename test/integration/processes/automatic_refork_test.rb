@@ -42,6 +42,20 @@ class AutomaticReforkTest < Minitest::Test
 
   OPTIONS = ["-w", 2, "--refork-after=30", "--drain-spread", 0, "--shutdown-timeout", 0].freeze
 
+  # One of 8 workers gets at least 210 of 1,680 requests.
+  def test_it_begins_by_itself_after_the_first_requests
+    server = serve(APP, "-w", 8, "-e", "production")
+    requests = "GET / HTTP/1.1\r\nhost: a\r\n\r\n" * 41
+    sockets = Array.new(40) { TCPSocket.new("127.0.0.1", server.port) }
+    sockets.each { |socket| socket.write(requests, "GET / HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n") }
+    responses = sockets.sum { |socket| socket.read.scan("HTTP/1.1 200").size }
+    restarted(server, "refork")
+
+    assert_equal 1680, responses
+  ensure
+    sockets&.each(&:close)
+  end
+
   def test_a_long_response_of_a_replaced_worker_goes_on
     server = serve(APP, *OPTIONS)
     response, pid = begin_to_wait(server)
