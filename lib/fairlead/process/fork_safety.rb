@@ -44,6 +44,9 @@ module Fairlead
         [*(application_threads - but).map { |thread| place_of(thread) }, *timer_count]
       end
 
+      # Returns true if the application runs something beside requests: threads, or tasks and timers of concurrent-ruby.
+      def busy? = application_threads.any? || timer_count.any? || tasks.positive?
+
       # The peers of connections that the processes that are forked from this one share. Connections of Active Record are closed first.
       def shared_peers
         return [] if Connections.open.empty?
@@ -102,6 +105,13 @@ module Fairlead
 
         waiting = ObjectSpace.each_object(::Concurrent::TimerSet).sum { |set| set.instance_variable_get(:@queue)&.length.to_i }
         waiting.zero? ? [] : ["timers of concurrent-ruby (#{waiting})"]
+      end
+
+      # Number of tasks in the pools of concurrent-ruby, which Active Job's `:async` adapter uses.
+      def tasks
+        return 0 unless defined?(::Concurrent::ThreadPoolExecutor)
+
+        ObjectSpace.each_object(::Concurrent::ThreadPoolExecutor).sum { |pool| pool.scheduled_task_count - pool.completed_task_count }
       end
 
       # Threads of libraries in other languages, which do not belong to Ruby and to this library. Ruby keeps the native threads of ended

@@ -7,6 +7,12 @@ module Fairlead
   #   serving ──drain──▶ (drain_delay) ──▶ draining ──all done, or shutdown_timeout, or long_drain──▶ ended
   #      └──────stop──────────┴────────────stop────────────────────────▲
   module Serving
+    # Longest wait for threads of the application after the last request, in seconds, if nobody has asked for the end.
+    WORK_PATIENCE = 600
+
+    # Seconds between two looks at them.
+    WORK_PAUSE = 0.2
+
     private
 
     # Runs until the engine has ended. Yields signals, +link+ when it is readable, and :HEARTBEAT at least every
@@ -44,6 +50,7 @@ module Fairlead
     def hurry(seconds, delay, migrate:)
       return unless seconds < @limit || (@migrates && !migrate)
 
+      @hurried = true
       @limit = [@limit, seconds].min
       @migrates &&= migrate
       @engine.hurry(seconds + delay, migrate: migrate)
@@ -52,8 +59,15 @@ module Fairlead
     def finish(**how)
       finished = @engine.drain(@limit, **how)
       @service.log.drain_timed_out(@limit) unless finished || @stopped
+      wait_for_work if how[:patient]
     ensure
       @signals.push(:ENDED)
+    end
+
+    # Lets jobs end that the application runs in threads of its own. A thread that goes on and on does not keep the process.
+    def wait_for_work
+      give_up = Clock.now + WORK_PATIENCE
+      sleep(WORK_PAUSE) until @stopped || @hurried || Clock.now > give_up || !ForkSafety.busy?
     end
 
     # Ends now and aborts all requests.

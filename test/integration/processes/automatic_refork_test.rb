@@ -32,6 +32,9 @@ class AutomaticReforkTest < Minitest::Test
       case env["PATH_INFO"]
       when "/wait" then [200, {}, Waiting.new]
       when "/hang" then sleep
+      when "/job"
+        Thread.new { sleep 0.005 until File.exist?("go"); File.write("job", "done") }
+        [200, {}, [Process.pid.to_s]]
       when "/Plain", "/Refusing"
         env["rack.upgrade"] = Object.const_get(env["PATH_INFO"].delete("/")).new
         [200, {}, []]
@@ -63,6 +66,17 @@ class AutomaticReforkTest < Minitest::Test
     restarted(server, "refork")
 
     finish(server, response, pid)
+  end
+
+  def test_a_job_in_a_thread_of_a_replaced_worker_goes_on
+    server = serve(APP, *OPTIONS)
+    pid = Integer(Net::HTTP.get(URI(server.url("/job"))), 10)
+    ask(server, server.worker_pids.find { |other| other != pid })
+    restarted(server, "refork")
+    File.write(server.path("go"), "")
+    wait_until("the end of the worker") { !server.worker_pids.include?(pid) }
+
+    assert_equal "done", File.read(server.path("job"))
   end
 
   def test_a_worker_becomes_the_spawner_after_its_last_response
