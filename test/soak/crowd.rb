@@ -10,7 +10,8 @@ module Fairlead
     class Crowd
       include Test::Waiting
 
-      # Threads that still wait for the server after this many seconds have lost their responses.
+      # Longest time until the block of #run is true, in seconds. Threads that still wait for the server so long after the last client has
+      # begun have lost their responses.
       LATEST = 3 * Site::PATIENCE
 
       attr_reader :ledger, :kinds
@@ -31,14 +32,15 @@ module Fairlead
       # server has ended.
       def run(seconds, &enough)
         finish = monotonic + seconds
-        threads = Array.new(@size) { Thread.new { serve_until(finish, enough) } }
-        threads.each { |thread| thread.join([finish + LATEST - monotonic, 0.1].max) || give_up(thread) }
+        last = enough ? finish + LATEST : finish
+        threads = Array.new(@size) { Thread.new { one while comes_another?(finish, last, enough) } }
+        threads.each { |thread| thread.join([last + LATEST - monotonic, 0.1].max) || give_up(thread) }
       end
 
       private
 
-      def serve_until(finish, enough)
-        one while @site.running? && !@site.spoiled && (monotonic < finish || (enough && !enough.call && monotonic < finish + LATEST))
+      def comes_another?(finish, last, enough)
+        @site.running? && !@site.spoiled && (monotonic < finish || (enough && !enough.call && monotonic < last))
       end
 
       def one
