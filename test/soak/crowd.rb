@@ -6,7 +6,7 @@ require_relative "ledger"
 module Fairlead
   module Soak
     # Clients of all kinds, as many at a time as there are threads. The kind and the requests of each follow from its number
-    # and the seed.
+    # and the seed; with a condition for the end, all kinds take turns, so that none is missing for long.
     class Crowd
       include Test::Waiting
 
@@ -33,7 +33,7 @@ module Fairlead
       def run(seconds, &enough)
         finish = monotonic + seconds
         last = enough ? finish + LATEST : finish
-        threads = Array.new(@size) { Thread.new { one while comes_another?(finish, last, enough) } }
+        threads = Array.new(@size) { Thread.new { one(enough) while comes_another?(finish, last, enough) } }
         threads.each { |thread| thread.join([last + LATEST - monotonic, 0.1].max) || give_up(thread) }
       end
 
@@ -43,9 +43,9 @@ module Fairlead
         @site.running? && !@site.spoiled && (monotonic < finish || (enough && !enough.call && monotonic < last))
       end
 
-      def one
+      def one(in_turn)
         number = @lock.synchronize { @count += 1 }
-        kind = @lots.sample(random: Random.new(@seed ^ number))
+        kind = in_turn ? @lots.uniq.rotate(number).first : @lots.sample(random: Random.new(@seed ^ number))
         Thread.current[:client] = [kind, number]
         outcome, text = kind.new(@site, @seed, number).call
         return unless @site.running? || outcome != :lost
