@@ -25,10 +25,21 @@ module Bench
       @pairs[kind] ||= write(kind, KINDS.fetch(kind).call)
     end
 
-    def write(kind, key)
-      name = File.join(directory, kind.downcase.tr(" ", "-"))
-      Pair.new("#{name}.pem", "#{name}.key").tap do |pair|
-        File.write(pair.certificate, certificate(key).to_pem)
+    # Pairs for so many hosts, ECDSA P-256, with one key for all.
+    def of_hosts(count)
+      @hosts ||= []
+      @key ||= KINDS.fetch("ECDSA P-256").call
+      @hosts << write("host #{@hosts.size}", @key, host: host(@hosts.size)) while @hosts.size < count
+      @hosts.first(count)
+    end
+
+    def host(index) = "h#{index}.test"
+
+    # +host+: nil for 127.0.0.1.
+    def write(name, key, host: nil)
+      path = File.join(directory, name.downcase.tr(" ", "-"))
+      Pair.new("#{path}.pem", "#{path}.key").tap do |pair|
+        File.write(pair.certificate, certificate(key, host || "127.0.0.1", host ? "DNS:#{host}" : "IP:127.0.0.1,DNS:localhost").to_pem)
         File.write(pair.key, key.to_pem, perm: 0o600)
       end
     end
@@ -40,17 +51,17 @@ module Bench
       end
     end
 
-    def certificate(key)
+    def certificate(key, name, names)
       OpenSSL::X509::Certificate.new.tap do |certificate|
         certificate.version = 2 # the code of version 3
         certificate.serial = 1
-        certificate.subject = certificate.issuer = OpenSSL::X509::Name.new([["CN", "127.0.0.1"]])
+        certificate.subject = certificate.issuer = OpenSSL::X509::Name.new([["CN", name]])
         certificate.not_before = Time.now - DAY
         certificate.not_after = Time.now + DAY
         certificate.public_key = key.is_a?(OpenSSL::PKey::EC) ? key : key.public_key
         extensions = OpenSSL::X509::ExtensionFactory.new(certificate, certificate)
         certificate.add_extension(extensions.create_extension("basicConstraints", "CA:FALSE", true))
-        certificate.add_extension(extensions.create_extension("subjectAltName", "IP:127.0.0.1,DNS:localhost"))
+        certificate.add_extension(extensions.create_extension("subjectAltName", names))
         certificate.sign(key, "SHA256")
       end
     end

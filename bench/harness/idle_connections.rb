@@ -36,7 +36,7 @@ module Bench
     end
 
     def initialize(port, tls:)
-      @socket = Socket.tcp("127.0.0.1", port, connect_timeout: CONNECTING)
+      @socket = connect(port)
       @stream = tls ? Tls.over(@socket) : @socket
     end
 
@@ -54,6 +54,13 @@ module Bench
       read_response
     end
 
+    # Sends a form of several parts, which "b" separates, and waits for the response.
+    def send_form(path, body)
+      @stream.write("POST #{path} HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: multipart/form-data; boundary=b\r\n" \
+                    "content-length: #{body.bytesize}\r\n\r\n#{body}")
+      read_response
+    end
+
     # True if the server has not closed it. The unread data are TLS tickets.
     def open?
       @socket.recv_nonblock(1, Socket::MSG_PEEK, exception: false).then { |found| found == :wait_readable || !found.to_s.empty? }
@@ -68,6 +75,8 @@ module Bench
     def closed? = @socket.closed?
 
     private
+
+    def connect(port) = Socket.tcp("127.0.0.1", port, connect_timeout: CONNECTING)
 
     # Reads up to Content-Length, or to the last chunk.
     def read_response

@@ -62,9 +62,9 @@ module Bench
       @site.http2
     end
 
-    # Starts another server, the same in the same site and shape, or in another shape, and yields it.
-    def with_another(shape = @shape, &block)
-      Running.start(@server, @site, shape, extra: @extra, &block)
+    # Starts another server, the same in the same site and shape, or in another shape or with more arguments, and yields it.
+    def with_another(shape = @shape, arguments: [], &block)
+      Running.start(@server, @site, shape, extra: @extra + arguments, &block)
     end
 
     # Times another start of the same server in the same site and shape (Running.time).

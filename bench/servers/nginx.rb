@@ -60,6 +60,12 @@ module Bench
         "user root root;" if Process.uid.zero?
       end
 
+      # Directives of a scenario for the block `http` or `server`, in a file of the site; PORT stands for the port.
+      def directives(site, block, port)
+        path = site.path("nginx-#{block}.conf")
+        File.read(path).gsub("PORT", port.to_s) if File.exist?(path)
+      end
+
       # The upstream servers for forwarded requests, or nil.
       def upstream(_site); end
 
@@ -99,8 +105,10 @@ module Bench
               listen 127.0.0.1:#{port}#{" ssl" if site.tls}#{" http2" if site.http2};
               #{tls(site)}
               root #{site.path("public")};
+              #{directives(site, "server", port)}
               #{locations}
             }
+            #{directives(site, "http", port)}
           }
         CONF
       end

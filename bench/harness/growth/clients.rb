@@ -92,6 +92,56 @@ module Bench
         end
 
         def opened; end
+
+        def say(bytes)
+          @socket.write(bytes)
+        end
+
+        # Reads the response to what it has said.
+        def answer
+          read_response
+        end
+
+        # Reads up to the end; false if that does not come within the time.
+        def wait_until_closed(seconds)
+          deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + seconds
+          loop do
+            rest = deadline - Process.clock_gettime(Process::CLOCK_MONOTONIC)
+            return false unless rest.positive? && @socket.wait_readable(rest)
+            return true if @socket.read_nonblock(1 << 12, exception: false).nil?
+          end
+        rescue SystemCallError
+          true
+        end
+      end
+
+      # A connection that reads nothing of its response until it is asked to.
+      class SlowReader < Http1
+        # The least that Linux gives a socket, so that the rest stays with the server.
+        RECEIVE_BUFFER = 2304
+
+        def initialize(target, path:)
+          super(target, head: "GET #{path} HTTP/1.1\r\n")
+        end
+
+        # The first bytes have come.
+        def opened
+          deadline { nil }
+        end
+
+        # Reads the response to its end.
+        def finish
+          deadline { read_response }
+        end
+
+        private
+
+        def connect(port)
+          Socket.new(:INET, :STREAM).tap do |socket|
+            socket.setsockopt(:SOCKET, :RCVBUF, RECEIVE_BUFFER)
+            socket.connect(Addrinfo.tcp("127.0.0.1", port))
+          end
+        end
       end
 
       # A WebSocket.

@@ -5,7 +5,9 @@ module Bench
     # The values of one operation over the numbers of things: number => value.
     class Figure
       # Units of a value, and of what each further thing adds to it.
-      SMALLER = { "µs" => ["ns", 1000.0], "MiB" => ["KiB", 1024.0], "s" => ["µs", 1e6], "1/s" => ["1/s", 1.0], "%" => ["%", 1.0] }.freeze
+      SMALLER = {
+        "µs" => ["ns", 1000.0], "MiB" => ["KiB", 1024.0], "s" => ["µs", 1e6], "ms" => ["µs", 1000.0], "1/s" => ["1/s", 1.0], "%" => ["%", 1.0]
+      }.freeze
 
       attr_reader :name, :values
 
