@@ -9,16 +9,35 @@ const COPIES_BYTES: usize = 64 * 1024;
 /// The bytes of each kind of request; without a mix, of the one kind.
 pub(crate) fn wires(options: &Options) -> Vec<Wire> {
     if options.mix.is_empty() {
-        return vec![Wire::new(options)];
+        return vec![Wire::new(options, &Target::of(options))];
     }
-    let wire = |share: &Share| {
-        let mut alone = options.clone();
-        alone.url.path.clone_from(&share.path);
-        alone.method.clone_from(&share.method);
-        alone.body.clone_from(&share.body);
-        Wire::new(&alone)
-    };
+    let wire = |share: &Share| Wire::new(options, &Target::of_share(share));
     options.mix.iter().map(wire).collect()
+}
+
+/// The parts of a request that differ within a mix.
+struct Target<'a> {
+    method: &'a str,
+    path: &'a str,
+    body: &'a [u8],
+}
+
+impl<'a> Target<'a> {
+    fn of(options: &'a Options) -> Target<'a> {
+        Target {
+            method: &options.method,
+            path: &options.url.path,
+            body: &options.body,
+        }
+    }
+
+    fn of_share(share: &'a Share) -> Target<'a> {
+        Target {
+            method: &share.method,
+            path: &share.path,
+            body: &share.body,
+        }
+    }
 }
 
 /// Copies of one request: a write of `k` requests is one slice.
@@ -36,15 +55,15 @@ pub(crate) struct Wire {
 const IDEMPOTENT: [&str; 6] = ["GET", "HEAD", "OPTIONS", "PUT", "DELETE", "TRACE"];
 
 impl Wire {
-    fn new(options: &Options) -> Wire {
-        let one = format(options);
+    fn new(options: &Options, target: &Target<'_>) -> Wire {
+        let one = format(options, target);
         let len = one.len();
         let copies = (COPIES_BYTES / len).clamp(1, options.pipeline);
         Wire {
             bytes: one.repeat(copies),
             len,
             copies,
-            is_idempotent: IDEMPOTENT.contains(&options.method.as_str()),
+            is_idempotent: IDEMPOTENT.contains(&target.method),
         }
     }
 
@@ -54,17 +73,17 @@ impl Wire {
     }
 }
 
-fn format(options: &Options) -> Vec<u8> {
+fn format(options: &Options, target: &Target<'_>) -> Vec<u8> {
     let mut fields = Vec::new();
     if !options.keep_alive {
         fields.push(("Connection", "close".to_owned()));
     }
     let chunked = given(&options.headers, "transfer-encoding");
-    if let (Some(length), false) = (content_length(&options.method, &options.body), chunked) {
+    if let (Some(length), false) = (content_length(target.method, target.body), chunked) {
         fields.push(("Content-Length", length.to_string()));
     }
-    let mut request = head(&options.method, &options.url, fields, &options.headers);
-    request.extend_from_slice(&options.body);
+    let mut request = head(target.method, target.path, &options.url, fields, &options.headers);
+    request.extend_from_slice(target.body);
     request
 }
 
@@ -80,8 +99,14 @@ pub(crate) fn given(headers: &[(String, String)], name: &str) -> bool {
 }
 
 /// A request up to its content. Fields in `headers` replace default fields of the same name.
-pub(crate) fn head(method: &str, url: &Url, fields: Vec<(&str, String)>, headers: &[(String, String)]) -> Vec<u8> {
-    let mut head = format!("{method} {} HTTP/1.1\r\n", url.path);
+pub(crate) fn head(
+    method: &str,
+    path: &str,
+    url: &Url,
+    fields: Vec<(&str, String)>,
+    headers: &[(String, String)],
+) -> Vec<u8> {
+    let mut head = format!("{method} {path} HTTP/1.1\r\n");
     let ours = [("Host", url.host())].into_iter().chain(fields);
     let ours = ours.filter(|(name, _)| !given(headers, name));
     let theirs = headers.iter().map(|(name, value)| (name.as_str(), value.clone()));
@@ -98,7 +123,8 @@ mod tests {
     use crate::options::options;
 
     fn text(args: &[&str]) -> String {
-        String::from_utf8(format(&options(args))).expect("ASCII")
+        let options = options(args);
+        String::from_utf8(format(&options, &Target::of(&options))).expect("ASCII")
     }
 
     #[test]
@@ -125,7 +151,8 @@ mod tests {
 
     #[test]
     fn slices_continue_where_the_last_write_stopped() {
-        let wire = Wire::new(&options(&["http://h/", "--pipeline", "3"]));
+        let options = options(&["http://h/", "--pipeline", "3"]);
+        let wire = Wire::new(&options, &Target::of(&options));
         assert_eq!(wire.slice(0, 2).len(), 2 * wire.len);
         assert_eq!(wire.slice(5, 1), &wire.bytes[5..wire.len]);
         assert_eq!(wire.slice(0, 9).len(), 3 * wire.len, "never more than there are copies");

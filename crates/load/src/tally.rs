@@ -8,6 +8,7 @@ use crate::goodput::Goodput;
 use crate::handshakes::Handshakes;
 use crate::latencies::Latencies;
 use crate::options::{Carried, Share};
+use crate::sample::Sample;
 use std::collections::BTreeMap;
 
 /// The measurements of one thread, or of all.
@@ -42,7 +43,7 @@ pub(crate) struct Tally {
     pub(crate) longest_wait: Nanos,
     pub(crate) latencies: Latencies,
     /// The same for each kind of request of a mix; none without a mix.
-    pub(crate) kinds: Vec<Latencies>,
+    pub(crate) kinds: Vec<Sample>,
     pub(crate) handshakes: Handshakes,
     /// Good responses apart from the others, if wanted.
     pub(crate) goodput: Option<Goodput>,
@@ -72,7 +73,7 @@ impl Tally {
             unsent: 0,
             longest_wait: 0,
             latencies: Latencies::new(open_loop),
-            kinds: latencies(kinds),
+            kinds: (0..kinds).map(|_| Sample::default()).collect(),
             handshakes: Handshakes::new(),
             goodput: None,
         }
@@ -102,7 +103,9 @@ impl Tally {
         self.unsent += other.unsent;
         self.longest_wait = self.longest_wait.max(other.longest_wait);
         self.latencies.merge(&other.latencies);
-        merge(&mut self.kinds, &other.kinds);
+        for (ours, theirs) in self.kinds.iter_mut().zip(&other.kinds) {
+            ours.merge(theirs);
+        }
         self.handshakes.merge(&other.handshakes);
         Goodput::merge(&mut self.goodput, &other.goodput);
     }
@@ -157,9 +160,10 @@ impl Tally {
         if let Some(goodput) = &mut self.goodput {
             goodput.answered(started, status, now);
         }
-        let of_kind = self.kinds.get_mut(kind);
-        let of_class = self.classes_of_streams.get_mut(self.carried[place.0].class);
-        for latencies in of_kind.into_iter().chain(of_class) {
+        if let Some(sample) = self.kinds.get_mut(kind) {
+            sample.record(now.saturating_sub(started.sent));
+        }
+        if let Some(latencies) = self.classes_of_streams.get_mut(self.carried[place.0].class) {
             latencies.answered(started, now);
         }
     }

@@ -51,7 +51,7 @@ impl Publishers {
         let length = before.len() + task.size + after.len();
         let head = task.publish.as_ref().map(|url| {
             let fields = vec![("Content-Length", length.to_string())];
-            request::head("POST", url, fields, &options.headers)
+            request::head("POST", &url.path, url, fields, &options.headers)
         });
         Publishers {
             each: each.collect(),

@@ -2,6 +2,7 @@
 
 use super::values::method;
 use crate::url::request_path;
+use std::collections::HashMap;
 
 /// A higher limit would be of no use, because weights are relative.
 const MAX_WEIGHT: u64 = 1_000_000;
@@ -27,18 +28,24 @@ pub(super) fn mix(file: &str) -> Result<Vec<Share>, String> {
     if shares.is_empty() {
         return Err(format!("--mix: {file} is empty"));
     }
-    let names: Vec<String> = names(&shares).into_iter().map(str::to_owned).collect();
-    for share in &mut shares {
-        share.kind = names.iter().position(|name| *name == share.name).unwrap_or_default();
-    }
+    number_kinds(&mut shares);
     Ok(shares)
+}
+
+/// Gives each name the next number where it first occurs.
+fn number_kinds(shares: &mut [Share]) {
+    let mut numbers: HashMap<String, usize> = HashMap::new();
+    for share in shares {
+        let next = numbers.len();
+        share.kind = *numbers.entry(share.name.clone()).or_insert(next);
+    }
 }
 
 /// The names of a mix, each once, in the order of the file.
 pub(crate) fn names(mix: &[Share]) -> Vec<&str> {
     let mut names = Vec::new();
     for share in mix {
-        if !names.contains(&share.name.as_str()) {
+        if share.kind == names.len() {
             names.push(share.name.as_str());
         }
     }
@@ -88,6 +95,16 @@ mod tests {
         };
         assert_eq!(found, expected);
         assert_eq!(share("1 index GET /").expect("right").body, b"");
+    }
+
+    #[test]
+    fn each_name_has_a_number_where_it_first_occurs() {
+        let mut shares: Vec<Share> = ["1 b GET /1", "1 a GET /2", "1 b GET /3", "1 c GET /4"]
+            .map(|line| share(line).expect("right"))
+            .into();
+        number_kinds(&mut shares);
+        let kinds: Vec<usize> = shares.iter().map(|share| share.kind).collect();
+        assert_eq!((kinds, names(&shares)), (vec![0, 1, 0, 2], vec!["b", "a", "c"]));
     }
 
     #[test]

@@ -7,6 +7,7 @@ use crate::failure::Failure;
 use crate::fairness::{share, Fairness, Within};
 use crate::options::{names, Class, Options};
 use crate::run::Measured;
+use crate::sample::Sample;
 use crate::tally::Tally;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -154,7 +155,7 @@ impl<'a> Http<'a> {
             connections: with_streams(connections(&tally.connections), options, tally),
             tls: options.url.secure.then(|| tls(measured)),
             http2: options.http2.as_deref().map(|classes| http2(classes, tally)),
-            mix: kinds.map(|(name, latencies)| kind(name, latencies.raw())).collect(),
+            mix: kinds.map(|(name, sample)| kind(name, sample)).collect(),
         }
     }
 }
@@ -217,11 +218,11 @@ fn http2(classes: &[Class], tally: &Tally) -> Http2 {
     }
 }
 
-fn kind(name: &str, latencies: &hdrhistogram::Histogram<u64>) -> Kind {
+fn kind(name: &str, sample: &Sample) -> Kind {
     Kind {
         name: name.to_owned(),
-        answered: latencies.len(),
-        latency_ms: latencies.into(),
+        answered: sample.len(),
+        latency_ms: sample.into(),
     }
 }
 

@@ -3,6 +3,7 @@
 use crate::clock::Nanos;
 use crate::fairness::Served;
 use crate::latencies::Latencies;
+use crate::sample::Sample;
 use hdrhistogram::Histogram;
 use serde::{Serialize, Serializer};
 
@@ -38,7 +39,35 @@ impl From<&Histogram<u64>> for Distribution {
     }
 }
 
+impl From<&Sample> for Distribution {
+    fn from(sample: &Sample) -> Distribution {
+        match sample {
+            Sample::Few(values) => Distribution::of_few(values.clone()),
+            Sample::Many(histogram) => histogram.as_ref().into(),
+        }
+    }
+}
+
 impl Distribution {
+    fn of_few(mut nanos: Vec<Nanos>) -> Distribution {
+        nanos.sort_unstable();
+        let count = nanos.len();
+        let known = |nanos: Option<&Nanos>| nanos.map(|&nanos| nanos as f64 / 1e6);
+        // The least value that as large a part of all does not exceed.
+        let at = |quantile: f64| known(nanos.get(((quantile * count as f64).ceil() as usize).max(1) - 1));
+        Distribution {
+            min: known(nanos.first()),
+            mean: (count > 0).then(|| nanos.iter().sum::<Nanos>() as f64 / count as f64 / 1e6),
+            p50: at(0.5),
+            p75: at(0.75),
+            p90: at(0.9),
+            p95: at(0.95),
+            p99: at(0.99),
+            p99_9: at(0.999),
+            max: known(nanos.last()),
+        }
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.max.is_none()
     }
@@ -157,5 +186,32 @@ pub(super) fn per_second(count: u64, seconds: f64) -> f64 {
         count as f64 / seconds
     } else {
         0.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::latencies::histogram;
+
+    #[test]
+    fn few_latencies_have_the_distribution_of_their_histogram() {
+        for count in [1, 2, 3, 10, 99, 100, 101, 1000] {
+            let values: Vec<Nanos> = (1..=count).rev().collect();
+            let mut counts = histogram();
+            values.iter().for_each(|&value| counts.saturating_record(value));
+            let (few, counted) = (Distribution::of_few(values), Distribution::from(&counts));
+            assert_eq!(
+                few.rows(),
+                counted.rows(),
+                "{count}: values below 2,048 are exact in the histogram"
+            );
+            assert_eq!((few.min, few.mean), (counted.min, counted.mean));
+        }
+    }
+
+    #[test]
+    fn no_latencies_have_no_distribution() {
+        assert!(Distribution::from(&Sample::default()).is_empty());
     }
 }

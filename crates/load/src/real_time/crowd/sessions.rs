@@ -115,7 +115,7 @@ fn handshake_request(options: &RealTime, target: &Target, key: &str) -> Vec<u8> 
             ("Cache-Control", "no-cache".to_owned()),
         ],
     };
-    request::head("GET", &target.url, fields, &options.headers)
+    request::head("GET", &target.url.path, &target.url, fields, &options.headers)
 }
 
 #[cfg(test)]
