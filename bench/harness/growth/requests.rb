@@ -8,6 +8,8 @@ module Bench
       # Requests in a batch: so many bytes, between a least and a most.
       BYTES = 20_000_000
       REQUESTS = (50..1000)
+      # The same in parts of forms: the application takes much longer for a part than the server for a byte.
+      PARTS = 20_000
 
       # The block returns the parts of a request for a number: `fields`, `path`, `query`, `body`, `chunks`, or `form`.
       def initialize(name, &parts)
@@ -22,7 +24,7 @@ module Bench
       def figures(target, count)
         parts = @parts.call(count)
         cost = Cost.new(target.running.group)
-        number = (BYTES / count).clamp(REQUESTS.min, REQUESTS.max)
+        number = ((parts[:form] ? PARTS : BYTES) / count).clamp(REQUESTS.min, REQUESTS.max)
         each = cost.each(number) { parts[:chunks] || parts[:form] ? upload(target, parts, number) : load(target, parts, number) }
         { @name => each, "memory, MiB" => target.running.group.memory_kib / 1024.0 }
       end
