@@ -6,7 +6,8 @@
 //!
 //! `options` (read by clap), `url`, `request`: the task · `clock`, `pacing`, `draw`: when to send, and what · `dial`, `socket`,
 //! `received`, `tls`, `poller`, `limits`: sockets, TLS, epoll, open files · `latencies`: latencies and their correction for
-//! coordinated omission · `sample`: those of one kind of request · `goodput`: good responses apart from refusals · `fairness` · `report`, `progress`: what is printed.
+//! coordinated omission · `sample`: latencies of one kind of request · `goodput`: good responses apart from refusals · `fairness` ·
+//! `report`, `progress`: the output.
 //!
 //! Requests: `run`, `worker`: the event loop · `connection`: one client · `exchange`: its requests in progress, by `http1`
 //! (with `response`) or `http2` (frames by the crate `h2`) · `tally`, `handshakes`, `failure`: results.

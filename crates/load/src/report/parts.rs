@@ -206,7 +206,9 @@ mod tests {
                 counted.rows(),
                 "{count}: values below 2,048 are exact in the histogram"
             );
-            assert_eq!((few.min, few.mean), (counted.min, counted.mean));
+            assert_eq!(few.min, counted.min);
+            let means = few.mean.zip(counted.mean);
+            assert!(means.is_some_and(|(few, counted)| (few - counted).abs() < 1e-12));
         }
     }
 
