@@ -252,7 +252,7 @@ impl World {
         }
         let parent = process.parent.and_then(|parent| self.processes.get(&parent));
         match process.phase {
-            Phase::Serving if process.spent == Some(RecycleReason::Stuck) => false,
+            Phase::Serving | Phase::Promoting if process.spent == Some(RecycleReason::Stuck) => false,
             Phase::Ready | Phase::Serving => process.asked && !process.long,
             Phase::Promoting => !process.long,
             // The spawner forks it, unless the spawner hangs; a dead spawner closes the link.
