@@ -9,9 +9,11 @@ module Fairlead
     # Threads that their libraries start again in a copy, by the files that have started them.
     RESTARTED = %r{/(?:concurrent-ruby[^/]*/.+|concurrent/executor/[^/]+)\.rb:\d+}
 
-    # Seconds in which threads may end, and seconds between two looks.
+    # Seconds in which threads may end, and seconds between two looks, at least. A look at ten thousand connections takes long, so the pause
+    # is so many times as long.
     PATIENCE = 5
     PAUSE = 0.1
+    PAUSE_FACTOR = 20
 
     # Files of this library.
     OWN = __dir__.delete_suffix("process").freeze
@@ -70,10 +72,11 @@ module Fairlead
 
       # The part of a Hash, by identities, that the block returns again and again.
       def lasting
-        give_up = Clock.now + PATIENCE
+        began = Clock.now
         found = yield
-        until found.empty? || Clock.now > give_up
-          sleep PAUSE
+        pause = [PAUSE, (Clock.now - began) * PAUSE_FACTOR].max
+        until found.empty? || Clock.now > began + PATIENCE
+          sleep pause
           found = found.slice(*yield.keys)
         end
         found
