@@ -33,7 +33,12 @@ module Fairlead
           *(failed = [/(?:phased restart|hot restart|refork): failed, generation \d+ goes on serving: /,
                       /(?:a WebSocket|an event stream) of \S+ cannot migrate: the workers that continue have older code/])
         ],
-        kill_spawner: [/the spawner of generation \d+ is lost, .*: killed by SIGKILL/, *failed],
+        kill_spawner: [
+          /the spawner of generation \d+ is lost, .*: killed by SIGKILL/,
+          /worker \d+ ended unexpectedly: unknown status/, # the spawner has not said which process it is
+          /cannot add a worker: its spawner accepts no message/,
+          *failed
+        ],
         refork: [/refork: refused: /]
       }.freeze
 
