@@ -8,7 +8,7 @@ module Fairlead
   #      └──────stop──────────┴────────────stop────────────────────────▲
   module Serving
     # Longest wait for threads of the application after the last request, in seconds, if nobody has asked for the end.
-    WORK_PATIENCE = 600
+    WORK_PATIENCE = 60
 
     # Seconds between two looks at them.
     WORK_PAUSE = 0.2

@@ -18,7 +18,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 /// The next refork comes after so many times the requests of the last one.
-const GROWTH: u64 = 4;
+const GROWTH: u64 = 8;
 
 /// A refork that saves less than this part of the memory is the last one.
 const LEAST_SAVED: u64 = 32;
