@@ -4,8 +4,8 @@ require "net/http"
 
 module Bench
   module Growth
-    # n timers of the application (Fairlead.run_after) that are due in an hour: the cost of adding one, of cancelling it, and of one that
-    # runs at once (bench/apps/growth.ru).
+    # n timers of the application (Fairlead.run_after), due in an hour: the cost of adding, cancelling and running a timer
+    # (bench/apps/growth.ru).
     class Timers
       # Timers that are added, and cancelled or run, beside the others.
       BESIDE = 2000

@@ -11,7 +11,7 @@ module Fairlead
     WORK_PATIENCE = 60
 
     # Seconds between two looks at them.
-    WORK_PAUSE = 0.2
+    WORK_PAUSE = 0.5
 
     private
 
@@ -68,6 +68,8 @@ module Fairlead
     def wait_for_work
       give_up = Clock.now + WORK_PATIENCE
       sleep(WORK_PAUSE) until @stopped || @hurried || Clock.now > give_up || !ForkSafety.busy?
+    rescue StandardError, ScriptError => e
+      @service.log.warning("it is unknown if the application works in other threads: #{Error.plain(e)}")
     end
 
     # Ends now and aborts all requests.
