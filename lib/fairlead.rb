@@ -64,6 +64,7 @@ module Fairlead
   autoload :ForkSafety, "fairlead/process/fork_safety"
   autoload :Joining, "fairlead/process/joining"
   autoload :OtherSupervisor, "fairlead/process/other_supervisor"
+  autoload :SharedHeap, "fairlead/process/shared_heap"
   autoload :Spawner, "fairlead/process/spawner"
   autoload :Sole, "fairlead/process/sole"
   autoload :Resident, "fairlead/process/resident"

@@ -12,9 +12,6 @@ module Fairlead
   class Spawner
     include Role
 
-    # Before Ruby 3.4 a garbage collection in a copy writes to memory that the copies share.
-    COSTLY_COLLECTIONS = Gem::Version.new(RUBY_VERSION) < Gem::Version.new("3.4")
-
     # The environment variable with the descriptor of the link, in a separate program.
     VARIABLE = "FAIRLEAD_SPAWNER"
 
@@ -87,7 +84,7 @@ module Fairlead
     def load
       others = Thread.list # of the program, and of plugins
       @service.prepare if @service.preload?
-      share_memory if @service.preload? || @warm
+      SharedHeap.prepare if @service.preload? || @warm
       run_hooks(:before_fork) unless @warm
       check_copies(@warm ? [] : others) if @service.preload? || @warm
     end
@@ -106,15 +103,6 @@ module Fairlead
       @link.send(:shares_connections)
     rescue StandardError => e
       @log.warning("it is unknown if the processes share connections: #{Error.plain(e)}")
-    end
-
-    # Collects garbage, so that workers share memory: pages with old objects are rarely written to. Returns free memory to the system: a
-    # worker that becomes the spawner has more than it will ever need again.
-    def share_memory
-      Process.respond_to?(:warmup) ? Process.warmup : GC.start
-      Native.trim_memory!
-      Native.release_stack!
-      Native.spare_collections! if COSTLY_COLLECTIONS
     end
 
     def serve

@@ -1,0 +1,62 @@
+# frozen_string_literal: true
+
+module Fairlead
+  # Prepares the memory of a process for copies that share it: pages with old objects are rarely written to.
+  #
+  # Before Ruby 3.4 a major garbage collection in a copy writes to the call caches of all methods, and the copy shares them no more. Ruby
+  # begins one when a minor collection leaves few free slots of one size, and this size has no room to grow. So each size gets room first.
+  module SharedHeap
+    COSTLY_COLLECTIONS = Gem::Version.new(RUBY_VERSION) < Gem::Version.new("3.4")
+
+    # Pages by which the slots of one size can grow without a major collection, for each page with objects. Ruby wants a fifth of the slots
+    # free after a collection; requests that run meanwhile have objects too.
+    ROOM = 0.6
+
+    # Array elements for which there is a slot of this size, and the bytes beside them.
+    ELEMENT = 8
+    HEADER = 16
+
+    # Objects between two looks at the number of pages, and looks, at most: in case objects have other sizes than expected.
+    BATCH = 200
+    LOOKS = 5_000
+
+    class << self
+      # Collects garbage, and returns free memory to the system: a worker that becomes the spawner has more than it will ever need again.
+      def prepare
+        collect
+        collect if COSTLY_COLLECTIONS && Process.respond_to?(:warmup) && make_room
+        Native.trim_memory!
+        Native.release_stack!
+        Native.spare_collections! if COSTLY_COLLECTIONS
+      end
+
+      private
+
+      def collect = Process.respond_to?(:warmup) ? Process.warmup : GC.start
+
+      # Fills new pages with garbage, for sizes that lack room. The next collection frees these pages, and Ruby may allocate as many again.
+      # Returns true if there are such pages.
+      def make_room
+        disabled = GC.disable
+        GC.stat_heap.map { |pool, stat| fill(pool, stat) }.any?
+      ensure
+        GC.enable unless disabled
+      end
+
+      # +stat+: of the size pool.
+      def fill(pool, stat)
+        used = stat.fetch(:heap_eden_pages)
+        wanted = used + (used * ROOM).ceil
+        return if used + stat.fetch(:heap_allocatable_pages) >= wanted
+
+        length = (stat.fetch(:slot_size) - HEADER) / ELEMENT
+        LOOKS.times do
+          break if GC.stat_heap(pool, :heap_eden_pages) >= wanted
+
+          BATCH.times { [nil] * length }
+        end
+        true
+      end
+    end
+  end
+end

@@ -1,0 +1,55 @@
+# frozen_string_literal: true
+
+require "test_helper"
+
+# Each test has its own process, because the heap of this one has its own history.
+class SharedHeapTest < Minitest::Test
+  # Slots of 160 bytes: pages with objects that stay, and somewhat more than a fifth as many with garbage. Debian's Ruby 3.3 begins a major
+  # collection when requests keep some objects in them.
+  CROWDED = <<~RUBY
+    GC.disable
+    KEPT = Array.new(60_000) { |number| [number] * 15 }
+    18_000.times { [nil] * 15 }
+    GC.enable
+  RUBY
+
+  COPY = <<~RUBY
+    reader, writer = IO.pipe
+    fork do
+      4.times { GC.start(full_mark: false) }
+      before = GC.stat(:major_gc_count)
+      kept = Array.new(6_000)
+      1_000_000.times { |number| kept[number % 6_000] = [number] * 15 }
+      writer.puts GC.stat(:major_gc_count) - before
+    end
+    writer.close
+    print reader.read
+    Process.wait
+  RUBY
+
+  def setup
+    skip "a major collection costs nothing with this Ruby" unless Fairlead::SharedHeap::COSTLY_COLLECTIONS
+    skip "this Ruby cannot warm up" unless Process.respond_to?(:warmup)
+  end
+
+  def test_a_copy_grows_in_place_of_a_major_collection
+    assert_equal "1\n", ruby("#{CROWDED} Process.warmup; #{COPY}")
+    assert_equal "0\n", ruby("#{CROWDED} Fairlead::SharedHeap.prepare; #{COPY}")
+  end
+
+  def test_the_heap_itself_does_not_grow
+    pages = "print GC.stat(:heap_allocated_pages)"
+    assert_in_delta Integer(ruby("#{CROWDED} Process.warmup; #{pages}")), Integer(ruby("#{CROWDED} Fairlead::SharedHeap.prepare; #{pages}")), 10
+  end
+
+  def test_collections_stay_off_for_an_application_that_has_turned_them_off
+    assert_equal "true", ruby("#{CROWDED} GC.disable; Fairlead::SharedHeap.prepare; print GC.disable")
+    assert_equal "false", ruby("#{CROWDED} Fairlead::SharedHeap.prepare; print GC.disable")
+  end
+
+  private
+
+  def ruby(program)
+    IO.popen([RbConfig.ruby, "-I", File.join(ROOT, "lib"), "-rfairlead", "-e", program], &:read)
+  end
+end
