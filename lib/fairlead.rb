@@ -62,6 +62,7 @@ module Fairlead
   autoload :EmbeddedSupervisor, "fairlead/process/embedded_supervisor"
   autoload :SupervisorSettings, "fairlead/process/supervisor_settings"
   autoload :ForkSafety, "fairlead/process/fork_safety"
+  autoload :EagerLoad, "fairlead/eager_load"
   autoload :Joining, "fairlead/process/joining"
   autoload :OtherSupervisor, "fairlead/process/other_supervisor"
   autoload :SharedHeap, "fairlead/process/shared_heap"

@@ -136,6 +136,7 @@ module Fairlead
     def load_app
       app = dressed(@given || AppLoader.of(configuration))
       prepare_cable
+      EagerLoad.run
       AppLoader.wrap(app)
     end
 

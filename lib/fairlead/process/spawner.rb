@@ -83,7 +83,7 @@ module Fairlead
 
     def load
       others = Thread.list # of the program, and of plugins
-      @service.prepare if @service.preload?
+      @service.preload? ? @service.prepare : EagerLoad.run
       SharedHeap.prepare if @service.preload? || @warm
       run_hooks(:before_fork) unless @warm
       check_copies(@warm ? [] : others) if @service.preload? || @warm
