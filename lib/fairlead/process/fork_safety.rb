@@ -21,6 +21,9 @@ module Fairlead
     # Names of the native threads of this library. Threads that a request has started have the name of its thread, such as "fairlead 1".
     OWN_NATIVE = /\Afairlead (?!\d)/
 
+    # Applications may have classes of threads with methods of their own.
+    INSPECT = Thread.instance_method(:inspect)
+
     # Libraries mark threads that they start again, as Active Record does, with the variable that Puma looks for.
     MARK = :fork_safe
 
@@ -89,12 +92,15 @@ module Fairlead
         Thread.list.reject { |thread| thread == Thread.current || thread == Thread.main || restarted?(thread) }
       end
 
-      def place_of(thread) = "thread #{thread.inspect[/@\S+ \S+:\d+|\S+:\d+(?= )/] || thread.inspect}"
+      def place_of(thread)
+        text = INSPECT.bind_call(thread)
+        "thread #{text[/@\S+ \S+:\d+|\S+:\d+(?= )/] || text}"
+      end
 
       def restarted?(thread)
         return true if thread.thread_variable_get(MARK) || thread[MARK]
 
-        place = thread.inspect
+        place = INSPECT.bind_call(thread)
         place.match?(RESTARTED) || place.include?(" #{OWN}") || (defined?(::Timeout) && place.include?(" #{file_of_timeout}:"))
       end
 

@@ -68,7 +68,7 @@ module Fairlead
     def wait_for_work
       give_up = Clock.now + WORK_PATIENCE
       sleep(WORK_PAUSE) until @stopped || @hurried || Clock.now > give_up || !ForkSafety.busy?
-    rescue StandardError, ScriptError => e
+    rescue Exception => e # rubocop:disable Lint/RescueException -- a class of the application may raise any, such as SystemExit
       @service.log.warning("it is unknown if the application works in other threads: #{Error.plain(e)}")
     end
 

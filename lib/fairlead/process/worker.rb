@@ -134,12 +134,16 @@ module Fairlead
       return @link.send(:examined, "") if @service.configuration.hooks.any?(:before_refork)
 
       addresses = @service.listeners.map(&:address)
-      Thread.new do
-        problems = ForkSafety.lasting_problems { ForkSafety::Connections.beside(addresses) }
-        @link.send(:examined, problems.join("; "))
-      end
+      Thread.new { @link.send(:examined, problems_of_serving(addresses)) }
     rescue ThreadError
       nil # there is no room for a thread, so none for a refork
+    end
+
+    # An exception must not leave the thread: with `Thread.abort_on_exception` of the application it would end the worker.
+    def problems_of_serving(addresses)
+      ForkSafety.lasting_problems { ForkSafety::Connections.beside(addresses) }.join("; ")
+    rescue Exception => e # rubocop:disable Lint/RescueException -- see above
+      "it is unknown if a worker can be copied: #{Error.plain(e)}"
     end
 
     def promote(message)
@@ -174,7 +178,7 @@ module Fairlead
     def problems_of_copies
       ForkSafety.disconnect
       ForkSafety.problems
-    rescue StandardError => e
+    rescue StandardError, ScriptError => e
       [Error.plain(e)]
     end
 

@@ -103,6 +103,63 @@ class ForkSafetyAtForksTest < Minitest::Test
     database&.destroy
   end
 
+  # Without free descriptors the worker cannot see its connections. The application wants the process to end with each thread that fails.
+  def test_a_worker_that_cannot_examine_itself_serves_on
+    server = serve(<<~'RUBY', "-w", 1, "--refork-after=30", "-e", "production", "--no-waiting-room")
+      Thread.abort_on_exception = true
+      run lambda { |env|
+        if env["PATH_INFO"] == "/full"
+          Process.setrlimit(Process::RLIMIT_NOFILE, 100)
+          files = []
+          (files << File.open(File::NULL)) while files.size < 100 rescue FILES = files
+        end
+        [200, {}, [Process.pid.to_s]]
+      }
+    RUBY
+    pid = server.worker_pids.first
+    responses = Net::HTTP.start("127.0.0.1", server.port) do |http|
+      http.get("/full")
+      Array.new(40) { http.get("/").body }.tap do
+        wait_until("the end of the examination") { server.stderr.match?(/none begins by itself .* unknown if a worker can be copied: Too many/) }
+      end << http.get("/").body
+    end
+
+    assert_equal [pid.to_s], responses.uniq
+  end
+
+  def test_methods_of_a_class_of_threads_do_not_matter
+    server = serve(<<~'RUBY', "-w", 1, "--refork-after=30", "-e", "production")
+      class Reporter < Thread
+        def inspect = sleep
+      end
+
+      run lambda { |env|
+        Reporter.new { sleep } if env["PATH_INFO"] == "/report"
+        [200, {}, [Process.pid.to_s]]
+      }
+    RUBY
+    Net::HTTP.get(URI(server.url("/report")))
+    60.times { answer(server) }
+
+    assert_logged(/refork: none begins by itself .*: thread \S+config\.ru:6 would not run in the copies/, server, seconds: 20)
+  end
+
+  # The server waits for half a minute.
+  def test_a_worker_that_says_nothing_is_told
+    server = serve(<<~'RUBY', "-w", 1, "--refork-after=30", "-e", "production")
+      $LOADED_FEATURES << "concurrent"
+      module Concurrent
+        class TimerSet; end
+        class ThreadPoolExecutor; end
+      end
+      def ObjectSpace.each_object(*) = sleep
+      run ->(_env) { [200, {}, [Process.pid.to_s]] }
+    RUBY
+    60.times { answer(server) }
+
+    assert_logged(/refork: none begins by itself .*: a worker did not say within 30 s if it can be copied/, server, seconds: 60)
+  end
+
   # Only what the hook leaves matters, so the worker must stop serving first.
   def test_a_thread_that_before_refork_starts_ends_the_refork_and_the_worker
     file = "before_refork { Thread.new { sleep } }\n"

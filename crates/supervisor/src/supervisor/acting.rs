@@ -170,9 +170,17 @@ impl Acting {
 
     /// Has the machine begin a refork, if it is due.
     pub(super) fn refork(&mut self) {
-        if let Some(event) = self.reforker.look(self.now, &self.machine, &mut self.fleet) {
-            self.happen(event);
+        match self.reforker.look(self.now, &self.machine, &mut self.fleet) {
+            Some(Ok(event)) => self.happen(event),
+            Some(Err(reason)) => self.tell_no_refork(&reason),
+            None => {}
         }
+    }
+
+    /// Logs that no refork of this code begins by itself any more.
+    pub(super) fn tell_no_refork(&self, reason: &str) {
+        let text = format!("refork: none begins by itself for this code: {reason} (see docs/guides/fork_safety.md)");
+        self.log.warn("refork_off", text);
     }
 
     // --- actions

@@ -120,9 +120,7 @@ impl Supervisor {
         let problems = message.text(0);
         let acting = &mut self.acting;
         if acting.reforker.examined(worker, !problems.is_empty(), &acting.fleet) {
-            let text =
-                format!("refork: none begins by itself for this code: {problems} (see docs/guides/fork_safety.md)");
-            acting.log.warn("refork_off", text);
+            acting.tell_no_refork(&problems);
         }
     }
 

@@ -104,8 +104,8 @@ impl Reforker {
         has_problem
     }
 
-    /// Takes the next step. Returns [`Event::Warm`] when a refork is due.
-    pub(super) fn look(&mut self, now: Moment, machine: &Machine, fleet: &mut Fleet) -> Option<Event> {
+    /// Takes the next step. Returns [`Event::Warm`] when a refork is due; an error if there will be none of this code.
+    pub(super) fn look(&mut self, now: Moment, machine: &Machine, fleet: &mut Fleet) -> Option<Result<Event, String>> {
         self.follow(machine);
         let is_due = |requests: u64| {
             let board = fleet.memory().scoreboard();
@@ -124,7 +124,13 @@ impl Reforker {
             State::Examining { until, worker, .. } if !serves(machine, fleet, worker) => {
                 self.state = State::Warming { until };
             }
-            State::Examining { give_up, .. } if give_up <= now => self.state = State::Over,
+            State::Examining { give_up, .. } if give_up <= now => {
+                self.state = State::Over;
+                let seconds = EXAMINATION.as_secs();
+                return Some(Err(format!(
+                    "a worker did not say within {seconds} s if it can be copied"
+                )));
+            }
             State::Proving { before } if is_due(self.after) => {
                 self.state = self.read(fleet, State::Comparing { before }, State::Over);
             }
@@ -132,7 +138,7 @@ impl Reforker {
                 let memory = self.result()?;
                 if is_due(until) && serves(machine, fleet, worker) {
                     self.state = State::Asked { memory };
-                    return Some(Event::Warm(worker));
+                    return Some(Ok(Event::Warm(worker)));
                 }
                 self.state = State::Warming { until };
             }
