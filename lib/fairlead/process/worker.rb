@@ -39,6 +39,7 @@ module Fairlead
       @shared.beat(@slot) # the supervisor counts from the first beat
       @link.send(:booted)
       serve(@link, heartbeat: heartbeat) { |event| act_on(event) }
+      @link.send(:finished)
       return become_spawner if @promotion
 
       run_hooks(:before_worker_shutdown)

@@ -35,6 +35,9 @@ class AutomaticReforkTest < Minitest::Test
       when "/job"
         Thread.new { sleep 0.005 until File.exist?("go"); File.write("job", "done") }
         [200, {}, [Process.pid.to_s]]
+      when "/stay"
+        at_exit { sleep }
+        [200, {}, [Process.pid.to_s]]
       when "/Plain", "/Refusing"
         env["rack.upgrade"] = Object.const_get(env["PATH_INFO"].delete("/")).new
         [200, {}, []]
@@ -78,6 +81,17 @@ class AutomaticReforkTest < Minitest::Test
     wait_until("the end of the worker") { !server.worker_pids.include?(pid) }
 
     assert_equal "done", File.read(server.path("job"))
+  end
+
+  # It has no requests left for which it would need its time.
+  def test_a_replaced_worker_that_does_not_exit_is_killed
+    server = serve(APP, *OPTIONS)
+    pid = Integer(Net::HTTP.get(URI(server.url("/stay"))), 10)
+    ask(server, server.worker_pids.find { |other| other != pid })
+    restarted(server, "refork")
+    wait_until("the end of the worker", seconds: 30) { !server.worker_pids.include?(pid) }
+
+    assert_match(/worker \d \(pid #{pid}\) did not end in time; killing it/, server.stderr)
   end
 
   def test_a_worker_becomes_the_spawner_after_its_last_response

@@ -185,6 +185,19 @@ impl Machine {
         self.spawner_lost(worker.spawner, format!("it ended: {end}"));
     }
 
+    /// A worker has finished its requests. It no longer needs the time that it had for them.
+    pub(super) fn finished(&mut self, id: ProcessId) {
+        let latest = self.workforce.deadline_of_end();
+        let Some(worker) = self.workforce.processes.workers.get_mut(&id) else {
+            return;
+        };
+        worker.finished = true;
+        if let WorkerState::Retiring { kill_at } = worker.state {
+            let kill_at = kill_at.min(latest);
+            worker.state.enter(WorkerState::Retiring { kill_at });
+        }
+    }
+
     /// A worker has become a spawner. It keeps its name.
     pub(super) fn promoted(&mut self, id: ProcessId) {
         let Some(worker) = self.workforce.processes.workers.get(&id) else {

@@ -41,6 +41,8 @@ pub enum Event {
     BootFailed(ProcessId, String),
     /// The worker is alive.
     WorkerAlive(ProcessId),
+    /// The worker has finished its requests. Only its hooks and the end of its process are left, or it becomes a spawner.
+    Finished(ProcessId),
     /// The worker has stopped serving, and is now the spawner of the generation. It keeps its [`ProcessId`].
     Promoted(ProcessId),
     /// A worker still has the previous certificates: it must be replaced.

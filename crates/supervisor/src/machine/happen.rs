@@ -28,6 +28,7 @@ impl Machine {
             Event::Booted(id) => self.booted(id),
             Event::BootFailed(id, reason) => self.boot_failed(id, reason),
             Event::WorkerAlive(id) => self.worker_alive(id),
+            Event::Finished(id) => self.finished(id),
             Event::Promoted(id) => self.promoted(id),
             Event::Behind(id) => self.replace_behind(id),
             Event::Recycle(id, reason, detail) => self.recycle(id, reason, detail),

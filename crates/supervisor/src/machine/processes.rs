@@ -85,6 +85,7 @@ impl Processes {
             spawner,
             sole,
             booted: false,
+            finished: false,
             state,
         };
         self.workers.insert(id, worker);

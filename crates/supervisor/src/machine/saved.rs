@@ -327,6 +327,7 @@ impl SavedWorker {
             spawner: self.spawner,
             sole: self.sole,
             booted: self.booted,
+            finished: false,
             state: match self.phase {
                 Phase::Forking => WorkerState::Forking { since: now },
                 Phase::Serving | Phase::Ready => WorkerState::Serving { since: now, alive: now },

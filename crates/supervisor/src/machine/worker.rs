@@ -20,6 +20,9 @@ pub(super) struct Worker {
     pub(super) sole: bool,
     /// True if it has ever served.
     pub(super) booted: bool,
+    /// True if it has finished its requests.
+    #[serde(default)]
+    pub(super) finished: bool,
     pub(super) state: WorkerState,
 }
 

@@ -237,10 +237,15 @@ impl Workforce {
     }
 
     /// Asks a worker that is replaced to finish open requests, and to end. It has `long_drain` for them, if that is long:
-    /// then true is returned, and nobody has to wait for it. `patient`: it has `patience`, also for clients that cannot migrate.
+    /// then true is returned, and nobody has to wait for it. `patient`: it has `patience`, also for clients that cannot migrate,
+    /// unless it has finished.
     pub(super) fn retire_worker(&mut self, id: ProcessId, patient: bool) -> bool {
         if patient {
-            let patience = self.limits.patience;
+            let has_finished = self.processes.workers.get(&id).is_some_and(|worker| worker.finished);
+            let patience = match has_finished {
+                true => self.limits.shutdown_timeout,
+                false => self.limits.patience,
+            };
             let how = Action::DrainPatiently(id, patience);
             self.processes.retire_worker(id, patience, how, &mut self.step);
             return true;

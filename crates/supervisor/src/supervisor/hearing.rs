@@ -92,6 +92,7 @@ impl Supervisor {
             ("forked", _, Some(worker)) => return self.hear_forked(worker, &message),
             ("status", Some(_), _) => return self.hear_status(&message),
             ("booted", _, Some(worker)) => return self.hear_booted(worker),
+            ("finished", _, Some(worker)) => Event::Finished(worker),
             ("promoted", None, Some(worker)) => self.hear_promoted(worker),
             ("shares_connections", Some(_), _) => return self.acting.reforker.shares_connections(child.generation),
             ("examined", _, Some(worker)) => return self.hear_examined(worker, &message),
