@@ -68,9 +68,9 @@ module Fairlead
     # +delay+: seconds before the drain in which connections are still accepted, but each response ends its connection. Load
     # balancers have this time to notice the coming end. +migrate+: other workers go on, and get the connections. +stay+: seconds
     # for which WebSockets and event streams stay if their connection cannot move (HTTP/2). +patient+: clients stay as long if the
-    # application does not hand them over, and hijacked connections count as requests. +ending+: the inodes of the listeners that
-    # end with this engine (Listener#ending).
-    def drain(seconds, delay: 0, migrate: false, ending: [], **retirement)
+    # application does not hand them over, and hijacked connections count as requests; timers go on. +ending+: the inodes of the listeners
+    # that end with this engine (Listener#ending). The block is called once all requests are finished.
+    def drain(seconds, delay: 0, migrate: false, ending: [], patient: false, **retirement)
       return true unless own_process?
 
       @native.end_listeners(ending) if ending.any?
@@ -79,12 +79,13 @@ module Fairlead
       @ending = true
       limit = limit_drain(seconds)
       print_backtraces(:always)
-      Background.current.draining(self, migrate: migrate)
+      Background.current.draining(self, migrate: migrate, patient: patient)
       start_shutdown_hooks([seconds, HEAD_START].compact.min)
-      drain_native(seconds, migrate: migrate, **retirement)
+      drain_native(seconds, migrate: migrate, patient: patient, **retirement)
       drained = wait_for_requests(limit)
       limit.wait { |rest| @shutdown_hooks.nil? || @shutdown_hooks.join(rest) }
       drained ? @aborts_told = true : force_end
+      yield if block_given?
       stop
       drained
     end

@@ -57,17 +57,18 @@ module Fairlead
     end
 
     def finish(**how)
-      finished = @engine.drain(@limit, **how)
+      finished = @engine.drain(@limit, **how) { wait_for_work if how[:patient] }
       @service.log.drain_timed_out(@limit) unless finished || @stopped
-      wait_for_work if how[:patient]
     ensure
       @signals.push(:ENDED)
     end
 
-    # Lets jobs end that the application runs in threads of its own. A thread that goes on and on does not keep the process.
+    # Lets timers run, and jobs end that the application runs in threads of its own. A thread that goes on and on does not keep the
+    # process.
     def wait_for_work
       give_up = Clock.now + WORK_PATIENCE
-      sleep(WORK_PAUSE) until @stopped || @hurried || Clock.now > give_up || !ForkSafety.busy?
+      Background.current.timers.linger(WORK_PATIENCE)
+      sleep(WORK_PAUSE) until @stopped || @hurried || Clock.now > give_up || !(Background.current.timers.linger? || ForkSafety.busy?)
     rescue Exception => e # rubocop:disable Lint/RescueException -- a class of the application may raise any, such as SystemExit
       @service.log.warning("it is unknown if the application works in other threads: #{Error.plain(e)}")
     end

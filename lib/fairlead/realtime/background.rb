@@ -76,11 +76,12 @@ module Fairlead
       @lock.synchronize { timers.start if @engines.value?(:serving) }
     end
 
-    # Called when the engine begins to drain. +migrate+: its clients are about to go to other processes.
-    def draining(engine, migrate: false)
+    # Called when the engine begins to drain. +migrate+: its clients are about to go to other processes. +patient+: nobody has asked for
+    # the end, so that timers go on, until #stopped.
+    def draining(engine, migrate: false, patient: false)
       @lock.synchronize do
         @engines[engine] &&= :draining
-        timers.stop unless @engines.value?(:serving)
+        timers.stop unless patient || @engines.value?(:serving)
       end
       pub_sub.migrating if migrate && !@engines.value?(:serving)
     end
@@ -90,6 +91,8 @@ module Fairlead
       draining(engine) unless @engines[engine] == :draining
       @lock.synchronize { @engines.delete(engine) }
       return unless @engines.empty?
+
+      timers.stop
 
       @services.each(&:stop)
       pub_sub.stop

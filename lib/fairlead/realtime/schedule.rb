@@ -43,6 +43,11 @@ module Fairlead
       @cancelled = 0
     end
 
+    # Takes out the timers for which the block returns a false value. It gets the time and the timer.
+    def retain
+      @heap = @heap.select { |time, _, timer| yield time, timer }.sort_by { |time, number,| [time, number] }
+    end
+
     def each_timer = @heap.each { |_, _, timer| yield timer }
 
     def clear

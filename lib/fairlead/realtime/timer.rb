@@ -43,6 +43,19 @@ module Fairlead
       @running = true
     end
 
+    # Reverts #count_run: the block has not run.
+    #
+    # @api private
+    def postpone
+      @left += 1 if @left
+      @running = false
+    end
+
+    # True if it runs only once.
+    #
+    # @api private
+    def once? = @repetitions == 1
+
     # True if there is another run after this one.
     #
     # @api private
@@ -59,14 +72,19 @@ module Fairlead
     def renew
       @left = @repetitions
       @block = @given
+      @running = false # the last run may never have begun
       active?
     end
 
-    # Runs the block.
+    # Runs the block, if it is due.
     #
     # @api private
-    def call
-      @block.call if @block && @timers.running?
+    def call = @timers.begin?(self) ? run : nil
+
+    private
+
+    def run
+      @block&.call
     rescue StandardError, ScriptError => e
       @timers.failed(e)
     ensure

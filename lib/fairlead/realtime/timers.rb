@@ -3,7 +3,7 @@
 module Fairlead
   # The timers of a process, and the thread that waits for the next one; it starts with the first timer, or before. The blocks are
   # deferred, so they take turns with the requests. Timers wait until a server begins to serve; then their time starts to count.
-  # They end with the last server.
+  # They end with the last server, or after it if nobody has asked for its end (#linger).
   class Timers
     # The shortest interval, in seconds. With less, the thread would do nothing else.
     LEAST_INTERVAL = 0.001
@@ -20,6 +20,9 @@ module Fairlead
       @waiting = {}.compare_by_identity # timer => true
       @schedule = Schedule.new
       @running = false
+      @latest = nil # the time at which the last timers end that linger
+      @due = {}.compare_by_identity # timer => true, until its block begins to run
+      @calls = 0
     end
 
     # Runs +block+ once, +seconds+ from now.
@@ -52,6 +55,9 @@ module Fairlead
 
     def running? = @running
 
+    # False if the block runs already, or must not run any more.
+    def begin?(timer) = @lock.synchronize { @due.delete(timer) && @running }
+
     def failed(error) = @background.log.timer_failed(error)
 
     # --- for Background
@@ -75,10 +81,29 @@ module Fairlead
       end
     end
 
+    # The server runs no blocks any more. Ends all timers but those that run once, within +seconds+. Copies of this process do not have
+    # them. Their thread runs their blocks.
+    def linger(seconds)
+      @lock.synchronize do
+        next unless @running
+
+        @latest = now + seconds
+        @schedule.retain { |time, timer| lingers?(time, timer) || timer.finish }
+        postponed = @due.each_key(&:postpone).keys
+        @due.clear
+        postponed.each { |timer| schedule(timer, now) }
+      end
+    end
+
+    # True if such a timer waits or runs.
+    def linger? = @lock.synchronize { !@latest.nil? && (@calls.positive? || !@schedule.next_time.nil?) }
+
     # Ends every timer.
     def stop
       @lock.synchronize do
         @running = false
+        @latest = nil
+        @due.clear
         @schedule.each_timer(&:finish)
         @schedule.clear
         @changed.broadcast
@@ -100,6 +125,8 @@ module Fairlead
     end
 
     def schedule(timer, time)
+      return timer.finish unless @latest.nil? || lingers?(time, timer)
+
       is_next = @schedule.add(time, timer)
       ensure_thread
       @changed.signal if is_next
@@ -113,13 +140,22 @@ module Fairlead
     # If a timer raises an exception, it has been taken out already, so the others go on.
     def defer_due_timers
       while (timer = @lock.synchronize { wait })
-        @background.defer(timer)
+        @latest ? call(timer) : @background.defer(timer)
       end
     rescue StandardError => e
       failed(e)
       retry
     ensure
       replace_thread unless ProcessEnd.begun?
+    end
+
+    def lingers?(time, timer) = timer.once? && time <= @latest
+
+    def call(timer)
+      @lock.synchronize { @calls += 1 }
+      timer.call
+    ensure
+      @lock.synchronize { @calls -= 1 }
     end
 
     # The application has killed this thread, if timers go on.
@@ -154,7 +190,10 @@ module Fairlead
       time, timer = @schedule.take
       counts = timer.count_run
       schedule(timer, time + ((((now - time) / timer.seconds).floor + 1) * timer.seconds)) if timer.again?
-      timer if counts
+      return unless counts
+
+      @due[timer] = true
+      timer
     end
 
     def now = @clock.call

@@ -35,6 +35,9 @@ class AutomaticReforkTest < Minitest::Test
       when "/job"
         Thread.new { sleep 0.005 until File.exist?("go"); File.write("job", "done") }
         [200, {}, [Process.pid.to_s]]
+      when "/timer"
+        Fairlead.run_after(3) { File.write("timer", Process.pid.to_s) }
+        [200, {}, [Process.pid.to_s]]
       when "/stay"
         at_exit { sleep }
         [200, {}, [Process.pid.to_s]]
@@ -81,6 +84,16 @@ class AutomaticReforkTest < Minitest::Test
     wait_until("the end of the worker") { !server.worker_pids.include?(pid) }
 
     assert_equal "done", File.read(server.path("job"))
+  end
+
+  def test_a_timer_of_a_replaced_worker_runs
+    server = serve(APP, *OPTIONS)
+    pid = Integer(Net::HTTP.get(URI(server.url("/timer"))), 10)
+    ask(server, server.worker_pids.find { |other| other != pid })
+    restarted(server, "refork")
+    wait_until("the end of the worker") { !server.worker_pids.include?(pid) }
+
+    assert_equal pid.to_s, File.read(server.path("timer"))
   end
 
   # It has no requests left for which it would need its time.
