@@ -11,8 +11,9 @@ module Fairlead
     #
     # Several files make one ConfigFile: files named by several -C, and files that a file loads.
     class ConfigFile < Layer
-      # Most bytes of a file. It may be a pipe, such as `<(command)`, but an endless pipe must not fill the memory.
-      MOST = 1 << 20
+      # Most bytes of a file: enough for a line for each of 100,000 certificates. It may be a pipe, such as `<(command)`, but an
+      # endless pipe must not fill the memory.
+      MOST = 16 << 20
 
       # Files that are written for Puma, by their names.
       FOR_PUMA = %r{(?:\A|/)puma[^/]*(?:\.rb|/[^/]+)\z}

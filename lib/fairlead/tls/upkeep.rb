@@ -56,7 +56,7 @@ module Fairlead
 
       def step
         asked = wait
-        return if @ending || !(asked || @settling.due?(offer.signature, Clock.now))
+        return if @ending || !(asked || @settling.due?(look, Clock.now))
 
         news, reason = @reading.synchronize { attempt }
         @told.call(reason) if news || asked
@@ -64,6 +64,12 @@ module Fairlead
       rescue StandardError, ScriptError, NoMemoryError => e # of the caller's block
         @settling.tried(offer.tried, Clock.now, failed: true)
         @said = Error.sum_up(e)
+      end
+
+      # The state of the files.
+      def look
+        began = Process.clock_gettime(Process::CLOCK_THREAD_CPUTIME_ID)
+        offer.signature.tap { @settling.looked(Process.clock_gettime(Process::CLOCK_THREAD_CPUTIME_ID) - began) }
       end
 
       # Returns true if a caller has asked for a reading.

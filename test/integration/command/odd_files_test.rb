@@ -29,7 +29,7 @@ class OddFilesTest < Minitest::Test
     server = own(Fairlead::Test::ServerProcess.new(APP, "-C", "/dev/zero"))
 
     assert_equal 1, server.launch.wait_exit.exitstatus
-    assert_equal "fairlead: /dev/zero: has more than 1 MiB, which is too much for a configuration; check its path\n", server.stderr
+    assert_equal "fairlead: /dev/zero: has more than 16 MiB, which is too much for a configuration; check its path\n", server.stderr
   end
 
   def test_a_configuration_may_come_out_of_a_pipe

@@ -59,10 +59,7 @@ class TlsListeningTest < Minitest::Test
   end
 
   def test_a_host_gets_its_own_certificate
-    files = %w[first second wild].zip(%w[localhost second.test *.wild.test]).flat_map do |name, host|
-      pair = Authority.usual.server(host)
-      [["#{name}.pem", pair.pem], ["#{name}.key", pair.key_pem]]
-    end
+    files = { "first" => "localhost", "second" => "second.test", "wild" => "*.wild.test" }.flat_map { |name, host| pair_files(name, host) }
     address = "ssl://127.0.0.1:0?cert=first.pem&key=first.key&key=second.key&cert=second.pem"
     server = serve(APP, "--certificate", "wild.pem,wild.key", files: files.to_h, bind: address)
 
@@ -70,6 +67,16 @@ class TlsListeningTest < Minitest::Test
     assert_equal "/CN=*.wild.test", certificate_for("a.wild.test", server)
     assert_equal "/CN=localhost", certificate_for("unknown.test", server)
     assert_equal "/CN=localhost", certificate_for(nil, server)
+  end
+
+  # The file of 10,000 certificates has more than a MiB.
+  def test_a_configuration_may_name_very_many_certificates
+    hosts = Array.new(60) { |index| "h#{index}.test" }
+    files = hosts.flat_map { |host| pair_files(host, host) }.to_h
+    lines = hosts.map { |host| "certificate '#{host}.pem', '#{host}.key' # #{"x" * 20_000}\n" }
+    server = serve_tls(APP, "-C", "certificates.rb", files: { "certificates.rb" => lines.join, **files })
+
+    assert_equal %w[/CN=h0.test /CN=h59.test], %w[h0.test h59.test].map { |host| certificate_for(host, server) }
   end
 
   def test_versions
@@ -145,6 +152,12 @@ class TlsListeningTest < Minitest::Test
   end
 
   private
+
+  # [path, text] of a certificate for a host, and of its key.
+  def pair_files(name, host)
+    pair = Authority.usual.server(host)
+    [["#{name}.pem", pair.pem], ["#{name}.key", pair.key_pem]]
+  end
 
   def assert_refused(expected, **options)
     server = launch_tls(APP, **options)

@@ -20,6 +20,17 @@ class TlsSettlingTest < Minitest::Test
     assert_equal 5, @settling.pause(8)
   end
 
+  def test_looks_that_take_long_are_further_apart
+    pauses = [0.001, 0.05, 0.12, 7].map do |cost|
+      @settling.looked(cost)
+      @settling.pause(0)
+    end
+
+    assert_equal [5, 5, 12, 60], pauses.map(&:round)
+    @settling.due?(:second, 5)
+    assert_equal 1, @settling.pause(5), "after a change"
+  end
+
   def test_files_that_never_rest_are_read_after_ten_seconds_each_time
     read = (0..30).select do |second|
       @settling.due?(second, second).tap { |due| @settling.tried(second, second, failed: false) if due }
