@@ -29,10 +29,22 @@ module Bench
       connections&.each(&:close)
     end
 
-    # Lets this process open so many sockets.
+    # Connections from each local address: fewer than the ports that the kernel gives out (`ip_local_port_range`).
+    OF_AN_ADDRESS = 20_000
+
+    # Lets this process, and the servers that it starts from now on, open so many sockets, as far as it may.
     def self.allow_descriptors(number)
       soft, hard = Process.getrlimit(:NOFILE)
-      Process.setrlimit(:NOFILE, [[soft, number + 200].max, hard].min, hard)
+      wanted = [soft, number + 200].max
+      Process.setrlimit(:NOFILE, wanted, [wanted, hard].max)
+    rescue Errno::EPERM
+      Process.setrlimit(:NOFILE, hard, hard)
+    end
+
+    # The local address of the next connection.
+    def self.next_source
+      @connected = @connected.to_i + 1
+      "127.0.0.#{1 + (@connected / OF_AN_ADDRESS % 250)}"
     end
 
     def initialize(port, tls:)
@@ -76,7 +88,7 @@ module Bench
 
     private
 
-    def connect(port) = Socket.tcp("127.0.0.1", port, connect_timeout: CONNECTING)
+    def connect(port) = Socket.tcp("127.0.0.1", port, IdleConnections.next_source, connect_timeout: CONNECTING)
 
     # Reads up to Content-Length, or to the last chunk.
     def read_response

@@ -3,7 +3,7 @@
 # Does a certificate cost the other hosts anything?
 Bench::Scenario.define(
   "growth-certificates",
-  about: "A server with n certificates, each for a host: CPU time of a full handshake for one of the hosts, and of the start.",
+  about: "A server with n certificates, each for a host: CPU time of a full handshake for one of the hosts, of the start and of a reload.",
   app: File.read(File.join(Bench::ROOT, "bench/apps/growth.ru")),
   drive: Bench::Drive::Growth.new(Bench::Growth::HostCertificates.new, things: "certificates"),
   ways: { app: "/", public: "/short" },

@@ -1,14 +1,14 @@
 # frozen_string_literal: true
 
 # Does an idle connection cost the active ones anything, and how much memory?
-idle = lambda do |name, things, kind, **more|
+idle = lambda do |name, things, kind, most: 10_000, **more|
   Bench::Scenario.define(
     "growth-idle-#{name}",
     about: "n idle #{things} beside one active client: CPU time of its requests, of opening and closing connections, and memory.",
-    drive: Bench::Drive::Growth.new(Bench::Growth::Idle.new(kind), things: "idle #{things}"),
+    drive: Bench::Drive::Growth.new(Bench::Growth::Idle.new(kind), things: "idle #{things}", counts: [*Bench::Drive::Growth::COUNTS, most].uniq),
     arguments: Bench::Growth::PATIENT,
     ways: { app: "/", public: "/short" },
-    shapes: %w[1x5:10000],
+    shapes: ["1x5:#{most}"],
     metrics: [],
     plots: %w[growth],
     **more
@@ -16,8 +16,8 @@ idle = lambda do |name, things, kind, **more|
 end
 growth = File.read(File.join(Bench::ROOT, "bench/apps/growth.ru"))
 
-idle.call("http1", "connections", :kept, app: growth, only: %w[fairlead nginx puma iodine])
+idle.call("http1", "connections", :kept, most: 30_000, app: growth, only: %w[fairlead nginx puma iodine])
 idle.call("tls", "TLS connections", :kept, app: growth, only: %w[fairlead nginx puma], tls: { nil => Bench::Tls.new(certificate: "ECDSA P-256") })
 idle.call("http2", "HTTP/2 connections", :http2, app: growth, only: %w[fairlead nginx], http2: :only)
-idle.call("websocket", "WebSockets", :websocket, only: %w[fairlead iodine puma-faye])
+idle.call("websocket", "WebSockets", :websocket, most: 30_000, only: %w[fairlead iodine puma-faye])
 idle.call("events", "event streams", :events, only: %w[fairlead iodine puma-faye])

@@ -139,6 +139,7 @@ module Bench
         def connect(port)
           Socket.new(:INET, :STREAM).tap do |socket|
             socket.setsockopt(:SOCKET, :RCVBUF, RECEIVE_BUFFER)
+            socket.bind(Addrinfo.tcp(IdleConnections.next_source, 0))
             socket.connect(Addrinfo.tcp("127.0.0.1", port))
           end
         end

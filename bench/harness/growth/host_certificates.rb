@@ -2,9 +2,14 @@
 
 module Bench
   module Growth
-    # A server with n certificates, each for a host: the cost of a handshake for one of the hosts, and of the start.
+    # A server with n certificates, each for a host: the cost of a handshake for one of the hosts, of the start, of a second without
+    # handshakes, in which the files may be looked at, and of a reload of all files.
     class HostCertificates
       HANDSHAKES = 300
+      # Seconds without handshakes: several intervals of `watch_certificates`.
+      IDLE = 11
+      # Seconds until a reload is over at the latest.
+      RELOADING = 120
 
       def figures(target, count)
         pairs = Certificates.of_hosts(count)
@@ -16,7 +21,7 @@ module Bench
           cost = Cost.new(running.group)
           handshake = cost.each(HANDSHAKES) { HANDSHAKES.times { |index| shake(running.port, Certificates.host(index * 7919 % count)) } }
           { "handshake for one of n hosts, µs" => handshake, "start, s" => seconds, "CPU of the start, µs" => start,
-            "memory, MiB" => running.group.memory_kib / 1024.0 }
+            "memory, MiB" => running.group.memory_kib / 1024.0, "CPU of an idle second, µs" => idle(running), **reload(running) }
         end
       end
 
@@ -38,6 +43,27 @@ module Bench
         end
         site.write("nginx-http.conf", "server_names_hash_max_size 65536;\n#{servers.join("\n")}")
         []
+      end
+
+      def idle(running)
+        before = running.group.cpu_seconds
+        sleep IDLE
+        (running.group.cpu_seconds - before) * 1e6 / IDLE
+      end
+
+      # HUP reads all files again. Fairlead says when it has, and nginx has other workers then.
+      def reload(running)
+        state = running.server.name == "nginx" ? -> { running.group.workers } : -> { File.read(running.site.log).scan("certificates").size }
+        began = now
+        cpu = running.group.cpu_seconds
+        former = state.call
+        running.signal(:HUP)
+        sleep 0.01 until state.call != former || now - began > RELOADING
+        seconds = now - began
+        raise Error, "a reload took too long" if seconds > RELOADING
+
+        Cost.new(running.group)
+        { "reload, s" => seconds, "CPU of a reload, µs" => (running.group.cpu_seconds - cpu) * 1e6 }
       end
 
       # A full handshake; the certificate has to be the one of the host.
