@@ -10,18 +10,18 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::{ClientHello, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
 use rustls::{Error, InconsistentKeys, SignatureScheme};
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-/// The certificates of one listener, in the configured order.
-#[derive(Debug)]
-pub(super) struct Certificates(Vec<Named>);
-
-#[derive(Debug)]
-struct Named {
-    /// The hosts of the certificate, in lower case; `*.` stands for one label.
-    hosts: Vec<String>,
-    key: Stapled,
+/// The certificates of one listener.
+#[derive(Debug, Default)]
+pub(super) struct Certificates {
+    /// In the configured order.
+    all: Vec<Stapled>,
+    /// Positions in `all`, ascending, by host in lower case; `*.` stands for one label. A lookup costs the same beside any number of
+    /// certificates.
+    by_host: HashMap<String, Vec<usize>>,
 }
 
 impl Certificates {
@@ -32,19 +32,28 @@ impl Certificates {
         now: SystemTime,
     ) -> Result<(Certificates, Vec<String>), String> {
         let mut warnings = Vec::new();
-        let mut all = Vec::new();
+        let mut certificates = Certificates::default();
         for one in settings {
             let key = certified_key(one, provider)?;
             let (name, own) = (&one.chain.name, &key.cert[0]);
             warnings.extend(
                 identity::validity_problem(own, now).map(|problem| format!("{name}: the certificate {problem}")),
             );
-            all.push(Named {
-                hosts: identity::hosts(own),
-                key: Stapled::new(key, one.ocsp.as_ref(), seconds_of(now), &mut warnings)?,
-            });
+            let hosts = identity::hosts(own);
+            certificates.add(
+                hosts,
+                Stapled::new(key, one.ocsp.as_ref(), seconds_of(now), &mut warnings)?,
+            );
         }
-        Ok((Certificates(all), warnings))
+        Ok((certificates, warnings))
+    }
+
+    fn add(&mut self, hosts: Vec<String>, key: Stapled) {
+        let position = self.all.len();
+        self.all.push(key);
+        for host in hosts {
+            self.by_host.entry(host).or_default().push(position);
+        }
     }
 
     /// Returns the first certificate for the host with a key that the peer supports: exact names first, then wildcards,
@@ -56,17 +65,17 @@ impl Certificates {
             .and_then(|host| host.split_once('.'))
             .map(|(_, domain)| format!("*.{domain}"));
         let of = |name: &Option<String>| {
-            let name = name.clone();
-            self.0
-                .iter()
-                .filter(move |one| name.as_ref().is_some_and(|name| one.hosts.contains(name)))
+            let positions = name.as_ref().and_then(|name| self.by_host.get(name));
+            positions.into_iter().flatten().map(|position| &self.all[*position])
         };
-        let is_understood = |one: &&Named| one.key.at(now).key.choose_scheme(schemes).is_some();
+        let is_understood = |one: &&Stapled| one.at(now).key.choose_scheme(schemes).is_some();
         let named = || of(&host).chain(of(&wildcard));
         // A key that the peer does not support fails the handshake with the right alert.
         let found = named().find(is_understood).or_else(|| named().next());
-        let found = found.or_else(|| self.0.iter().find(is_understood)).or(self.0.first());
-        found.map(|one| Arc::clone(one.key.at(now)))
+        let found = found
+            .or_else(|| self.all.iter().find(is_understood))
+            .or(self.all.first());
+        found.map(|one| Arc::clone(one.at(now)))
     }
 }
 
@@ -115,6 +124,24 @@ pub(super) fn certificates(source: &Source) -> Result<Vec<CertificateDer<'static
 mod tests {
     use super::*;
     use crate::tls::tests::authority;
+
+    #[test]
+    fn the_first_of_several_certificates_for_a_host_is_chosen() {
+        let authority = authority();
+        let settings =
+            [&["other.test"][..], &["twice.test"], &["more.test", "twice.test"]].map(|hosts| authority.server(hosts));
+        let provider = rustls::crypto::ring::default_provider();
+        let (all, _) = Certificates::load(&settings, &provider, SystemTime::now()).unwrap();
+        let chosen = |host| {
+            identity::hosts(
+                &all.find(Some(host), &[SignatureScheme::ECDSA_NISTP256_SHA256], 0)
+                    .unwrap()
+                    .cert[0],
+            )
+        };
+        assert_eq!(chosen("twice.test"), ["twice.test"]);
+        assert_eq!(chosen("more.test"), ["more.test", "twice.test"]);
+    }
 
     #[test]
     fn a_host_gets_the_certificate_that_names_it() {
