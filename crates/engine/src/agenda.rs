@@ -8,6 +8,10 @@
 use crate::clock::Millis;
 use std::collections::BTreeSet;
 
+/// Most things of a kind that one turn of the reactor looks at because of their deadlines. The next turns look at the
+/// others, so that requests that have arrived meanwhile do not wait for thousands of timeouts in the same second.
+pub(crate) const MOST_OF_A_TURN: usize = 128;
+
 /// See the head of this file. Each thing keeps the time for which it is noted, [`Millis::NEVER`] at first.
 #[derive(Debug)]
 pub(crate) struct Agenda<K>(BTreeSet<(Millis, K)>);

@@ -3,7 +3,7 @@
 //! A connection keeps its key while a thread runs its request, so that its epoll registration stays unchanged. A key
 //! carries a version, so an event for a closed connection has no effect.
 
-use crate::agenda::Agenda;
+use crate::agenda::{Agenda, MOST_OF_A_TURN};
 use crate::clock::Millis;
 use crate::connection::Connection;
 use crate::spool::GivesWay;
@@ -136,11 +136,14 @@ impl Parked {
         }
     }
 
-    /// Takes every connection with a deadline in the past; returns them and a time before which no other one passes.
+    /// Takes connections with a deadline in the past; returns them and a time before which no other one passes. If that
+    /// time is not after `now`, more of them may have expired.
     #[expect(clippy::vec_box, reason = "a connection moves as its box")]
     pub(crate) fn take_expired(&mut self, now: Millis) -> (Vec<Box<Connection>>, Millis) {
         let mut expired = Vec::new();
-        while let Some(key) = self.agenda.take_due(now) {
+        let due = (0..MOST_OF_A_TURN).map_while(|_| self.agenda.take_due(now));
+        let due: Vec<_> = due.collect();
+        for key in due {
             let Some(slot) = self.slots.get_mut(key) else { continue };
             slot.noted = Millis::NEVER;
             // A connection that a thread has is noted again when it is parked.
@@ -238,15 +241,30 @@ mod tests {
     use std::io::Write;
     use std::os::unix::net::UnixStream;
 
+    /// So many slots with a deadline.
+    fn with_deadlines(count: usize, deadline: Millis) -> Parked {
+        let mut parked = Parked::default();
+        for _ in 0..count {
+            let key = slot(parked.reserve());
+            let slot = &mut parked.slots[key];
+            (slot.deadline, slot.noted) = (deadline, parked.agenda.note(key, Millis::NEVER, deadline));
+        }
+        parked
+    }
+
+    #[test]
+    fn a_turn_looks_at_a_part_of_many_passed_deadlines() {
+        let now = Millis::now();
+        let mut parked = with_deadlines(2 * MOST_OF_A_TURN + 1, now);
+        let mut first_left = || parked.take_expired(now).1;
+        assert_eq!([first_left(), first_left(), first_left()], [now, now, Millis::NEVER]);
+    }
+
     #[test]
     fn a_search_for_passed_deadlines_passes_no_other_slots() {
         let time = |count: usize| {
-            let (mut parked, later) = (Parked::default(), Millis::now() + Duration::from_secs(60));
-            for _ in 0..count {
-                let key = slot(parked.reserve());
-                let slot = &mut parked.slots[key];
-                (slot.deadline, slot.noted) = (later, parked.agenda.note(key, Millis::NEVER, later));
-            }
+            let later = Millis::now() + Duration::from_secs(60);
+            let mut parked = with_deadlines(count, later);
             least_time(|| (0..100).for_each(|_| assert_eq!(parked.take_expired(Millis::now()).1, later)))
         };
         let (few, many) = (time(10), time(20_000));

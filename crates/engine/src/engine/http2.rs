@@ -4,6 +4,7 @@
 use super::giving_way::GivingWay;
 use super::sink::{Move, Sink};
 use super::uploads::Uploads;
+use crate::agenda::MOST_OF_A_TURN;
 use crate::clock::Millis;
 use crate::connection::connections::Connections;
 use crate::connection::stream_queue::{StreamQueue, StreamTurn, StreamTurns};
@@ -146,14 +147,15 @@ impl Http2Driver {
         }
     }
 
-    /// Ends the HTTP/2 connections that have lasted too long; returns the time of the next check.
+    /// Ends HTTP/2 connections that have lasted too long; returns the time of the next check, which is `now` if there may be
+    /// more of them.
     pub(super) fn expire(&self, now: Millis) -> Millis {
         self.http2_connections.begin_check(self.worker.drain_deadline(), now);
-        while let Some(http2) = self.http2_connections.next_expired(now) {
+        for http2 in (0..MOST_OF_A_TURN).map_while(|_| self.http2_connections.next_expired(now)) {
             http2.expire(now);
             self.forget_if_over(&http2);
         }
-        self.http2_connections.next_check()
+        self.http2_connections.next_check(now)
     }
 
     /// This worker is about to end: tells clients to send further requests elsewhere.

@@ -1,5 +1,6 @@
 //! Idle connections cost the others nothing: the same work with few and with many of them, in processor time.
 
+use crate::agenda::MOST_OF_A_TURN;
 use crate::clock::{least_time, Millis};
 use crate::http2::Http2Connection;
 use crate::realtime::Client;
@@ -44,6 +45,34 @@ fn a_search_for_passed_deadlines_passes_no_idle_http2_connection() {
         })
     };
     assert_constant("a check", time);
+}
+
+#[test]
+fn a_turn_ends_a_part_of_many_http2_connections_that_have_expired() {
+    with_http2(MANY, |server, _| {
+        let http2 = &server.engine.parts.http2;
+        let later = Millis::now() + Duration::from_secs(24 * 3600);
+        assert_eq!(http2.expire(later), later, "some of them are left for the next turn");
+        eventually("none is left", || http2.expire(later) > later);
+        Duration::ZERO
+    });
+}
+
+#[test]
+fn a_turn_checks_a_part_of_many_clients_with_passed_deadlines() {
+    let server = Server::start(config(), accept);
+    let _sockets: Vec<_> = (0..MANY).map(|_| WebSocket::connect(server.address)).collect();
+    let realtime = &server.engine.parts.services.realtime;
+    eventually("all are there", || realtime.clients().all().len() == MANY);
+    realtime
+        .clients()
+        .all()
+        .iter()
+        .for_each(|client| client.set_timeout(60));
+    let later = Millis::now() + Duration::from_secs(24 * 3600);
+    let check = || realtime.clients().tick(realtime, later);
+    assert_eq!(check(), later, "some of them are left for the next turn");
+    eventually("none is left", || check() > later);
 }
 
 #[test]
@@ -100,8 +129,8 @@ fn a_deadline_of_one_client_is_no_check_of_the_others() {
                 .tick(realtime, Millis::now() + Duration::from_millis(1_100));
             client.set_timeout(1_000);
         };
-        // The first one may find the deadlines of the beginning.
-        tick();
+        // The first ones may find the deadlines of the beginning.
+        (0..count.div_ceil(MOST_OF_A_TURN)).for_each(|_| tick());
         least_time(tick)
     };
     assert_constant("tick", time);

@@ -127,9 +127,13 @@ impl Http2Connections {
         }
     }
 
-    /// The time of the next check.
-    pub(crate) fn next_check(&self) -> Millis {
-        self.shared.agenda.lock().first()
+    /// The time of the next check, which is `now` if this one has not come to its end.
+    pub(crate) fn next_check(&self, now: Millis) -> Millis {
+        if self.past.lock().is_empty() {
+            self.shared.agenda.lock().first()
+        } else {
+            now
+        }
     }
 
     /// Takes the connections that are noted for `now` or earlier.

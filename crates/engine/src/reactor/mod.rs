@@ -25,7 +25,7 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Minimum time between two checks for timeouts.
+/// Minimum time between two complete checks for timeouts.
 const EXPIRY_STEP: Duration = Duration::from_millis(50);
 
 /// If a check for timeouts is later than this, the process was stopped: by SIGSTOP, `docker pause` or a frozen machine.
@@ -98,7 +98,8 @@ pub(crate) trait Handler {
     /// Reads a part of that data.
     fn read_on(&self, scratch: &mut [u8], now: Millis);
 
-    /// Handles expired deadlines; returns the time of the next call.
+    /// Handles expired deadlines; returns the time of the next call, which is not after `now` if there are more of them than one
+    /// turn may handle.
     fn expire(&self, now: Millis) -> Millis;
 
     /// Called after the listeners have been emptied and closed, because the worker drains.
@@ -217,7 +218,10 @@ impl Reactor {
             self.excused_until
         } else {
             self.is_excusable = true;
-            handler.expire(now).max(now + EXPIRY_STEP)
+            match handler.expire(now) {
+                next if next <= now => now,
+                next => next.max(now + EXPIRY_STEP),
+            }
         };
         timer.set_next(next);
     }

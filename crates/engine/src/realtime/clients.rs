@@ -3,7 +3,7 @@
 
 use super::client::Client;
 use super::Realtime;
-use crate::agenda::Agenda;
+use crate::agenda::{Agenda, MOST_OF_A_TURN};
 use crate::clock::Millis;
 use crate::sync::Mutex;
 use crate::transport::poller::Key;
@@ -76,16 +76,21 @@ impl Clients {
         }
     }
 
-    /// Checks the clients with a deadline that may have passed; returns the time of the next check.
+    /// Checks clients with a deadline that may have passed; returns the time of the next check, which is `now` if more of
+    /// them have to be checked.
     pub(crate) fn tick(&self, realtime: &Realtime, now: Millis) -> Millis {
         let due = self.take_due(now);
         self.due.lock().extend(due);
         let next_due = || self.due.lock().pop();
-        while let Some(client) = next_due() {
+        for client in (0..MOST_OF_A_TURN).map_while(|_| next_due()) {
             let next = client.tick(realtime, now);
             self.expect(&client, next.max(now + STEP));
         }
-        self.agenda.lock().first()
+        if self.due.lock().is_empty() {
+            self.agenda.lock().first()
+        } else {
+            now
+        }
     }
 
     /// Takes the clients that are noted for `now` or earlier. A deadline that another thread sets from here on is noted.
