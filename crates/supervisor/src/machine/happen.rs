@@ -78,10 +78,8 @@ impl Machine {
     }
 
     fn begin_restart(&mut self, kind: RestartKind) {
-        if kind != RestartKind::Refork {
-            let why = "another restart was asked for";
-            self.restarts.give_up_promotion(why, &mut self.workforce, self.server);
-        }
+        let why = "another restart was asked for";
+        self.restarts.give_up_promotion(why, &mut self.workforce, self.server);
         self.restarts.ask(kind, &mut self.workforce, self.server);
     }
 

@@ -151,6 +151,7 @@ pub enum Notice {
     ReforkBegun {
         worker: WorkerName,
     },
+    ReforkHurried,
     ReforkRefused {
         reason: &'static str,
     },
@@ -207,6 +208,7 @@ impl Notice {
             Notice::RestartRefused { .. } => "restart_refused",
             Notice::OtherVersion { .. } => "other_version",
             Notice::ReforkBegun { .. } => "refork_begun",
+            Notice::ReforkHurried => "refork_hurried",
             Notice::ReforkRefused { .. } => "refork_refused",
             Notice::PhasedRestartNeedsWorkers => "phased_restart_needs_workers",
             Notice::NeedsWorkers { .. } => "needs_workers",
@@ -228,6 +230,7 @@ impl Notice {
             | Notice::RestartDone { .. }
             | Notice::OtherVersion { .. }
             | Notice::ReforkBegun { .. }
+            | Notice::ReforkHurried
             | Notice::PhasedRestartNeedsWorkers
             | Notice::Draining { .. }
             | Notice::StoppingAtOnce { .. }
@@ -246,6 +249,7 @@ impl Notice {
             | Notice::RestartRefused { .. }
             | Notice::OtherVersion { .. }
             | Notice::ReforkBegun { .. }
+            | Notice::ReforkHurried
             | Notice::ReforkRefused { .. }
             | Notice::PhasedRestartNeedsWorkers => self.restart_text(names),
             Notice::SpawnerLost { .. }
@@ -394,6 +398,9 @@ impl Notice {
                     "refork: {} becomes the spawner; its copies replace the other workers",
                     worker.text(names)
                 )
+            }
+            Notice::ReforkHurried => {
+                "refork: the automatic refork no longer waits for long requests and clients, because a refork was asked for".to_owned()
             }
             Notice::ReforkRefused { reason } => format!("refork: refused: {reason}"),
             Notice::PhasedRestartNeedsWorkers => {

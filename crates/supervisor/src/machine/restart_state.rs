@@ -103,6 +103,14 @@ impl Restart {
         )
     }
 
+    /// An automatic refork becomes one that was asked for.
+    pub(super) fn end_patience(&mut self) {
+        self.patient = false;
+        if let RestartState::Preparing { refork, .. } = &mut self.state {
+            *refork = Refork::Asked;
+        }
+    }
+
     /// Returns true if no step of it is left.
     pub(super) fn is_over(&self) -> bool {
         matches!(self.state, RestartState::Done | RestartState::Failed { .. })

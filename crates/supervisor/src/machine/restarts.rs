@@ -191,6 +191,14 @@ impl Restarts {
         if workforce.wanted == 0 {
             return workforce.step.refuse_without_workers("refork");
         }
+        if let Some(restart) = self
+            .restart
+            .as_mut()
+            .filter(|restart| restart.runs() && restart.patient)
+        {
+            restart.end_patience();
+            return workforce.step.log(Notice::ReforkHurried);
+        }
         let reason = if !self.are_over() {
             "a restart is under way"
         } else if server != Server::Serving {

@@ -38,6 +38,8 @@ pub struct RestartView<'a> {
     pub state: RestartStatus,
     /// The reason of its failure.
     pub error: Option<&'a str>,
+    /// True for an automatic refork: no request and no client ends for it.
+    pub patient: bool,
     /// A counter that grows with each change, for the time of the last change.
     pub changes: u64,
 }
@@ -142,6 +144,7 @@ impl Machine {
             kind: restart.kind,
             state,
             error,
+            patient: restart.patient,
             changes: self.restarts.changes,
         })
     }

@@ -75,6 +75,15 @@ fn scenarios() -> Vec<Scenario> {
         .with_warmth()
         .twice()
         .calm(),
+        scenario(
+            "refork during an automatic refork",
+            2,
+            2,
+            vec![Command::Restart(RestartKind::Refork)],
+        )
+        .with_warmth()
+        .twice()
+        .calm(),
         scenario("stuck worker during an automatic refork", 2, 2, vec![])
             .with_warmth()
             .with_recycling(RecycleReason::Stuck)

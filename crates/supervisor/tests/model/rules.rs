@@ -24,12 +24,13 @@ pub(crate) fn check(
         awaits_no_long_drain(before)?;
     }
     retires_in_bounds(after, most)?;
-    limits_patience(actions, after)?;
+    limits_patience(before, actions, after)?;
     bounded(after, most)?;
     ends_in_time(after)?;
     keeps_serving(before, made, actions, after, least)?;
     recycles_after_the_replacement_serves(actions, after)?;
     promotes_after_the_substitute_serves(actions, after)?;
+    takes_over(before, made, actions)?;
     answered(before, made, actions, after)
 }
 
@@ -108,9 +109,9 @@ fn awaits_no_long_drain(world: &World) -> Result<(), String> {
 }
 
 /// A restart that is asked for ends the workers, too, that an automatic refork has left.
-fn limits_patience(actions: &[Action], after: &World) -> Result<(), String> {
-    let is_asked = |kind: RestartKind| kind != RestartKind::Refork;
-    let done = |action: &Action| matches!(action, Action::Log(Notice::RestartDone { kind, .. }) if is_asked(*kind));
+fn limits_patience(before: &World, actions: &[Action], after: &World) -> Result<(), String> {
+    let was_asked = before.machine.restart().is_some_and(|restart| !restart.patient);
+    let done = |action: &Action| was_asked && matches!(action, Action::Log(Notice::RestartDone { .. }));
     let usual = after.machine.limits().shutdown_timeout;
     let patient = |one: &WorkerView| {
         after
@@ -201,6 +202,18 @@ fn recycles_after_the_replacement_serves(actions: &[Action], after: &World) -> R
         }
     }
     Ok(())
+}
+
+/// An automatic refork, which may take a day, refuses no refork that is asked for.
+fn takes_over(before: &World, made: &Move, actions: &[Action]) -> Result<(), String> {
+    let restart = before.machine.restart();
+    let is_automatic = restart.is_some_and(|restart| restart.patient && restart.state == RestartStatus::Running);
+    let is_asked = *made == Move::Ask(Command::Restart(RestartKind::Refork));
+    let is_refused = |action: &Action| matches!(action, Action::Refuse(reason) if reason.contains("restart"));
+    match is_automatic && is_asked && actions.iter().any(is_refused) {
+        true => Err("an automatic refork refuses a refork".to_owned()),
+        false => Ok(()),
+    }
 }
 
 /// A command changes the state, or is refused.
