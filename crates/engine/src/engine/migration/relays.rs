@@ -141,17 +141,23 @@ mod tests {
     use std::io::Read as _;
     use std::sync::{mpsc, Mutex};
 
-    #[test]
-    fn a_client_that_takes_nothing_costs_its_worker_nothing() {
-        let (queues, _) = shared_queues();
+    /// An app with requests that wait, and the sender that lets one of them go on.
+    fn held() -> (mpsc::Sender<()>, Arc<impl Fn(&mut Exchange<'_>) + Send + Sync>) {
         let (release, hold) = mpsc::channel::<()>();
         let hold = Mutex::new(hold);
         let wait = move |exchange: &mut Exchange<'_>| {
             let _ = hold.lock().expect("no panic").recv_timeout(PATIENCE);
             reply(exchange, "busy");
         };
+        (release, Arc::new(wait))
+    }
+
+    #[test]
+    fn a_client_that_takes_nothing_costs_its_worker_nothing() {
+        let (queues, _) = shared_queues();
+        let (release, wait) = held();
         let shared = |slot| Some((Arc::clone(&queues), slot));
-        let busy = Server::with_tls(&listen(), config(), shared(0), Arc::new(wait));
+        let busy = Server::with_tls(&listen(), config(), shared(0), wait);
         let mut first = tls::connect(&busy);
         first.send("GET /first HTTP/1.1\r\nHost: test\r\n\r\n");
         eventually("the worker is busy", || busy.engine.stats().busy_threads == 1);
@@ -206,13 +212,8 @@ mod tests {
     #[test]
     fn a_client_is_told_that_the_worker_with_its_request_has_died() {
         let (queues, _) = shared_queues();
-        let (release, hold) = mpsc::channel::<()>();
-        let hold = Mutex::new(hold);
-        let wait = move |exchange: &mut Exchange<'_>| {
-            let _ = hold.lock().expect("no panic").recv_timeout(PATIENCE);
-            reply(exchange, "busy");
-        };
-        let server = Server::with_tls(&listen(), config(), Some((Arc::clone(&queues), 0)), Arc::new(wait));
+        let (release, wait) = held();
+        let server = Server::with_tls(&listen(), config(), Some((Arc::clone(&queues), 0)), wait);
         let mut held = tls::connect(&server);
         held.send("GET /first HTTP/1.1\r\nHost: test\r\n\r\n");
         eventually("the worker is busy", || server.engine.stats().busy_threads == 1);
@@ -227,13 +228,8 @@ mod tests {
     #[test]
     fn a_request_that_has_to_stay_is_offered_to_the_other_workers_once() {
         let (queues, _) = shared_queues();
-        let (release, hold) = mpsc::channel::<()>();
-        let hold = Mutex::new(hold);
-        let wait = move |exchange: &mut Exchange<'_>| {
-            let _ = hold.lock().expect("no panic").recv_timeout(PATIENCE);
-            reply(exchange, "busy");
-        };
-        let server = Server::on(&listen(), config(), Some((Arc::clone(&queues), 0)), Arc::new(wait));
+        let (release, wait) = held();
+        let server = Server::on(&listen(), config(), Some((Arc::clone(&queues), 0)), wait);
         let faults = server.engine.faults();
         (0..1_000).for_each(|_| faults.plan("relay", Fault::Failure));
         let mut first = server.connect();
@@ -259,13 +255,8 @@ mod tests {
     #[test]
     fn a_request_that_could_not_leave_is_seen_by_threads_that_have_become_idle_meanwhile() {
         let (queues, _) = shared_queues();
-        let (release, hold) = mpsc::channel::<()>();
-        let hold = Mutex::new(hold);
-        let wait = move |exchange: &mut Exchange<'_>| {
-            let _ = hold.lock().expect("no panic").recv_timeout(PATIENCE);
-            reply(exchange, "busy");
-        };
-        let server = Server::on(&listen(), config(), Some((Arc::clone(&queues), 0)), Arc::new(wait));
+        let (release, wait) = held();
+        let server = Server::on(&listen(), config(), Some((Arc::clone(&queues), 0)), wait);
         let mut client = Http2Client::connect(server.address);
         client.wait_for_settings();
         let mut first = server.connect();
@@ -293,13 +284,8 @@ mod tests {
     #[test]
     fn streams_of_a_worker_that_dies_are_refused_or_reset_as_failures() {
         let (queues, _) = shared_queues();
-        let (release, hold) = mpsc::channel::<()>();
-        let hold = Mutex::new(hold);
-        let wait = move |exchange: &mut Exchange<'_>| {
-            let _ = hold.lock().expect("no panic").recv_timeout(PATIENCE);
-            reply(exchange, "busy");
-        };
-        let server = Server::on(&listen(), config(), Some((Arc::clone(&queues), 0)), Arc::new(wait));
+        let (release, wait) = held();
+        let server = Server::on(&listen(), config(), Some((Arc::clone(&queues), 0)), wait);
         let mut client = Http2Client::connect(server.address);
         client.wait_for_settings();
         let first = client.ask(get("/first"), false);
