@@ -10,8 +10,9 @@ module Fairlead
     # Longest wait for threads of the application after the last request, in seconds, if nobody has asked for the end.
     WORK_PATIENCE = 60
 
-    # Seconds between two looks at them.
+    # Seconds between two looks at them, at least. A look at a large heap takes long, so the pause is so many times as long.
     WORK_PAUSE = 0.5
+    WORK_PAUSE_FACTOR = 20
 
     private
 
@@ -68,9 +69,19 @@ module Fairlead
     def wait_for_work
       give_up = Clock.now + WORK_PATIENCE
       Background.current.timers.linger(WORK_PATIENCE)
-      sleep(WORK_PAUSE) until @stopped || @hurried || Clock.now > give_up || !(Background.current.timers.linger? || ForkSafety.busy?)
+      until @stopped || @hurried || (began = Clock.now) > give_up || !work?
+        sleep_while_patient([WORK_PAUSE, (Clock.now - began) * WORK_PAUSE_FACTOR].max)
+      end
     rescue Exception => e # rubocop:disable Lint/RescueException -- a class of the application may raise any, such as SystemExit
       @service.log.warning("it is unknown if the application works in other threads: #{Error.plain(e)}")
+    end
+
+    def work? = Background.current.timers.linger? || ForkSafety.busy?
+
+    # Sleeps, but not on if somebody asks for the end.
+    def sleep_while_patient(seconds)
+      until_then = Clock.now + seconds
+      sleep(WORK_PAUSE) until @stopped || @hurried || Clock.now >= until_then
     end
 
     # Ends now and aborts all requests.
