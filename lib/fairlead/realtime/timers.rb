@@ -81,8 +81,8 @@ module Fairlead
       end
     end
 
-    # The server runs no blocks any more. Ends all timers but those that run once, within +seconds+. Copies of this process do not have
-    # them. Their thread runs their blocks.
+    # The server runs no blocks any more. Ends timers that repeat or are due after more than +seconds+. The thread of the timers runs the
+    # blocks of the others, which copies of this process do not have.
     def linger(seconds)
       @lock.synchronize do
         next unless @running
