@@ -299,9 +299,7 @@ impl World {
     pub(crate) fn make(&mut self, next: &Move, scenario: &Scenario) -> Vec<Action> {
         let event = match next {
             Move::Answer(id) => self.answer(*id, scenario),
-            Move::Finish(id) => self.change(*id, |process| {
-                (process.long, process.patience) = (false, Duration::ZERO)
-            }),
+            Move::Finish(id) => self.finish(*id),
             Move::Wake(id) => self.change(*id, |process| process.hung = false),
             Move::Fault(id, fault) => {
                 self.faults -= 1;
@@ -397,6 +395,13 @@ impl World {
             change(process);
         }
         None
+    }
+
+    /// The long request of a worker ends. A worker that drains has finished all of them then.
+    fn finish(&mut self, id: ProcessId) -> Option<Event> {
+        let process = self.processes.get_mut(&id)?;
+        (process.long, process.patience) = (false, Duration::ZERO);
+        process.asked.then_some(Event::Finished(id))
     }
 
     /// A process takes its next step.
