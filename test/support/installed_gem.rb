@@ -53,7 +53,7 @@ module Fairlead
 
         def initialize(*words, shebang: nil)
           super(*words)
-          @environment = @environment.merge("PORT" => "0")
+          @environment = @environment.merge("PORT" => "0", "RUBYOPT" => COMPILED)
           RailsApplication.files.each { |path, text| write(path, text) }
           write("Gemfile", File.read(path("Gemfile")).sub(/^gem 'fairlead'.*/, "gem 'fairlead'"))
           FileUtils.rm_f(path("Gemfile.lock"))

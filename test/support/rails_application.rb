@@ -5,6 +5,7 @@ require "open3"
 require "rbconfig"
 require "tmpdir"
 require_relative "needed_gems"
+require_relative "server_process"
 
 module Fairlead
   module Test
@@ -36,7 +37,9 @@ module Fairlead
       RUBY
 
       # Environment of a process that runs Rails beside the checkout, without the bundle of the test run.
-      ENVIRONMENT = { "RUBYLIB" => File.join(ROOT, "lib"), "RUBYOPT" => nil, "BUNDLE_GEMFILE" => nil, "RAILS_ENV" => nil, "RACK_ENV" => nil }.freeze
+      ENVIRONMENT = {
+        "RUBYLIB" => File.join(ROOT, "lib"), "RUBYOPT" => ServerProcess::COMPILED, "BUNDLE_GEMFILE" => nil, "RAILS_ENV" => nil, "RACK_ENV" => nil
+      }.freeze
 
       class << self
         # Returns why the application cannot be generated; nil if it can.

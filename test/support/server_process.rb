@@ -34,6 +34,12 @@ module Fairlead
         PUMA_MIN_THREADS PUMA_MAX_THREADS PUMA_PERSISTENT_TIMEOUT PUMA_LOG_CONFIG FAIRLEAD_LOG_CONFIG PUMA_DEBUG PUMA_FIBER_PER_REQUEST
       ].freeze
 
+      # RUBYOPT of the tests' servers; nil if they share nothing.
+      COMPILED = ("-r#{File.join(__dir__, "compiled_files")}" if ENV.key?("FAIRLEAD_TESTS_SHARE"))
+
+      # Environment of a command that starts a server.
+      CLEAN = CLEARED.to_h { |name| [name, nil] }.merge("RUBYOPT" => COMPILED).freeze
+
       attr_reader :directory, :pid, :status
 
       # +config_ru+: its text, or nil for none. +files+: further files of the folder, path => text. +bind+: nil leaves it to
@@ -205,7 +211,7 @@ module Fairlead
 
       def process_environment
         rubylib = [*ENV["RUBYLIB"], File.join(ROOT, "lib")].join(File::PATH_SEPARATOR)
-        CLEARED.to_h { |name| [name, nil] }.merge("RUBYLIB" => rubylib, **@environment)
+        CLEAN.merge("RUBYLIB" => rubylib, **@environment)
       end
 
       # The state and the parent follow the command name, which is in parentheses and can contain anything.

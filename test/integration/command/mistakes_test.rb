@@ -202,7 +202,7 @@ class MistakesTest < Minitest::Test
 
   # Runs the command in the current folder: [standard output, standard error, status].
   def fairlead(*arguments, environment: {})
-    cleared = Fairlead::Test::ServerProcess::CLEARED.to_h { |name| [name, nil] }
-    Open3.capture3(cleared.merge(environment), RbConfig.ruby, "-I#{ROOT}/lib", "#{ROOT}/exe/fairlead", *arguments)
+    environment = Fairlead::Test::ServerProcess::CLEAN.merge(environment)
+    Open3.capture3(environment, RbConfig.ruby, "-I#{ROOT}/lib", "#{ROOT}/exe/fairlead", *arguments)
   end
 end

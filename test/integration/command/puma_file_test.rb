@@ -110,8 +110,8 @@ class PumaFileTest < Minitest::Test
         FileUtils.mkdir_p(File.dirname(File.join(folder, path)))
         File.write(File.join(folder, path), text)
       end
-      cleared = Fairlead::Test::ServerProcess::CLEARED.to_h { |name| [name, nil] }
-      yield Open3.capture3(cleared, RbConfig.ruby, "-I", File.join(ROOT, "lib"), File.join(ROOT, "exe/fairlead"), "--check", chdir: folder)
+      command = [RbConfig.ruby, "-I", File.join(ROOT, "lib"), File.join(ROOT, "exe/fairlead"), "--check"]
+      yield Open3.capture3(Fairlead::Test::ServerProcess::CLEAN, *command, chdir: folder)
     end
   end
 end
