@@ -160,8 +160,8 @@ module Fairlead
 
     # For test cases that talk to servers: closes every connection after the test.
     module HttpClients
-      # Returns a connection to +server+.
-      def connect(server) = adopt(TCPSocket.new("127.0.0.1", server.port))
+      # Returns a connection to +server+; options as for HttpClient.new.
+      def connect(server, **options) = adopt(TCPSocket.new("127.0.0.1", server.port), **options)
 
       # Returns a connection with a tiny receive buffer: the server has to wait until the client reads.
       def narrow_client(server)
@@ -180,8 +180,8 @@ module Fairlead
       end
 
       # Returns a client for a connected socket.
-      def adopt(socket)
-        (@clients ||= []) << (client = HttpClient.new(socket))
+      def adopt(socket, **options)
+        (@clients ||= []) << (client = HttpClient.new(socket, **options))
         client
       end
 

@@ -104,6 +104,10 @@ class InterruptedCallsTest < Minitest::Test
 
   private
 
+  # Longest time for a part of a response, in seconds: a collection at each allocation takes processor time, of which a busy machine has
+  # little.
+  PATIENCE = 120
+
   def assert_nothing_lost(*arguments, kinds: KINDS, &block)
     @server = serve(unlinted(APP, setup: SETUP), "-t", "2:2", "--early-hints", "--compress", *arguments, files: { "file" => "one" })
     before = open_sockets
@@ -133,7 +137,7 @@ class InterruptedCallsTest < Minitest::Test
 
   # The response may be anything, but the connection ends.
   def finish(path)
-    client = connect(@server).request("GET", path, { "connection" => "close", "accept-encoding" => "gzip" })
+    client = connect(@server, seconds: PATIENCE).request("GET", path, { "connection" => "close", "accept-encoding" => "gzip" })
     client.rest
     client.close
   rescue Fairlead::Test::Waiting::Expired => e

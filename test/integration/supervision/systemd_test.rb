@@ -10,6 +10,9 @@ class SystemdUnderFaultsTest < Minitest::Test
 
   WATCHDOG = 0.6
 
+  # Longest time for loading the slow code, in seconds.
+  LONG = 60
+
   SLOW = "sleep 2 if File.read('version').strip == '2'\n"
 
   def setup
@@ -24,11 +27,12 @@ class SystemdUnderFaultsTest < Minitest::Test
 
   SHAPES.each do |name, workers|
     define_method(:"test_the_watchdog_hears_of_the_server_while_new_code_is_loaded_#{name}") do
-      server = notifying(workers, app: SLOW + VERSIONED, environment: { "WATCHDOG_USEC" => (WATCHDOG * 1_000_000).to_i.to_s })
+      environment = { "WATCHDOG_USEC" => (WATCHDOG * 1_000_000).to_i.to_s }
+      server = notifying(workers, app: SLOW + VERSIONED, environment: environment, config: "load_timeout #{LONG}\n")
       longest = longest_silence do
         server.write("version", "2")
         server.signal(:USR2)
-        wait_for_version(server, "2")
+        wait_for_version(server, "2", seconds: LONG)
         pass_time(WATCHDOG * 2)
       end
 

@@ -19,8 +19,14 @@ class CollectorTest < Minitest::Test
     def on_close(client) = Notes.add("closed #{client.env["PATH_INFO"]}")
   RUBY
 
+  # Longest time for a message, in seconds: collections take processor time, of which a busy machine has little.
+  PATIENCE = 120
+
+  # A client that waits for another one answers no pings.
+  UNHURRIED = ["--ping-interval", 0].freeze
+
   def test_at_every_allocation
-    converse(pushing(HANDLER, "-t", 1), %w[/a], before: "GC.stress = true")
+    converse(pushing(HANDLER, "-t", 1, *UNHURRIED), %w[/a], before: "GC.stress = true")
   end
 
   def test_while_objects_move
@@ -44,12 +50,17 @@ class CollectorTest < Minitest::Test
     assert_equal ["open"], [*clients.map { |client| client.receive.last }, stream.receive.data].uniq
     requested(server, "#{before}; 1")
     2.times do |number|
-      assert_equal(paths.map { |path| "#{number} #{path} true" }, clients.map { |client| client.send_text(number.to_s).receive.last })
-      requested(server, "Fairlead.publish('all', '#{number}'); Fairlead.publish('direct', 'd')")
-      heard = [*clients.map { |client| client.receive_all(2) }, Array.new(2) { stream.receive.data }]
+      assert_equal(paths.map { |path| "#{number} #{path} true" }, clients.map { |client| client.send_text(number.to_s).receive(PATIENCE).last })
+      published(server, number)
+      heard = [*clients.map { |client| client.receive_all(2, PATIENCE) }, Array.new(2) { stream.receive.data }]
       assert_equal [["all #{number}", "d"]], heard.map(&:sort).uniq
     end
     [*clients, stream].each(&:drop)
     assert_equal [*paths, "/stream"].map { |path| "closed #{path}" }, wait_for_notes(server, clients.size + 1).sort
+  end
+
+  def published(server, number)
+    code = "Fairlead.publish('all', '#{number}'); Fairlead.publish('direct', 'd')"
+    connect(server, seconds: PATIENCE).request("GET", "/", { "x-code" => code, "connection" => "close" }).final_answer
   end
 end

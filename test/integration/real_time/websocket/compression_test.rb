@@ -42,10 +42,13 @@ class CompressionTest < Minitest::Test
     end
   RUBY
 
+  # Longest time for that, in seconds.
+  PATIENCE = 120
+
   def test_other_threads_run_while_a_large_message_is_compressed
     %w[message context].each do |deflate|
       client = web_socket(pushing(LARGE, "--deflate", deflate, "--time-slice", 0, "--client-pending-bytes", "64m"), deflate: true).send_text("go")
-      message = client.receive.last
+      message = client.receive(PATIENCE).last
       runs = client.receive.last.to_i
 
       assert_equal 24_000_000, message.bytesize

@@ -63,22 +63,29 @@ class WebSocketFloodsTest < Minitest::Test
     assert_logged(server, 3)
   end
 
+  # Longest time for the messages of twenty clients, in seconds: a gigabyte is inflated.
+  PATIENCE = 120
+
+  # A client that waits for another one answers no pings.
+  UNHURRIED = ["--ping-interval", 0].freeze
+
   # Each message is within the limit, and one read holds sixty of them: messages without room stay compressed.
   def test_many_messages_that_are_small_only_while_they_are_compressed
-    server = pushing("def on_message(client, data) = (sleep 0.002; client.write(data.bytesize))", "-t", 1, "--messages-pending-bytes", "16m")
+    slow = "def on_message(client, data) = (sleep 0.002; client.write(data.bytesize))"
+    server = pushing(slow, "-t", 1, "--messages-pending-bytes", "16m", *UNHURRIED)
     assert_inflated_in_turn(server) do |clients|
-      clients.each { |client| assert_equal ["1048576"], client.receive_all(55).uniq }
+      clients.each { |client| assert_equal ["1048576"], client.receive_all(55, PATIENCE).uniq }
     end
   end
 
   # No handler wants them, and the server keeps nothing of them.
   def test_many_such_messages_without_a_handler_for_them
-    server = pushing("def on_close(client) = nil", "-t", 1)
+    server = pushing("def on_close(client) = nil", "-t", 1, *UNHURRIED)
     assert_inflated_in_turn(server) do |clients|
       clients.each do |client|
         client.ping("behind them")
 
-        assert_equal "behind them", client.receive_pong
+        assert_equal "behind them", client.receive_pong(PATIENCE)
       end
     end
   end
