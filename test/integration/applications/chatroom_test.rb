@@ -35,6 +35,9 @@ class ChatroomApplicationTest < Minitest::Test
     server = room
     ann = web_socket(server, "/chat/ann")
     ann.receive
+    # The others have heard of her when she gets a response; those who come later do not.
+    ann.send_text("alone")
+    ann.receive
     bob = web_socket(server, "/chat/bob")
     bob.receive
     ann.receive
