@@ -24,8 +24,8 @@ const TICK: Duration = Duration::from_millis(1);
 /// Pause after a tick that panicked, so that a tick that always panics cannot fill the log.
 const PANIC_PAUSE: Duration = Duration::from_millis(100);
 
-/// Ticks without a job after which the monitor parks.
-const QUIET_TICKS: u32 = 50;
+/// Ticks without a job after which the monitor parks. The next job wakes it, which costs less than some ticks.
+const QUIET_TICKS: u32 = 5;
 
 /// Ticks, of a millisecond at least, after which threads should have begun to serve.
 const VACANT_TICKS: u32 = 1000;
