@@ -5,7 +5,7 @@ Bench::Scenario.define(
   "growth-readers",
   about: "n clients that read nothing of a response of 300,000 bytes, beside one active client: CPU time of its requests and of theirs.",
   app: File.read(File.join(Bench::ROOT, "bench/apps/growth.ru")),
-  drive: Bench::Drive::Growth.new(Bench::Growth::SlowReaders.new, things: "slow readers", counts: Bench::Drive::Growth::COUNTS),
+  drive: Bench::Drive::Growth.new(Bench::Growth::SlowReaders.new, things: "slow readers", counts: [10, 100, 1000, 5000, 10_000]),
   arguments: { "fairlead" => Bench::Growth::PATIENT["fairlead"] +
                              %w[--write-timeout 600 --write-min-rate 0 --response-memory-bytes 16k --response-disk-total-bytes 8g] },
   files: { "public#{Bench::Growth::SlowReaders::PATH}" => Bench::Growth::SlowReaders::BYTES },
