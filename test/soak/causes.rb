@@ -45,8 +45,9 @@ module Fairlead
       # The application holds all descriptors now and then.
       LIMITED = [/descriptor/, /Too many open files/].freeze
 
-      # A client has more responses at a time than fit into its share.
-      SMALL = [/refused streams of HTTP\/2 connection from \S+: its share of \w+ is used up/].freeze
+      # A client has more responses at a time than fit into its share, or has not taken its messages while others need the memory.
+      SMALL = [/refused streams of HTTP\/2 connection from \S+: its share of \w+ is used up/,
+               /closed a WebSocket of \S+: others need its share of response_memory_total_bytes/].freeze
 
       # +acts+: number of acts by name. +limited+: true if descriptors may run out. +small+: true if memory for responses may.
       def initialize(acts, limited: false, small: false)

@@ -58,6 +58,9 @@ module Fairlead
       # Returns true if the memory for responses may be used up.
       def small? = @options.include?("--response-memory-total-bytes")
 
+      # Returns true if the client of one of these addresses had to leave its memory to others.
+      def gave_way?(addresses) = small? && addresses.any? { |address| server.log.include?(" of #{address}: others need its share") }
+
       def start
         with_limit { server.launch }
         wait_until("the server to be ready", seconds: 3 * PATIENCE) { server.ready? || server.exited? }

@@ -465,6 +465,8 @@ fn an_address_whose_clients_leave_most_unread_gives_way_before_another_with_a_la
         .collect();
     eventually("some are disconnected", || server.engine.stats().overflowed > 30);
     assert_eq!(good.receive(), text(&"y".repeat(900_000)));
+    let disconnected = || server.engine.stats().overflowed as i64;
+    eventually("each of them counts once", || clients(&server) + disconnected() == 121);
     drop(attackers);
 }
 

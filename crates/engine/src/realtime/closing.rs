@@ -22,7 +22,8 @@ impl Client {
     pub fn close(&self, code: Option<u16>, reason: &str) {
         let outbox = self.outbox.lock();
         if self.is_open() && outbox.remainder.lacks_last_chunk() {
-            return self.abort(outbox, UNFINISHED);
+            self.abort(outbox, UNFINISHED);
+            return;
         }
         if self.advance(EndState::Closing) {
             if outbox.remainder.is_short() {
@@ -79,7 +80,8 @@ impl Client {
     pub(super) fn fail(&self, mut outbox: MutexGuard<'_, Outbox>, code: u16, reason: &'static str) {
         if self.is_response() {
             // The dropped bytes are missing: a last chunk would announce a complete response.
-            return self.abort(outbox, reason);
+            self.abort(outbox, reason);
+            return;
         }
         if !self.advance(EndState::Failed) {
             return;
@@ -131,12 +133,15 @@ impl Client {
         }
     }
 
-    /// Resets the connection without a last frame, so that the kernel does not keep unread data for minutes.
-    pub(super) fn abort(&self, outbox: MutexGuard<'_, Outbox>, why: &str) {
+    /// Resets the connection without a last frame, so that the kernel does not keep unread data for minutes. Returns false if
+    /// another thread has ended the client meanwhile.
+    pub(super) fn abort(&self, outbox: MutexGuard<'_, Outbox>, why: &str) -> bool {
         drop(outbox);
-        self.tell_of_end(format_args!("{why}"));
-        if self.end_by(|transport| transport.reset()) {
+        let ends = self.end_by(|transport| transport.reset());
+        if ends {
+            self.tell_of_end(format_args!("{why}"));
             self.tell(Event::Close);
         }
+        ends
     }
 }

@@ -187,10 +187,10 @@ impl Client {
         if verdict != GivesWay::Yes {
             return verdict;
         }
-        if let Some(realtime) = self.realtime.upgrade() {
+        let ends = self.abort(outbox, "others need its share of response_memory_total_bytes");
+        if let Some(realtime) = self.realtime.upgrade().filter(|_| ends) {
             realtime.worker.counters().overflowed.fetch_add(1, Relaxed);
         }
-        self.abort(outbox, "others need its share of response_memory_total_bytes");
         GivesWay::Yes
     }
 
