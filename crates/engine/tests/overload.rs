@@ -138,47 +138,6 @@ fn a_stream_that_may_not_be_repeated_is_refused_so_that_it_may() {
 }
 
 #[test]
-fn a_request_in_the_waiting_room_is_refused_while_every_worker_is_busy() {
-    let (queues, scoreboard) = shared_queues();
-    let (release, hold) = mpsc::channel::<()>();
-    let hold = Arc::new(Mutex::new(hold));
-    let worker = |slot| {
-        let hold = Arc::clone(&hold);
-        let call = move |exchange: &mut Exchange<'_>| {
-            if path(exchange) == "/first" {
-                while hold
-                    .try_lock()
-                    .map_or(Err(mpsc::TryRecvError::Empty), |hold| hold.try_recv())
-                    == Err(mpsc::TryRecvError::Empty)
-                {
-                    std::thread::sleep(MS);
-                }
-            }
-            reply(exchange, "served");
-        };
-        let shared = Some((Arc::clone(&queues), slot));
-        Server::on(&listen(), timeout(300 * MS), shared, Arc::new(call))
-    };
-    let workers = [worker(0), worker(1)];
-    let mut firsts: Vec<Client> = Vec::new();
-    for worker in &workers {
-        let mut first = worker.connect();
-        first.send("GET /first HTTP/1.1\r\nHost: test\r\n\r\n");
-        eventually("it is busy", || worker.engine.stats().busy_threads == 1);
-        firsts.push(first);
-    }
-    let mut client = workers[0].connect();
-    client.send("GET /late HTTP/1.1\r\nHost: test\r\n\r\n");
-    eventually("it is in the room", || scoreboard.waiting() == 1);
-    assert_eq!(client.response().status, 503);
-    assert_eq!(scoreboard.waiting(), 0);
-    drop(release);
-    firsts
-        .iter_mut()
-        .for_each(|first| assert_eq!(first.response().status, 200));
-}
-
-#[test]
 fn a_full_queue_refuses_the_last_request_at_once() {
     let mut held = Held::start(Config {
         queue_limit: 2,

@@ -34,6 +34,16 @@ class OverloadTest < Minitest::Test
     connect(server).request("GET", "/hold").tap { wait_until("the thread is held") { calls(server).include?("/hold") } }
   end
 
+  # A client that waits. The server may hear of the ends of other clients later.
+  def connect_and_wait(server)
+    client = nil
+    wait_until("a client is not refused") do
+      client = connect(server).request("GET", "/there")
+      !client.readable?(0.1)
+    end
+    client
+  end
+
   def test_a_request_that_no_thread_takes_in_time_gets_503_and_the_application_never_sees_it
     server = serve(APP, *HELD, "--queue-timeout", "0.2", "--access-log", "-")
     held = hold(server)
@@ -71,6 +81,20 @@ class OverloadTest < Minitest::Test
     assert_equal [503] * 3, statuses
     File.write(server.path("go"), "")
     assert_equal ["served"] * 2, waiting.map { |client| client.answer.body }
+  end
+
+  def test_clients_that_have_reset_their_connections_leave_the_waiting_room_to_others
+    linux_only "nothing reports the end of a socket in the waiting room"
+    server = serve(APP, "-w", 2, *HELD, "--queue-limit", 50)
+    held = Array.new(2) { connect(server).request("GET", "/hold") }
+    wait_until("both threads are held") { calls(server).scan("/hold").size == 2 }
+    crowd = Array.new(100) { connect(server).request("GET", "/left") }
+    wait_until("the queue is full") { crowd.any? { |client| client.readable?(0.01) } }
+    crowd.each { |client| client.socket.setsockopt(Socket::Option.linger(true, 0)) }.each(&:close)
+    there = Array.new(10) { connect_and_wait(server) }
+    File.write(server.path("go"), "")
+    assert_equal ["served"] * 12, [*held, *there].map { |client| client.answer.body }
+    assert_equal [*["/hold"] * 2, *["/there"] * 10], calls(server).split
   end
 
   def test_a_request_whose_client_has_left_is_logged_with_499_and_not_run

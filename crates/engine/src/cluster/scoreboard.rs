@@ -9,7 +9,7 @@ use crate::cluster::lasting::Lasting;
 use crate::cluster::ledger::Ledger;
 use crate::cluster::pause::Pause;
 use crate::cluster::queue_delay::QueueDelay;
-use crate::cluster::queues::Attendance;
+use crate::cluster::queues::{Attendance, Tickets};
 use crate::cluster::running::RunningRequests;
 use crate::cluster::statistics::{statistics, Kind, Shown, Statistic, Stats};
 use crate::tls::TicketKeys;
@@ -28,6 +28,8 @@ pub(super) const LASTING: usize = 8;
 pub struct Scoreboard {
     /// Number of requests in the waiting room.
     pub(crate) attendance: Attendance,
+    /// Tickets of these requests.
+    pub(crate) tickets: Tickets,
     /// Number of connections without a request in the waiting room: a worker has sent them, and no worker has taken
     /// them over yet.
     pub(crate) migrating: Attendance,
@@ -225,6 +227,7 @@ impl Default for Scoreboard {
     fn default() -> Self {
         Scoreboard {
             attendance: Attendance::default(),
+            tickets: Tickets::default(),
             migrating: Attendance::default(),
             migrating_clients: Attendance::default(),
             begun: AtomicU64::new(0),

@@ -11,7 +11,7 @@
 //! longest, so they are refused first; and the flow with most waiting requests loses one if the queue is too long.
 
 use super::job::Job;
-use super::migration::Admission;
+use super::migration::{AbandonedRequests, Admission};
 use super::record;
 use super::sink::Move;
 use super::without_app::WithoutApp;
@@ -42,6 +42,7 @@ pub(super) struct Overload {
     scheduler: Arc<Scheduler<Job>>,
     admission: Arc<Admission>,
     without_app: Arc<WithoutApp>,
+    abandoned: Arc<AbandonedRequests>,
     /// The wait in the queue of a single process.
     own: QueueDelay,
     /// The waiting room is left alone until this time.
@@ -71,6 +72,7 @@ impl Overload {
         scheduler: &Arc<Scheduler<Job>>,
         admission: &Arc<Admission>,
         without_app: &Arc<WithoutApp>,
+        abandoned: &Arc<AbandonedRequests>,
     ) -> Overload {
         let worker = Arc::clone(scheduler.worker());
         let (wait, interval) = (worker.config.queue_target, worker.config.queue_interval);
@@ -78,6 +80,7 @@ impl Overload {
             scheduler: Arc::clone(scheduler),
             admission: Arc::clone(admission),
             without_app: Arc::clone(without_app),
+            abandoned: Arc::clone(abandoned),
             own: QueueDelay::default(),
             next_room_check: AtomicMillis::new(Millis::LONG_AGO),
             target: (!wait.is_zero()).then_some(Target { wait, interval }),
@@ -149,6 +152,14 @@ impl Overload {
         }
     }
 
+    /// Notes clients that have left while their requests are in the waiting room.
+    pub(super) fn look_at_room(&self) {
+        self.admission
+            .waiting_room()
+            .into_iter()
+            .for_each(|room| self.abandoned.look(room));
+    }
+
     /// True if the first request in the waiting room would be refused: no worker has a free thread for it.
     pub(super) fn is_room_overdue(&self) -> bool {
         if !self.admission.has_requests() || Millis::now() < self.next_room_check.load(Relaxed) {
@@ -180,11 +191,10 @@ impl Overload {
         if limit == 0 {
             return None;
         }
-        let room = self
-            .admission
-            .waiting_room()
-            .map_or(0, |room| room.scoreboard().waiting());
-        if ready.ordinary() as u64 + room <= limit as u64 {
+        let room = self.admission.waiting_room();
+        let in_room = room.map_or(0, |room| room.scoreboard().waiting() as usize);
+        let excess = (ready.ordinary() + in_room).saturating_sub(limit);
+        if excess == 0 || (excess <= in_room && room.is_some_and(|room| self.abandoned.are_in(room, excess))) {
             return None;
         }
         match ready.pop_last(flow)? {

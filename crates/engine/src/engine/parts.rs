@@ -9,7 +9,7 @@ use super::http2::Http2Driver;
 use super::job::Job;
 use super::memory::Memory;
 use super::migration::{
-    Admission, ClientMigration, ConnectionMigration, IncomingConnections, Relays, RequestMigration,
+    AbandonedRequests, Admission, ClientMigration, ConnectionMigration, IncomingConnections, Relays, RequestMigration,
 };
 use super::native::{FileSender, Handshakes, LookUpThreads};
 use super::overload::Overload;
@@ -121,6 +121,7 @@ impl Parts {
         let admission = Admission::new(&worker, queues.as_ref());
         let arrivals = IncomingConnections::new(&worker, &connections, &endpoints);
         let relays = Relays::new(&worker, &connections);
+        let abandoned = AbandonedRequests::new(&worker);
         let http2_connections = Arc::new(Http2Connections::new(&services.spool));
         let giving_way = GivingWay::new(&services, &connections, &http2_connections, &budgets);
         let uploads = Uploads::new(&services, &connections, &http2_connections, &giving_way, sink());
@@ -131,8 +132,8 @@ impl Parts {
             clients: NewClients::new(&services, &connections, sink()),
             file_sender: FileSender::new(&worker, sink()),
             look_ups: LookUpThreads::new(&services, &connections, &without_app, sink()),
-            overload: Overload::new(&scheduler, &admission, &without_app),
-            request_migration: RequestMigration::new(&scheduler, &admission, &arrivals, &relays),
+            overload: Overload::new(&scheduler, &admission, &without_app, &abandoned),
+            request_migration: RequestMigration::new(&scheduler, &admission, &arrivals, &relays, &abandoned),
             connection_migration: ConnectionMigration::new(&services, &connections, &admission, &arrivals, &handshakes),
             client_migration: ClientMigration::new(&services, &admission, &endpoints),
             http2: Http2Driver {

@@ -10,6 +10,7 @@
 //!   `engine/migration/clients.rs`).
 //!
 //! Each is a socket pair that every worker has inherited (`kernel_queue.rs`), with a count beside it (`attendance.rs`).
+//! `tickets.rs` knows requests of clients that have left.
 //! `outlet.rs` is its end for senders. `queue.rs` and `message.rs` have the messages about connections. If another release
 //! continues, a worker sends to the queues of that release ([`Heirs`], `heirs.rs`).
 
@@ -20,6 +21,7 @@ mod kernel_queue;
 mod message;
 mod outlet;
 mod queue;
+mod tickets;
 mod waiting_room;
 
 pub(crate) use attendance::Attendance;
@@ -30,6 +32,7 @@ pub(crate) use message::{
 };
 pub(crate) use outlet::Sent;
 pub(crate) use queue::{Queue, Received};
+pub(crate) use tickets::Tickets;
 pub use waiting_room::WaitingRoom;
 
 use crate::cluster::scoreboard::Scoreboard;

@@ -3,6 +3,7 @@
 use super::message::OutgoingMigration;
 use super::outlet::Sent;
 use super::queue::{Queue, Received};
+use super::tickets::Tickets;
 use crate::clock::Nanos;
 use crate::cluster::scoreboard::Scoreboard;
 use crate::transport::poller::{token, Poller};
@@ -45,6 +46,11 @@ impl WaitingRoom {
     pub(super) fn descriptors(&self) -> [BorrowedFd<'_>; 3] {
         let [sender, receiver] = self.queue.ends();
         [sender, receiver, self.signal.as_fd()]
+    }
+
+    /// Tickets of the requests, which tell if their clients have left.
+    pub(crate) fn tickets(&self) -> &'static Tickets {
+        &self.scoreboard.tickets
     }
 
     /// Scoreboard with the counts of the room.
@@ -103,6 +109,10 @@ impl WaitingRoom {
 
     /// Takes out the oldest request, for the worker in `slot`.
     pub(crate) fn receive(&self, slot: usize) -> Received {
-        self.queue.receive(slot)
+        let received = self.queue.receive(slot);
+        if let Received::Migration(incoming) = &received {
+            self.tickets().take(incoming.ticket);
+        }
+        received
     }
 }

@@ -57,5 +57,6 @@ pub(super) fn outgoing_with<'a>(connection: &'a Connection, socket: BorrowedFd<'
         input: [proxy_header, stream.request.head_bytes(), &stream.input],
         body: &stream.request.body,
         is_http2: stream.request.version() == Version::Http2,
+        ticket: 0,
     })
 }

@@ -12,7 +12,7 @@
 
 use super::outgoing::outgoing_with;
 use crate::clock::Millis;
-use crate::cluster::queues::{OutgoingMigration, Sent, WaitingRoom};
+use crate::cluster::queues::{OutgoingMigration, Sent};
 use crate::connection::connections::Connections;
 use crate::connection::relayed::RelayedResponse;
 use crate::connection::{Connection, Next};
@@ -39,13 +39,11 @@ impl Relays {
         })
     }
 
-    /// Sends the request of a connection that has to stay to the waiting room, from the worker in `slot`. If that is
-    /// not possible, returns the connection and the reason, and notes if the request has to stay, too.
+    /// Sends the request of a connection that has to stay to the waiting room. If that is not possible, returns the connection and the reason, and notes if the request has to stay, too.
     pub(super) fn relay(
         &self,
         mut connection: Box<Connection>,
-        room: &WaitingRoom,
-        slot: usize,
+        send: impl FnOnce(OutgoingMigration<'_>) -> Sent,
         sink: &dyn Sink,
     ) -> Result<(), (Box<Connection>, Sent)> {
         self.worker.fault("relay");
@@ -58,7 +56,7 @@ impl Relays {
             return Err((connection, Sent::TooLong));
         };
         let sent = match self.outgoing(&connection, &runner) {
-            Some(outgoing) => room.send(&outgoing, slot),
+            Some(outgoing) => send(outgoing),
             None => Sent::TooLong,
         };
         if sent != Sent::Done {
@@ -129,7 +127,7 @@ mod tests {
     use super::super::outgoing::outgoing;
     use super::*;
     use crate::clock::Nanos;
-    use crate::cluster::queues::{IncomingMigration, Received};
+    use crate::cluster::queues::{IncomingMigration, Received, WaitingRoom};
     use crate::connection::adopting::Adopted;
     use crate::fault::Fault;
     use crate::http::body::Body;

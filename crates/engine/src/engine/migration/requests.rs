@@ -5,9 +5,9 @@
 
 use super::admission::NONE;
 use super::outgoing::outgoing;
-use super::{Admission, IncomingConnections, Relays};
+use super::{AbandonedRequests, Admission, IncomingConnections, Relays};
 use crate::clock::{AtomicMillis, Millis, Nanos};
-use crate::cluster::queues::{IncomingMigration, Received, Sent, Stage, WaitingRoom};
+use crate::cluster::queues::{IncomingMigration, OutgoingMigration, Received, Sent, Stage, WaitingRoom};
 use crate::connection::adopting::Adopted;
 use crate::connection::Connection;
 use crate::engine::ends;
@@ -47,6 +47,7 @@ pub(in crate::engine) struct RequestMigration {
     admission: Arc<Admission>,
     arrivals: Arc<IncomingConnections>,
     relays: Arc<Relays>,
+    abandoned: Arc<AbandonedRequests>,
     /// Time since when this worker has been about to take a request: the kernel has woken no other worker for it.
     promised_since: AtomicMillis,
     /// Time from which on a request that leaves the free threads here to others may be offered.
@@ -59,6 +60,7 @@ impl RequestMigration {
         admission: &Arc<Admission>,
         arrivals: &Arc<IncomingConnections>,
         relays: &Arc<Relays>,
+        abandoned: &Arc<AbandonedRequests>,
     ) -> RequestMigration {
         RequestMigration {
             worker: Arc::clone(scheduler.worker()),
@@ -66,6 +68,7 @@ impl RequestMigration {
             admission: Arc::clone(admission),
             arrivals: Arc::clone(arrivals),
             relays: Arc::clone(relays),
+            abandoned: Arc::clone(abandoned),
             promised_since: AtomicMillis::new(NONE),
             next_offer: AtomicMillis::new(NONE),
         }
@@ -236,10 +239,11 @@ impl RequestMigration {
         slot: usize,
         sink: &dyn Sink,
     ) -> Result<(), (Box<Connection>, Sent)> {
+        let send = |outgoing: OutgoingMigration<'_>| self.abandoned.send(outgoing, room, slot);
         let Some(outgoing) = outgoing(&connection) else {
-            return self.relays.relay(connection, room, slot, sink);
+            return self.relays.relay(connection, send, sink);
         };
-        match room.send(&outgoing, slot) {
+        match send(outgoing) {
             Sent::Done => {
                 ends::let_go(connection);
                 Ok(())

@@ -185,6 +185,7 @@ impl Moves {
     pub(super) fn drop_overdue(&self) {
         self.sweep_queue();
         let parts = &*self.parts;
+        parts.overload.look_at_room();
         while parts.overload.is_room_overdue() {
             let Some(mut connection) = parts.request_migration.move_in() else {
                 break;

@@ -33,12 +33,12 @@ pub(super) const DATAGRAM_BYTES: usize = 32 * 1024;
 pub(crate) const DESCRIPTORS: usize = 4;
 
 /// Number of this format. Change it with the format, so that processes of two versions do not share a room.
-pub(super) const FORMAT: u32 = 8;
+pub(super) const FORMAT: u32 = 9;
 
 /// Count of numbers at the beginning: time of the current stage ([`Stage`]), requests served, lengths of input and
 /// body, origin and kind, the peer (three numbers), time spent on waiting for the body, time of entering the room, time
-/// since when it has waited for its turn, and the lengths of the session and of the rest of a response.
-const NUMBERS: usize = 13;
+/// since when it has waited for its turn, the lengths of the session and of the rest of a response, and the ticket.
+const NUMBERS: usize = 14;
 const HEADER: usize = 8 * NUMBERS;
 
 /// Bytes of a message that [`waits_since`] needs.
@@ -78,6 +78,8 @@ pub(crate) struct IncomingMigration {
     /// State of the TLS connection on the socket: see [`Transport::export`](crate::transport::Transport::export).
     pub(crate) tls: Option<SecretBytes>,
     pub(crate) response: Option<Box<IncomingResponse>>,
+    /// Ticket in the waiting room: see [`Tickets`](super::Tickets); 0 for none.
+    pub(crate) ticket: u64,
 }
 
 /// Rest of a response, as the connection in the other worker has written it.
@@ -119,6 +121,8 @@ pub(crate) struct OutgoingMigration<'a> {
     /// State of the TLS connection on the socket.
     pub(crate) tls: Option<&'a SecretBytes>,
     pub(crate) response: Option<OutgoingResponse<'a>>,
+    /// Ticket in the waiting room; 0 for none.
+    pub(crate) ticket: u64,
 }
 
 /// Message to be sent.
@@ -177,6 +181,7 @@ impl<'a> Message<'a> {
             request.waits_since.to_number(),
             session.len() as u64,
             response.len() as u64,
+            request.ticket,
         ];
         let mut header = [0; HEADER];
         for (space, number) in header.chunks_exact_mut(8).zip(numbers) {

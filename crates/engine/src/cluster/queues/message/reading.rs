@@ -47,7 +47,8 @@ struct Contents {
 
 impl Contents {
     fn of(self, socket: OwnedFd) -> IncomingMigration {
-        let [moment, served, _, _, origin_and_kind, peer, high, low, wait, entered, waits_since, _, _] = self.numbers;
+        let [moment, served, _, _, origin_and_kind, peer, high, low, wait, entered, waits_since, _, _, ticket] =
+            self.numbers;
         IncomingMigration {
             socket,
             origin: (origin_and_kind >> 8) as u32,
@@ -66,6 +67,7 @@ impl Contents {
             is_last: origin_and_kind & kind::LAST != 0,
             tls: self.tls,
             response: self.response,
+            ticket,
         }
     }
 }
@@ -76,7 +78,7 @@ fn read(datagram: &[u8], mut files: impl Iterator<Item = OwnedFd>) -> Option<Con
     for (number, bytes) in numbers.iter_mut().zip(header.chunks_exact(8)) {
         *number = u64::from_le_bytes(bytes.try_into().ok()?);
     }
-    let [_, _, input_length, body_length, origin_and_kind, .., session_length, response_length] = numbers;
+    let [_, _, input_length, body_length, origin_and_kind, .., session_length, response_length, _] = numbers;
     let long = match origin_and_kind & kind::LONG {
         0 => None,
         _ => Some(read_file(&files.next()?.into())?),

@@ -30,6 +30,7 @@ fn outgoing<'a>(socket: &'a OwnedFd, input: [&'a [u8]; 3], body: &'a Body) -> Ou
         is_last: true,
         tls: None,
         response: None,
+        ticket: u64::MAX,
     }
 }
 
@@ -65,6 +66,7 @@ fn a_message_is_read_as_it_was_written() {
         assert_eq!((incoming.stage, incoming.served), (outgoing.stage, 2));
         assert_eq!(incoming.entered, outgoing.entered);
         assert_eq!(incoming.waits_since, outgoing.waits_since);
+        assert_eq!(incoming.ticket, outgoing.ticket);
         let beginning = datagram.first_chunk().expect("a longer message");
         assert_eq!(waits_since(beginning), outgoing.waits_since);
         assert!(incoming.is_http2);
