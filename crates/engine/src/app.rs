@@ -6,6 +6,15 @@ use crate::realtime::{Client, Event};
 use std::sync::Arc;
 use std::time::Duration;
 
+/// The garbage that a collection looks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Garbage {
+    /// Objects since the last collection: most of the garbage, and a short stop.
+    Young,
+    /// All objects.
+    All,
+}
+
 /// An application, and the properties of its language.
 pub trait App {
     /// Runs one request on this thread, to completion. A panic results in a 500.
@@ -40,7 +49,7 @@ pub trait App {
     fn leisure(&self) {}
 
     /// Collects garbage. Called when the process is quiet after a busy time, before memory is returned to the system.
-    fn collect_garbage(&self) {}
+    fn collect_garbage(&self, _garbage: Garbage) {}
 
     /// Runs `wait`, which may sleep for long, without the lock of the language. Returns soon after
     /// [`Engine::interrupt`](crate::Engine::interrupt).

@@ -74,7 +74,7 @@ mod transport;
 mod work_queue;
 mod worker;
 
-pub use app::{App, Lock, LockUse};
+pub use app::{App, Garbage, Lock, LockUse};
 pub use cluster::histogram::{AtomicHistogram, Histogram};
 pub use cluster::membership::Membership;
 pub use cluster::pause::Pause;

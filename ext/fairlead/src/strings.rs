@@ -181,6 +181,8 @@ table! {
         take_over: "take_over",
         resume: "resume",
         time: "time",
+        full_mark: "full_mark",
+        start: "start",
     }
 }
 

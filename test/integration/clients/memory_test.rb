@@ -58,6 +58,36 @@ class MemoryTest < Minitest::Test
     assert_equal "hello", get(server).body
   end
 
+  # A collection of young objects stops the threads for a short time. Objects that have become old need another one.
+  def test_all_objects_are_collected_only_if_that_is_necessary
+    server = serve(<<~'RUBY')
+      HELD = []
+      run(lambda do |env|
+        case env["PATH_INFO"]
+        when "/young"
+          GC.start
+          Array.new(140) { "x" * 100_000 } # less than makes Ruby collect garbage itself
+        when "/old"
+          HELD.replace(Array.new(1200) { "x" * 100_000 })
+          4.times { GC.start }
+          HELD.clear
+        end
+        [200, {}, [GC.stat(:major_gc_count).to_s]]
+      end)
+    RUBY
+    get(server)
+    before = memory(server.serving_pid)
+    collections = get(server, "/young").body
+
+    assert_operator memory(server.serving_pid), :>, before + (10 * MEBIBYTE)
+    wait_until("free memory", seconds: 40) { memory(server.serving_pid) < before + (7 * MEBIBYTE) }
+    assert_equal collections, get(server).body
+    collections = get(server, "/old").body
+
+    wait_until("free memory of old objects", seconds: 60) { memory(server.serving_pid) < before + (16 * MEBIBYTE) }
+    assert_operator get(server).body.to_i, :>, collections.to_i
+  end
+
   # Before Ruby 3.4 each major collection writes to memory that workers share.
   def test_workers_that_share_memory_return_it_without_a_collection
     skip "it costs nothing with this Ruby" if RUBY_VERSION >= "3.4"

@@ -1,5 +1,6 @@
 //! The jobs of the ready queue.
 
+use crate::app::Garbage;
 use crate::clock::Nanos;
 use crate::config::fair_by::Flow;
 use crate::connection::Connection;
@@ -20,7 +21,7 @@ pub(crate) enum Job {
     /// Work of the app for idle threads, see [`App::leisure`](crate::App::leisure).
     Leisure,
     /// See [`App::collect_garbage`](crate::App::collect_garbage).
-    Collection,
+    Collection(Garbage),
 }
 
 impl Queued for Job {

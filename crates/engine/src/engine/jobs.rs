@@ -163,9 +163,14 @@ impl Workplace for Jobs {
             Job::Subscription(subscription) => self.run_published(subscription, app),
             Job::Task => self.run_task(app),
             Job::Leisure => _ = self.parts.worker.guard("idle work of the app", || app.leisure()),
-            Job::Collection => {
-                let collect = || _ = self.parts.worker.guard("garbage collection", || app.collect_garbage());
-                self.parts.memory.collect(collect);
+            Job::Collection(garbage) => {
+                let collect = || {
+                    _ = self
+                        .parts
+                        .worker
+                        .guard("garbage collection", || app.collect_garbage(garbage))
+                };
+                self.parts.memory.collect(garbage, collect);
             }
         }
     }

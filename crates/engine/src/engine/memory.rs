@@ -1,9 +1,16 @@
 //! Returns memory to the system: the allocator keeps freed memory for the next burst. It is returned after a burst of clients, by
 //! the counts of their memory, and when the process has become quiet and has grown, or has had a burst: the app uses memory that
 //! nobody counts. Then the app collects its garbage first, which holds memory of the allocator. A collection stops all threads of the
-//! app, so collections take a small part of the time.
+//! app, so collections take a small part of the time. The first one collects young objects, which is most of the garbage, and stops the
+//! threads for a third of the time (docs/decisions/quiet-collections.md). All objects follow if the process is still larger:
+//!
+//! ```text
+//!   quiet, grown ── young ── memory returned ── small again: done
+//!                                            └─ still grown, nothing runs for 5 s, or a minute is over ── all ── memory returned
+//! ```
 
 use super::job::Job;
+use crate::app::Garbage;
 use crate::clock::Millis;
 use crate::connection::connections::Connections;
 use crate::exchange::Services;
@@ -28,6 +35,9 @@ const LOOK: Duration = Duration::from_secs(60);
 
 /// Jobs of a quiet process in `QUIET`, at most: health checks and a few clients.
 const QUIET_JOBS: u64 = 10;
+
+/// The collection of all objects waits up to this time for a moment without any job.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The pause after a collection is so many times its duration, so that collections take up to 0.5 % of the time; but it is not longer
 /// than `LONGEST_PAUSE`, in case the process was stopped meanwhile.
@@ -93,17 +103,21 @@ impl Memory {
             return left;
         }
         let is_free = !worker.is_leaving() && self.scheduler.now().busy() == 0;
-        if is_free && self.growth.lock().is_worthwhile((worker.config.resident_memory)()) {
-            self.scheduler.schedule(Job::Collection);
+        if !is_free {
+            return LOOK;
+        }
+        let garbage = self.growth.lock().garbage((worker.config.resident_memory)());
+        if let Some(garbage) = garbage {
+            self.scheduler.schedule(Job::Collection(garbage));
         }
         LOOK
     }
 
-    /// Runs `collect`, which collects the garbage of the app, and returns the memory that this has freed.
-    pub(super) fn collect(self: &Arc<Self>, collect: impl FnOnce()) {
+    /// Runs `collect`, which collects this garbage of the app, and returns the memory that this has freed.
+    pub(super) fn collect(self: &Arc<Self>, garbage: Garbage, collect: impl FnOnce()) {
         let begin = Millis::now();
         collect();
-        self.growth.lock().note_collection(begin, Millis::now());
+        self.growth.lock().note_collection(garbage, begin, Millis::now());
         self.trim_after(Duration::ZERO);
     }
 
@@ -125,7 +139,7 @@ impl Memory {
         let config = &self.services.worker.config;
         (config.trim_memory)();
         let resident = (config.resident_memory)();
-        self.growth.lock().least = resident;
+        self.growth.lock().returned(Millis::now(), resident);
         self.bursts.follow(resident);
     }
 }
@@ -179,6 +193,14 @@ struct Growth {
     least: u64,
     /// A burst of clients has ended since the last look. The app still has garbage of it.
     had_burst: bool,
+    /// Garbage of the last collection, until memory was returned after it.
+    collected: Option<Garbage>,
+    /// Garbage of the next collection.
+    next: Garbage,
+    /// Time by which all objects are to be collected, if they are next.
+    all_by: Millis,
+    /// Duration of the collections since memory was back.
+    spent: Duration,
     /// End of the pause after the last collection.
     paused_until: Millis,
 }
@@ -190,18 +212,46 @@ impl Growth {
             jobs: 0,
             least: resident,
             had_burst: false,
+            collected: None,
+            next: Garbage::Young,
+            all_by: now,
+            spent: Duration::ZERO,
             paused_until: now,
         }
     }
 
-    fn note_collection(&mut self, begin: Millis, end: Millis) {
-        self.paused_until = end + (end - begin).saturating_mul(COLLECTION_PAUSE).min(LONGEST_PAUSE);
+    fn note_collection(&mut self, garbage: Garbage, begin: Millis, end: Millis) {
+        self.collected = Some(garbage);
+        self.spent += end - begin;
+        self.paused_until = end + self.spent.saturating_mul(COLLECTION_PAUSE).min(LONGEST_PAUSE);
+    }
+
+    /// Memory was returned. If that was not enough after a collection of young objects, all objects are next; the pause comes
+    /// after them.
+    fn returned(&mut self, now: Millis, resident: u64) {
+        match (self.collected.take(), self.has_grown(resident)) {
+            (Some(Garbage::Young), true) => {
+                (self.next, self.all_by, self.paused_until) = (Garbage::All, now + PATIENCE, now);
+            }
+            (None, true) => {} // a burst has ended: the garbage is still there
+            _ => (self.least, self.next, self.spent) = (resident, Garbage::Young, Duration::ZERO),
+        }
+    }
+
+    /// True if returning the memory since the process had least is worth the work.
+    fn has_grown(&mut self, resident: u64) -> bool {
+        self.least = self.least.min(resident);
+        resident - self.least >= burst::worthwhile_bytes(self.least)
     }
 
     /// `None` if the process has been quiet since the last look, and the pause is over; otherwise the time until this may be true.
     fn quiet(&mut self, now: Millis, jobs: u64) -> Option<Duration> {
         let left = QUIET.saturating_sub(now - self.since).max(self.paused_until - now);
-        let is_quiet = jobs.wrapping_sub(self.jobs) <= QUIET_JOBS;
+        let most = match self.next {
+            Garbage::All if now < self.all_by => 0,
+            _ => QUIET_JOBS,
+        };
+        let is_quiet = jobs.wrapping_sub(self.jobs) <= most;
         if is_quiet && !left.is_zero() {
             return Some(left);
         }
@@ -209,10 +259,10 @@ impl Growth {
         (!is_quiet).then_some(QUIET)
     }
 
-    /// True if there was a burst, or the process has grown so much that returning memory is worth the work.
-    fn is_worthwhile(&mut self, resident: u64) -> bool {
-        self.least = self.least.min(resident);
-        std::mem::take(&mut self.had_burst) || resident - self.least >= burst::worthwhile_bytes(self.least)
+    /// The garbage to collect: if there was a burst, or the process has grown.
+    fn garbage(&mut self, resident: u64) -> Option<Garbage> {
+        let has_grown = self.has_grown(resident);
+        (std::mem::take(&mut self.had_burst) || has_grown).then_some(self.next)
     }
 }
 
@@ -263,32 +313,73 @@ mod tests {
         let start = Millis::now();
         let at = |milliseconds: u64| start + Duration::from_millis(milliseconds);
         let mut growth = Growth::new(start, 0);
-        growth.note_collection(at(5_000), at(5_400));
+        growth.note_collection(Garbage::All, at(5_000), at(5_400));
         assert_eq!(growth.quiet(at(6_000), 0), Some(Duration::from_millis(79_400)));
         assert_eq!(growth.quiet(at(85_399), 5), Some(Duration::from_millis(1)));
         assert_eq!(growth.quiet(at(85_400), 5), None);
-        growth.note_collection(at(85_400), at(85_410));
+        growth.returned(at(5_400), 0);
+        growth.note_collection(Garbage::Young, at(85_400), at(85_410));
         assert_eq!(growth.quiet(at(90_400), 5), None, "a short one costs little");
-        growth.note_collection(at(0), at(100_000));
+        growth.note_collection(Garbage::All, at(0), at(100_000));
         assert_eq!(growth.quiet(at(100_000), 5), Some(Duration::from_secs(3_600)));
     }
 
     #[test]
     fn memory_is_returned_when_the_process_has_grown_since_it_had_least() {
         let mut growth = Growth::new(Millis::now(), mebibytes(300));
-        assert!(!growth.is_worthwhile(mebibytes(300)));
-        assert!(!growth.is_worthwhile(mebibytes(200)));
-        assert!(!growth.is_worthwhile(mebibytes(215)));
-        assert!(growth.is_worthwhile(mebibytes(216)));
+        assert_eq!(growth.garbage(mebibytes(300)), None);
+        assert_eq!(growth.garbage(mebibytes(200)), None);
+        assert_eq!(growth.garbage(mebibytes(215)), None);
+        assert_eq!(growth.garbage(mebibytes(216)), Some(Garbage::Young));
         growth = Growth::new(Millis::now(), mebibytes(24));
-        assert!(!growth.is_worthwhile(mebibytes(26)));
-        assert!(growth.is_worthwhile(mebibytes(27)));
+        assert_eq!(growth.garbage(mebibytes(26)), None);
+        assert_eq!(growth.garbage(mebibytes(27)), Some(Garbage::Young));
         growth = Growth::new(Millis::now(), 0);
         growth.had_burst = true;
-        assert!(
-            growth.is_worthwhile(1) && !growth.is_worthwhile(1),
-            "once after a burst"
+        assert_eq!(growth.garbage(1), Some(Garbage::Young));
+        assert_eq!(growth.garbage(1), None, "once after a burst");
+    }
+
+    #[test]
+    fn all_objects_are_collected_if_the_process_is_still_large_without_the_young_ones() {
+        let start = Millis::now();
+        let at = |milliseconds: u64| start + Duration::from_millis(milliseconds);
+        let mut growth = Growth::new(start, mebibytes(300));
+        growth.note_collection(Garbage::Young, at(5_000), at(5_100));
+        growth.returned(at(5_300), mebibytes(310));
+        assert_eq!(growth.garbage(mebibytes(310)), None, "the young ones were enough");
+
+        growth.note_collection(Garbage::Young, at(45_000), at(45_100));
+        growth.returned(at(45_300), mebibytes(330));
+        assert_eq!(growth.quiet(at(50_300), 0), None, "no pause lies between the two");
+        assert_eq!(growth.garbage(mebibytes(330)), Some(Garbage::All));
+        growth.note_collection(Garbage::All, at(50_300), at(50_600));
+        growth.returned(at(50_800), mebibytes(330));
+        assert_eq!(growth.garbage(mebibytes(330)), None, "it needs the memory");
+        assert_eq!(growth.garbage(mebibytes(346)), Some(Garbage::Young));
+        let pause = Duration::from_millis(50_600 + 200 * 400 - 60_000);
+        assert_eq!(growth.quiet(at(60_000), 0), Some(pause), "after both");
+    }
+
+    #[test]
+    fn all_objects_are_collected_when_nothing_runs_or_a_minute_later() {
+        let start = Millis::now();
+        let at = |seconds: u64| start + Duration::from_secs(seconds);
+        let mut growth = Growth::new(start, mebibytes(300));
+        growth.note_collection(Garbage::Young, at(10), at(10));
+        growth.returned(at(10), mebibytes(400));
+        assert_eq!(growth.quiet(at(12), 1), Some(QUIET), "a client is active");
+        assert_eq!(growth.quiet(at(17), 2), Some(QUIET));
+        assert_eq!(growth.quiet(at(20), 2), Some(Duration::from_secs(2)));
+        assert_eq!(growth.quiet(at(22), 2), None);
+        growth.returned(at(23), mebibytes(400));
+        assert_eq!(
+            growth.garbage(mebibytes(400)),
+            Some(Garbage::All),
+            "the end of a burst changes nothing"
         );
+        assert_eq!(growth.quiet(at(69), 3), Some(QUIET));
+        assert_eq!(growth.quiet(at(74), 4), None, "a minute has passed");
     }
 
     #[test]

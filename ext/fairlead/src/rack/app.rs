@@ -10,7 +10,7 @@ use crate::objects::{call, new_array};
 use crate::protect::{check_interrupts, Jump};
 use crate::strings::ids;
 use fairlead_engine::pubsub::Publication;
-use fairlead_engine::{App, Client, Engine, Event, Exchange};
+use fairlead_engine::{App, Client, Engine, Event, Exchange, Garbage};
 use magnus::Ruby;
 use rb_sys::{Qnil, VALUE};
 use std::cell::Cell;
@@ -91,14 +91,13 @@ impl App for OnThread<'_> {
         });
     }
 
-    fn collect_garbage(&self) {
+    fn collect_garbage(&self, garbage: Garbage) {
         if spares_collections() {
             return;
         }
         let _in_app = InApp::enter(self.engine);
         self.logged(Qnil as VALUE, || {
-            // SAFETY: this thread has the GVL; finalizers that raise are caught like any other exception of the app.
-            unsafe { rb_sys::rb_gc_start() };
+            collections::collect(self.ruby, garbage);
         });
         collections::show(self.ruby, self.engine);
     }
