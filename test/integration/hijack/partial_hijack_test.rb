@@ -51,6 +51,25 @@ class PartialHijackTest < Minitest::Test
     assert client.closed?
   end
 
+  def test_the_log_says_that_descriptors_are_short
+    server = serve(<<~RUBY)
+      FILES = []
+      body = []
+      def body.close = FILES.each(&:close).clear
+      run lambda { |env|
+        Process.setrlimit(:NOFILE, Dir.children("/proc/self/fd").size + 10)
+        begin
+          loop { FILES << File.open(File::NULL) }
+        rescue Errno::EMFILE
+          [200, { "rack.hijack" => proc { |stream| stream.close } }, body]
+        end
+      }
+    RUBY
+    connect(server).request.rest
+
+    server.wait_for_output(/no socket can be given away: too few descriptors, or too little memory \(IOError\)/)
+  end
+
   def test_the_stream_can_be_kept
     server = hijacking("Thread.new { sleep 0.01 until File.exist?('go'); stream.write('late'); stream.close }")
     client = connect(server).request

@@ -23,6 +23,8 @@ pub(crate) enum Stop {
     Busy,
     /// The application has broken the SPEC.
     Type(&'static CStr),
+    /// The system or the client prevents what the application wants.
+    Io(&'static CStr),
 }
 
 impl Stop {
@@ -48,6 +50,8 @@ impl Stop {
             },
             // SAFETY: as above.
             Stop::Type(message) => unsafe { (rb_sys::rb_eTypeError, message) },
+            // SAFETY: as above.
+            Stop::Io(message) => unsafe { (rb_sys::rb_eIOError, message) },
         };
         // SAFETY: the GVL is held, Ruby may jump from here, and the format has no directives.
         unsafe { rb_sys::rb_raise(class, message.as_ptr()) }

@@ -9,6 +9,7 @@ use crate::rack::hijack;
 use crate::rack::stop::Stop;
 use crate::strings::{bytes, ids};
 use rb_sys::{ruby_value_type, Qnil, RB_TYPE_P, VALUE};
+use std::io::ErrorKind;
 
 /// Returns true if the response switches to another protocol: by status 101, or with a successful status and
 /// `rack.protocol`, which accepts the protocol (Rack SPEC 3.1). Runs no Ruby.
@@ -72,8 +73,16 @@ pub(super) fn give_away(response: &Response<'_, '_>, callable: VALUE) -> Result<
             return unless_gone(stop);
         }
     }
-    let Ok(socket) = response.with(hijack::take) else {
-        return Err(Stop::Type(c"the socket of this response cannot be hijacked"));
+    let socket = match response.with(hijack::take) {
+        Ok(socket) => socket,
+        Err(error) if error.kind() == ErrorKind::TimedOut => {
+            return Err(Stop::Io(c"the request has timed out: its client has got a 504"));
+        }
+        Err(_) => {
+            return Err(Stop::Io(
+                c"no socket can be given away: too few descriptors, or too little memory",
+            ));
+        }
     };
     let io = socket.object(response.ruby);
     response.hijacked_io.set(io);
