@@ -53,7 +53,10 @@ module Fairlead
       FILES = { "other.rb" => OTHER, "another/fairlead/.keep" => "" }.freeze
 
       # Environment of such a server. +format+: the state format that the other program can read.
-      def variables(format) = { "RUBYOPT" => [*ServerProcess::COMPILED, "-I. -rother"].join(" "), "ANOTHER_VERSION" => [VERSION, PROTOCOL, LAYOUT, format].join("|") }
+      def variables(format)
+        options = [*ServerProcess::COMPILED, "-I. -rother"].join(" ")
+        { "RUBYOPT" => options, "ANOTHER_VERSION" => [VERSION, PROTOCOL, LAYOUT, format].join("|") }
+      end
 
       # Starts such a server. The block gets the server before the start.
       def versioned_server(workers, *arguments, format: 1, files: {}, config: "", environment: {}, **options)

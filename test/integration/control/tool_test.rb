@@ -17,8 +17,9 @@ class ToolTest < Minitest::Test
 
   # Runs `fairlead ctl` as a process in the folder of the server.
   def ctl_in_folder_of(server, *arguments)
-    output, errors, status = Open3.capture3({ "RUBYLIB" => File.join(ROOT, "lib"), "RUBYOPT" => Fairlead::Test::ServerProcess::COMPILED }, RbConfig.ruby,
-                                            File.join(ROOT, "exe/fairlead"), "ctl", *arguments, chdir: server.directory)
+    environment = { "RUBYLIB" => File.join(ROOT, "lib"), "RUBYOPT" => Fairlead::Test::ServerProcess::COMPILED }
+    output, errors, status = Open3.capture3(environment, RbConfig.ruby, File.join(ROOT, "exe/fairlead"), "ctl", *arguments,
+                                            chdir: server.directory)
     [status.exitstatus, output, errors]
   end
 
