@@ -1,6 +1,7 @@
 //! Work that moves between workers: requests with their connections (`requests.rs`), requests of connections that have to
-//! stay (`relays.rs`), both watched for clients that leave (`abandoned.rs`), and in a drain connections without a request or with a response that is being sent
-//! (`connections.rs`, `responses.rs`; `sent_files.rs` has the files of these responses), and clients (`clients.rs`).
+//! stay (`relays.rs`), both watched for clients that leave (`abandoned.rs`), and in a drain connections without a request or
+//! with a response that is being sent (`connections.rs`, `responses.rs`; `sent_files.rs` has the files of these responses), and
+//! clients (`clients.rs`).
 //!
 //! ```text
 //!   requests ──▶ relays ──▶ outgoing          (to other workers)

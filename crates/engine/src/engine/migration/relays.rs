@@ -39,7 +39,8 @@ impl Relays {
         })
     }
 
-    /// Sends the request of a connection that has to stay to the waiting room. If that is not possible, returns the connection and the reason, and notes if the request has to stay, too.
+    /// Sends the request of a connection that has to stay to the waiting room. If that is not possible, returns the connection and
+    /// the reason, and notes if the request has to stay, too.
     pub(super) fn relay(
         &self,
         mut connection: Box<Connection>,
