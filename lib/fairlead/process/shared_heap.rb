@@ -8,9 +8,11 @@ module Fairlead
   module SharedHeap
     COSTLY_COLLECTIONS = Gem::Version.new(RUBY_VERSION) < Gem::Version.new("3.4")
 
-    # Pages by which the slots of one size can grow without a major collection, for each page with objects. Ruby wants a fifth of the slots
-    # free after a collection; requests that run meanwhile have objects too.
-    ROOM = 0.6
+    # Pages by which the slots of one size can grow without a major collection, for each page with objects: Ruby wants a fifth of the slots
+    # free after a minor collection, and requests that run meanwhile have objects too, up to a number of pages.
+    FREE = 0.25
+    FOR_REQUESTS = 0.35
+    MOST_FOR_REQUESTS = 100
 
     # Array elements for which there is a slot of this size, and the bytes beside them.
     ELEMENT = 8
@@ -46,7 +48,7 @@ module Fairlead
       # +stat+: of the size pool.
       def fill(pool, stat)
         used = stat.fetch(:heap_eden_pages)
-        wanted = used + (used * ROOM).ceil
+        wanted = used + (used * FREE).ceil + [(used * FOR_REQUESTS).ceil, MOST_FOR_REQUESTS].min
         return if used + stat.fetch(:heap_allocatable_pages) >= wanted
 
         length = (stat.fetch(:slot_size) - HEADER) / ELEMENT
