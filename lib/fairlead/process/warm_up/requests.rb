@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require "stringio"
-require "uri"
 require "fairlead/rack/input"
 
 module Fairlead
@@ -26,6 +25,7 @@ module Fairlead
 
       # +origin+: scheme and host of requests that name a path only.
       def initialize(app, origin)
+        require "uri" # not before: few servers need it
         @app = app
         @origin = URI(origin)
         @count = 0
