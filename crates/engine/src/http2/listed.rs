@@ -6,6 +6,9 @@ use crate::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::{Arc, Weak};
 
+/// Space for so many connections is kept, because connections come with each response.
+const MOST_KEPT: usize = 1024;
+
 /// See the head of this file.
 #[derive(Default)]
 pub(crate) struct Listed {
@@ -31,7 +34,14 @@ impl Listed {
             return Vec::new();
         }
         self.is_any.store(false, SeqCst);
-        let connections = std::mem::take(&mut *self.connections.lock());
-        connections.iter().filter_map(Weak::upgrade).collect()
+        let mut connections = self.connections.lock();
+        let all = connections
+            .drain(..)
+            .filter_map(|connection| connection.upgrade())
+            .collect();
+        if connections.capacity() > MOST_KEPT {
+            *connections = Vec::new();
+        }
+        all
     }
 }
