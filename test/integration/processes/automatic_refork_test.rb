@@ -77,9 +77,7 @@ class AutomaticReforkTest < Minitest::Test
 
   def test_a_job_in_a_thread_of_a_replaced_worker_goes_on
     server = serve(APP, *OPTIONS)
-    pid = Integer(Net::HTTP.get(URI(server.url("/job"))), 10)
-    ask(server, server.worker_pids.find { |other| other != pid })
-    restarted(server, "refork")
+    pid = replaced_after(server, "/job")
     File.write(server.path("go"), "")
     wait_until("the end of the worker") { !server.worker_pids.include?(pid) }
 
@@ -88,9 +86,7 @@ class AutomaticReforkTest < Minitest::Test
 
   def test_a_timer_of_a_replaced_worker_runs
     server = serve(APP, *OPTIONS)
-    pid = Integer(Net::HTTP.get(URI(server.url("/timer"))), 10)
-    ask(server, server.worker_pids.find { |other| other != pid })
-    restarted(server, "refork")
+    pid = replaced_after(server, "/timer")
     wait_until("the end of the worker") { !server.worker_pids.include?(pid) }
 
     assert_equal pid.to_s, File.read(server.path("timer"))
@@ -99,9 +95,7 @@ class AutomaticReforkTest < Minitest::Test
   # It has no requests left for which it would need its time.
   def test_a_replaced_worker_that_does_not_exit_is_killed
     server = serve(APP, *OPTIONS)
-    pid = Integer(Net::HTTP.get(URI(server.url("/stay"))), 10)
-    ask(server, server.worker_pids.find { |other| other != pid })
-    restarted(server, "refork")
+    pid = replaced_after(server, "/stay")
     wait_until("the end of the worker", seconds: 30) { !server.worker_pids.include?(pid) }
 
     assert_match(/worker \d \(pid #{pid}\) did not end in time; killing it/, server.stderr)
@@ -175,6 +169,14 @@ class AutomaticReforkTest < Minitest::Test
   end
 
   private
+
+  # Requests the path, and has the other worker become the spawner. Returns the worker with the request, which is replaced.
+  def replaced_after(server, path)
+    pid = Integer(Net::HTTP.get(URI(server.url(path))), 10)
+    ask(server, server.worker_pids.find { |other| other != pid })
+    restarted(server, "refork")
+    pid
+  end
 
   # The process that answers the client.
   def worker_of(client)

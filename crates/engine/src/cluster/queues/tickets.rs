@@ -7,7 +7,7 @@
 //!   take out:  receive ── take: free                      any worker
 //! ```
 //! A process may be killed at each point. Then a ticket may stay although its request is gone, until another request gets its
-//! place. Nobody hears of the client of a request after its sender was killed, so the request counts as one that waits.
+//! place. Nobody hears of the client of a request after its sender was killed, so the request still counts.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
 
