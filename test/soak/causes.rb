@@ -45,9 +45,10 @@ module Fairlead
       # The application holds all descriptors now and then.
       LIMITED = [/descriptor/, /Too many open files/].freeze
 
-      # A client has more responses at a time than fit into its share, or has not taken its messages while others need the memory.
+      # A client has more responses at a time than fit into its share, or does not take its messages or its response while others need the
+      # memory. The loss of a response that its client reads is a failure of this client.
       SMALL = [/refused streams of HTTP\/2 connection from \S+: its share of \w+ is used up/,
-               /closed a WebSocket of \S+: others need its share of response_memory_total_bytes/].freeze
+               /(?:closed a WebSocket of|aborted a response to) \S+: others need its share of response_memory_total_bytes/].freeze
 
       # +acts+: number of acts by name. +limited+: true if descriptors may run out. +small+: true if memory for responses may.
       def initialize(acts, limited: false, small: false)

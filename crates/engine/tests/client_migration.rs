@@ -169,8 +169,8 @@ fn a_client_continues_in_the_middle_of_a_frame() {
 fn a_client_that_cannot_migrate_is_closed_for_the_restart() {
     let workers = Workers::new();
     let old = workers.start_app(0, config(), false);
-    let _new = workers.start(1, config());
     let mut client = old.connect();
+    let _new = workers.start(1, config());
     old.retire();
     assert_eq!(client.receive(), Received::Close(Some(1012)));
     client.send(Opcode::Close, &[3, 0xf4]);
@@ -404,7 +404,7 @@ fn each_publication_arrives_once_through_many_restarts() {
     let workers = Workers::new();
     let many = || Config {
         max_connections: 1000,
-        ..config()
+        ..settled()
     };
     let mut serving = vec![workers.start(0, many()), workers.start(1, many())];
     let clients: Vec<WebSocket> = (0..30).flat_map(|_| connect_to(&serving[0], 1)).collect();

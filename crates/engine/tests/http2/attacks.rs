@@ -181,17 +181,18 @@ fn frames_that_cost_an_answer_or_nothing_but_time() {
 
 #[test]
 fn a_response_that_is_taken_a_few_bytes_at_a_time() {
-    for bytes in [1, 50] {
+    // Each turn has fewer updates than a frame of content could earn, but more in a second than the server allows on a slow machine.
+    for (bytes, updates) in [(1, 9), (50, 5)] {
         let server = Server::start(config(), |exchange| reply(exchange, &"x".repeat(1_000_000)));
         let mut attacker = FrameClient::connect(server.address);
         attacker.send(&[setting(INITIAL_WINDOW, 0), get(1, "/")].concat());
         attacker.find_of(HEADERS, 1);
-        // Each update makes the server send a frame. This must not earn the next updates.
+        // Each turn makes the server send a small frame. This must not earn the next updates.
         let until = Instant::now() + PATIENCE;
         let end = loop {
             assert!(Instant::now() < until, "it continues with {bytes}");
             // The server may have closed already.
-            let _ = attacker.socket.write_all(&window_update(1, bytes));
+            let _ = attacker.socket.write_all(&window_update(1, bytes).repeat(updates));
             let frame = attacker.find(|frame| matches!(frame.kind, DATA | GOAWAY));
             if frame.kind == GOAWAY {
                 break frame;
