@@ -14,14 +14,51 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-/// The certificates of one listener.
+/// Signature schemes of the keys that `ring` supports.
+const SCHEMES: [SignatureScheme; 9] = [
+    SignatureScheme::RSA_PKCS1_SHA256,
+    SignatureScheme::RSA_PKCS1_SHA384,
+    SignatureScheme::RSA_PKCS1_SHA512,
+    SignatureScheme::RSA_PSS_SHA256,
+    SignatureScheme::RSA_PSS_SHA384,
+    SignatureScheme::RSA_PSS_SHA512,
+    SignatureScheme::ECDSA_NISTP256_SHA256,
+    SignatureScheme::ECDSA_NISTP384_SHA384,
+    SignatureScheme::ED25519,
+];
+
+/// The certificates of one listener. A lookup costs the same beside any number of certificates.
 #[derive(Debug, Default)]
 pub(super) struct Certificates {
     /// In the configured order.
     all: Vec<Stapled>,
-    /// Positions in `all`, ascending, by host in lower case; `*.` stands for one label. A lookup costs the same beside any number of
-    /// certificates.
-    by_host: HashMap<String, Vec<usize>>,
+    /// Of all certificates.
+    first: FirstOfEachKind,
+    /// By host in lower case; `*.` stands for one label.
+    by_host: HashMap<String, FirstOfEachKind>,
+}
+
+/// Positions of certificates, ascending: the first with each kind of key. A peer that supports a key supports the first one of its kind.
+#[derive(Debug, Default)]
+struct FirstOfEachKind(Vec<usize>);
+
+impl FirstOfEachKind {
+    fn add(&mut self, position: usize, all: &[Stapled]) {
+        let kind = schemes(&all[position]);
+        if self.0.iter().all(|earlier| schemes(&all[*earlier]) != kind) {
+            self.0.push(position);
+        }
+    }
+
+    fn of<'a>(&'a self, all: &'a [Stapled]) -> impl Iterator<Item = &'a Stapled> {
+        self.0.iter().map(|position| &all[*position])
+    }
+}
+
+/// The key can use these of `SCHEMES`.
+fn schemes(one: &Stapled) -> [bool; SCHEMES.len()] {
+    let key = &one.at(0).key; // it is the same at any time
+    SCHEMES.map(|scheme| key.choose_scheme(&[scheme]).is_some())
 }
 
 impl Certificates {
@@ -51,8 +88,9 @@ impl Certificates {
     fn add(&mut self, hosts: Vec<String>, key: Stapled) {
         let position = self.all.len();
         self.all.push(key);
+        self.first.add(position, &self.all);
         for host in hosts {
-            self.by_host.entry(host).or_default().push(position);
+            self.by_host.entry(host).or_default().add(position, &self.all);
         }
     }
 
@@ -65,15 +103,15 @@ impl Certificates {
             .and_then(|host| host.split_once('.'))
             .map(|(_, domain)| format!("*.{domain}"));
         let of = |name: &Option<String>| {
-            let positions = name.as_ref().and_then(|name| self.by_host.get(name));
-            positions.into_iter().flatten().map(|position| &self.all[*position])
+            let first = name.as_ref().and_then(|name| self.by_host.get(name));
+            first.into_iter().flat_map(|first| first.of(&self.all))
         };
         let is_understood = |one: &&Stapled| one.at(now).key.choose_scheme(schemes).is_some();
         let named = || of(&host).chain(of(&wildcard));
         // A key that the peer does not support fails the handshake with the right alert.
         let found = named().find(is_understood).or_else(|| named().next());
         let found = found
-            .or_else(|| self.all.iter().find(is_understood))
+            .or_else(|| self.first.of(&self.all).find(is_understood))
             .or(self.all.first());
         found.map(|one| Arc::clone(one.at(now)))
     }
@@ -141,6 +179,38 @@ mod tests {
         };
         assert_eq!(chosen("twice.test"), ["twice.test"]);
         assert_eq!(chosen("more.test"), ["more.test", "twice.test"]);
+    }
+
+    #[test]
+    fn a_lookup_considers_one_certificate_of_each_kind_of_key() {
+        let authority = authority();
+        let host = ["same.test"];
+        let mut settings = vec![authority.server(&host), authority.server(&host)];
+        settings.push(authority.server_with(&host, &rcgen::PKCS_ECDSA_P384_SHA384));
+        settings.push(authority.server_with(&host, &rcgen::PKCS_ED25519));
+        settings.push(authority.server(&["other.test"]));
+        let provider = rustls::crypto::ring::default_provider();
+        let (all, _) = Certificates::load(&settings, &provider, SystemTime::now()).unwrap();
+        assert_eq!(all.by_host["same.test"].0, [0, 2, 3]);
+        assert_eq!(all.first.0, [0, 2, 3]);
+        let chosen = |host, scheme| all.find(Some(host), &[scheme], 0).unwrap();
+        for (scheme, position) in [
+            (SignatureScheme::ECDSA_NISTP256_SHA256, 0),
+            (SignatureScheme::ECDSA_NISTP384_SHA384, 2),
+            (SignatureScheme::ED25519, 3),
+            (SignatureScheme::RSA_PSS_SHA256, 0), // none; the handshake fails
+        ] {
+            for host in ["same.test", "unknown.test"] {
+                assert!(
+                    Arc::ptr_eq(&chosen(host, scheme), all.all[position].at(0)),
+                    "{host} {scheme:?}"
+                );
+            }
+        }
+        assert!(Arc::ptr_eq(
+            &chosen("other.test", SignatureScheme::ED25519),
+            all.all[4].at(0)
+        ));
     }
 
     #[test]

@@ -4,6 +4,7 @@ use super::*;
 use rcgen::{
     BasicConstraints, CertificateParams, CertificateRevocationListParams, CertifiedIssuer, DnType,
     ExtendedKeyUsagePurpose, IsCa, KeyIdMethod, KeyPair, KeyUsagePurpose, RevokedCertParams, SerialNumber,
+    SignatureAlgorithm,
 };
 use rustls::client::Resumption;
 use rustls::pki_types::pem::PemObject;
@@ -34,8 +35,14 @@ fn authority_of_name(name: &str) -> Authority {
 impl Authority {
     /// A certificate for these hosts.
     pub(super) fn server(&self, hosts: &[&str]) -> CertificateSettings {
+        self.server_with(hosts, &rcgen::PKCS_ECDSA_P256_SHA256)
+    }
+
+    /// A certificate for these hosts, with such a key.
+    pub(super) fn server_with(&self, hosts: &[&str], algorithm: &'static SignatureAlgorithm) -> CertificateSettings {
         let hosts: Vec<String> = hosts.iter().map(ToString::to_string).collect();
-        self.issue(CertificateParams::new(hosts).unwrap())
+        let key = KeyPair::generate_for(algorithm).unwrap();
+        self.issue(CertificateParams::new(hosts).unwrap(), &key)
     }
 
     fn client(&self, change: impl FnOnce(&mut CertificateParams)) -> CertificateSettings {
@@ -44,12 +51,11 @@ impl Authority {
         params.distinguished_name.push(DnType::OrganizationName, "Works, Inc.");
         params.serial_number = Some(SerialNumber::from(0xfe01u64));
         change(&mut params);
-        self.issue(params)
+        self.issue(params, &KeyPair::generate().unwrap())
     }
 
-    fn issue(&self, params: CertificateParams) -> CertificateSettings {
-        let key = KeyPair::generate().unwrap();
-        let certificate = params.signed_by(&key, &self.0).unwrap();
+    fn issue(&self, params: CertificateParams, key: &KeyPair) -> CertificateSettings {
+        let certificate = params.signed_by(key, &self.0).unwrap();
         CertificateSettings {
             chain: Source::new("a.pem", certificate.pem()),
             key: Source::new("a.key", key.serialize_pem()),
@@ -407,7 +413,7 @@ fn a_certificate_that_has_expired_is_a_warning() {
     let mut params = CertificateParams::new(["localhost".to_string()]).unwrap();
     params.not_after = rcgen::date_time_ymd(2020, 1, 1);
     let settings = TlsSettings {
-        certificates: vec![authority.issue(params)],
+        certificates: vec![authority.issue(params, &KeyPair::generate().unwrap())],
         ..TlsSettings::default()
     };
     let warnings = Tls::new(&settings).unwrap().warnings();
