@@ -11,9 +11,10 @@ module Bench
 
       STEPS = [0, 200, 2000, 20_000].freeze
 
-      # Memory is read once processes and memory have stayed the same for so many seconds, within the next ones.
-      STEADY = 1.5
-      DEADLINE = 30
+      # Memory is read once processes and memory have stayed the same for so many seconds, within the next ones. Fairlead begins to collect
+      # garbage after five seconds without load.
+      STEADY = 8
+      DEADLINE = 60
 
       # Share of the memory that may change meanwhile, and of the requests that may fail.
       TOLERANCE = 0.01
