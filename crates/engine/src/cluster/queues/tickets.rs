@@ -11,8 +11,9 @@
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
 
-/// Places for tickets. With more requests in the waiting room, the oldest lose theirs, and count as requests that wait.
-const PLACES: usize = 4096;
+/// Places for tickets: more than requests in the waiting room, which has room for 10,922 at most. With fewer places, a later request
+/// would take the place of one that still waits, and nothing would tell that the client of that one has left.
+pub(super) const PLACES: usize = 16384;
 
 /// In a place: the client has left. The number of the ticket is above it; 0 in a free place.
 const LEFT: u64 = 1;
@@ -22,6 +23,9 @@ const LEFT: u64 = 1;
 pub(crate) struct Tickets {
     /// Number of the last ticket.
     last: AtomicU64,
+    /// Number of clients in the places that have left, or more: it is too high after a process was killed. So a search through all
+    /// places seldom is in vain.
+    marked: AtomicU64,
     places: [AtomicU64; PLACES],
 }
 
@@ -29,6 +33,7 @@ impl Default for Tickets {
     fn default() -> Tickets {
         Tickets {
             last: AtomicU64::new(0),
+            marked: AtomicU64::new(0),
             places: [const { AtomicU64::new(0) }; PLACES],
         }
     }
@@ -41,7 +46,8 @@ impl Tickets {
             0 => self.last.fetch_add(1, SeqCst) + 1,
             unused => unused,
         };
-        self.place(number).store(number << 1, SeqCst);
+        let before = self.place(number).swap(number << 1, SeqCst);
+        self.unmark(before);
         number
     }
 
@@ -49,19 +55,38 @@ impl Tickets {
     pub(crate) fn take(&self, number: u64) {
         if number != 0 {
             let of_request = |held| (held >> 1 == number).then_some(0);
-            let _ = self.place(number).fetch_update(SeqCst, SeqCst, of_request);
+            let before = self.place(number).fetch_update(SeqCst, SeqCst, of_request);
+            self.unmark(before.unwrap_or(0));
         }
     }
 
     /// Notes that the client of a request has left, if the request still waits.
     pub(crate) fn leave(&self, number: u64) {
-        let _ = self
+        self.marked.fetch_add(1, SeqCst);
+        let (waits, left) = (number << 1, number << 1 | LEFT);
+        if self
             .place(number)
-            .compare_exchange(number << 1, number << 1 | LEFT, SeqCst, SeqCst);
+            .compare_exchange(waits, left, SeqCst, SeqCst)
+            .is_err()
+        {
+            self.marked.fetch_sub(1, SeqCst);
+        }
+    }
+
+    /// This was in a place, and is not any more.
+    fn unmark(&self, before: u64) {
+        if before & LEFT == LEFT {
+            self.marked.fetch_sub(1, SeqCst);
+        }
+    }
+
+    /// True if at least `count` requests wait although their clients have left.
+    pub(crate) fn have_left(&self, count: usize) -> bool {
+        self.marked.load(SeqCst) >= count as u64 && self.left(count) == count
     }
 
     /// Number of requests that wait although their clients have left: up to `most`.
-    pub(crate) fn left(&self, most: usize) -> usize {
+    fn left(&self, most: usize) -> usize {
         let has_left = |place: &&AtomicU64| place.load(Relaxed) & LEFT == LEFT;
         self.places.iter().filter(has_left).take(most).count()
     }
@@ -108,16 +133,16 @@ mod tests {
         let tickets = Tickets::default();
         let stale: Vec<u64> = (0..3).map(|_| tickets.issue(0)).collect();
         stale.iter().for_each(|&number| tickets.leave(number));
-        assert_eq!(tickets.left(9), 3);
+        assert!(tickets.have_left(3) && !tickets.have_left(4));
         let later: Vec<u64> = (0..PLACES).map(|_| tickets.issue(0)).collect();
-        assert_eq!(tickets.left(9), 0);
+        assert!(!tickets.have_left(1));
         for &number in &stale {
             tickets.leave(number);
             tickets.take(number);
         }
         assert_eq!(tickets.left(9), 0, "the places belong to others");
         later.iter().for_each(|&number| tickets.leave(number));
-        assert_eq!(tickets.left(usize::MAX), PLACES);
+        assert!(tickets.have_left(PLACES));
     }
 
     #[test]
@@ -135,5 +160,6 @@ mod tests {
             drop((leave, take));
         });
         assert_eq!(tickets.left(usize::MAX), 0);
+        assert_eq!(tickets.marked.into_inner(), 0);
     }
 }

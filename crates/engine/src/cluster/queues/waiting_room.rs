@@ -116,3 +116,22 @@ impl WaitingRoom {
         received
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::tickets::PLACES;
+    use super::super::SharedQueues;
+    use super::*;
+
+    #[test]
+    fn there_are_tickets_for_all_requests_in_the_room() {
+        let queues = SharedQueues::new(Box::leak(Box::default())).expect("socket pairs");
+        let (room, socket) = (queues.waiting_room(), wake_up::open().expect("a descriptor"));
+        let request = OutgoingMigration::shortest(socket.as_fd());
+        let mut count = 0;
+        while count <= PLACES && room.send(&request, 0) == Sent::Done {
+            count += 1;
+        }
+        assert!(count < PLACES, "{count} requests");
+    }
+}

@@ -70,7 +70,7 @@ impl AbandonedRequests {
     /// True if at least `count` requests in the room are abandoned.
     pub(in crate::engine) fn are_in(&self, room: &WaitingRoom, count: usize) -> bool {
         self.look(room);
-        room.tickets().left(count) == count
+        room.tickets().have_left(count)
     }
 
     /// Notes clients that have left. Called every millisecond while a thread runs something.

@@ -125,6 +125,33 @@ pub(crate) struct OutgoingMigration<'a> {
     pub(crate) ticket: u64,
 }
 
+#[cfg(test)]
+impl<'a> OutgoingMigration<'a> {
+    /// The shortest request, of the client at this socket.
+    pub(crate) fn shortest(socket: BorrowedFd<'a>) -> OutgoingMigration<'a> {
+        OutgoingMigration {
+            socket,
+            origin: 0,
+            peer: None,
+            awaited: None,
+            stage: Stage::Request { arrived: Nanos::START },
+            entered: Nanos::START,
+            waits_since: Nanos::START,
+            body_wait: Duration::ZERO,
+            served: 0,
+            input: [b"", b"GET / HTTP/1.0\r\n\r\n", b""],
+            body: &Body::Empty,
+            is_http2: false,
+            session: None,
+            back_channel: None,
+            is_last: false,
+            tls: None,
+            response: None,
+            ticket: 0,
+        }
+    }
+}
+
 /// Message to be sent.
 pub(super) struct Message<'a> {
     header: [u8; HEADER],
