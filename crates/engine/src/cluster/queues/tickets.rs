@@ -80,6 +80,11 @@ impl Tickets {
         }
     }
 
+    /// True if the request waits, and its client may have left.
+    pub(crate) fn waits(&self, number: u64) -> bool {
+        self.place(number).load(SeqCst) >> 1 == number
+    }
+
     /// True if at least `count` requests wait although their clients have left.
     pub(crate) fn have_left(&self, count: usize) -> bool {
         self.marked.load(SeqCst) >= count as u64 && self.left(count) == count
@@ -108,7 +113,9 @@ mod tests {
         assert_eq!(tickets.left(9), 0);
         tickets.leave(first);
         assert_eq!(tickets.left(9), 1);
+        assert!(tickets.waits(first));
         tickets.take(first);
+        assert!(!tickets.waits(first));
         tickets.leave(first);
         tickets.take(second);
         tickets.leave(second);
