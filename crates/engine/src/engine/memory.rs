@@ -262,6 +262,10 @@ impl Growth {
     /// The garbage to collect: if there was a burst, or the process has grown.
     fn garbage(&mut self, resident: u64) -> Option<Garbage> {
         let has_grown = self.has_grown(resident);
+        if !has_grown {
+            // The app has collected all objects itself meanwhile.
+            (self.next, self.spent) = (Garbage::Young, Duration::ZERO);
+        }
         (std::mem::take(&mut self.had_burst) || has_grown).then_some(self.next)
     }
 }
@@ -380,6 +384,16 @@ mod tests {
         );
         assert_eq!(growth.quiet(at(69), 3), Some(QUIET));
         assert_eq!(growth.quiet(at(74), 4), None, "a minute has passed");
+    }
+
+    #[test]
+    fn young_objects_are_first_again_if_the_process_has_become_small_by_itself() {
+        let now = Millis::now();
+        let mut growth = Growth::new(now, mebibytes(300));
+        growth.note_collection(Garbage::Young, now, now);
+        growth.returned(now, mebibytes(330));
+        assert_eq!(growth.garbage(mebibytes(310)), None);
+        assert_eq!(growth.garbage(mebibytes(330)), Some(Garbage::Young));
     }
 
     #[test]
