@@ -32,9 +32,10 @@ module Fairlead
     # The log of the server that started last.
     def log = @log ||= EventLog.new(quiet: true)
 
-    # Makes the engine call +job+, in turn with the requests, as soon as there is an engine.
+    # Makes the engine call +job+, in turn with the requests, as soon as there is an engine. After its last request, timers that linger
+    # run it.
     def defer(job)
-      @lock.synchronize { native.defer(job) || @waiting.push(job) }
+      @lock.synchronize { timers.take_over(job) || native.defer(job) || @waiting.push(job) }
       nil
     end
 

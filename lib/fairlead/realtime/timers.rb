@@ -95,6 +95,16 @@ module Fairlead
       end
     end
 
+    # Runs +job+ on the thread of the timers if the server runs no blocks any more. Returns false otherwise.
+    def take_over(job)
+      @lock.synchronize do
+        next false unless @running && @latest
+
+        schedule(Timer.new(self, 0.0, 1, job), now)
+        true
+      end
+    end
+
     # True if such a timer waits or runs.
     def linger? = @lock.synchronize { !@latest.nil? && (@calls.positive? || !@schedule.next_time.nil?) }
 

@@ -35,6 +35,9 @@ class AutomaticReforkTest < Minitest::Test
       when "/job"
         Thread.new { sleep 0.005 until File.exist?("go"); File.write("job", "done") }
         [200, {}, [Process.pid.to_s]]
+      when "/defer"
+        Thread.new { sleep 0.005 until File.exist?("go"); Fairlead.defer { File.write("deferred", Process.pid.to_s) } }
+        [200, {}, [Process.pid.to_s]]
       when "/timer"
         Fairlead.run_after(3) { File.write("timer", Process.pid.to_s) }
         [200, {}, [Process.pid.to_s]]
@@ -82,6 +85,15 @@ class AutomaticReforkTest < Minitest::Test
     wait_until("the end of the worker") { !server.worker_pids.include?(pid) }
 
     assert_equal "done", File.read(server.path("job"))
+  end
+
+  def test_a_block_that_such_a_job_defers_runs
+    server = serve(APP, *OPTIONS)
+    pid = replaced_after(server, "/defer")
+    File.write(server.path("go"), "")
+    wait_until("the end of the worker") { !server.worker_pids.include?(pid) }
+
+    assert_equal pid.to_s, File.read(server.path("deferred"))
   end
 
   def test_a_timer_of_a_replaced_worker_runs

@@ -53,6 +53,19 @@ class LingeringTimersTest < Minitest::Test
     assert_empty @seen
   end
 
+  # A job of the application may defer one when no request is left.
+  def test_a_block_that_is_deferred_after_the_last_request_runs
+    start
+    @background.draining(:engine, patient: true)
+    @native.define_singleton_method(:defer) { |_| true } # the engine has ended, and drops it
+    @timers.linger(60)
+    @background.defer(-> { @background.defer(-> { @seen << :run }) })
+
+    assert_predicate @timers, :linger?
+    assert_equal :run, pop
+    wait_until("the end") { !@timers.linger? }
+  end
+
   def test_a_timer_of_a_copy_runs_if_its_last_run_was_never_begun
     @timers.every(0.01, nil, -> { @seen << :beat })
     jobs = Thread::Queue.new
