@@ -14,6 +14,9 @@ module Fairlead
     FOR_REQUESTS = 0.35
     MOST_FOR_REQUESTS = 100
 
+    # Variables of Ruby for users who choose the growth of the heap themselves. With them the memory may grow by a half meanwhile.
+    TUNED = /\ARUBY_GC_HEAP_(?:GROWTH|FREE_SLOTS)_/
+
     # Array elements for which there is a slot of this size, and the bytes beside them.
     ELEMENT = 8
     HEADER = 16
@@ -26,7 +29,7 @@ module Fairlead
       # Collects garbage, and returns free memory to the system: a worker that becomes the spawner has more than it will ever need again.
       def prepare
         collect
-        collect if COSTLY_COLLECTIONS && Process.respond_to?(:warmup) && make_room
+        collect if COSTLY_COLLECTIONS && Process.respond_to?(:warmup) && ENV.each_key.grep(TUNED).empty? && make_room
         Native.trim_memory!
         Native.release_stack!
         Native.spare_collections! if COSTLY_COLLECTIONS

@@ -47,9 +47,17 @@ class SharedHeapTest < Minitest::Test
     assert_equal "false", ruby("#{CROWDED} Fairlead::SharedHeap.prepare; print GC.disable")
   end
 
+  # Each size would fill new pages with garbage.
+  def test_a_heap_whose_growth_the_user_has_limited_is_left_alone
+    limited = { "RUBY_GC_HEAP_GROWTH_MAX_SLOTS" => "10000" }
+    count = "print GC.stat(:total_allocated_objects) - before"
+    assert_operator Integer(ruby("before = GC.stat(:total_allocated_objects); Fairlead::SharedHeap.prepare; #{count}", limited)), :<, 5_000
+    assert_operator Integer(ruby("before = GC.stat(:total_allocated_objects); Fairlead::SharedHeap.prepare; #{count}")), :>, 5_000
+  end
+
   private
 
-  def ruby(program)
-    IO.popen([RbConfig.ruby, "-I", File.join(ROOT, "lib"), "-rfairlead", "-e", program], &:read)
+  def ruby(program, environment = {})
+    IO.popen([environment, RbConfig.ruby, "-I", File.join(ROOT, "lib"), "-rfairlead", "-e", program], &:read)
   end
 end
