@@ -33,7 +33,11 @@ module Fairlead
         nil
       end
 
-      def none? = @streams.size.zero?
+      def none?
+        found = false
+        @streams.each_key { |stream| found ||= stream?(stream) }
+        !found
+      end
 
       private
 
@@ -57,9 +61,13 @@ module Fairlead
       # No method returns a stream: a stream on the stack would not be collected.
       def left_by_writer?
         found = false
-        @streams.each_key { |stream| found |= Native::Stream.left?(stream) }
+        @streams.each_key { |stream| found |= stream?(stream) && Native::Stream.left?(stream) }
         found
       end
+
+      # False for another object in the place of a dead stream: Ruby 3.1 has yielded such objects, because the entry of the stream had
+      # stayed in the map. They may not even have the methods of Object.
+      def stream?(object) = Native::Stream === object # rubocop:disable Style/CaseEquality
 
       def collect
         before = Clock.now
