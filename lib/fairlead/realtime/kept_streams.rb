@@ -84,7 +84,7 @@ module Fairlead
       end
 
       def step
-        return if KeptStreams.none? || Clock.now < @at
+        return if Clock.now < @at || KeptStreams.none?
 
         GC.start
         @pause = [2 * @pause, INTERVAL].max

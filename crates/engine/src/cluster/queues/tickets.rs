@@ -12,7 +12,7 @@
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
 
 /// Places for tickets: more than requests in the waiting room, which has room for 10,922 at most. With fewer places, a later request
-/// would take the place of one that still waits, and nothing would tell that the client of that one has left.
+/// would take the place of a waiting one, which would count for `queue_limit` after its client has left.
 pub(super) const PLACES: usize = 16384;
 
 /// In a place: the client has left. The number of the ticket is above it; 0 in a free place.
