@@ -65,6 +65,7 @@ module Fairlead
   autoload :EagerLoad, "fairlead/eager_load"
   autoload :Joining, "fairlead/process/joining"
   autoload :OtherSupervisor, "fairlead/process/other_supervisor"
+  autoload :Collections, "fairlead/process/collections"
   autoload :SharedHeap, "fairlead/process/shared_heap"
   autoload :Spawner, "fairlead/process/spawner"
   autoload :Sole, "fairlead/process/sole"
@@ -114,7 +115,6 @@ module Fairlead
     # The statistics of the server in this process and of its siblings. `:engines` has an entry for each engine of this process.
     # With workers, `:room` has the statistics of the waiting room, and `:workers` an entry for each worker. docs/guides/deployment.md
     # lists them.
-    # docs/guides/deployment.md lists them.
     #
     # @return [Hash{Symbol => Array<Hash{Symbol => Integer}>, Hash{Symbol => Integer}}]
     def stats = Stats.to_h
@@ -122,7 +122,6 @@ module Fairlead
     # Calls the block (or `handler:`) with each message that is published to a channel. It takes the arguments of
     # {Client#subscribe}. The subscription belongs to the process. If it is made before the workers are forked, each worker has
     # it.
-    # has it.
     #
     # @param name [String, Symbol] the channel or pattern; also as `to:` or `channel:`
     # @param options [Hash, true, nil] the keywords as a Hash; true means `match: :redis`

@@ -50,7 +50,7 @@ module Fairlead
     private
 
     def dispatch
-      @flags = Configuration::Flags.parse(@arguments)
+      @flags = Collections.without { Configuration::Flags.parse(@arguments) }
       case @flags.action
       when :help then print(@flags.help)
       when :version then print("fairlead #{VERSION}\n")

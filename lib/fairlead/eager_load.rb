@@ -13,20 +13,30 @@ module Fairlead
       Tls::DevelopmentAuthority Tls::DevelopmentCertificate Tracing
     ].freeze
 
+    # The folder of the files, with the name by which Ruby knows it.
+    FOLDER = File.dirname(__FILE__, 2)
+
+    # RubyGems looks for a gem with each file. After Rails is loaded, that takes longer than to load the file.
+    REQUIRE = Kernel.private_method_defined?(:gem_original_require) ? :gem_original_require : :require
+
     class << self
-      # Returns the names of the constants that stay to be loaded. +path+: the name of +namespace+, with colons.
-      def run(namespace = Fairlead, path = "")
-        namespace.constants(false).flat_map { |name| load(namespace, name, "#{path}#{name}") }
-      end
+      # Returns the names of the constants that stay to be loaded.
+      def run = Collections.without { load_all(Fairlead, "") }
 
       private
 
-      def load(namespace, name, path)
-        waits = namespace.autoload?(name, false)
-        return [*(path if waits)] if OF_START.include?(path) || (waits && ON_DEMAND.include?(path))
+      # +path+: the name of +namespace+, with colons.
+      def load_all(namespace, path)
+        namespace.constants(false).flat_map { |name| load(namespace, name, "#{path}#{name}") }
+      end
 
+      def load(namespace, name, path)
+        file = namespace.autoload?(name, false)
+        return [*(path if file)] if OF_START.include?(path) || (file && ON_DEMAND.include?(path))
+
+        send(REQUIRE, File.join(FOLDER, "#{file}.rb")) if file
         value = namespace.const_get(name, false)
-        value.is_a?(Module) && value.name == "Fairlead::#{path}" ? run(value, "#{path}::") : []
+        value.is_a?(Module) && value.name == "Fairlead::#{path}" ? load_all(value, "#{path}::") : []
       rescue LoadError, NameError # the part is for another library, which is not there
         [path]
       end

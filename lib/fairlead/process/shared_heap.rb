@@ -42,10 +42,7 @@ module Fairlead
       # Fills new pages with garbage, for sizes that lack room. The next collection frees these pages, and Ruby may allocate as many again.
       # Returns true if there are such pages.
       def make_room
-        disabled = GC.disable
-        GC.stat_heap.map { |pool, stat| fill(pool, stat) }.any?
-      ensure
-        GC.enable unless disabled
+        Collections.without { GC.stat_heap.map { |pool, stat| fill(pool, stat) } }.any?
       end
 
       # +stat+: of the size pool.
