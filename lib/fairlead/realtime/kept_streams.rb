@@ -12,7 +12,6 @@ module Fairlead
     LEAST_PAUSE = 10
     PAUSE = 100
 
-    @streams = ObjectSpace::WeakMap.new
     @look = @due = nil
     @collect_at = 0
 
@@ -25,19 +24,14 @@ module Fairlead
         nil
       end
 
-      # Called by the extension when the call has returned.
-      def add(stream)
-        @streams[stream] = stream # Ruby 3.1 yields a dead key if its value is alive
+      # Called by the extension when the call has returned, and the stream is open.
+      def add
         look_later
       rescue ThreadError # no room for the thread of the timers: the next collection finds the stream
         nil
       end
 
-      def none?
-        found = false
-        @streams.each_key { |stream| found ||= stream?(stream) }
-        !found
-      end
+      def none? = !Native::Stream.kept?
 
       private
 
@@ -53,21 +47,10 @@ module Fairlead
         return unless due == @due
 
         @look = nil
-        collect if Clock.now >= @collect_at && left_by_writer?
+        collect if Clock.now >= @collect_at && Native::Stream.left?(Thread.list)
       ensure
         look_later unless none?
       end
-
-      # No method returns a stream: a stream on the stack would not be collected.
-      def left_by_writer?
-        found = false
-        @streams.each_key { |stream| found |= stream?(stream) && Native::Stream.left?(stream) }
-        found
-      end
-
-      # False for another object in the place of a dead stream: Ruby 3.1 has yielded such objects, because the entry of the stream had
-      # stayed in the map. They may not even have the methods of Object.
-      def stream?(object) = Native::Stream === object # rubocop:disable Style/CaseEquality
 
       def collect
         before = Clock.now

@@ -148,7 +148,7 @@ class KeptStreamsTest < Minitest::Test
 
   # A thread checks all the time; it ends with a message when it finds a dead stream.
   def test_only_streams_that_are_alive_are_looked_at
-    server = keeping("stream.close", setup: "Thread.new { Fairlead::KeptStreams.send(:left_by_writer?) while sleep(0.001) }")
+    server = keeping("stream.close", setup: "Thread.new { Fairlead::Native::Stream.left?(Thread.list) while sleep(0.001) }")
     clients = Array.new(4) { Thread.new { 500.times { connect(server).get("/stream") } } }
     clients.each(&:join)
 

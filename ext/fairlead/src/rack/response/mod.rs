@@ -4,6 +4,7 @@ mod body;
 mod compressed;
 mod fields;
 mod io_methods;
+mod kept;
 mod stream;
 mod switch;
 mod turn;

@@ -6,6 +6,7 @@
 //! client afterwards. Any thread may write.
 
 use super::body::put;
+use super::kept::Kept;
 use super::turn::{end_loan, wait_for_client, Turn};
 use super::Response;
 use crate::classes::{CLOSED_ERROR, KEPT_STREAMS, RESPONSE_REF, STREAM};
@@ -21,7 +22,8 @@ use magnus::{
     function, gc, method, prelude::*, typed_data::Obj, DataTypeFunctions, Error, RString, Ruby, TypedData, Value,
 };
 use rb_sys::{Qnil, VALUE};
-use std::cell::{Cell, RefCell};
+use std::cell::Cell;
+use std::rc::Rc;
 use std::sync::Arc;
 
 /// `Fairlead::Native::Stream`.
@@ -30,14 +32,7 @@ use std::sync::Arc;
 struct Stream {
     /// Leads to the response during the call; nil when the stream was closed.
     reference: Cell<VALUE>,
-    /// Takes the rest of the body once the call has ended.
-    client: RefCell<Option<Arc<Client>>>,
-    /// The process to which the client belongs.
-    process: Cell<u32>,
-    /// The thread that has written last; nil if none has.
-    writer: Cell<VALUE>,
-    /// Number of checks that found the writer dead.
-    looks: Cell<u32>,
+    kept: Rc<Kept>,
 }
 
 // SAFETY: used under the GVL only.
@@ -46,10 +41,7 @@ unsafe impl Send for Stream {}
 impl DataTypeFunctions for Stream {
     fn mark(&self, _: &gc::Marker) {
         // SAFETY: called by the collector, with nil or an object that was alive at the last collection.
-        unsafe {
-            rb_sys::rb_gc_mark(self.reference.get());
-            rb_sys::rb_gc_mark(self.writer.get());
-        }
+        unsafe { rb_sys::rb_gc_mark(self.reference.get()) };
     }
 }
 
@@ -57,10 +49,7 @@ impl Default for Stream {
     fn default() -> Stream {
         Stream {
             reference: Cell::new(Qnil as VALUE),
-            client: RefCell::default(),
-            process: Cell::default(),
-            writer: Cell::new(Qnil as VALUE),
-            looks: Cell::default(),
+            kept: Rc::default(),
         }
     }
 }
@@ -70,7 +59,7 @@ pub(in crate::rack) fn init(ruby: &Ruby) -> Result<(), Error> {
     let class = ruby.get_inner(&STREAM);
     crate::classes::know::<Stream>(ruby);
     class.define_singleton_method("new", function!(Stream::default, 0))?;
-    class.define_singleton_method("left?", function!(is_left, 1))?;
+    super::kept::init(class)?;
     class.define_method("write", method!(Stream::write, -1))?;
     class.define_method("<<", method!(append, 1))?;
     class.define_method("flush", method!(flush, 0))?;
@@ -103,7 +92,7 @@ pub(super) fn run(response: &Response<'_, '_>, body: VALUE) -> Result<(), Stop> 
     });
     let ended = ended.map_err(Stop::Jump).and_then(|()| go_on(response, data));
     drop(guard);
-    let ended = ended.and_then(|()| keep(response, stream, data));
+    let ended = ended.and_then(|()| keep(response, data));
     match ended {
         Err(Stop::Gone) => Ok(()),
         ended => ended,
@@ -112,13 +101,13 @@ pub(super) fn run(response: &Response<'_, '_>, body: VALUE) -> Result<(), Stop> 
 
 /// Tells Ruby of a stream that continues without this thread. This must not come earlier: other threads would write
 /// meanwhile, and this thread would have to wait for the client.
-fn keep(response: &Response<'_, '_>, stream: VALUE, data: &Stream) -> Result<(), Stop> {
-    if data.client.borrow().is_none() {
+fn keep(response: &Response<'_, '_>, stream: &Stream) -> Result<(), Stop> {
+    if stream.kept.client().is_none() {
         return Ok(());
     }
     let kept = response.ruby.get_inner(&KEPT_STREAMS).as_raw();
     let add = protect(response.ruby, || {
-        call(response.ruby, kept, ids().add, &[stream]);
+        call(response.ruby, kept, ids().add, &[]);
     });
     add.map_err(Stop::Jump)
 }
@@ -131,8 +120,7 @@ fn go_on(response: &Response<'_, '_>, stream: &Stream) -> Result<(), Stop> {
     while !stream.is_over(response.ruby) {
         if response.with(|exchange| exchange.is_detachable()) {
             if let Some(client) = response.with(|exchange| exchange.detach()) {
-                stream.process.set(std::process::id());
-                *stream.client.borrow_mut() = Some(client);
+                stream.kept.begin(client);
             }
             return Ok(());
         }
@@ -148,15 +136,9 @@ fn of<'a>(_: &Ruby, stream: VALUE) -> Option<&'a Stream> {
     <&Stream>::try_convert(value).ok()
 }
 
-/// The collector ends a stream that the application has lost: its writer may have died in the middle, so the response
-/// is aborted. A forked process has only a copy, and aborts nothing.
 impl Drop for Stream {
     fn drop(&mut self) {
-        if self.process.get() == std::process::id() {
-            if let Some(client) = &*self.client.borrow() {
-                client.abandon();
-            }
-        }
+        self.kept.abandon();
     }
 }
 
@@ -174,7 +156,7 @@ impl Stream {
     }
 
     fn write_string(&self, ruby: &Ruby, string: RString) -> Result<(), Error> {
-        self.writer.set(ruby.thread_current().as_raw());
+        self.kept.is_written_by(ruby.thread_current());
         if let Some(reference) = self.reference(ruby) {
             match write_to_response(reference, string.as_raw()) {
                 // The response has ended, perhaps while this thread waited for its turn.
@@ -182,8 +164,7 @@ impl Stream {
                 written => return written.map_err(|stop| stop.into_error(ruby)),
             }
         }
-        let client = self.client.borrow().clone();
-        match client {
+        match self.kept.client() {
             Some(client) => offer(ruby, &client, string).map_err(|stop| stop.into_error(ruby)),
             None => Err(closed(ruby)),
         }
@@ -201,7 +182,7 @@ impl Stream {
 
     fn close(&self) {
         self.reference.set(Qnil as VALUE);
-        if let Some(client) = &*self.client.borrow() {
+        if let Some(client) = self.kept.client() {
             client.close(None, "");
         }
     }
@@ -209,7 +190,7 @@ impl Stream {
     fn close_read(&self) {}
 
     fn is_closed(ruby: &Ruby, this: &Stream) -> bool {
-        this.is_over(ruby) && !this.client.borrow().as_ref().is_some_and(|client| client.is_open())
+        this.is_over(ruby) && !this.kept.client().is_some_and(|client| client.is_open())
     }
 }
 
@@ -232,20 +213,6 @@ fn offer(ruby: &Ruby, client: &Arc<Client>, string: RString) -> Result<(), Stop>
             }
         }
     }
-}
-
-/// Returns true if the last writing thread is dead and a search is due. The pauses between searches grow, because the
-/// stream may have other owners. The collector may overlook the stream as long as an old reference is left on the stack
-/// of a thread.
-fn is_left(stream: &Stream) -> Result<bool, Error> {
-    let is_open = stream.client.borrow().as_ref().is_some_and(|client| client.is_open());
-    // SAFETY: a thread or nil, which the stream marks.
-    let writer = unsafe { Value::from_raw(stream.writer.get()) };
-    if !is_open || writer.is_nil() || writer.funcall("alive?", ())? {
-        return Ok(false);
-    }
-    stream.looks.set(stream.looks.get().saturating_add(1));
-    Ok(stream.looks.get().is_power_of_two())
 }
 
 fn append(ruby: &Ruby, this: Obj<Stream>, part: Value) -> Result<Obj<Stream>, Error> {
