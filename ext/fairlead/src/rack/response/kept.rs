@@ -28,7 +28,7 @@ pub(super) struct Kept {
     looks: Cell<u32>,
 }
 
-/// All that may be open, for this process and those that have forked it.
+/// The streams that may be open. A forked process inherits the list.
 struct List(RefCell<Vec<Weak<Kept>>>);
 
 // SAFETY: used under the GVL only. No Ruby runs while it is borrowed.
@@ -106,7 +106,7 @@ fn is_any_open() -> bool {
         .any(|kept| kept.upgrade().is_some_and(|kept| kept.is_open()))
 }
 
-/// Returns true if one is left by its writer. `threads`: all that are alive.
+/// Returns true if the writer of a stream is dead. `threads`: the living ones.
 fn is_any_left(threads: RArray) -> bool {
     let living = threads.into_iter().filter_map(Thread::from_value).map(number).collect();
     let list = LIST.0.borrow();
