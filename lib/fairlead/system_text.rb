@@ -19,6 +19,9 @@ module Fairlead
         text.to_s.dup.force_encoding(Encoding::UTF_8).scrub { |bytes| bytes.unpack("C*").map { |byte| format("\\x%02X", byte) }.join }
       end
 
+      # The same, as a part of a line: control characters are escaped, too.
+      def in_line(text) = shown(text).gsub(/[[:cntrl:]]/) { |character| character.bytes.map { |byte| format("\\x%02X", byte) }.join }
+
       # The current folder.
       def current = decode(Dir.pwd)
 

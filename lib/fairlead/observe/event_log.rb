@@ -119,7 +119,7 @@ module Fairlead
     def warm_up_refused(path, status) = warn("warm_up: #{path} responded with status #{status}, so it warms up little")
 
     def warm_up_timed_out(seconds, step, backtrace)
-      lines = backtrace.first(Backtraces::LONGEST).map { |line| "\n\t#{line}" }
+      lines = Backtraces.lines(backtrace.first(Backtraces::LONGEST)).map { |line| "\n\t#{line}" }
       warn("warm_up: #{step} did not end within #{seconds} s; going on without the rest:#{lines.join}")
     end
 
@@ -156,8 +156,8 @@ module Fairlead
 
     # +env+: of a request that runs longer than its timeout.
     def request_late(env, backtrace)
-      lines = backtrace.first(Backtraces::LONGEST).map { |line| "\n\t#{line}" }
-      warn("#{request_line(env)} still runs after its timeout:#{lines.join}")
+      lines = Backtraces.lines(backtrace.first(Backtraces::LONGEST)).map { |line| "\n\t#{line}" }
+      warn("#{Backtraces.request(env)} still runs after its timeout:#{lines.join}")
     end
 
     def late_requests_left_out(count) = warn("#{count} more requests still run after their timeouts")
@@ -174,7 +174,7 @@ module Fairlead
 
     # +env+: of a request that still runs when the server ends. The application may have changed any value.
     def request_aborted(env)
-      warn("aborted #{request_line(env)}: it was still running")
+      warn("aborted #{Backtraces.request(env)}: it was still running")
     end
 
     def waiting_requests_aborted(count) = warn("aborted #{count} #{count == 1 ? "request" : "requests"} that still waited for a thread")
@@ -300,12 +300,6 @@ module Fairlead
     def quota
       quota = Options::Processors.quota
       "CPU quota #{quota.round(2)}, " if quota && quota < Etc.nprocessors
-    end
-
-    # The application may have changed any value.
-    def request_line(env)
-      target = env.values_at("SCRIPT_NAME", "PATH_INFO").map { |part| part.to_s.dup.force_encoding(Encoding::UTF_8).scrub }.join
-      "#{env["REQUEST_METHOD"]} #{target}"
     end
 
     # Class, message and backtrace. The application's own #message may raise, too.

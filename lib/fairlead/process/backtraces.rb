@@ -1,7 +1,8 @@
 # frozen_string_literal: true
 
 module Fairlead
-  # The backtrace of every thread of a process, with the request that it serves.
+  # The backtrace of every thread of a process, with the request that it serves. The application has chosen the names of threads and may
+  # have changed the request: they can have any bytes.
   module Backtraces
     # Number of useful lines of a backtrace.
     LONGEST = 100
@@ -21,7 +22,9 @@ module Fairlead
 
       # The backtraces of this process, in Puma's format.
       def in_form_of_puma
-        Thread.list.map { |thread| { name: "Thread: #{thread.name || "TID-#{thread.object_id.to_s(36)}"}", backtrace: thread.backtrace } }
+        Thread.list.map do |thread|
+          { name: "Thread: #{SystemText.in_line(thread.name || "TID-#{thread.object_id.to_s(36)}")}", backtrace: lines(thread.backtrace) }
+        end
       end
 
       # Returns a Hash for each thread: { name:, thread: id of the kernel, status:, request: "GET /path" or nil, backtrace: [line, …] }.
@@ -29,9 +32,15 @@ module Fairlead
         requests = requests_by_thread
         Thread.list.map do |thread|
           { name: name_of(thread), thread: thread.native_thread_id, status: thread.status.to_s, request: requests[thread],
-            backtrace: (thread.backtrace || []).first(LONGEST) }
+            backtrace: lines((thread.backtrace || []).first(LONGEST)) }
         end
       end
+
+      # The lines of a backtrace, which is nil for a thread that has ended.
+      def lines(backtrace) = backtrace&.map { |line| SystemText.in_line(line) }
+
+      # Method and path of a request.
+      def request(env) = SystemText.in_line("#{env["REQUEST_METHOD"].to_s.b} #{env["SCRIPT_NAME"].to_s.b}#{env["PATH_INFO"].to_s.b}")
 
       private
 
@@ -44,11 +53,9 @@ module Fairlead
         pipe.close
       end
 
-      def name_of(thread) = thread.name || (thread == Thread.main ? "main" : thread.inspect[/0x\h+/])
+      def name_of(thread) = SystemText.in_line(thread.name || (thread == Thread.main ? "main" : thread.inspect[/0x\h+/]))
 
-      def requests_by_thread
-        Native.current_requests.to_h.transform_values { |env| "#{env["REQUEST_METHOD"]} #{env["SCRIPT_NAME"]}#{env["PATH_INFO"]}" }
-      end
+      def requests_by_thread = Native.current_requests.to_h.transform_values { |env| request(env) }
     end
   end
 end
