@@ -116,6 +116,33 @@ class DrainTest < Minitest::Test
     assert_match(/did not finish within 1 s and were aborted/, server.stderr)
   end
 
+  DEFERRING = <<~RUBY
+    run lambda { |env|
+      case env["PATH_INFO"]
+      when "/blocks" then 5.times { |index| Fairlead.defer { sleep 0.1; warn("block \#{index}") } }
+      when "/again" then Fairlead.defer(&(again = -> { sleep 0.01; Fairlead.defer(&again) }))
+      end
+      [200, {}, ["whole"]]
+    }
+  RUBY
+
+  def test_deferred_blocks_run_before_the_end
+    SHAPES.each do |shape|
+      server = serve(DEFERRING, *shape, "-t", 1)
+      connect(server).get("/blocks")
+      server.stop
+
+      assert_equal %w[0 1 2 3 4], server.stderr.scan(/^block (\d)$/).flatten, shape.inspect
+    end
+  end
+
+  def test_blocks_that_are_deferred_again_and_again_are_waited_for_no_longer_than_the_shutdown_timeout
+    server = serve(DEFERRING, "-t", 1, "--shutdown-timeout", 1)
+    connect(server).get("/again")
+
+    assert_in_delta 1.5, seconds_of { server.stop }, 1
+  end
+
   private
 
   def each_shape

@@ -13,7 +13,7 @@
 //! connections stay open for a moment, because a request may still be on its way. Listeners that end with the engine
 //! are shut down, because processes that the app has forked have copies of them. An engine that retires does not send
 //! `connection: close`; it migrates its connections to other workers (`migration/connections.rs`). Either engine ends when it
-//! has no connections left.
+//! has no connections left, and the tasks of the app have run that it has deferred.
 //!
 //! A process that the app has forked does none of this: it shares the poll set and the sockets of its parent.
 
@@ -21,7 +21,7 @@ use super::migration::Admission;
 use crate::sync::{Condvar, Mutex};
 use crate::transport::poller::Dispatching;
 use crate::worker::Worker;
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed, Ordering::SeqCst};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -29,8 +29,19 @@ use std::time::{Duration, Instant};
 pub(super) struct Drain {
     worker: Arc<Worker>,
     admission: Arc<Admission>,
+    /// Number of tasks of the app that wait or run.
+    tasks: Arc<AtomicUsize>,
     is_finished: Mutex<bool>,
     finished: Condvar,
+}
+
+/// A task of the app that waits or runs; counted until it is dropped.
+pub(super) struct AwaitedTask(Arc<AtomicUsize>);
+
+impl Drop for AwaitedTask {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, SeqCst);
+    }
 }
 
 impl Drain {
@@ -38,16 +49,26 @@ impl Drain {
         Drain {
             worker: Arc::clone(worker),
             admission: Arc::clone(admission),
+            tasks: Arc::default(),
             is_finished: Mutex::default(),
             finished: Condvar::new(),
         }
     }
 
-    /// True if the engine drains and has no response left to send. Requests in the waiting room count if no other
+    /// Counts a task that is about to wait.
+    pub(super) fn await_task(&self) -> AwaitedTask {
+        self.tasks.fetch_add(1, SeqCst);
+        AwaitedTask(Arc::clone(&self.tasks))
+    }
+
+    /// True if the engine drains, has no response left to send, and no task of the app waits or runs. Requests in the waiting room count if no other
     /// worker serves it. Called after each step that may have ended a connection; usually costs one load.
     pub(super) fn is_over(&self) -> bool {
         let worker = &self.worker;
         if !worker.is_draining() || worker.counters().connections.load(Relaxed) > 0 {
+            return false;
+        }
+        if self.tasks.load(SeqCst) > 0 && !worker.is_stopped() {
             return false;
         }
         if worker.keeps_hijacked() || self.admission.awaits_requests() {
@@ -116,6 +137,21 @@ mod tests {
         assert!(!drain.is_over(), "a connection is open");
         drop(connection);
         assert!(drain.is_over());
+    }
+
+    #[test]
+    fn a_drain_is_not_over_while_a_task_waits_unless_the_engine_is_stopped() {
+        let (worker, drain) = drain();
+        let [first, second] = [(); 2].map(|()| drain.await_task());
+        worker.begin_drain(false, false);
+        worker.set_drain_deadline(Millis::now());
+        drop(first);
+        assert!(!drain.is_over());
+        drop(second);
+        assert!(drain.is_over());
+        let _third = drain.await_task();
+        worker.stop();
+        assert!(drain.is_over(), "it has had its time");
     }
 
     #[test]

@@ -4,6 +4,7 @@ use crate::app::Garbage;
 use crate::clock::Nanos;
 use crate::config::fair_by::Flow;
 use crate::connection::Connection;
+use crate::engine::drain::AwaitedTask;
 use crate::realtime::{Client, ProcessSubscription};
 use crate::scheduler::Queued;
 use std::sync::Arc;
@@ -17,7 +18,7 @@ pub(crate) enum Job {
     /// A subscription of the process that has a message.
     Subscription(Arc<ProcessSubscription>),
     /// A task of the app, see [`App::task`](crate::App::task).
-    Task,
+    Task(AwaitedTask),
     /// Work of the app for idle threads, see [`App::leisure`](crate::App::leisure).
     Leisure,
     /// See [`App::collect_garbage`](crate::App::collect_garbage).

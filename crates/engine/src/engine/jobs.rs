@@ -1,6 +1,7 @@
 //! Runs the jobs for the threads of the app: requests, events of clients, messages for subscriptions of the process,
 //! and tasks.
 
+use super::drain::AwaitedTask;
 use super::events::Events;
 use super::job::Job;
 use super::moves::Moves;
@@ -137,10 +138,12 @@ impl Jobs {
         }
     }
 
-    fn run_task(&self, app: &impl App) {
+    fn run_task(&self, awaited: AwaitedTask, app: &impl App) {
         let worker = &self.parts.worker;
         worker.guard(AN_EVENT, || app.task());
         worker.counters().events.fetch_add(1, Relaxed);
+        drop(awaited);
+        self.moves.end_if_drained();
     }
 }
 
@@ -161,7 +164,7 @@ impl Workplace for Jobs {
             Job::Request(connection) => self.run_request(connection, app, on_thread),
             Job::Client(client) => self.run_event(client, app),
             Job::Subscription(subscription) => self.run_published(subscription, app),
-            Job::Task => self.run_task(app),
+            Job::Task(awaited) => self.run_task(awaited, app),
             Job::Leisure => _ = self.parts.worker.guard("idle work of the app", || app.leisure()),
             Job::Collection(garbage) => {
                 let collect = || {

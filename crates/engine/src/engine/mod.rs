@@ -155,9 +155,9 @@ impl Engine {
         self.parts.scheduler.serve(&*self.jobs, app);
     }
 
-    /// Puts a task of the app into the ready queue: [`App::task`] is called once for it.
+    /// Puts a task of the app into the ready queue: [`App::task`] is called once for it. A drain waits for it.
     pub fn defer(&self) {
-        self.parts.scheduler.schedule(Job::Task);
+        self.moves.defer();
     }
 
     /// Counts the initial threads as starting, and returns their number: at least one to serve and one to wake next.

@@ -2,6 +2,7 @@
 
 use super::Moves;
 use crate::engine::ends;
+use crate::engine::job::Job;
 use crate::realtime::Retirement;
 use std::time::Duration;
 
@@ -28,7 +29,13 @@ impl Moves {
         }
     }
 
-    /// Ends the engine if it has drained. Called after each step that may have ended a connection.
+    /// Puts a task of the app into the ready queue.
+    pub(in crate::engine) fn defer(&self) {
+        self.parts.scheduler.schedule(Job::Task(self.drain.await_task()));
+    }
+
+    /// Ends the engine if it has drained. Called after each step that may have ended a connection, and after
+    /// each task.
     pub(in crate::engine) fn end_if_drained(&self) {
         if self.drain.is_over() {
             self.parts.worker.stop();
