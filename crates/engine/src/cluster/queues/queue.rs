@@ -2,7 +2,7 @@
 
 use super::attendance::Attendance;
 use super::kernel_queue::{Arrived, KernelQueue};
-use super::message::{open, waits_since, IncomingMigration, OutgoingMigration, DESCRIPTORS};
+use super::message::{open, waits_since, IncomingMigration, OutgoingMigration, Spoiled, DESCRIPTORS};
 use super::outlet::Sent;
 use crate::clock::Nanos;
 use crate::cluster::scoreboard::Scoreboard;
@@ -18,8 +18,8 @@ pub(crate) enum Received {
     Nobody,
     /// Nothing was taken, because this process has too few descriptors left.
     Short,
-    /// Incomplete: the process ran out of descriptors during the receive. Has the socket, if that has arrived.
-    Spoiled(Option<OwnedFd>),
+    /// Incomplete: the process ran out of descriptors during the receive.
+    Spoiled(Spoiled),
 }
 
 impl Queue {

@@ -110,8 +110,10 @@ impl WaitingRoom {
     /// Takes out the oldest request, for the worker in `slot`.
     pub(crate) fn receive(&self, slot: usize) -> Received {
         let received = self.queue.receive(slot);
-        if let Received::Migration(incoming) = &received {
-            self.tickets().take(incoming.ticket);
+        match &received {
+            Received::Migration(incoming) => self.tickets().take(incoming.ticket),
+            Received::Spoiled(spoiled) => self.tickets().take(spoiled.ticket),
+            Received::Nobody | Received::Short => {}
         }
         received
     }
@@ -119,9 +121,11 @@ impl WaitingRoom {
 
 #[cfg(test)]
 mod tests {
+    use super::super::message::OutgoingResponse;
     use super::super::tickets::PLACES;
     use super::super::SharedQueues;
     use super::*;
+    use crate::http::body::Body;
 
     #[test]
     fn there_are_tickets_for_all_requests_in_the_room() {
@@ -133,5 +137,28 @@ mod tests {
             count += 1;
         }
         assert!(count < PLACES, "{count} requests");
+    }
+
+    #[test]
+    fn a_request_that_arrives_incomplete_keeps_no_ticket() {
+        let queues = SharedQueues::new(Box::leak(Box::default())).expect("socket pairs");
+        let (room, descriptor) = (queues.waiting_room(), wake_up::open().expect("a descriptor"));
+        let body = Body::File(tempfile::tempfile().expect("a file"), 0);
+        let ticket = room.tickets().issue(0);
+        // A message carries one file: the second one is missing.
+        let request = OutgoingMigration {
+            body: &body,
+            response: Some(OutgoingResponse {
+                bytes: b"",
+                file: Some(descriptor.as_fd()),
+            }),
+            ticket,
+            ..OutgoingMigration::shortest(descriptor.as_fd())
+        };
+        assert_eq!(room.send(&request, 0), Sent::Done);
+        room.tickets().leave(ticket);
+        assert!(room.tickets().have_left(1));
+        assert!(matches!(room.receive(0), Received::Spoiled(spoiled) if spoiled.socket.is_some()));
+        assert!(!room.tickets().have_left(1), "it would raise `queue_limit`");
     }
 }

@@ -288,7 +288,7 @@ impl RequestMigration {
                 self.admission.lack_descriptors("requests in the waiting room");
                 self.leave_to_others();
             }
-            Received::Spoiled(socket) => self.refuse(socket, "out of file descriptors"),
+            Received::Spoiled(spoiled) => self.refuse(spoiled.socket, "out of file descriptors"),
         }
         None
     }

@@ -82,6 +82,15 @@ pub(crate) struct IncomingMigration {
     pub(crate) ticket: u64,
 }
 
+/// An incomplete message.
+#[derive(Debug)]
+pub(crate) struct Spoiled {
+    /// The socket, if it has arrived.
+    pub(crate) socket: Option<OwnedFd>,
+    /// As in [`IncomingMigration`].
+    pub(crate) ticket: u64,
+}
+
 /// Rest of a response, as the connection in the other worker has written it.
 #[derive(Debug)]
 pub(crate) struct IncomingResponse {

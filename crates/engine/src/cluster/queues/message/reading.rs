@@ -1,7 +1,7 @@
 //! Reads a message.
 
 use super::numbers::{self, kind, versions};
-use super::{IncomingMigration, IncomingResponse, Stage, BEGINNING, HEADER, NUMBERS};
+use super::{IncomingMigration, IncomingResponse, Spoiled, Stage, BEGINNING, HEADER, NUMBERS};
 use crate::clock::Nanos;
 use crate::cluster::queues::kernel_queue::read_file;
 use crate::http::body::Body;
@@ -13,19 +13,28 @@ use std::fs::File;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Parses a message. If it is incomplete, returns the socket, provided that it has arrived.
+/// Parses a message.
 pub(in crate::cluster::queues) fn open(
     datagram: &[u8],
     descriptors: Vec<OwnedFd>,
-) -> Result<IncomingMigration, Option<OwnedFd>> {
+) -> Result<IncomingMigration, Spoiled> {
     let mut descriptors = descriptors.into_iter();
-    let Some(socket) = descriptors.next() else {
-        return Err(None);
-    };
-    match read(datagram, descriptors) {
-        Some(request) => Ok(request.of(socket)),
-        None => Err(Some(socket)),
+    let socket = descriptors.next();
+    let contents = socket.as_ref().and_then(|_| read(datagram, descriptors));
+    match (socket, contents) {
+        (Some(socket), Some(contents)) => Ok(contents.of(socket)),
+        (socket, _) => Err(Spoiled {
+            socket,
+            ticket: ticket(datagram),
+        }),
     }
+}
+
+/// The ticket of an incomplete message: the last number.
+fn ticket(datagram: &[u8]) -> u64 {
+    let header = datagram.first_chunk::<HEADER>();
+    let ticket = header.and_then(|header| header.last_chunk().copied());
+    ticket.map_or(0, u64::from_le_bytes)
 }
 
 /// Time since when a connection has waited, from the beginning of its message.

@@ -205,7 +205,8 @@ fn an_incomplete_message_gives_back_its_socket() {
         let (datagram, mut descriptors) = sent(&message);
         descriptors.truncate(count);
         let rest = open(&datagram, descriptors).expect_err("an incomplete message");
-        assert_eq!(rest.is_some(), count > 0);
+        assert_eq!(rest.socket.is_some(), count > 0);
+        assert_eq!(rest.ticket, outgoing.ticket);
     }
     let short = Message::new(&outgoing).expect("no secret");
     for length in 0..HEADER + outgoing.input.concat().len() {
