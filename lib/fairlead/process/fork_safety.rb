@@ -70,8 +70,8 @@ module Fairlead
 
       private
 
-      def missing(name) = "#{name} would not run in the copies"
-      def shared(name) = "the #{name} would be shared by the copies"
+      def missing(name) = "#{SystemText.in_line(name)} would not run in the copies"
+      def shared(name) = "the #{SystemText.in_line(name)} would be shared by the copies"
 
       # The part of a Hash, by identities, that the block returns again and again.
       def lasting
@@ -93,14 +93,17 @@ module Fairlead
       end
 
       def place_of(thread)
-        text = INSPECT.bind_call(thread)
+        text = inspection(thread)
         "thread #{text[/@\S+ \S+:\d+|\S+:\d+(?= )/] || text}"
       end
+
+      # Its name can have any bytes.
+      def inspection(thread) = SystemText.in_line(INSPECT.bind_call(thread))
 
       def restarted?(thread)
         return true if thread.thread_variable_get(MARK) || thread[MARK]
 
-        place = INSPECT.bind_call(thread)
+        place = inspection(thread)
         place.match?(RESTARTED) || place.include?(" #{OWN}") || (defined?(::Timeout) && place.include?(" #{file_of_timeout}:"))
       end
 

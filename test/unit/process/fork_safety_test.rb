@@ -30,6 +30,12 @@ class ForkSafetyTest < Minitest::Test
     assert_equal ["thread -e:1 would not run in the copies", "thread @reporter -e:1 would not run in the copies"], told
   end
 
+  def test_threads_with_names_of_any_bytes_are_told
+    told = problems('["\xFF".b, "a\nforged"].each { |name| Thread.new { sleep }.name = name }')
+
+    assert_equal ["thread @\\xFF -e:1 would not run in the copies", "thread @a\\x0Aforged -e:1 would not run in the copies"], told
+  end
+
   def test_threads_that_start_again_are_no_problem
     assert_empty problems("Thread.new { sleep }.thread_variable_set(:fork_safe, true); require 'timeout'; Timeout.timeout(5) { 1 }")
     assert_empty problems("Thread.new { sleep }[:fork_safe] = true")
