@@ -174,6 +174,49 @@ fn a_full_queue_refuses_the_client_with_most_requests() {
     assert_eq!(light.response().text(), "served");
 }
 
+/// Only one stream of each connection is in the queue. One that is refused makes room for the next one.
+#[test]
+fn streams_of_the_client_with_most_requests_do_not_make_a_full_queue_longer() {
+    let mut held = Held::start(Config {
+        queue_limit: 3,
+        fair_by: FairBy::Field((*b"x-client").into()),
+        ..config()
+    });
+    let mut heavy: Vec<Http2Client> = (0..3).map(|_| Http2Client::connect(held.server.address)).collect();
+    let ask = |client: &mut Http2Client| {
+        let mut heavy = get("/heavy");
+        heavy
+            .headers_mut()
+            .insert("x-client", http::HeaderValue::from_static("heavy"));
+        client.ask(heavy, false)
+    };
+    let asked: Vec<Vec<_>> = heavy
+        .iter_mut()
+        .map(|client| (0..5).map(|_| ask(client)).collect())
+        .collect();
+    held.await_waiting(15);
+    let mut light: Vec<Client> = Vec::new();
+    for (number, waiting) in [(1, 11), (2, 7)] {
+        light.push(held.client("/light", &format!("x-client: {number}\r\n")));
+        held.await_waiting(waiting);
+    }
+    assert_eq!(held.client("/late", "x-client: 3\r\n").response().status, 503);
+    held.release();
+    for client in &mut light {
+        assert_eq!(client.response().text(), "served");
+    }
+    let mut statuses = Vec::new();
+    for (client, asked) in heavy.iter_mut().zip(asked) {
+        statuses.extend(
+            asked
+                .into_iter()
+                .map(|one| client.response(one).expect("a response").status),
+        );
+    }
+    statuses.sort_unstable();
+    assert_eq!(statuses, [[200; 5], [503; 5], [503; 5]].concat());
+}
+
 #[test]
 fn a_client_that_resets_its_connection_while_it_waits_is_dropped() {
     let mut held = Held::start(config());

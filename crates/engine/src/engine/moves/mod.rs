@@ -16,6 +16,7 @@ use super::job::Job;
 use super::parts::{Foundation, Parts, Upward};
 use super::sink::{Move, Sink};
 use crate::clock::{Millis, Nanos};
+use crate::config::fair_by::Flow;
 use crate::connection::{Connection, Next};
 use crate::scheduler::PATIENCE;
 use crate::transport::poller::{Dispatching, Interest};
@@ -25,6 +26,13 @@ use std::time::Duration;
 
 /// Most searches for overdue requests in a row.
 const MOST_SWEEPS: usize = 64;
+
+/// A request that has joined the ready queue.
+struct Joined {
+    flow: Option<Flow>,
+    /// Length of the queue when a request last left it for this one.
+    length: Option<usize>,
+}
 
 /// See the head of this file.
 pub(super) struct Moves {
@@ -70,14 +78,15 @@ impl Moves {
     fn go(&self, first: Move) -> bool {
         let mut next = Some(first);
         let mut may_bring_work = false;
-        while let Some(current) = next {
+        let mut joined = None;
+        while let Some(current) = next.take().or_else(|| self.keep_to_limit(&mut joined)) {
             may_bring_work |= matches!(current, Move::Settle(_, Next::Ready));
             next = match current {
-                Move::Settle(connection, next) => self.give_to_owner(connection, next),
+                Move::Settle(connection, next) => self.give_to_owner(connection, next, &mut joined),
                 Move::ToApp(connection) => {
-                    let next = self.enqueue(connection);
+                    joined = Some(self.enqueue(connection));
                     self.tell_of_work();
-                    next
+                    None
                 }
             };
         }
@@ -86,7 +95,13 @@ impl Moves {
     }
 
     /// Gives a connection to its next owner. Returns its next move if that owner does not take it.
-    fn give_to_owner(&self, mut connection: Box<Connection>, mut next: Next) -> Option<Move> {
+    /// `joined`: gets the flow of a request that joins the ready queue.
+    fn give_to_owner(
+        &self,
+        mut connection: Box<Connection>,
+        mut next: Next,
+        joined: &mut Option<Joined>,
+    ) -> Option<Move> {
         let parts = &*self.parts;
         parts.uploads.tell();
         if next == Next::Ready {
@@ -104,7 +119,7 @@ impl Moves {
             });
         }
         match next {
-            Next::Ready => return self.enqueue(connection),
+            Next::Ready => *joined = Some(self.enqueue(connection)),
             Next::Send => {
                 if let Some(connection) = parts.connection_migration.keep_or_migrate(connection) {
                     parts.file_sender.push(connection);
@@ -144,8 +159,8 @@ impl Moves {
         Some(Move::Settle(connection, next))
     }
 
-    /// Adds a request to the ready queue. Returns the next move of a request that leaves it for this one.
-    fn enqueue(&self, mut connection: Box<Connection>) -> Option<Move> {
+    /// Adds a request to the ready queue.
+    fn enqueue(&self, mut connection: Box<Connection>) -> Joined {
         self.parts.flows.rank(&mut connection);
         if connection.stream.is_urgent {
             connection.end_turn();
@@ -157,7 +172,21 @@ impl Moves {
         if self.parts.worker.is_stopped() {
             self.empty_queue();
         }
-        self.parts.overload.keep_to_limit(flow)
+        Joined { flow, length: None }
+    }
+
+    /// Returns the next move of a request that leaves the queue, because it is too long since another one has joined it. If that
+    /// lets the next request of an HTTP/2 connection join, one more leaves.
+    fn keep_to_limit(&self, joined: &mut Option<Joined>) -> Option<Move> {
+        let one = joined.as_mut()?;
+        let length = self.parts.scheduler.ready().ordinary();
+        let before = one.length.replace(length);
+        let is_due = before.is_none_or(|before| length >= before);
+        let leaves = is_due.then(|| self.parts.overload.keep_to_limit(one.flow)).flatten();
+        if leaves.is_none() {
+            *joined = None;
+        }
+        leaves
     }
 
     /// Runs `run` with a request at its turn, unless the request has waited too long or its client has left.
