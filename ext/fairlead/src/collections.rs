@@ -10,16 +10,21 @@ use rb_sys::{
 };
 use std::sync::atomic::Ordering::Relaxed;
 
-/// Stores both if there was another collection. Otherwise it costs two loads.
-pub(crate) fn show(_ruby: &Ruby, engine: &Engine) {
-    let counters = engine.counters();
+/// Number of collections so far.
+pub(crate) fn count(_ruby: &Ruby) -> u64 {
     // SAFETY: this thread has the GVL; it reads a number.
-    let count = unsafe { rb_gc_count() } as u64;
+    unsafe { rb_gc_count() as u64 }
+}
+
+/// Stores both if there was another collection. Otherwise it costs two loads.
+pub(crate) fn show(ruby: &Ruby, engine: &Engine) {
+    let counters = engine.counters();
+    let count = count(ruby);
     if counters.gc_runs.load(Relaxed) == count || !engine.is_at_home() {
         return;
     }
     counters.gc_runs.store(count, Relaxed);
-    // SAFETY: as above. Every Ruby that we support has this key, so it does not raise.
+    // SAFETY: this thread has the GVL. Every Ruby that we support has this key, so it does not raise.
     let milliseconds = unsafe { rb_gc_stat(rb_id2sym(ids().time)) } as u64;
     counters.gc_milliseconds.store(milliseconds, Relaxed);
 }

@@ -2,7 +2,10 @@
 
 use crate::objects::is_a;
 use magnus::Ruby;
-use rb_sys::{rb_errinfo, rb_protect, rb_set_errinfo, ruby_value_type::RUBY_T_IMEMO, Qnil, RB_TYPE_P, VALUE};
+use rb_sys::{
+    rb_eStandardError, rb_errinfo, rb_protect, rb_raise, rb_set_errinfo, rb_thread_check_ints, rb_thread_current,
+    rb_thread_interrupted, rb_thread_wakeup_alive, ruby_value_type::RUBY_T_IMEMO, Qnil, RB_TYPE_P, VALUE,
+};
 use std::ffi::c_int;
 use std::panic::{catch_unwind, resume_unwind, AssertUnwindSafe};
 
@@ -54,17 +57,58 @@ pub(crate) fn protect(_: &Ruby, mut code: impl FnMut()) -> Result<(), Jump> {
 /// Handles requests of other threads to this one, for example to end.
 pub(crate) fn check_interrupts(ruby: &Ruby) -> Result<(), Jump> {
     // SAFETY: the GVL is held, and an exception is stopped.
-    protect(ruby, || unsafe { rb_sys::rb_thread_check_ints() })
+    let check = || protect(ruby, || unsafe { rb_thread_check_ints() });
+    check()?;
+    if is_deaf(ruby) {
+        hear_again(ruby);
+        check()?;
+    }
+    Ok(())
+}
+
+/// Does the same even if there are no requests, so that later ones are handled. A collection may have made the thread deaf, see
+/// [`is_deaf`].
+pub(crate) fn check_interrupts_after_collection(ruby: &Ruby) -> Result<(), Jump> {
+    // SAFETY: the GVL is held. A thread that runs is only interrupted.
+    unsafe { rb_thread_wakeup_alive(rb_thread_current()) };
+    check_interrupts(ruby)
+}
+
+/// Returns true if a check for interrupts, which has just returned, has handled none. Ruby makes none while it notes that the stack of the
+/// thread has overflowed: no exception of another thread, timeout, end or time slice. It forgets that when the application
+/// rescues the SystemStackError. But before, it has run finalizers, at the end of the full stack, and each that overflows the stack
+/// again renews the note.
+fn is_deaf(_: &Ruby) -> bool {
+    // SAFETY: the GVL is held.
+    unsafe { rb_thread_interrupted(rb_thread_current()) != 0 }
+}
+
+/// Makes Ruby forget the overflow, which every raised exception does.
+fn hear_again(ruby: &Ruby) {
+    // SAFETY: the GVL is held, the exception is stopped and forgotten, and its message has no directives.
+    unsafe {
+        let _ = protect(ruby, || {
+            rb_raise(rb_eStandardError, c"the stack is free again".as_ptr())
+        });
+        rb_set_errinfo(Qnil as VALUE);
+    }
 }
 
 /// Does the same for a method of Ruby, which has to return the error.
-pub(crate) fn check_interrupts_of_method(_: &Ruby) -> Result<(), magnus::Error> {
-    magnus::rb_sys::protect(|| {
-        // SAFETY: the GVL is held; an exception is stopped here and returned as magnus' error.
-        unsafe { rb_sys::rb_thread_check_ints() };
-        Qnil as VALUE
-    })
-    .map(|_| ())
+pub(crate) fn check_interrupts_of_method(ruby: &Ruby) -> Result<(), magnus::Error> {
+    let check = || {
+        magnus::rb_sys::protect(|| {
+            // SAFETY: the GVL is held; an exception is stopped here and returned as magnus' error.
+            unsafe { rb_thread_check_ints() };
+            Qnil as VALUE
+        })
+    };
+    check()?;
+    if is_deaf(ruby) {
+        hear_again(ruby);
+        check()?;
+    }
+    Ok(())
 }
 
 /// Takes the exception that `protect` has just stopped, if it has this class: Ruby forgets it. `None` if it has another

@@ -196,6 +196,7 @@ fn run(ruby: &Ruby, this: Obj<NativeEngine>) -> bool {
         leave: Cell::new(None),
         has_served: Cell::new(false),
         running: Running::new(ruby),
+        collections: Cell::default(),
     };
     crate::gvl::lock_wait::watch_this_thread(ruby);
     let listed = thread.running.list();

@@ -7,7 +7,7 @@ use crate::gvl::{lock_wait, without_gvl, EngineCode, InApp};
 use crate::memory::spares_collections;
 use crate::native::requests::Running;
 use crate::objects::{call, new_array};
-use crate::protect::{check_interrupts, Jump};
+use crate::protect::{check_interrupts, check_interrupts_after_collection, Jump};
 use crate::strings::ids;
 use fairlead_engine::pubsub::Publication;
 use fairlead_engine::{App, Client, Engine, Event, Exchange, Garbage};
@@ -53,6 +53,22 @@ pub(crate) struct OnThread<'a> {
     pub(crate) has_served: Cell<bool>,
     /// The request that it runs.
     pub(crate) running: Running,
+    /// Number of collections at the end of its last request.
+    pub(crate) collections: Cell<u64>,
+}
+
+impl OnThread<'_> {
+    /// At the end of a request: follows up the collections since the last one.
+    fn after_collections(&self) {
+        let count = collections::count(self.ruby);
+        if self.collections.replace(count) == count {
+            return;
+        }
+        collections::show(self.ruby, self.engine);
+        if self.leave.get().is_none() {
+            self.leave.set(check_interrupts_after_collection(self.ruby).err());
+        }
+    }
 }
 
 impl App for OnThread<'_> {
@@ -72,7 +88,7 @@ impl App for OnThread<'_> {
             resume_unwind(panic);
         }
         self.has_served.set(true);
-        collections::show(self.ruby, self.engine);
+        self.after_collections();
     }
 
     fn lock_wait(&self) -> Option<Duration> {

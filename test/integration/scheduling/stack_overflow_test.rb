@@ -1,0 +1,76 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "support/http_client"
+
+# A stack that overflows while finalizers wait: Ruby runs them at the end of the full stack, and they overflow it again. Then the thread
+# would make no check for interrupts any more, until it raises another exception.
+class StackOverflowTest < Minitest::Test
+  include Fairlead::Test::Servers
+  include Fairlead::Test::HttpClients
+
+  APP = <<~'RUBY'
+    require "timeout"
+
+    def dive = dive + 1
+
+    # Every allocation collects garbage: also the only one of the dive, at its end.
+    def overflow
+      10.times { ObjectSpace.define_finalizer(Object.new, proc {}) }
+      GC.stress = true
+      dive
+    rescue SystemStackError
+      GC.stress = false
+    end
+
+    def raised_late
+      thread = Thread.current
+      Thread.new { sleep 0.1; thread.raise("late") }
+    end
+
+    # Writes until the timeout.
+    def pieces
+      Enumerator.new do |out|
+        Timeout.timeout(0.01) { loop { out << "piece" } }
+      rescue Timeout::Error
+        out << "the end"
+      end
+    end
+
+    run(lambda do |env|
+      case env["PATH_INFO"]
+      when "/overflow" then overflow
+      when "/late" then raised_late && overflow
+      when "/timeout" then next [200, {}, pieces]
+      end
+      [200, {}, ["done"]]
+    end)
+  RUBY
+
+  def test_a_timeout_comes_in_the_next_request_of_the_thread
+    client = connect(serve(APP, "-t", "1:1"))
+    3.times do
+      assert_equal("done", client.get("/overflow").body)
+      client.request("GET", "/timeout")
+      assert_match(/the end\r\n0\r\n\r\n\z/, received(client))
+    end
+  end
+
+  def test_an_exception_for_a_thread_that_waits_replaces_it_and_the_server_ends
+    server = serve(APP, "-t", "2:2")
+    assert_equal("done", get(server, "/late").body)
+    wait_until("the exception") { server.stderr.include?("late") }
+    assert_equal("done", get(server, "/").body)
+    assert_predicate(server.stop, :success?)
+  end
+
+  private
+
+  # Reads for some seconds, but not an endless body.
+  def received(client)
+    bytes = +""
+    ending = monotonic + 5
+    bytes << client.socket.readpartial(1 << 16) until bytes.end_with?("\r\n0\r\n\r\n") || monotonic > ending
+    bytes[-100..]
+  end
+end
