@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require "rbconfig"
+
 module Fairlead
   # A command that was started by `bundle exec`. It only runs in its bundle: the program that RubyGems has put on the PATH does
   # not know a Gemfile. So Bundler has to run it again, and finds the Gemfile of the folder again.

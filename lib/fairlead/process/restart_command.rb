@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require "rbconfig"
+
 module Fairlead
   # The command that has started this process, so that it can be run again: the same words, in the same folder. If the folder is
   # a symbolic link to a release, the link is resolved again. Bundler's setup for the old release is left out; see BundleExec.

@@ -6,7 +6,7 @@ module Fairlead
   # Before Ruby 3.4 a major garbage collection in a copy writes to the call caches of all methods, and the copy shares them no more. Ruby
   # begins one when a minor collection leaves few free slots of one size, and this size has no room to grow. So each size gets room first.
   module SharedHeap
-    COSTLY_COLLECTIONS = Gem::Version.new(RUBY_VERSION) < Gem::Version.new("3.4")
+    COSTLY_COLLECTIONS = (RUBY_VERSION.split(".").map(&:to_i) <=> [3, 4]).negative?
 
     # Pages by which the slots of one size can grow without a major collection, for each page with objects: Ruby wants a fifth of the slots
     # free after a minor collection, and requests that run meanwhile have objects too, up to a number of pages.
