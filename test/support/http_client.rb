@@ -43,6 +43,7 @@ module Fairlead
         @socket = socket
         @seconds = seconds
         @received = "".b
+        @total = 0
       end
 
       # Sends these bytes as they are.
@@ -152,9 +153,10 @@ module Fairlead
       def receive
         @socket.wait_readable(@seconds) or
           raise Waiting::Expired, "timed out after #{@seconds} s: received nothing behind #{@received[-200..] || @received}"
-        @received << @socket.readpartial(1 << 18)
+        @received << (bytes = @socket.readpartial(1 << 18))
+        @total += bytes.bytesize
       rescue EOFError, Errno::ECONNRESET
-        raise CutOff, "the connection ended after #{@received.bytesize} bytes of a response: #{@received[0, 200].inspect}"
+        raise CutOff, "the connection ended after #{@total} bytes, #{@received.bytesize} of them not parsed: #{@received[0, 200].inspect}"
       end
     end
 
