@@ -11,7 +11,7 @@ class WithoutGemsTest < Minitest::Test
   APP = "run ->(env) { [200, {}, [defined?(Gem).inspect]] }"
 
   def test_a_server_with_workers_starts_and_restarts
-    folders = [File.join(Fairlead::Test::ServerProcess::ROOT, "lib"), *Gem.loaded_specs.fetch("rack").full_require_paths]
+    folders = [File.join(Fairlead::Test::ServerProcess::ROOT, "lib"), *Gem::Specification.find_by_name("rack").full_require_paths]
     environment = { "RUBYOPT" => "--disable-gems", "RUBYLIB" => folders.join(File::PATH_SEPARATOR) }
     server = serve(APP, "-w", "2", environment: environment)
     assert_equal("nil", get(server).body)
