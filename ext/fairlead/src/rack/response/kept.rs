@@ -1,6 +1,6 @@
 //! The streams that are open after the call of their body has returned (`stream.rs`), and the threads that have written to them.
 //!
-//! They are no keys of an `ObjectSpace::WeakMap`: its finalizers are lost if they begin just before a stack overflow, and then Ruby 3.1 yields
+//! They are no keys of an `ObjectSpace::WeakMap`: a finalizer that overflows the stack is lost, then the entry stays, and Ruby 3.1 yields
 //! freed objects.
 
 use fairlead_engine::Client;
