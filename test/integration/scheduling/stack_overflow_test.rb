@@ -40,6 +40,7 @@ class StackOverflowTest < Minitest::Test
     run(lambda do |env|
       case env["PATH_INFO"]
       when "/overflow" then overflow
+      when "/deferred" then Fairlead.defer { overflow }
       when "/late" then raised_late && overflow
       when "/timeout" then next [200, {}, pieces]
       end
@@ -49,10 +50,10 @@ class StackOverflowTest < Minitest::Test
 
   def test_a_timeout_comes_in_the_next_request_of_the_thread
     client = connect(serve(APP, "-t", "1:1"))
-    3.times do
-      assert_equal("done", client.get("/overflow").body)
+    %w[/overflow /deferred /overflow].each do |path|
+      assert_equal("done", client.get(path).body)
       client.request("GET", "/timeout")
-      assert_match(/the end\r\n0\r\n\r\n\z/, received(client))
+      assert_match(/the end\r\n0\r\n\r\n\z/, received(client), path)
     end
   end
 

@@ -53,12 +53,12 @@ pub(crate) struct OnThread<'a> {
     pub(crate) has_served: Cell<bool>,
     /// The request that it runs.
     pub(crate) running: Running,
-    /// Number of collections at the end of its last request.
+    /// Number of collections at the end of its last job.
     pub(crate) collections: Cell<u64>,
 }
 
 impl OnThread<'_> {
-    /// At the end of a request: follows up the collections since the last one.
+    /// At the end of a job: follows up the collections since the last one.
     fn after_collections(&self) {
         let count = collections::count(self.ruby);
         if self.collections.replace(count) == count {
@@ -105,6 +105,7 @@ impl App for OnThread<'_> {
         self.logged(Qnil as VALUE, || {
             call(self.ruby, self.app.out_of_band, ids().call, &[]);
         });
+        self.after_collections();
     }
 
     fn collect_garbage(&self, garbage: Garbage) {
@@ -120,6 +121,7 @@ impl App for OnThread<'_> {
 
     fn event(&self, client: &Arc<Client>, event: Event) {
         self.run_event(client, event);
+        self.after_collections();
     }
 
     fn gone(&self, client: &Arc<Client>, forgotten: Vec<Box<[u8]>>) {
@@ -128,10 +130,12 @@ impl App for OnThread<'_> {
 
     fn published(&self, id: u64, publication: &Publication) {
         self.run_published(id, publication);
+        self.after_collections();
     }
 
     fn task(&self) {
         self.run_task();
+        self.after_collections();
     }
 
     fn block(&self, wait: &mut dyn FnMut()) {
