@@ -174,7 +174,7 @@ fn a_full_queue_refuses_the_client_with_most_requests() {
     assert_eq!(light.response().text(), "served");
 }
 
-/// Only one stream of each connection is in the queue. One that is refused makes room for the next one.
+/// Only one stream of each connection is in the queue. A refused stream makes room for the next one.
 #[test]
 fn streams_of_the_client_with_most_requests_do_not_make_a_full_queue_longer() {
     let mut held = Held::start(Config {

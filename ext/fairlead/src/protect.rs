@@ -57,13 +57,7 @@ pub(crate) fn protect(_: &Ruby, mut code: impl FnMut()) -> Result<(), Jump> {
 /// Handles requests of other threads to this one, for example to end.
 pub(crate) fn check_interrupts(ruby: &Ruby) -> Result<(), Jump> {
     // SAFETY: the GVL is held, and an exception is stopped.
-    let check = || protect(ruby, || unsafe { rb_thread_check_ints() });
-    check()?;
-    if is_deaf(ruby) {
-        hear_again(ruby);
-        check()?;
-    }
-    Ok(())
+    heard(ruby, || protect(ruby, || unsafe { rb_thread_check_ints() }))
 }
 
 /// Does the same even if there are no requests, so that later ones are handled. A collection may have made the thread deaf, see
@@ -96,13 +90,18 @@ fn hear_again(ruby: &Ruby) {
 
 /// Does the same for a method of Ruby, which has to return the error.
 pub(crate) fn check_interrupts_of_method(ruby: &Ruby) -> Result<(), magnus::Error> {
-    let check = || {
-        magnus::rb_sys::protect(|| {
+    heard(ruby, || {
+        let check = magnus::rb_sys::protect(|| {
             // SAFETY: the GVL is held; an exception is stopped here and returned as magnus' error.
             unsafe { rb_thread_check_ints() };
             Qnil as VALUE
-        })
-    };
+        });
+        check.map(|_| ())
+    })
+}
+
+/// Makes a check for interrupts, and another one if the thread was deaf.
+fn heard<E>(ruby: &Ruby, check: impl Fn() -> Result<(), E>) -> Result<(), E> {
     check()?;
     if is_deaf(ruby) {
         hear_again(ruby);

@@ -25,7 +25,7 @@ module Fairlead
       end
 
       # Called by the extension when the call has returned, and the stream is open.
-      def add
+      def watch
         look_later
       rescue ThreadError # no room for the thread of the timers: the next collection finds the stream
         nil

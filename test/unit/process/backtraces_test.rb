@@ -4,7 +4,7 @@ require "test_helper"
 require "json"
 require "stringio"
 
-# Backtraces of threads whose names and requests the application has given any bytes.
+# Names of threads and requests, with any bytes, in backtraces.
 class BacktracesTest < Minitest::Test
   Backtraces = Fairlead::Backtraces
 

@@ -13,7 +13,7 @@
 //! connections stay open for a moment, because a request may still be on its way. Listeners that end with the engine
 //! are shut down, because processes that the app has forked have copies of them. An engine that retires does not send
 //! `connection: close`; it migrates its connections to other workers (`migration/connections.rs`). Either engine ends when it
-//! has no connections left, and the tasks of the app have run that it has deferred.
+//! has no connections left, and all tasks of the app have run.
 //!
 //! A process that the app has forked does none of this: it shares the poll set and the sockets of its parent.
 
@@ -61,8 +61,8 @@ impl Drain {
         AwaitedTask(Arc::clone(&self.tasks))
     }
 
-    /// True if the engine drains, has no response left to send, and no task of the app waits or runs. Requests in the waiting room count if no other
-    /// worker serves it. Called after each step that may have ended a connection; usually costs one load.
+    /// True if the engine drains, has no response left to send, and no task of the app waits or runs. Requests in the waiting
+    /// room count if no other worker serves it. Called after each step that may have ended a connection; usually costs one load.
     pub(super) fn is_over(&self) -> bool {
         let worker = &self.worker;
         if !worker.is_draining() || worker.counters().connections.load(Relaxed) > 0 {

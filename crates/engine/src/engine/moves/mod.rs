@@ -30,7 +30,7 @@ const MOST_SWEEPS: usize = 64;
 /// A request that has joined the ready queue.
 struct Joined {
     flow: Option<Flow>,
-    /// Length of the queue when a request last left it for this one.
+    /// Length of the queue after a request has left it for this one.
     length: Option<usize>,
 }
 
@@ -175,16 +175,16 @@ impl Moves {
         Joined { flow, length: None }
     }
 
-    /// Returns the next move of a request that leaves the queue, because it is too long since another one has joined it. If that
-    /// lets the next request of an HTTP/2 connection join, one more leaves.
+    /// Returns the next move of a request that leaves the queue for the one that has joined, because the queue is too long. If the next
+    /// request of its HTTP/2 connection then joins, one more leaves.
     fn keep_to_limit(&self, joined: &mut Option<Joined>) -> Option<Move> {
         let one = joined.as_mut()?;
-        let length = self.parts.scheduler.ready().ordinary();
-        let before = one.length.replace(length);
-        let is_due = before.is_none_or(|before| length >= before);
+        let ready = self.parts.scheduler.ready();
+        let is_due = one.length.is_none_or(|length| ready.ordinary() > length);
         let leaves = is_due.then(|| self.parts.overload.keep_to_limit(one.flow)).flatten();
-        if leaves.is_none() {
-            *joined = None;
+        match leaves {
+            Some(_) => one.length = Some(ready.ordinary()),
+            None => *joined = None,
         }
         leaves
     }

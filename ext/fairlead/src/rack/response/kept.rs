@@ -3,16 +3,17 @@
 //! They are no keys of an `ObjectSpace::WeakMap`: a finalizer that overflows the stack is lost, then the entry stays, and Ruby 3.1 yields
 //! freed objects.
 
+use crate::strings::ids;
 use fairlead_engine::Client;
-use magnus::{function, prelude::*, Error, RArray, RClass, Thread};
+use magnus::rb_sys::{AsRawValue, FromRawId, FromRawValue};
+use magnus::value::Id;
+use magnus::{function, prelude::*, Error, RArray, RClass, Thread, TryConvert, Value};
+use rb_sys::rb_attr_get;
 use std::cell::{Cell, RefCell};
 use std::collections::HashSet;
 use std::rc::{Rc, Weak};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::Arc;
-
-/// The instance variable of a thread with its number. Ruby code cannot use this name.
-const NUMBER: &str = "__fairlead_number__";
 
 /// The client of a stream, and the last thread that has written. The stream owns it. It does not keep the thread alive, because the thread
 /// may keep the stream alive.
@@ -89,13 +90,18 @@ impl Kept {
     }
 }
 
-/// The number of a thread, which no other thread of the process gets; 0 for a frozen thread.
+/// The number of a thread, which no other thread of the process gets; 0 for a frozen thread. The thread has it in an instance variable
+/// that Ruby code cannot name.
 fn number(thread: Thread) -> u64 {
     static LAST: AtomicU64 = AtomicU64::new(0);
-    let known = thread.ivar_get(NUMBER).unwrap_or(None);
-    known.unwrap_or_else(|| {
+    let name = ids().thread_number;
+    // SAFETY: a live thread, under the GVL. This reads a variable, and does not raise if there is none.
+    let known = unsafe { Value::from_raw(rb_attr_get(thread.as_raw(), name)) };
+    u64::try_convert(known).unwrap_or_else(|_| {
         let number = LAST.fetch_add(1, Relaxed) + 1;
-        thread.ivar_set(NUMBER, number).map_or(0, |()| number)
+        // SAFETY: an id of Ruby.
+        let name = unsafe { Id::from_raw(name) };
+        thread.ivar_set(name, number).map_or(0, |()| number)
     })
 }
 

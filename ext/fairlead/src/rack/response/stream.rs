@@ -106,10 +106,10 @@ fn keep(response: &Response<'_, '_>, stream: &Stream) -> Result<(), Stop> {
         return Ok(());
     }
     let kept = response.ruby.get_inner(&KEPT_STREAMS).as_raw();
-    let add = protect(response.ruby, || {
-        call(response.ruby, kept, ids().add, &[]);
+    let watch = protect(response.ruby, || {
+        call(response.ruby, kept, ids().watch, &[]);
     });
-    add.map_err(Stop::Jump)
+    watch.map_err(Stop::Jump)
 }
 
 /// After the call: a stream that is not closed continues without this thread, as soon as no thread is writing a String.
