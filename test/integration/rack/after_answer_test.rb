@@ -54,6 +54,18 @@ class AfterAnswerTest < Minitest::Test
     end
   end
 
+  # The child ends by the exception, although the finisher has rescued another one since.
+  def test_a_finisher_runs_in_a_process_that_the_application_has_forked
+    server = serve(unlinted(<<~RUBY))
+      env["rack.response_finished"] << ->(*) { Integer("x") rescue nil }
+      child = fork or raise "no"
+      Process.wait(child)
+      [200, {}, [$?.exitstatus.inspect]]
+    RUBY
+
+    assert_equal "1", get(server).body
+  end
+
   def test_a_finisher_learns_that_the_client_has_gone
     server = serve(unlinted(<<~RUBY))
       env["rack.response_finished"] << ->(_, status, _, error) { Notes.add([status, error.is_a?(IOError)].inspect) }

@@ -2,6 +2,7 @@
 
 require "test_helper"
 require "support/http_client"
+require "support/web_socket"
 
 # A stack that overflows while finalizers wait: Ruby runs them at the end of the full stack, and they overflow it again. Then the thread
 # would make no check for interrupts any more, until it raises another exception.
@@ -23,6 +24,19 @@ class StackOverflowTest < Minitest::Test
       GC.stress = false
     end
 
+    # Its last code in this process rescues an exception, after the end of the handler.
+    class Broken < Fairlead::PubSub::Engine
+      def subscribe(*) = nil
+      def unsubscribe(*) = raise("broken")
+    end
+    Fairlead::PubSub.attach(Broken.new)
+
+    class Leaving
+      def initialize(leave) = @leave = leave
+      def on_open(client) = client.subscribe("channel")
+      def on_close(_) = @leave.call
+    end
+
     def raised_late
       thread = Thread.current
       Thread.new { sleep 0.1; thread.raise("late") }
@@ -42,6 +56,7 @@ class StackOverflowTest < Minitest::Test
       when "/overflow" then overflow
       when "/deferred" then Fairlead.defer { overflow }
       when "/late" then raised_late && overflow
+      when "/leaving" then env["rack.upgrade"] = Leaving.new(-> { raised_late && overflow && sleep(0.3) })
       when "/timeout" then next [200, {}, pieces]
       end
       [200, {}, ["done"]]
@@ -61,6 +76,17 @@ class StackOverflowTest < Minitest::Test
     server = serve(APP, "-t", "2:2")
     assert_equal("done", get(server, "/late").body)
     wait_until("the exception") { server.stderr.include?("late") }
+    assert_equal("done", get(server, "/").body)
+    assert_predicate(server.stop, :success?)
+  end
+
+  # The exception that ends the thread comes while other code of the application still runs in it.
+  def test_a_thread_ends_by_its_exception_although_another_one_was_rescued_since
+    server = serve(APP, "-t", "2:2")
+    client = Fairlead::Test::WebSocket.connect("127.0.0.1", server.port, "/leaving")
+    client.close(1000)
+    wait_until("the exception") { server.stderr.match?(/ended: .*late/) }
+    assert_match(/unsubscribe failed: .*broken/, server.stderr)
     assert_equal("done", get(server, "/").body)
     assert_predicate(server.stop, :success?)
   end

@@ -16,6 +16,7 @@ use magnus::{
     block::Proc, function, gc, method, prelude::*, typed_data::Obj, DataTypeFunctions, Error, RArray, RHash, RModule,
     Ruby, TypedData, Value,
 };
+use rb_sys::{Qnil, VALUE};
 use std::cell::{Cell, RefCell};
 use std::os::fd::{BorrowedFd, IntoRawFd, OwnedFd, RawFd};
 use std::sync::Arc;
@@ -194,6 +195,7 @@ fn run(ruby: &Ruby, this: Obj<NativeEngine>) -> bool {
         engine: &engine,
         template: ThreadTemplate::new(&this.app.template, this.app.puma_env),
         leave: Cell::new(None),
+        exception: Cell::new(Qnil as VALUE),
         has_served: Cell::new(false),
         running: Running::new(ruby),
         collections: Cell::default(),
@@ -203,19 +205,18 @@ fn run(ruby: &Ruby, this: Obj<NativeEngine>) -> bool {
     engine.serve(&thread);
     drop(listed);
     let leave = thread.leave.get();
+    let exception = thread.exception_to_leave_by();
     drop(thread);
     drop(engine);
-    match leave {
-        // SAFETY: no value on this stack needs its destructor. The exception came from rb_protect on this thread, which
-        // has run no Ruby since.
-        Some(jump) if jump.is_exception() => unsafe { rb_sys::rb_jump_tag(jump.0) },
-        Some(_) => {
-            // SAFETY: the GVL is held.
-            unsafe { rb_sys::rb_set_errinfo(rb_sys::Qnil as rb_sys::VALUE) };
-            false
-        }
-        None => true,
+    if let Some(jump) = exception {
+        // SAFETY: no value on this stack needs its destructor. The exception came from rb_protect on this thread.
+        unsafe { rb_sys::rb_jump_tag(jump.0) };
     }
+    if leave.is_some() {
+        // SAFETY: the GVL is held.
+        unsafe { rb_sys::rb_set_errinfo(Qnil as VALUE) };
+    }
+    leave.is_none()
 }
 
 impl NativeEngine {

@@ -49,6 +49,8 @@ pub(crate) struct OnThread<'a> {
     pub(crate) template: ThreadTemplate<'a>,
     /// Set when Ruby wants to leave this thread: `Thread#kill`, or an exception from another thread.
     pub(crate) leave: Cell<Option<Jump>>,
+    /// The exception of that jump; nil for another jump.
+    pub(crate) exception: Cell<VALUE>,
     /// True if the thread has run a request since it last ran `out_of_band` blocks.
     pub(crate) has_served: Cell<bool>,
     /// The request that it runs.
@@ -66,7 +68,9 @@ impl OnThread<'_> {
         }
         collections::show(self.ruby, self.engine);
         if self.leave.get().is_none() {
-            self.leave.set(check_interrupts_after_collection(self.ruby).err());
+            if let Err(jump) = check_interrupts_after_collection(self.ruby) {
+                self.leave_by(jump);
+            }
         }
     }
 }
@@ -143,7 +147,7 @@ impl App for OnThread<'_> {
         collections::show(self.ruby, self.engine);
         without_gvl(self.ruby, self.engine, || wait.run());
         if let Err(jump) = check_interrupts(self.ruby) {
-            self.leave.set(Some(jump));
+            self.leave_by(jump);
         }
     }
 

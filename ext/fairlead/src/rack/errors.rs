@@ -27,7 +27,7 @@ impl OnThread<'_> {
         }
         let Some(error) = error else {
             // This thread must end.
-            self.leave.set(Some(jump));
+            self.leave_by(jump);
             response.with(|exchange| exchange.abort());
             return Qnil as VALUE;
         };
@@ -95,8 +95,26 @@ impl OnThread<'_> {
     /// For a failed report of an exception: drops another exception, but not the end of the thread.
     fn leave_unless_raised(&self, jump: Jump) {
         if take_error(self.ruby).is_none() {
-            self.leave.set(Some(jump));
+            self.leave_by(jump);
         }
+    }
+
+    /// Notes that this thread must end by `jump`, which has just been stopped. If that is an exception, it is kept here: code of the
+    /// application that still runs may rescue another one, and then Ruby forgets this one.
+    pub(crate) fn leave_by(&self, jump: Jump) {
+        if jump.is_exception() {
+            self.exception.set(take_error(self.ruby).unwrap_or(Qnil as VALUE));
+        }
+        self.leave.set(Some(jump));
+    }
+
+    /// The exception by which this thread must end, if any. Ruby knows it again.
+    pub(crate) fn exception_to_leave_by(&self) -> Option<Jump> {
+        let exception = Some(self.exception.get()).filter(|exception| *exception != Qnil as VALUE)?;
+        let jump = self.leave.get().filter(|jump| jump.is_exception())?;
+        // SAFETY: the GVL is held; the thread keeps the exception on its stack.
+        unsafe { rb_set_errinfo(exception) };
+        Some(jump)
     }
 
     /// Runs code of the application after the response: its exceptions can only be logged.
@@ -111,7 +129,7 @@ impl OnThread<'_> {
         match take_error(self.ruby) {
             Some(error) if is_closed_error(self.ruby, error) => {}
             Some(error) => _ = self.log(error, env, None),
-            None => self.leave.set(Some(jump)),
+            None => self.leave_by(jump),
         }
     }
 }

@@ -53,10 +53,10 @@ impl OnThread<'_> {
         let mut panic = None;
         let jump = in_fiber(self.ruby, || {
             panic = self.respond(response);
-            self.leave.get().filter(|jump| jump.is_exception())
+            self.exception_to_leave_by()
         });
-        if jump.is_some() {
-            self.leave.set(jump);
+        if let Some(jump) = jump {
+            self.leave_by(jump);
         }
         panic
     }
