@@ -193,6 +193,25 @@ class KeptStreamsTest < Minitest::Test
     assert_empty server.stderr
   end
 
+  # The list of the open streams is searched for ended ones when it is full, and then gets room for as many again: a search for every stream
+  # would cost more than the rest of the request.
+  def test_a_stream_costs_no_more_when_the_list_of_many_open_ones_is_nearly_full
+    server = serve(unlinted(<<~RUBY), "-t", 1, "--max-connections", 3000)
+      case env["PATH_INFO"]
+      when "/open" then [200, {}, ->(stream) { ($kept ||= []) << stream }]
+      when "/time" then [200, {}, [Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID, :microsecond).to_s]]
+      else [200, {}, ->(stream) { Thread.new { stream.close } }]
+      end
+    RUBY
+    open = []
+    costs = [1500, 2047].map do |count|
+      open << connect(server).request("GET", "/open").tap { |client| client.read_through("\r\n\r\n") } until open.size == count
+      Array.new(3) { processor_time(server) }.min
+    end
+
+    assert_operator costs.last, :<, 2.5 * costs.first
+  end
+
   def test_the_end_of_the_server_waits_for_it_as_for_any_answer
     server = keeping("Notes.add('began'); sleep 0.01 until File.exist?('go'); stream.write('whole'); stream.close")
     client = connect(server).request("GET", "/stream")
@@ -206,6 +225,14 @@ class KeptStreamsTest < Minitest::Test
   end
 
   private
+
+  # Microseconds that the server computes for some streams.
+  def processor_time(server)
+    client = connect(server)
+    before = Integer(client.get("/time").body, 10)
+    200.times { client.get }
+    Integer(client.get("/time").body, 10) - before
+  end
 
   def assert_lost(server)
     wait_until("the line in the log") do

@@ -51,6 +51,9 @@ impl Kept {
         let mut list = LIST.0.borrow_mut();
         if list.len() == list.capacity() {
             list.retain(|kept| kept.upgrade().is_some_and(|kept| kept.is_open()));
+            // Room for as many again: the next search comes only after as many streams as are open.
+            let open = list.len();
+            list.reserve(open);
         }
         list.push(Rc::downgrade(self));
     }
