@@ -34,7 +34,7 @@ module Fairlead
       @created = Thread::Queue.new
       @stopping = ConditionVariable.new
       @late_requests = LateRequests.new(service)
-      @ending = false
+      @ending = @stopped = false
       @finished = false
       @aborts_told = @failure_told = false
       @unserved_at = nil
@@ -112,7 +112,7 @@ module Fairlead
       return unless own_process? && @native
 
       tell_of_aborted
-      @ending = true
+      @ending = @stopped = true
       @lock.synchronize { @stopping.broadcast }
       @shutdown_hooks&.kill
       @late_requests.stop

@@ -77,7 +77,7 @@ module Fairlead
 
       def thread_ended(progress)
         unmasked do
-          tell_of_kill(progress) if progress.killed? && !@ending && !ProcessEnd.begun?
+          tell_of_kill(progress) if progress.killed? && !@stopped && !ProcessEnd.begun?
           run_hooks(:before_thread_exit)
           @service.log.thread_ends(progress.name)
         end
@@ -93,13 +93,13 @@ module Fairlead
         @service.log.thread_killed_at_start(progress.name)
       end
 
-      # Starts a replacement for this thread. This thread stays until that has succeeded: perhaps no other thread is left to
-      # try. +counted+: true if the engine still counts this thread, because it has never served.
+      # Starts a replacement for this thread, also during a drain. This thread stays until that has succeeded: perhaps no other thread is
+      # left to try. +counted+: true if the engine still counts this thread, because it has never served.
       def replace_thread(counted:)
         return if ProcessEnd.begun?
 
         pause if counted
-        if @ending
+        if @stopped
           @native.cancel_thread if counted
         elsif counted || @native.replace_thread
           start_threads(1)
@@ -120,7 +120,7 @@ module Fairlead
       def pause
         @lock.synchronize do
           again = @unserved_at && Clock.now - @unserved_at < PAUSE
-          @stopping.wait(@lock, PAUSE) if again && !@ending
+          @stopping.wait(@lock, PAUSE) if again && !@stopped
           @unserved_at = Clock.now
         end
       end

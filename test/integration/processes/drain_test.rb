@@ -143,6 +143,34 @@ class DrainTest < Minitest::Test
     assert_operator seconds_of { server.stop }, :>=, 0.9
   end
 
+  # The only thread ends meanwhile, and requests and blocks wait.
+  LAST_THREAD = <<~RUBY
+    exits = -> { warn("running"); sleep 0.01 until File.exist?("go"); Thread.exit }
+    run lambda { |env|
+      case env["PATH_INFO"]
+      when "/exits" then exits.call
+      when "/defers" then [exits, -> { warn("the last block") }].each { |block| Fairlead.defer(&block) }
+      end
+      [200, {}, ["whole"]]
+    }
+  RUBY
+
+  def test_a_thread_that_ends_in_a_drain_is_replaced
+    [%w[-t 1], %w[-w 1 -t 1]].product(%w[/exits /defers]) do |shape, path|
+      server = serve(LAST_THREAD, *shape, "--shutdown-timeout", 600)
+      connect(server).request("GET", path)
+      server.wait_for_output(/running/)
+      client = connect(server).request
+      server.signal(:TERM)
+      server.wait_for_output(/finishing open requests/)
+      server.write("go", "")
+
+      assert_equal "whole", client.answer.body
+      assert_equal 0, server.wait_exit.exitstatus
+      assert_equal path == "/defers", server.stderr.include?("the last block")
+    end
+  end
+
   private
 
   def each_shape
