@@ -34,7 +34,8 @@ module Fairlead
         file = namespace.autoload?(name, false)
         return [*(path if file)] if OF_START.include?(path) || (file && ON_DEMAND.include?(path))
 
-        send(REQUIRE, File.join(FOLDER, "#{file}.rb")) if file
+        own = File.join(FOLDER, "#{file}.rb") # the file of a plugin is elsewhere
+        send(REQUIRE, own) if file && File.file?(own)
         value = namespace.const_get(name, false)
         value.is_a?(Module) && value.name == "Fairlead::#{path}" ? load_all(value, "#{path}::") : []
       rescue LoadError, NameError # the part is for another library, which is not there

@@ -28,6 +28,14 @@ class EagerLoadTest < Minitest::Test
     end
   end
 
+  def test_parts_of_plugins_are_loaded_too
+    Dir.mktmpdir do |folder|
+      File.write(File.join(folder, "of_plugin.rb"), "module Fairlead; module OfPlugin; end; end")
+      program = "$LOAD_PATH << #{folder.inspect}; Fairlead.autoload(:OfPlugin, 'of_plugin'); left = Fairlead::EagerLoad.run; "
+      assert_equal "nil\nfalse", ruby("#{program}p Fairlead.autoload?(:OfPlugin), left.include?('OfPlugin')")
+    end
+  end
+
   def test_collections_stay_as_they_were
     assert_equal "false", ruby("Fairlead::EagerLoad.run; p GC.disable")
     assert_equal "true", ruby("GC.disable; Fairlead::EagerLoad.run; p GC.disable")
