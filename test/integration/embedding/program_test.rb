@@ -99,6 +99,27 @@ class ProgramTest < Minitest::Test
     servers&.each(&:stop)
   end
 
+  def test_the_end_of_a_server_does_not_wait_for_blocks_that_another_one_can_run
+    servers = Array.new(2) { Fairlead::Server.new(->(_) { [200, {}, []] }, bind: "tcp://127.0.0.1:0").start }
+    runs = Thread::Queue.new
+    again = lambda do
+      sleep 0.001
+      runs << true
+      Fairlead.defer(&again)
+    rescue ClosedQueueError
+      nil
+    end
+    Fairlead.defer(&again)
+    stop = Thread.new { servers.first.stop(600) }
+
+    wait_until("its end") { stop.join(0.01) }
+    before = runs.size
+    wait_until("more runs") { runs.size > before }
+  ensure
+    runs&.close
+    servers&.each { |server| server.stop(0) }
+  end
+
   def test_signals_and_children_stay_with_the_program
     server = own(Fairlead::Test::LaunchedBy.new("program.rb", nil, files: { "program.rb" => PROGRAM })).start
 

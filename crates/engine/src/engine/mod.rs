@@ -160,6 +160,11 @@ impl Engine {
         self.moves.defer();
     }
 
+    /// True once the engine accepts nothing new, until it has ended.
+    pub fn is_draining(&self) -> bool {
+        self.parts.worker.is_draining()
+    }
+
     /// Counts the initial threads as starting, and returns their number: at least one to serve and one to wake next.
     /// Each of them must call [`Engine::serve`]; otherwise call [`Engine::cancel_thread`] for it.
     pub fn initial_threads(&self) -> usize {

@@ -53,6 +53,13 @@ impl Process {
         self.engines.retain(|engine| engine.strong_count() > 0);
         self.engines.first().and_then(Weak::upgrade)
     }
+
+    /// The engine for a new task: one that goes on, if there is any, because a drain waits for tasks.
+    fn engine_for_task(&mut self) -> Option<Arc<Engine>> {
+        let first = self.engine()?;
+        let mut engines = self.engines.iter().filter_map(Weak::upgrade);
+        Some(engines.find(|engine| !engine.is_draining()).unwrap_or(first))
+    }
 }
 
 /// Has the engines of this process close their listeners and finish the requests that have arrived. False if there is
@@ -428,7 +435,7 @@ fn place() -> u8 {
 
 /// Has a thread of the application call `task`, in turn with requests. Nil if no engine runs.
 fn defer(ruby: &Ruby, task: Value) -> Result<Option<bool>, Error> {
-    let Some(engine) = current().engine() else {
+    let Some(engine) = current().engine_for_task() else {
         return Ok(None);
     };
     ruby.get_inner(&TASKS).push(task)?;
