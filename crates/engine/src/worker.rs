@@ -156,8 +156,9 @@ impl Worker {
     pub(crate) fn announce(&self) {
         if let Some((scoreboard, _)) = self.shared() {
             scoreboard.begun.fetch_add(1, SeqCst);
-            let most = self.config.max_connections as u64;
+            let (most, threads) = (self.config.max_connections as u64, self.config.max_threads as u64);
             self.counters().most_connections.store(most, SeqCst);
+            self.counters().most_threads.store(threads, SeqCst);
             self.counters().generation.store(self.config.generation, SeqCst);
             self.counters().serving.store(1, SeqCst);
         }

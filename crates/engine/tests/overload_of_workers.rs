@@ -177,6 +177,27 @@ fn relayed_requests_in_the_waiting_room_do_not_count_for_the_limit_once_their_cl
     assert_eq!(there.response().text(), "served");
 }
 
+/// Their connections stay in their workers, and count there.
+#[test]
+fn relayed_requests_in_the_waiting_room_take_no_places_of_connections() {
+    let roomy = Config {
+        max_connections: 6,
+        ..config()
+    };
+    let mut held = HeldWorkers::start(&roomy, Server::with_tls, tls::connect);
+    let mut clients: Vec<_> = (0..7)
+        .map(|number| {
+            let client = asking(tls::connect(&held.workers[number % 2]), "/relayed");
+            held.await_waiting(number as u64 + 1);
+            client
+        })
+        .collect();
+    held.release();
+    for client in &mut clients {
+        assert_eq!(client.response().text(), "served");
+    }
+}
+
 /// A worker hears of the ends of clients after another worker has served their requests.
 #[test]
 fn clients_that_leave_after_their_response_make_no_place_in_the_waiting_room() {

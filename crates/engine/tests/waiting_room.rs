@@ -5,6 +5,7 @@ mod support;
 use fairlead_engine::{Config, Exchange, Scoreboard, SharedQueues};
 use std::sync::atomic::{AtomicI64, Ordering::SeqCst};
 use std::sync::{mpsc, Arc, Mutex, OnceLock};
+use support::http2::{get, Http2Client};
 use support::*;
 
 /// A worker with only one thread, which is held until the end of the test, or until it is released.
@@ -155,4 +156,40 @@ fn strangers_leave_those_who_wait_their_places() {
     let mut stranger = busy.server.connect();
     stranger.send(CLOSE);
     assert_eq!(stranger.response().status, 200);
+}
+
+/// Their connections count already. One request at a time can run in the only worker, so one place is left for them.
+#[test]
+fn streams_in_the_room_take_no_places_of_connections_but_one_for_each_thread() {
+    let busy = Busy::start(roomy(10));
+    let stats = || busy.server.engine.stats();
+    let mut clients = [(); 3].map(|()| Http2Client::connect(busy.server.address));
+    let asked = clients.each_mut().map(|client| {
+        client.wait_for_settings();
+        [(); 2].map(|()| client.ask(get("/stream"), false))
+    });
+    eventually("all of them wait", || busy.scoreboard.waiting() == 6);
+    assert_eq!(stats().connections, 4, "with the first one");
+    let mut strangers = Vec::new();
+    for open in 5..=9 {
+        strangers.push(busy.server.connect());
+        eventually("it is accepted", || {
+            stats().connections == open || stats().refused_connections > 0
+        });
+    }
+    assert_eq!(stats().refused_connections, 0);
+    assert_eq!(busy.client(CLOSE).response().status, 503, "the last place is theirs");
+    // A connection that waits in the room is counted there.
+    strangers[0].send("GET /moved HTTP/1.1\r\nHost: test\r\n\r\n");
+    eventually("it waits", || {
+        (busy.scoreboard.waiting(), stats().connections) == (7, 8)
+    });
+    assert_eq!(busy.client(CLOSE).response().status, 503, "it has its place");
+    let _sibling = busy.sibling(roomy(10));
+    for (client, asked) in clients.iter_mut().zip(asked) {
+        for one in asked {
+            assert_eq!(client.response(one).expect("a response").text(), "/stream 0");
+        }
+    }
+    assert_eq!(strangers[0].response().text(), "/moved 0");
 }

@@ -163,6 +163,8 @@ macro_rules! slot {
             pub(crate) generation: AtomicU64,
             /// Most connections of the worker.
             pub(crate) most_connections: AtomicU64,
+            /// Most threads of the worker.
+            pub(crate) most_threads: AtomicU64,
             /// 1 once the supervisor has given up the worker: it shows no sign of life, and will be killed.
             pub(crate) given_up: AtomicU64,
             /// Threads that are about to put something into the waiting room, or to take something out.
@@ -195,8 +197,8 @@ macro_rules! slot {
             /// Clears the slot for the next worker.
             pub fn reset(&self) {
                 // Destructured, so that the compiler reports a missing field.
-                let Slot { beat, serving, generation, most_connections, given_up, in_room, known_mailboxes, reads_mail, mail_bytes, history_place, asleep, leads, stuck, active, last_publication: _, $($name),* } = self;
-                for word in [beat, serving, generation, most_connections, given_up, in_room, known_mailboxes, reads_mail, history_place, asleep, leads] {
+                let Slot { beat, serving, generation, most_connections, most_threads, given_up, in_room, known_mailboxes, reads_mail, mail_bytes, history_place, asleep, leads, stuck, active, last_publication: _, $($name),* } = self;
+                for word in [beat, serving, generation, most_connections, most_threads, given_up, in_room, known_mailboxes, reads_mail, history_place, asleep, leads] {
                     word.store(0, SeqCst);
                 }
                 mail_bytes.store(0, SeqCst);
@@ -342,15 +344,16 @@ impl Scoreboard {
         self.migrating.count()
     }
 
-    /// True if the serving workers have, together with the waiting room, fewer than `most` connections each.
+    /// True if the serving workers have, together with the waiting room, fewer than `most` connections each. A request
+    /// without its connection is none, but as many as the workers have threads get a place: it is relayed through a socket.
     pub(crate) fn has_place(&self, most: u64) -> bool {
-        let serving = self.slots.iter().filter(|slot| slot.serving.load(Relaxed) == 1);
+        let serving = || self.slots.iter().filter(|slot| slot.serving.load(Relaxed) == 1);
         let connections = |slot: &Slot| u64::try_from(slot.connections.load(Relaxed)).unwrap_or(0);
-        let (workers, taken) = serving.fold(
-            (0u64, self.waiting() + self.migrating() + self.migrating_clients.count()),
-            |(workers, taken), slot| (workers + 1, taken + connections(slot)),
-        );
-        taken < workers.saturating_mul(most)
+        let (waiting, relayed) = self.attendance.connections_and_relayed();
+        let threads = serving().map(|slot| slot.most_threads.load(Relaxed)).sum();
+        let under_way = waiting + relayed.min(threads) + self.migrating() + self.migrating_clients.count();
+        let taken = under_way + serving().map(connections).sum::<u64>();
+        taken < (serving().count() as u64).saturating_mul(most)
     }
 
     /// Makes the worker of this slot the leader, if there is none. Returns true if it leads. A worker that has ended leads no

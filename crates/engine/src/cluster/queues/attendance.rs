@@ -1,6 +1,6 @@
 //! Attendance of a queue of the waiting room: a count beside the queue in the kernel, so that it can be read without a
 //! system call. Processes may be killed at any point, so the count must never stay too low, and a count that is too
-//! high must be noticed and corrected.
+//! high must be noticed and corrected. Beside it is the count of relayed requests, in the same word.
 //!
 //! ```text
 //!   put in:   enter ── count up ── send ── (not sent: count down) ── leave
@@ -14,18 +14,32 @@
 use crate::cluster::scoreboard::Scoreboard;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
-/// The low half is the count. The high half is the number of times that the count was raised, so that a count that rose
-/// and fell back to the same value is recognised as changed (ABA).
+/// The lowest 20 bits are the count, and the next 20 bits the count of relayed requests. The rest is the number of times that
+/// the count was raised, so that a count that rose and fell back to the same value is recognised as changed (ABA).
 #[derive(Debug, Default)]
 pub(crate) struct Attendance(AtomicU64);
 
-const RAISED: u64 = (1 << 32) + 1;
-const COUNT: u64 = (1 << 32) - 1;
+const RELAYED: u64 = 1 << 20;
+const RAISED: u64 = 1 << 40;
+const COUNT: u64 = RELAYED - 1;
+const COUNTS: u64 = RAISED - 1;
 
 impl Attendance {
     pub(crate) fn count(&self) -> u64 {
         self.0.load(SeqCst) & COUNT
     }
+
+    /// Items that are connections themselves, and items that are requests of connections that have stayed in their workers.
+    pub(crate) fn connections_and_relayed(&self) -> (u64, u64) {
+        let counts = self.0.load(SeqCst) & COUNTS;
+        let (count, relayed) = (counts & COUNT, counts / RELAYED);
+        (count.saturating_sub(relayed), relayed)
+    }
+}
+
+/// The part of an item in the counts.
+fn share(is_relayed: bool) -> u64 {
+    1 + u64::from(is_relayed) * RELAYED
 }
 
 /// One thread of the worker in a slot, inside the room, at one of its queues.
@@ -45,17 +59,20 @@ impl Visit<'_> {
         }
     }
 
-    pub(super) fn count_up(&self) {
-        self.attendance.0.fetch_add(RAISED, SeqCst);
+    pub(super) fn count_up(&self, is_relayed: bool) {
+        self.attendance.0.fetch_add(RAISED + share(is_relayed), SeqCst);
     }
 
-    /// Leaves a count of zero as it is: a borrow would change the high half.
-    pub(super) fn count_down(&self) {
-        let less = |count| (count & COUNT > 0).then(|| count - 1);
+    /// Leaves a count of zero as it is: a borrow would change the next number.
+    pub(super) fn count_down(&self, is_relayed: bool) {
+        let less = |counts| {
+            let is_counted = is_relayed && counts & COUNTS >= RELAYED;
+            (counts & COUNT > 0).then(|| counts - share(is_counted))
+        };
         let _ = self.attendance.0.fetch_update(SeqCst, SeqCst, less);
     }
 
-    /// Sets the count to zero if the queue is empty. `look` checks this by taking an item out; returns that item.
+    /// Sets the counts to zero if the queue is empty. `look` checks this by taking an item out; returns that item.
     pub(super) fn verify<T>(&self, look: impl FnOnce() -> Option<T>) -> Option<T> {
         let before = self.attendance.0.load(SeqCst);
         // Alone now: all requests counted in `before` have been sent. Alone afterwards: all requests that were taken
@@ -68,7 +85,7 @@ impl Visit<'_> {
             let _ = self
                 .attendance
                 .0
-                .compare_exchange(before, before & !COUNT, SeqCst, SeqCst);
+                .compare_exchange(before, before & !COUNTS, SeqCst, SeqCst);
         }
         taken
     }
@@ -100,7 +117,7 @@ mod tests {
     fn a_count_that_a_dead_worker_has_left_is_set_right_once_its_slot_is_cleared() {
         let scoreboard = Scoreboard::default();
         let dead = enter(&scoreboard, 1);
-        dead.count_up();
+        dead.count_up(false);
         std::mem::forget(dead);
         let living = enter(&scoreboard, 0);
         living.verify(nothing);
@@ -114,18 +131,18 @@ mod tests {
     fn a_count_that_changes_during_the_check_is_kept() {
         let scoreboard = Scoreboard::default();
         let living = enter(&scoreboard, 0);
-        living.count_up();
+        living.count_up(false);
         living.verify(|| {
             let other = enter(&scoreboard, 1);
-            other.count_up();
-            other.count_down();
+            other.count_up(false);
+            other.count_down(false);
             nothing()
         });
         assert_eq!(scoreboard.waiting(), 1, "the other visitor may have sent a request");
         living.verify(|| {
             let other = enter(&scoreboard, 1);
-            other.count_up();
-            other.count_up();
+            other.count_up(false);
+            other.count_up(false);
             std::mem::forget(other);
             nothing()
         });
@@ -136,16 +153,40 @@ mod tests {
     }
 
     #[test]
+    fn relayed_requests_have_a_count_that_a_dead_worker_does_not_leave_wrong() {
+        let scoreboard = Scoreboard::default();
+        let counts = || scoreboard.attendance.connections_and_relayed();
+        let [living, dead] = [0, 1].map(|slot| enter(&scoreboard, slot));
+        living.count_up(true);
+        living.count_up(false);
+        dead.count_up(true);
+        assert_eq!((counts(), scoreboard.waiting()), ((1, 2), 3));
+        living.count_down(true);
+        living.count_down(false);
+        assert_eq!(counts(), (0, 1));
+        std::mem::forget(dead);
+        scoreboard.slot(1).reset();
+        living.verify(nothing);
+        assert_eq!(counts(), (0, 0));
+        living.count_down(true);
+        living.count_up(false);
+        living.count_down(true);
+        assert_eq!(counts(), (0, 0), "neither count borrows from the next number");
+        living.count_up(true);
+        assert_eq!(counts(), (0, 1));
+    }
+
+    #[test]
     fn a_request_that_the_check_takes_out_stays_counted() {
         let scoreboard = Scoreboard::default();
         let living = enter(&scoreboard, 0);
-        living.count_up();
+        living.count_up(false);
         assert_eq!(living.verify(|| Some(7)), Some(7));
         assert_eq!(scoreboard.waiting(), 1);
-        living.count_down();
-        living.count_down();
+        living.count_down(false);
+        living.count_down(false);
         assert_eq!(scoreboard.waiting(), 0);
-        living.count_up();
+        living.count_up(false);
         assert_eq!(scoreboard.waiting(), 1);
     }
 }

@@ -66,12 +66,12 @@ impl ClientQueue {
     /// Puts a client in, from the worker in `slot`. The caller keeps the socket, too. `is_secret`: the state has keys.
     pub(crate) fn send(&self, socket: &OwnedFd, state: &SecretBytes, is_secret: bool, slot: usize) -> Sent {
         let outlet = self.0.outlet();
-        outlet.send_client(socket, state, is_secret, |put| self.0.send(slot, put))
+        outlet.send_client(socket, state, is_secret, |put| self.0.send(slot, false, put))
     }
 
     /// Takes out the oldest client, for the worker in `slot`.
     pub(crate) fn receive(&self, slot: usize) -> TakenClient {
-        match self.0.receive(slot, DESCRIPTORS) {
+        match self.0.receive(slot, DESCRIPTORS, |_| false) {
             Arrived::Datagram(bytes, descriptors) => {
                 open(&bytes, descriptors).map_or(TakenClient::Spoiled, TakenClient::Client)
             }

@@ -83,13 +83,13 @@ impl KernelQueue {
         poll(&mut fds, Some(&Timespec::default())) == Ok(1)
     }
 
-    /// Counts a datagram from the worker in `slot`, which `put` puts in.
-    pub(super) fn send(&self, slot: usize, put: &mut Put<'_>) -> io::Result<usize> {
+    /// Counts a datagram from the worker in `slot`, which `put` puts in. `is_relayed`: it is a request without its connection.
+    pub(super) fn send(&self, slot: usize, is_relayed: bool, put: &mut Put<'_>) -> io::Result<usize> {
         let visit = Visit::enter(self.scoreboard, self.attendance, slot);
-        visit.count_up();
+        visit.count_up(is_relayed);
         let sent = put();
         if sent.is_err() {
-            visit.count_down();
+            visit.count_down(is_relayed);
         }
         sent
     }
@@ -97,16 +97,17 @@ impl KernelQueue {
     /// Takes out the oldest datagram, for the worker in `slot`.
     ///
     /// The kernel drops descriptors for which the receiver has no room, and with them the connection. So the number of
-    /// free descriptors is checked first. `most`: descriptors of a datagram.
-    pub(super) fn receive(&self, slot: usize, most: usize) -> Arrived {
+    /// free descriptors is checked first. `most`: descriptors of a datagram. `is_relayed`: true for a datagram that was
+    /// counted as relayed.
+    pub(super) fn receive(&self, slot: usize, most: usize, is_relayed: fn(&[u8]) -> bool) -> Arrived {
         let visit = Visit::enter(self.scoreboard, self.attendance, slot);
         let take = || match self.has_descriptors(most) {
             true => self.take(),
             false => Some(Arrived::Short),
         };
         let arrived = take().or_else(|| visit.verify(take));
-        if let Some(Arrived::Datagram(..)) = arrived {
-            visit.count_down();
+        if let Some(Arrived::Datagram(datagram, _)) = &arrived {
+            visit.count_down(is_relayed(datagram));
         }
         arrived.unwrap_or(Arrived::Nothing)
     }

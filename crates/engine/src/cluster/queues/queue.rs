@@ -2,7 +2,7 @@
 
 use super::attendance::Attendance;
 use super::kernel_queue::{Arrived, KernelQueue};
-use super::message::{open, waits_since, IncomingMigration, OutgoingMigration, Spoiled, DESCRIPTORS};
+use super::message::{is_relayed, open, waits_since, IncomingMigration, OutgoingMigration, Spoiled, DESCRIPTORS};
 use super::outlet::Sent;
 use crate::clock::Nanos;
 use crate::cluster::scoreboard::Scoreboard;
@@ -59,12 +59,13 @@ impl Queue {
     /// Puts a connection in, from the worker in `slot`. The caller keeps it, too.
     pub(crate) fn send(&self, outgoing: &OutgoingMigration<'_>, slot: usize) -> Sent {
         let outlet = self.0.outlet();
-        outlet.send_connection(outgoing, |put| self.0.send(slot, put))
+        let is_relayed = outgoing.back_channel.is_some();
+        outlet.send_connection(outgoing, |put| self.0.send(slot, is_relayed, put))
     }
 
     /// Takes out the oldest connection, for the worker in `slot`.
     pub(crate) fn receive(&self, slot: usize) -> Received {
-        match self.0.receive(slot, DESCRIPTORS) {
+        match self.0.receive(slot, DESCRIPTORS, is_relayed) {
             Arrived::Datagram(bytes, descriptors) => {
                 open(&bytes, descriptors).map_or_else(Received::Spoiled, Received::Migration)
             }

@@ -10,7 +10,7 @@ mod numbers;
 mod reading;
 
 pub(crate) use numbers::{peer, peer_numbers, Stage};
-pub(super) use reading::{open, waits_since};
+pub(super) use reading::{is_relayed, open, waits_since};
 
 use crate::clock::Nanos;
 use crate::http::body::Body;
@@ -32,8 +32,9 @@ pub(super) const DATAGRAM_BYTES: usize = 32 * 1024;
 /// Most descriptors of a message.
 pub(crate) const DESCRIPTORS: usize = 4;
 
-/// Number of this format. Change it with the format, so that processes of two versions do not share a room.
-pub(super) const FORMAT: u32 = 9;
+/// Number of this format. Change it with the format, and with the counts in `attendance.rs`, so that processes of two versions do
+/// not share a room.
+pub(super) const FORMAT: u32 = 10;
 
 /// Count of numbers at the beginning: time of the current stage ([`Stage`]), requests served, lengths of input and
 /// body, origin and kind, the peer (three numbers), time spent on waiting for the body, time of entering the room, time

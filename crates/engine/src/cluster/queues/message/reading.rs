@@ -1,7 +1,7 @@
 //! Reads a message.
 
 use super::numbers::{self, kind, versions};
-use super::{IncomingMigration, IncomingResponse, Spoiled, Stage, BEGINNING, HEADER, NUMBERS};
+use super::{IncomingMigration, IncomingResponse, Spoiled, Stage, BEGINNING, HEADER, KIND, NUMBERS};
 use crate::clock::Nanos;
 use crate::cluster::queues::kernel_queue::read_file;
 use crate::http::body::Body;
@@ -41,6 +41,12 @@ fn ticket(datagram: &[u8]) -> u64 {
 pub(in crate::cluster::queues) fn waits_since(beginning: &[u8; BEGINNING]) -> Nanos {
     let last = beginning.last_chunk().copied().unwrap_or_default();
     Nanos::from_number(u64::from_le_bytes(last))
+}
+
+/// True if the connection of this request has stayed in its worker.
+pub(in crate::cluster::queues) fn is_relayed(datagram: &[u8]) -> bool {
+    let kind = datagram.get(KIND);
+    kind.is_some_and(|kind| u64::from(*kind) & kind::RELAYED != 0)
 }
 
 /// A transfer without its socket.
