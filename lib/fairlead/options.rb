@@ -257,8 +257,8 @@ module Fairlead
     option :queue_limit, Types::Limit.new(0..1_000_000_000),
            scope: :engine, default: 0, valid: [200], invalid: [-1],
            doc: "The most requests and WebSocket messages that wait for a thread of a worker, or in the waiting room. One more request gets a " \
-                "503 at once; with `fair_by`, the client with most waiting requests gets it for its last one. 0 means no limit. See " \
-                "docs/guides/overload.md."
+                "503 at once; with `fair_by`, the client with most waiting requests gets it for its last one, and the waiting room does not " \
+                "count. 0 means no limit. See docs/guides/overload.md."
 
     option :waiting_room, Types::Flag.new,
            scope: :engine, embedded: false, default: true, valid: [false], invalid: ["maybe"],

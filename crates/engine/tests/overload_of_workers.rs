@@ -2,7 +2,7 @@
 
 mod support;
 
-use fairlead_engine::{Config, Exchange, Scoreboard, SharedQueues};
+use fairlead_engine::{Config, Exchange, FairBy, Scoreboard, SharedQueues};
 use rustix::net::sockopt::set_socket_linger;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -95,6 +95,12 @@ impl<S: Read + Write> HeldWorkers<S> {
 /// The client has sent a request.
 fn asking<S: Read + Write>(mut client: Client<S>, path: &str) -> Client<S> {
     ask(&mut client, path);
+    client
+}
+
+/// The client has sent a request of this flow.
+fn asking_as(mut client: Client, name: &str) -> Client {
+    client.send(&format!("GET / HTTP/1.1\r\nHost: test\r\nX-Client: {name}\r\n\r\n"));
     client
 }
 
@@ -196,6 +202,39 @@ fn relayed_requests_in_the_waiting_room_take_no_places_of_connections() {
     for client in &mut clients {
         assert_eq!(client.response().text(), "served");
     }
+}
+
+/// Nobody can take them out of the room when another client comes.
+#[test]
+fn with_turns_by_client_the_requests_in_the_waiting_room_do_not_count_for_the_limit() {
+    let by_client = Config {
+        fair_by: FairBy::Field((*b"x-client").into()),
+        ..limit(4)
+    };
+    let mut held = HeldWorkers::start(&by_client, Server::on, Server::connect);
+    let mut heavy: Vec<Client> = Vec::new();
+    for count in 1..=4 {
+        heavy.push(asking_as(held.workers[0].connect(), "heavy"));
+        held.await_waiting(count);
+    }
+    let queued = || held.workers[0].engine.stats().queued;
+    let mut light = vec![asking_as(held.workers[0].connect(), "light")];
+    eventually("it waits", || queued() == 1 || held.refused() > 0);
+    assert_eq!(held.refused(), 0);
+    for count in 2..=4 {
+        heavy.push(asking_as(held.workers[0].connect(), "heavy"));
+        eventually("it waits, too", || queued() == count);
+    }
+    assert_eq!(asking_as(held.workers[0].connect(), "heavy").response().status, 503);
+    light.push(asking_as(held.workers[0].connect(), "other"));
+    eventually("the client with most requests loses one", || held.refused() == 2);
+    assert_eq!((queued(), held.scoreboard.waiting()), (4, 4));
+    held.release();
+    for client in &mut light {
+        assert_eq!(client.response().text(), "served");
+    }
+    let statuses = heavy.iter_mut().map(|client| client.response().status);
+    assert_eq!(statuses.filter(|status| *status == 200).count(), 6);
 }
 
 /// A worker hears of the ends of clients after another worker has served their requests.

@@ -18,6 +18,13 @@ pub enum FairBy {
     Field(Box<[u8]>),
 }
 
+impl FairBy {
+    /// True if turns go by flow, and not by arrival.
+    pub(crate) fn has_flows(&self) -> bool {
+        *self != FairBy::Connection
+    }
+}
+
 impl FromStr for FairBy {
     type Err = Infallible;
 

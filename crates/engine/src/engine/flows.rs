@@ -26,7 +26,7 @@ pub(super) fn order(config: &Config, ledger: Option<&'static Ledger>) -> Order {
 
 impl Flows {
     pub(super) fn new(config: &Config, ledger: Option<&'static Ledger>) -> Flows {
-        if config.fair_by == FairBy::Connection && config.priority_paths.is_empty() {
+        if !config.fair_by.has_flows() && config.priority_paths.is_empty() {
             return Flows(None);
         }
         let paths = config.priority_paths.iter();
@@ -47,8 +47,7 @@ impl Flows {
 
     /// True if threads are shared by flow.
     pub(super) fn take_turns(&self) -> bool {
-        let is_by_flow = |rules: &Rules| rules.fair_by != FairBy::Connection;
-        self.0.as_ref().is_some_and(is_by_flow)
+        self.0.as_ref().is_some_and(|rules| rules.fair_by.has_flows())
     }
 }
 

@@ -185,13 +185,15 @@ impl Overload {
         self.next_room_check.store(Millis::now() + ROOM_PAUSE, Relaxed);
     }
 
-    /// Refuses a request if the queue is too long, because a request of `flow` has joined it.
+    /// Refuses a request if the queue is too long, because a request of `flow` has joined it. With turns by flow, the few requests in
+    /// the waiting room do not count: none of them could leave instead of the first request of another flow.
     pub(super) fn keep_to_limit(&self, flow: Option<Flow>) -> Option<Move> {
         let (limit, ready) = (self.worker.config.queue_limit, self.scheduler.ready());
         if limit == 0 {
             return None;
         }
         let room = self.admission.waiting_room();
+        let room = room.filter(|_| !self.worker.config.fair_by.has_flows());
         let in_room = room.map_or(0, |room| room.scoreboard().waiting() as usize);
         let excess = (ready.ordinary() + in_room).saturating_sub(limit);
         if excess == 0 || (excess <= in_room && room.is_some_and(|room| self.abandoned.are_in(room, excess))) {

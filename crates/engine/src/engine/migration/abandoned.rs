@@ -1,5 +1,5 @@
 //! Requests in the waiting room that their clients have abandoned. They stay there until their turn, but no longer count for
-//! `queue_limit`.
+//! `queue_limit`. With turns by flow no request in the room counts, and nothing is watched.
 //!
 //! A worker that has sent a request has closed its socket. The poller here reports a hang-up of it nevertheless: the system
 //! watches the open socket, which is in the room, and not the descriptor. It goes on after another worker has taken the request;
@@ -48,7 +48,8 @@ impl AbandonedRequests {
 
     /// Puts a request into the waiting room, from the worker in `slot`, and watches its client if requests are limited.
     pub(super) fn send(&self, outgoing: OutgoingMigration<'_>, room: &WaitingRoom, slot: usize) -> Sent {
-        if self.worker.config.queue_limit == 0 || IS_PORTABLE {
+        let config = &self.worker.config;
+        if config.queue_limit == 0 || config.fair_by.has_flows() || IS_PORTABLE {
             return room.send(&outgoing, slot);
         }
         let ticket = room.tickets().issue(self.unused.swap(0, Relaxed));
