@@ -95,9 +95,9 @@ impl Certificates {
     }
 
     /// Returns the first certificate for the host with a key that the peer supports: exact names first, then wildcards,
-    /// then any.
+    /// then any. Some clients send a dot at the end of the name, which RFC 6066 forbids.
     fn find(&self, host: Option<&str>, schemes: &[SignatureScheme], now: Seconds) -> Option<Arc<CertifiedKey>> {
-        let host = host.map(str::to_ascii_lowercase);
+        let host = host.map(|host| host.strip_suffix('.').unwrap_or(host).to_ascii_lowercase());
         let wildcard = host
             .as_deref()
             .and_then(|host| host.split_once('.'))
@@ -226,7 +226,9 @@ mod tests {
         };
         assert_eq!(chosen(Some("exact.wild.test")), "exact.wild.test");
         assert_eq!(chosen(Some("EXACT.wild.test")), "exact.wild.test");
+        assert_eq!(chosen(Some("exact.wild.test.")), "exact.wild.test");
         assert_eq!(chosen(Some("other.wild.test")), "*.wild.test");
+        assert_eq!(chosen(Some("other.wild.test.")), "*.wild.test");
         assert_eq!(chosen(Some("a.other.wild.test")), "first.test");
         assert_eq!(chosen(Some("wild.test")), "first.test");
         assert_eq!(chosen(None), "first.test");
