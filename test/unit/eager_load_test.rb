@@ -6,6 +6,12 @@ require "test_helper"
 class EagerLoadTest < Minitest::Test
   OWN = '$LOADED_FEATURES.grep(/fairlead.*\.rb\z/)'
 
+  # A mistake in one of them would look like a part for another library, which is not there.
+  def test_every_part_is_loaded_but_those_of_the_start_and_for_other_uses
+    lists = "Fairlead::EagerLoad::OF_START, Fairlead::EagerLoad::ON_DEMAND"
+    assert_equal "[]", ruby("p Fairlead::EagerLoad.run - [#{lists}].flatten")
+  end
+
   # RubyGems looks for a gem each time.
   def test_own_files_do_not_pass_rubygems
     count = <<~RUBY
