@@ -35,7 +35,7 @@ module Fairlead
       ].freeze
 
       # RUBYOPT of the tests' servers; nil if they share nothing.
-      COMPILED = ("-r#{File.join(__dir__, "compiled_files")}" if ENV.key?("FAIRLEAD_TESTS_SHARE"))
+      COMPILED = ("--disable-gems -r#{File.join(__dir__, "compiled_files")}" if ENV.key?("FAIRLEAD_TESTS_SHARE"))
 
       # Environment of a command that starts a server.
       CLEAN = CLEARED.to_h { |name| [name, nil] }.merge("RUBYOPT" => COMPILED).freeze

@@ -47,6 +47,29 @@ class CompiledFilesTest < Minitest::Test
     end
   end
 
+  # Default gems with their files, and everything else that Ruby loads at its start.
+  STATE = <<~'RUBY'
+    def text(object) = object.inspect.gsub(/0x\h+/, "")
+    Gem.instance_variable_get(:@path_to_default_spec_map).sort.each do |path, gem|
+      puts path, gem.instance_variables.sort.map { |name| "#{name} #{text(gem.instance_variable_get(name))}" }
+    end
+    puts $LOADED_FEATURES.grep_v(/compiled_files/).sort, Gem.loaded_specs.keys
+    require "json"
+    puts Gem.loaded_specs.keys, Gem::Specification.load(Gem.loaded_specs["json"].loaded_from).equal?(Gem.loaded_specs["json"])
+  RUBY
+
+  def test_rubygems_knows_the_same_from_what_is_kept
+    with_library("") do
+      environment = { "FAIRLEAD_TESTS_SHARE" => File.expand_path("share"), "RUBYOPT" => nil }
+      plain = Open3.capture2e({ "RUBYOPT" => nil }, RbConfig.ruby, "-e", STATE).first
+      states = Array.new(2) { Open3.capture2e(environment, RbConfig.ruby, "--disable-gems", "-r./test/support/compiled_files", "-e", STATE).first }
+
+      assert_includes plain, "/rubygems.rb\n"
+      states.each { |state| assert_empty((plain.lines - state.lines) + (state.lines - plain.lines)) }
+      assert_equal 1, Dir.glob("share/compiled/*/*-defaults").size
+    end
+  end
+
   def test_without_a_folder_nothing_is_kept
     with_library("puts 1") do
       assert_equal "1\n1\n", output(share: nil)
