@@ -29,16 +29,16 @@ build() {
 }
 
 step() {
-  local kind=$1 name=$2 status=0 started=$SECONDS results used
+  local kind=$1 name=$2 status=0 started=$SECONDS self=$BASHPID results used
   local log=$logs/$name.log
   shift 2
   mkdir -p "$logs"
   if [[ -t 1 ]]; then printf '  …       %s\r' "$name"; fi
-  used=$(cpu_seconds)
+  used=$(cpu_seconds "$self")
   run_limited "$@" >"$log" 2>&1 || status=$?
   results=$("$kind" "$status" <"$log")
   add "$results"
-  report "$name" "$results" "$((SECONDS - started))" "$(($(cpu_seconds) - used))"
+  report "$name" "$results" "$((SECONDS - started))" "$(($(cpu_seconds "$self") - used))"
   if ((SECONDS - started >= 60)); then show_slowest "$log"; fi
   name_hung "$log" | tee -a "$failures"
   if [[ $results != *" 0 "* ]]; then show_failure "$log" "$status"; else show_unsteady "$log"; fi
@@ -58,9 +58,8 @@ run_limited() {
   return "$status"
 }
 
-# CPU time of the processes that this shell has waited for, and of theirs. `times` in a substitution would count the
-# subshell's.
-cpu_seconds() { awk '{ print int(($16 + $17) / 100) }' "/proc/$$/stat"; }
+# CPU time of the processes that a shell has waited for, and of theirs. `times` in a substitution would count the subshell's.
+cpu_seconds() { awk '{ print int(($16 + $17) / 100) }' "/proc/$1/stat"; }
 
 # Both functions print "passed failed skipped" for a command that ended with a status.
 verdict() {
