@@ -9,10 +9,12 @@ module Fairlead
     COSTLY_COLLECTIONS = (RUBY_VERSION.split(".").map(&:to_i) <=> [3, 4]).negative?
 
     # Pages by which the slots of one size can grow without a major collection, for each page with objects: Ruby wants a fifth of the slots
-    # free after a minor collection, and requests that run meanwhile have objects too, up to a number of pages.
+    # free after a minor collection, and requests that run meanwhile have objects too. Each copy fills this room before it collects.
     FREE = 0.25
-    FOR_REQUESTS = 0.35
-    MOST_FOR_REQUESTS = 100
+    FOR_REQUESTS = 0.15
+
+    # Pages for the objects of requests, at least and at most.
+    LIMITS = (8..40)
 
     # Variables of Ruby for users who choose the growth of the heap themselves. With them the memory may grow by a half meanwhile.
     TUNED = /\ARUBY_GC_HEAP_(?:GROWTH|FREE_SLOTS)_/
@@ -48,7 +50,7 @@ module Fairlead
       # +stat+: of the size pool.
       def fill(pool, stat)
         used = stat.fetch(:heap_eden_pages)
-        wanted = used + (used * FREE).ceil + [(used * FOR_REQUESTS).ceil, MOST_FOR_REQUESTS].min
+        wanted = used + (used * FREE).ceil + (used * FOR_REQUESTS).ceil.clamp(LIMITS)
         return if used + stat.fetch(:heap_allocatable_pages) >= wanted
 
         length = (stat.fetch(:slot_size) - HEADER) / ELEMENT
