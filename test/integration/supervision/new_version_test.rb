@@ -54,7 +54,7 @@ class NewVersionTest < Minitest::Test
       server.signal(:USR2)
 
       assert_first_version(server, program, "this code is broken")
-      assert_equal serving, server.serving_pids
+      wait_until("the end of the new code") { server.serving_pids == serving }
       assert_ends(server)
     end
 
@@ -69,7 +69,7 @@ class NewVersionTest < Minitest::Test
       end
 
       assert_empty failures
-      assert_equal serving, server.serving_pids
+      wait_until("the end of the new code") { server.serving_pids == serving }
       assert_goes_on(server, workers, program)
     end
 
