@@ -169,7 +169,7 @@ class NewVersionTest < Minitest::Test
     File.symlink(Fairlead::Test::AnotherVersion.program, server.path("another/#{PROGRAM}"))
     server.start
     program = supervised_by(server)
-    serving = server.serving_pids
+    serving = wait_for_serving(server, 2)
     deploy_other_version(server)
     server.signal(:USR2)
 
