@@ -347,13 +347,19 @@ impl Scoreboard {
     /// True if the serving workers have, together with the waiting room, fewer than `most` connections each. A request
     /// without its connection is none, but as many as the workers have threads get a place: it is relayed through a socket.
     pub(crate) fn has_place(&self, most: u64) -> bool {
-        let serving = || self.slots.iter().filter(|slot| slot.serving.load(Relaxed) == 1);
-        let connections = |slot: &Slot| u64::try_from(slot.connections.load(Relaxed)).unwrap_or(0);
+        let serving = self.slots.iter().filter(|slot| slot.serving.load(Relaxed) == 1);
+        let (workers, threads, connections) =
+            serving.fold((0u64, 0u64, 0u64), |(workers, threads, connections), slot| {
+                let more = u64::try_from(slot.connections.load(Relaxed)).unwrap_or(0);
+                (
+                    workers + 1,
+                    threads + slot.most_threads.load(Relaxed),
+                    connections + more,
+                )
+            });
         let (waiting, relayed) = self.attendance.connections_and_relayed();
-        let threads = serving().map(|slot| slot.most_threads.load(Relaxed)).sum();
         let under_way = waiting + relayed.min(threads) + self.migrating() + self.migrating_clients.count();
-        let taken = under_way + serving().map(connections).sum::<u64>();
-        taken < (serving().count() as u64).saturating_mul(most)
+        under_way + connections < workers.saturating_mul(most)
     }
 
     /// Makes the worker of this slot the leader, if there is none. Returns true if it leads. A worker that has ended leads no

@@ -54,7 +54,7 @@ impl Process {
         self.engines.first().and_then(Weak::upgrade)
     }
 
-    /// The engine for a new task: one that goes on, if there is any, because a drain waits for tasks.
+    /// The engine for a new task: if possible, an engine that does not drain, because a drain waits for tasks.
     fn engine_for_task(&mut self) -> Option<Arc<Engine>> {
         let first = self.engine()?;
         let mut engines = self.engines.iter().filter_map(Weak::upgrade);

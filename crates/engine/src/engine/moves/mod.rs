@@ -175,8 +175,8 @@ impl Moves {
         Joined { flow, length: None }
     }
 
-    /// Returns the next move of a request that leaves the queue for the one that has joined, because the queue is too long. If the next
-    /// request of its HTTP/2 connection then joins, one more leaves.
+    /// Returns the next move of a request that gives its place in the full queue to the request that has joined. If the next request of
+    /// its HTTP/2 connection then joins, another request leaves.
     fn keep_to_limit(&self, joined: &mut Option<Joined>) -> Option<Move> {
         let one = joined.as_mut()?;
         let ready = self.parts.scheduler.ready();
