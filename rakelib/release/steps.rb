@@ -13,7 +13,10 @@ module Release
     SUMS = File.join(PACKAGES, "SHA256SUMS")
 
     # Commands that have to succeed for the content of a release.
-    REQUIRED = [%w[bin/test], %w[bin/test --ruby 3.3], %w[bin/test --ruby 3.3 test/gem], %w[bin/supply-chain]].freeze
+    REQUIRED = [
+      %w[bin/test], %w[bin/test --ruby 3.3], %w[bin/test --ruby 3.3 test/gem], %w[bin/check-platforms], %w[bin/fuzz 60], %w[bin/soak 60],
+      %w[bin/supply-chain]
+    ].freeze
 
     # Has the content for which they have succeeded.
     STAMP = File.join(File.expand_path(ENV.fetch("CARGO_TARGET_DIR", "target"), ROOT), "tested")
@@ -52,7 +55,7 @@ module Release
       File.write(STAMP, @tree)
     end
 
-    # Tests and builds take an hour; the gems have the files of the folder.
+    # Tests and builds take two hours; the gems have the files of the folder.
     def check_unchanged
       check
       abort "release: the last commit is another one than at the beginning" unless @checks.tree_id == @tree

@@ -39,8 +39,7 @@ class ChatApplicationTest < Minitest::Test
   def test_at_the_end_everybody_is_told
     [[], ["-w", 2]].each do |arguments|
       server = chat(*arguments)
-      clients = %w[ann bob].map { |name| web_socket(server, "/#{name}") }
-      clients.each { |client| heard(client, "bob joined.") }
+      clients = %w[ann bob].map { |name| web_socket(server, "/#{name}").tap { |client| heard(client, "#{name} joined.") } }
       server.signal(:TERM)
 
       clients.each do |client|
