@@ -51,6 +51,10 @@ pub trait App {
     /// Collects garbage. Called when the process is quiet after a busy time, before memory is returned to the system.
     fn collect_garbage(&self, _garbage: Garbage) {}
 
+    /// Called on a thread that has waited a second for work, without the lock of the language: returns memory that only this thread
+    /// uses. Another thread may have work for it meanwhile.
+    fn idle(&self) {}
+
     /// Runs `wait`, which may sleep for long, without the lock of the language. Returns soon after
     /// [`Engine::interrupt`](crate::Engine::interrupt).
     fn block(&self, wait: &mut dyn FnMut()) {

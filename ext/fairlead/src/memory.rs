@@ -1,4 +1,4 @@
-//! Returns memory to the operating system: of the allocator, and of the main thread's stack. Measures the memory of the process.
+//! Returns memory to the operating system: of the allocator, and of the stacks of threads. Measures the memory of the process.
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
@@ -41,24 +41,52 @@ pub(crate) fn spares_collections() -> bool {
 /// all of its 8 MiB.
 pub(crate) fn release_stack() {
     #[cfg(target_os = "linux")]
-    {
-        /// Bytes below this frame that are kept.
-        const MARGIN: usize = 64 << 10;
-        let local = 0_u8;
-        let here = std::ptr::addr_of!(local) as usize;
-        let Some(start) = start_of_main_stack(here) else { return };
-        let page = rustix::param::page_size();
-        let length = (here.saturating_sub(MARGIN) & !(page - 1)).saturating_sub(start);
-        // SAFETY: the pages belong to the stack of this thread, far below its last frame, so nothing in them is in use. The kernel
-        // provides empty ones when the stack grows again.
-        let _ = unsafe {
-            rustix::mm::madvise(
-                start as *mut std::ffi::c_void,
-                length,
-                rustix::mm::Advice::LinuxDontNeed,
-            )
-        };
+    if let Some(start) = start_of_main_stack(frame()) {
+        release_from(start);
     }
+}
+
+/// Returns the unused part of this thread's stack to the operating system: the calls of a Rails application touch some
+/// 100 KiB, and a thread keeps them. Does nothing on the stack of a fiber.
+pub(crate) fn release_thread_stack() {
+    #[cfg(target_os = "linux")]
+    {
+        thread_local! {
+            /// Lowest address and first address after the stack.
+            static STACK: (usize, usize) = bounds_of_stack().unwrap_or_default();
+        }
+        let (start, end) = STACK.with(|&bounds| bounds);
+        if (start..end).contains(&frame()) {
+            release_from(start);
+        }
+    }
+}
+
+/// An address in the frame of the caller.
+#[cfg(target_os = "linux")]
+#[inline(always)]
+fn frame() -> usize {
+    let local = 0_u8;
+    std::ptr::addr_of!(local) as usize
+}
+
+/// Returns the pages of this thread's stack from `start`, its lowest address, except for those near the current frame.
+#[cfg(target_os = "linux")]
+fn release_from(start: usize) {
+    /// Bytes below this frame that are kept.
+    const MARGIN: usize = 8 << 10;
+    let page = rustix::param::page_size();
+    let start = start.next_multiple_of(page);
+    let length = (frame().saturating_sub(MARGIN) & !(page - 1)).saturating_sub(start);
+    // SAFETY: the pages belong to the stack of this thread, far below its last frame, so nothing in them is in use. The kernel
+    // provides empty ones when the stack grows again.
+    let _ = unsafe {
+        rustix::mm::madvise(
+            start as *mut std::ffi::c_void,
+            length,
+            rustix::mm::Advice::LinuxDontNeed,
+        )
+    };
 }
 
 /// The lowest address of the main thread's stack, if `address` is on it.
@@ -70,4 +98,24 @@ fn start_of_main_stack(address: usize) -> Option<usize> {
     let start = usize::from_str_radix(start, 16).ok()?;
     let end = usize::from_str_radix(rest.split(' ').next()?, 16).ok()?;
     (start..end).contains(&address).then_some(start)
+}
+
+/// The lowest address of this thread's stack, and the first one after it.
+#[cfg(target_os = "linux")]
+fn bounds_of_stack() -> Option<(usize, usize)> {
+    use nix::libc;
+    use std::mem::MaybeUninit;
+
+    let mut attributes = MaybeUninit::<libc::pthread_attr_t>::uninit();
+    let (mut start, mut size) = (std::ptr::null_mut(), 0);
+    // SAFETY: the first call initializes the attributes if it succeeds, the second one reads them, and the third one ends their life. All
+    // pointers are to variables of this function.
+    unsafe {
+        if libc::pthread_getattr_np(libc::pthread_self(), attributes.as_mut_ptr()) != 0 {
+            return None;
+        }
+        let failed = libc::pthread_attr_getstack(attributes.as_ptr(), &mut start, &mut size) != 0;
+        libc::pthread_attr_destroy(attributes.as_mut_ptr());
+        (!failed).then_some((start as usize, start as usize + size))
+    }
 }

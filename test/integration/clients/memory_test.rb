@@ -38,6 +38,26 @@ class MemoryTest < Minitest::Test
     assert_equal "hello", get(server).body
   end
 
+  # The thread that polls keeps its own.
+  def test_stacks_of_threads_that_wait
+    server = serve(<<~RUBY, "-t", "4:4")
+      def deep(level) = level.zero? ? 0 : [level].sum { deep(level - 1) }
+
+      run(lambda do |env|
+        deep(700)
+        sleep 0.01 until File.exist?("end")
+        [200, {}, ["hello"]]
+      end)
+    RUBY
+    clients = Array.new(4) { connect(server).write("GET / HTTP/1.1\r\nhost: a\r\n\r\n") }
+    wait_until("large stacks") { large_stacks(server.serving_pid) == 4 }
+    server.write("end", "")
+    clients.each { |client| assert_equal 200, client.answer.status }
+
+    wait_until("smaller stacks") { large_stacks(server.serving_pid) < 2 }
+    assert_equal "hello", get(server).body
+  end
+
   # The Strings are garbage. A few Strings between them stay, and keep the allocator from returning the memory.
   def test_memory_that_the_application_has_freed
     server = serve(<<~RUBY)
@@ -105,6 +125,12 @@ class MemoryTest < Minitest::Test
   end
 
   private
+
+  # Number of stacks of Ruby's threads, of 2 MiB, that have more than 500 KiB in memory.
+  def large_stacks(pid)
+    mappings = File.read("/proc/#{pid}/smaps").split(/^(?=\h+-\h+ )/)
+    mappings.count { |mapping| mapping[/^Size: +(\d+)/, 1].to_i == 2048 && mapping[/^Rss: +(\d+)/, 1].to_i > 500 }
+  end
 
   # The block returns the bytes that each client of the crowd sends before it leaves.
   def assert_given_back

@@ -69,7 +69,7 @@ impl<J: Queued> Scheduler<J> {
                 let mut has_waited = false;
                 app.block(&mut || {
                     has_waited = true;
-                    self.threads.wait(seat, self, workplace, interrupts);
+                    self.threads.wait(seat, self, workplace, interrupts, &|| app.idle());
                 });
                 if has_waited {
                     seat.becomes(Doing::Looking);

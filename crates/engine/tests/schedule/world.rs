@@ -271,7 +271,7 @@ impl World {
                 None => {
                     let interrupts = self.threads.interrupts();
                     drop(lock);
-                    self.threads.wait(&seat, &*self, &*self, interrupts);
+                    self.threads.wait(&seat, &*self, &*self, interrupts, &|| ());
                     lock = self.lock.lock();
                     seat.becomes(Doing::Looking);
                 }

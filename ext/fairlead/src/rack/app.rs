@@ -142,6 +142,10 @@ impl App for OnThread<'_> {
         self.after_collections();
     }
 
+    fn idle(&self) {
+        crate::memory::release_thread_stack();
+    }
+
     fn block(&self, wait: &mut dyn FnMut()) {
         let mut wait = EngineCode(wait);
         collections::show(self.ruby, self.engine);

@@ -3,6 +3,10 @@
 use super::{Alarm, Census, Doing, Site, Snapshot};
 use crate::sync::{AtomicUsize, Condvar, Mutex, Ordering::SeqCst};
 use std::cell::Cell;
+use std::time::Duration;
+
+/// A thread that has waited so long for work is idle.
+const IDLE: Duration = Duration::from_secs(1);
 
 pub(crate) struct Threads {
     most: usize,
@@ -147,8 +151,15 @@ impl Threads {
     }
 
     /// Waits, without the lock of the language, until there is something to run or [`Threads::interrupt`] was called
-    /// more than `interrupts` times. The thread is in `Wanting` afterwards.
-    pub(crate) fn wait(&self, seat: &Seat<'_>, alarm: &impl Alarm, site: &impl Site, interrupts: usize) {
+    /// more than `interrupts` times. The thread is in `Wanting` afterwards. Calls `idle` once in a long wait, unless this thread polls.
+    pub(crate) fn wait(
+        &self,
+        seat: &Seat<'_>,
+        alarm: &impl Alarm,
+        site: &impl Site,
+        interrupts: usize,
+        idle: &dyn Fn(),
+    ) {
         let is_over = || alarm.has_jobs() || site.calls_back() || self.interrupts() != interrupts;
         seat.becomes(Doing::Wanting);
         while !is_over() {
@@ -161,19 +172,28 @@ impl Threads {
                 seat.becomes(Doing::Wanting);
             } else {
                 alarm.relieve_monitor();
-                self.sleep(seat, site, &is_over);
+                self.sleep(seat, site, &is_over, idle);
             }
         }
         // It may take long until this thread gets the lock.
         alarm.notify_monitor();
     }
 
-    fn sleep(&self, seat: &Seat<'_>, site: &impl Site, is_over: &dyn Fn() -> bool) {
+    fn sleep(&self, seat: &Seat<'_>, site: &impl Site, is_over: &dyn Fn() -> bool, idle: &dyn Fn()) {
         let mut wakes = self.wakes.lock();
+        let mut is_idle = false;
         seat.becomes(Doing::Waiting);
         // A waker reads the states after it has added work, so work that was added before is seen here.
         while *wakes == 0 && !is_over() && site.is_polled() {
-            self.wake.wait(&mut wakes);
+            if is_idle {
+                self.wake.wait(&mut wakes);
+            } else if self.wake.wait_for(&mut wakes, IDLE) {
+                is_idle = true;
+                // A waker does not wait for this. Its wake-up counts although this thread does not listen.
+                drop(wakes);
+                idle();
+                wakes = self.wakes.lock();
+            }
         }
         if *wakes > 0 {
             *wakes -= 1;
