@@ -47,7 +47,8 @@ pub(crate) fn release_stack() {
 }
 
 /// Returns the unused part of this thread's stack to the operating system: the calls of a Rails application touch some
-/// 100 KiB, and a thread keeps them. Does nothing on the stack of a fiber.
+/// 100 KiB, and a thread keeps them. Does nothing on the stack of a fiber, and on the main thread: `setrlimit` can change the
+/// bounds of its stack, and other mappings may lie there.
 pub(crate) fn release_thread_stack() {
     #[cfg(target_os = "linux")]
     {
@@ -100,12 +101,16 @@ fn start_of_main_stack(address: usize) -> Option<usize> {
     (start..end).contains(&address).then_some(start)
 }
 
-/// The lowest address of this thread's stack, and the first one after it.
+/// The lowest address of this thread's stack, and the first one after it. `None` for the main thread.
 #[cfg(target_os = "linux")]
 fn bounds_of_stack() -> Option<(usize, usize)> {
     use nix::libc;
+    use nix::unistd::{getpid, gettid};
     use std::mem::MaybeUninit;
 
+    if gettid() == getpid() {
+        return None;
+    }
     let mut attributes = MaybeUninit::<libc::pthread_attr_t>::uninit();
     let (mut start, mut size) = (std::ptr::null_mut(), 0);
     // SAFETY: the first call initializes the attributes if it succeeds, the second one reads them, and the third one ends their life. All
