@@ -47,8 +47,7 @@ pub(crate) fn release_stack() {
 }
 
 /// Returns the unused part of this thread's stack to the operating system: the calls of a Rails application touch some
-/// 100 KiB, and a thread keeps them. Does nothing on the stack of a fiber, and on the main thread: `setrlimit` can change the
-/// bounds of its stack, and other mappings may lie there.
+/// 100 KiB, and a thread keeps them. Does nothing on the stack of a fiber, or on the main thread.
 pub(crate) fn release_thread_stack() {
     #[cfg(target_os = "linux")]
     {
@@ -71,8 +70,10 @@ fn frame() -> usize {
     std::ptr::addr_of!(local) as usize
 }
 
-/// Returns the pages of this thread's stack from `start`, its lowest address, except for those near the current frame.
+/// Returns the pages of this thread's stack from `start`, its lowest address, except for those near the current frame. As a part of
+/// another function, its frame could have more than the margin.
 #[cfg(target_os = "linux")]
+#[inline(never)]
 fn release_from(start: usize) {
     /// Bytes below this frame that are kept.
     const MARGIN: usize = 8 << 10;
@@ -101,7 +102,8 @@ fn start_of_main_stack(address: usize) -> Option<usize> {
     (start..end).contains(&address).then_some(start)
 }
 
-/// The lowest address of this thread's stack, and the first one after it. `None` for the main thread.
+/// The lowest address of this thread's stack, and the first one after it. `None` on the main thread: with `ulimit -s unlimited`, the C
+/// library counts all addresses below that are free at this moment, and the heap grows into them later.
 #[cfg(target_os = "linux")]
 fn bounds_of_stack() -> Option<(usize, usize)> {
     use nix::libc;

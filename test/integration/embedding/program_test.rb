@@ -26,6 +26,38 @@ class ProgramTest < Minitest::Test
     sleep
   RUBY
 
+  # The main thread serves, too, and uses the heap between two waits of more than a second.
+  SERVES_ITSELF = <<~'RUBY'
+    require "fairlead"
+    kept = []
+    text = ->(number) { "#{number} " * 50 }
+    app = lambda do |_|
+      kept << Array.new(20_000, &text) if Thread.current == Thread.main
+      sleep 0.2
+      [200, {}, []]
+    end
+    server = Fairlead::Server.new(app, bind: "tcp://127.0.0.1:0", threads: [1, 3]).start
+    Thread.new do
+      2.times do
+        sleep 1.5
+        clients = Array.new(6) { TCPSocket.new("127.0.0.1", URI(server.addresses.first).port) }
+        clients.each { |client| client.write("GET / HTTP/1.0\r\n\r\n") }.each(&:read)
+      end
+      sleep 1.5
+      exit!(kept.any? && kept.all?(Array.new(20_000, &text)))
+    end
+    ObjectSpace.each_object(Fairlead::Engine).first.instance_variable_get(:@native).run
+  RUBY
+
+  # Then the C library takes all that is free below the stack of the main thread for a part of it.
+  def test_the_heap_of_a_program_whose_main_thread_serves_with_a_stack_without_a_limit
+    unlimited = Process::RLIM_INFINITY
+    skip "the stack is limited" if Process.getrlimit(:STACK).last != unlimited
+    command = [RbConfig.ruby, "-I", File.join(ROOT, "lib"), "-r", "socket", "-r", "uri", "-e", SERVES_ITSELF]
+
+    assert system(*command, rlimit_stack: unlimited, %i[out err] => File::NULL)
+  end
+
   def test_servers_one_after_another_leave_no_thread_and_no_descriptor_behind
     serve_and_stop(0)
     before = [Thread.list.size, threads, descriptors(Process.pid)]
