@@ -80,8 +80,8 @@ fn release_from(start: usize) {
     let page = rustix::param::page_size();
     let start = start.next_multiple_of(page);
     let length = (frame().saturating_sub(MARGIN) & !(page - 1)).saturating_sub(start);
-    // SAFETY: the pages belong to the stack of this thread, far below its last frame, so nothing in them is in use. The kernel
-    // provides empty ones when the stack grows again.
+    // SAFETY: the caller passes the lowest address of this thread's stack. So these pages belong to it, and lie below its last frame by
+    // the margin: nothing in them is in use. The kernel provides empty ones when the stack grows again.
     let _ = unsafe {
         rustix::mm::madvise(
             start as *mut std::ffi::c_void,

@@ -38,7 +38,7 @@ class MemoryTest < Minitest::Test
     assert_equal "hello", get(server).body
   end
 
-  # The thread that polls keeps its own.
+  # The polling thread keeps its stack.
   def test_stacks_of_threads_that_wait
     server = serve(<<~RUBY, "-t", "4:4")
       def deep(level) = level.zero? ? 0 : [level].sum { deep(level - 1) }
