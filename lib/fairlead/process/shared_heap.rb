@@ -14,7 +14,7 @@ module Fairlead
     FOR_REQUESTS = 0.15
 
     # Pages for the objects of requests, at least and at most.
-    LIMITS = (8..40)
+    LIMITS = (12..40)
 
     # Variables of Ruby for users who choose the growth of the heap themselves. With them the memory may grow by a half meanwhile.
     TUNED = /\ARUBY_GC_HEAP_(?:GROWTH|FREE_SLOTS)_/
@@ -49,9 +49,10 @@ module Fairlead
 
       # +stat+: of the size pool.
       def fill(pool, stat)
-        used = stat.fetch(:heap_eden_pages)
-        wanted = used + (used * FREE).ceil + (used * FOR_REQUESTS).ceil.clamp(LIMITS)
-        return if used + stat.fetch(:heap_allocatable_pages) >= wanted
+        pages = stat.fetch(:heap_eden_pages)
+        needed = full_pages(stat)
+        wanted = (needed + (needed * FREE) + (needed * FOR_REQUESTS).clamp(LIMITS)).ceil
+        return if pages + stat.fetch(:heap_allocatable_pages) >= wanted
 
         length = (stat.fetch(:slot_size) - HEADER) / ELEMENT
         LOOKS.times do
@@ -60,6 +61,12 @@ module Fairlead
           BATCH.times { [nil] * length }
         end
         true
+      end
+
+      # Pages that the objects would fill. Compaction cannot move all objects, so they are on more pages, and these have free slots.
+      def full_pages(stat)
+        objects = stat.fetch(:total_allocated_objects) - stat.fetch(:total_freed_objects)
+        objects * stat.fetch(:heap_eden_pages).fdiv(stat.fetch(:heap_eden_slots))
       end
     end
   end

@@ -13,13 +13,17 @@ class SharedHeapTest < Minitest::Test
     GC.enable
   RUBY
 
+  # The same with fewer objects, as in a small application.
+  SMALL = CROWDED.sub("60_000", "19_000").sub("18_000", "5_000")
+
+  # Keeps as many objects as KEEP at any time.
   COPY = <<~RUBY
     reader, writer = IO.pipe
     fork do
       4.times { GC.start(full_mark: false) }
       before = GC.stat(:major_gc_count)
-      kept = Array.new(6_000)
-      1_000_000.times { |number| kept[number % 6_000] = [number] * 15 }
+      kept = Array.new(KEEP)
+      1_000_000.times { |number| kept[number % KEEP] = [number] * 15 }
       writer.puts GC.stat(:major_gc_count) - before
     end
     writer.close
@@ -33,8 +37,14 @@ class SharedHeapTest < Minitest::Test
   end
 
   def test_a_copy_grows_in_place_of_a_major_collection
-    assert_equal "1\n", ruby("#{CROWDED} Process.warmup; #{COPY}")
-    assert_equal "0\n", ruby("#{CROWDED} Fairlead::SharedHeap.prepare; #{COPY}")
+    assert_equal "1\n", ruby("KEEP = 6_000; #{CROWDED} Process.warmup; #{COPY}")
+    assert_equal "0\n", ruby("KEEP = 6_000; #{CROWDED} Fairlead::SharedHeap.prepare; #{COPY}")
+  end
+
+  # Five requests of Rails at a time have 3,000 objects of this size.
+  def test_a_small_heap_has_room_for_the_requests_of_several_threads
+    assert_equal "1\n", ruby("KEEP = 3_300; #{SMALL} Process.warmup; #{COPY}")
+    assert_equal "0\n", ruby("KEEP = 3_300; #{SMALL} Fairlead::SharedHeap.prepare; #{COPY}")
   end
 
   def test_the_heap_itself_does_not_grow
