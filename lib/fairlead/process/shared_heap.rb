@@ -65,8 +65,11 @@ module Fairlead
 
       # Pages that the objects would fill. Compaction cannot move all objects, so they are on more pages, and these have free slots.
       def full_pages(stat)
+        slots = stat.fetch(:heap_eden_slots)
+        return 0 if slots.zero?
+
         objects = stat.fetch(:total_allocated_objects) - stat.fetch(:total_freed_objects)
-        objects * stat.fetch(:heap_eden_pages).fdiv(stat.fetch(:heap_eden_slots))
+        objects * stat.fetch(:heap_eden_pages).fdiv(slots)
       end
     end
   end

@@ -52,6 +52,16 @@ class SharedHeapTest < Minitest::Test
     assert_in_delta Integer(ruby("#{CROWDED} Process.warmup; #{pages}")), Integer(ruby("#{CROWDED} Fairlead::SharedHeap.prepare; #{pages}")), 10
   end
 
+  def test_a_size_without_objects_gets_room_too
+    room = Integer(ruby(<<~RUBY))
+      empty = { heap_eden_pages: 0, heap_eden_slots: 0, heap_allocatable_pages: 0, total_allocated_objects: 0, total_freed_objects: 0, slot_size: 160 }
+      GC.disable
+      Fairlead::SharedHeap.send(:fill, 2, empty)
+      print GC.stat_heap(2, :heap_eden_pages)
+    RUBY
+    assert_operator room, :>=, Fairlead::SharedHeap::LIMITS.min
+  end
+
   def test_collections_stay_off_for_an_application_that_has_turned_them_off
     assert_equal "true", ruby("#{CROWDED} GC.disable; Fairlead::SharedHeap.prepare; print GC.disable")
     assert_equal "false", ruby("#{CROWDED} Fairlead::SharedHeap.prepare; print GC.disable")
