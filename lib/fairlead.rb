@@ -1,11 +1,11 @@
 # frozen_string_literal: true
 
 if RUBY_ENGINE != "ruby" || RUBY_PLATFORM.match?(/mswin|mingw|cygwin/)
-  require "fairlead/unsupported"
+  require_relative "fairlead/unsupported"
   raise LoadError, Fairlead::Unsupported.problem
 end
 
-require "fairlead/clock"
+require_relative "fairlead/clock"
 
 # Fairlead, an application server for Rack with a native core. This file is the public interface. Each part is loaded when it
 # is first used, so requiring this file loads neither Rack nor sockets nor the native extension.

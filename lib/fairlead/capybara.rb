@@ -5,4 +5,4 @@
 
 require "capybara"
 require "fairlead"
-require "fairlead/integrations/capybara"
+require_relative "integrations/capybara"

@@ -36,19 +36,19 @@ module Fairlead
         if ::Rack.autoload?(:Handler)
           ::Rack.autoload(:Handler, "fairlead/integrations/rack_handler")
         else
-          require "fairlead/integrations/rack_handler"
+          require_relative "integrations/rack_handler"
         end
       end
 
       # The handlers of Rack 3. A program that starts an application with Rackup has loaded them before the application.
       def rackup
-        require "fairlead/integrations/rackup_handler" if defined?(::Rackup::Handler)
+        require_relative "integrations/rackup_handler" if defined?(::Rackup::Handler)
       end
 
       # The autoload is for bundles with Capybara only: for others, `defined?(Capybara)` must stay false.
       def capybara
         if Object.const_defined?(:Capybara) && !Object.autoload?(:Capybara)
-          require "fairlead/integrations/capybara"
+          require_relative "integrations/capybara"
         elsif defined?(Gem) && Gem.loaded_specs.key?("capybara")
           Object.autoload(:Capybara, "fairlead/integrations/capybara")
         end

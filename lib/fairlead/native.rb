@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-require "fairlead/error"
-require "fairlead/rack/input"
+require_relative "error"
+require_relative "rack/input"
 
 module Fairlead
   # Loads the native extension, built from ext/fairlead, which defines Fairlead::Native. A gem for one platform has an extension for each
@@ -43,4 +43,4 @@ module Fairlead
 end
 
 Fairlead::Extension.load
-require "fairlead/realtime/client"
+require_relative "realtime/client"

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "etc"
-require "fairlead/options/option"
+require_relative "options/option"
 
 module Fairlead
   # The table of all options. Flags, the methods of the configuration file, environment variables, validation, --help, --check,

@@ -12,7 +12,7 @@ module Fairlead
       def load(name)
         return if BUILT_IN.include?(name)
 
-        require "fairlead/compat/puma"
+        require_relative "compat/puma"
         Puma::Plugins.find(name)
       end
     end

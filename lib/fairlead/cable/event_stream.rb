@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "json"
-require "fairlead/cable/socket"
+require_relative "socket"
 
 module Fairlead
   module Cable

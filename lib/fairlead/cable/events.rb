@@ -2,7 +2,7 @@
 
 require "json"
 require "rack"
-require "fairlead/cable/event_stream"
+require_relative "event_stream"
 
 module Fairlead
   module Cable

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "fairlead/cable/extended/socket"
+require_relative "extended/socket"
 
 module Fairlead
   module Cable

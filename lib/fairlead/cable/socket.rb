@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
-require "fairlead/cable/client_streams"
-require "fairlead/cable/moving"
-require "fairlead/cable/work"
+require_relative "client_streams"
+require_relative "moving"
+require_relative "work"
 
 module Fairlead
   module Cable

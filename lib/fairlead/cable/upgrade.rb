@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "fairlead/cable/socket"
+require_relative "socket"
 
 module Fairlead
   module Cable

@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
 require "fairlead"
-require "fairlead/compat/names"
-require "fairlead/compat/public_folder"
+require_relative "names"
+require_relative "public_folder"
 
 Fairlead::Compat.claim(:Agoo, "agoo")
 

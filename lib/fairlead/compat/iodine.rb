@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "fairlead"
-require "fairlead/compat/names"
+require_relative "names"
 
 Fairlead::Compat.claim(:Iodine, "iodine")
 
@@ -38,11 +38,11 @@ module Iodine
   end
 end
 
-require "fairlead/compat/iodine/timers"
-require "fairlead/compat/iodine/pub_sub"
-require "fairlead/compat/iodine/redis"
-require "fairlead/compat/iodine/states"
-require "fairlead/compat/iodine/settings"
-require "fairlead/compat/iodine/tls"
-require "fairlead/compat/iodine/services"
-require "fairlead/compat/iodine/rack"
+require_relative "iodine/timers"
+require_relative "iodine/pub_sub"
+require_relative "iodine/redis"
+require_relative "iodine/states"
+require_relative "iodine/settings"
+require_relative "iodine/tls"
+require_relative "iodine/services"
+require_relative "iodine/rack"

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "fairlead"
-require "fairlead/compat/names"
+require_relative "names"
 
 Fairlead::Compat.claim(:Puma, "puma")
 
@@ -47,8 +47,8 @@ module Puma
   end
 end
 
-require "fairlead/compat/puma/events"
-require "fairlead/compat/puma/log_writer"
-require "fairlead/compat/puma/config"
-require "fairlead/compat/puma/launcher"
-require "fairlead/compat/puma/plugin"
+require_relative "puma/events"
+require_relative "puma/log_writer"
+require_relative "puma/config"
+require_relative "puma/launcher"
+require_relative "puma/plugin"

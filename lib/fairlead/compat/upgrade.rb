@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "fairlead/compat/iodine"
+require_relative "iodine"
 require "monitor"
 
 module Fairlead

@@ -173,4 +173,4 @@ module Fairlead
   end
 end
 
-require "fairlead/configuration/script"
+require_relative "script"

@@ -45,13 +45,14 @@ module Fairlead
       def debug? = self[:debug] == true
 
       # The text of --help.
-      def help = parser.help
+      def help = parser(Options.select(&:flag?), described: true).help
 
       private
 
       # OptionParser stops at the first invalid argument; this continues, in order to report all of them.
       def parse(arguments)
         files = []
+        parser = parser(possible(arguments))
         begin
           parser.order!(arguments) { |argument| files << argument }
           files.concat(arguments) # after --
@@ -85,22 +86,34 @@ module Fairlead
         problem(nil, flag, message || error.reason)
       end
 
-      def parser
-        @parser ||= OptionParser.new(BANNER, COLUMN) do |parser|
-          Options.groups.each { |group| declare_group(parser, group) }
+      # The entries that +arguments+ may name, and some more: to declare all takes longer than to read the configuration. A long flag may
+      # be shortened to its first letter, and a dash may be followed by several short flags.
+      def possible(arguments)
+        letters = arguments.grep(/\A-/).flat_map { |word| word.start_with?("--") ? [word[2]] : word.chars }.compact.map(&:downcase)
+        Options.select { |entry| entry.flag? && letters.intersect?(initials(entry)) }
+      end
+
+      # In lower case. "n" stands for "--no-".
+      def initials(entry)
+        flags = [*entry.short, *entry.long_flags, *("no" if entry.boolean? || entry.name == :config)]
+        flags.map { |flag| flag.delete("-")[0].downcase }
+      end
+
+      # +described+: with the texts of --help.
+      def parser(entries, described: false)
+        OptionParser.new(BANNER, COLUMN) do |parser|
+          entries.group_by(&:group).each do |group, members|
+            parser.separator("\n#{group}")
+            members.each { |entry| declare(parser, entry, described ? description(entry) : []) }
+          end
           declare_actions(parser)
           declare_accepted(parser)
         end
       end
 
-      def declare_group(parser, group)
-        parser.separator("\n#{group}")
-        Options.select { |entry| entry.group == group && entry.flag? }.each { |entry| declare(parser, entry) }
-      end
-
-      def declare(parser, entry)
+      def declare(parser, entry, description)
         origin = "--#{entry.long_flags.first}"
-        parser.on(*entry.short, *long_flags(entry), *description(entry)) { |value| set(entry.name, *value, origin: origin) }
+        parser.on(*entry.short, *long_flags(entry), *description) { |value| set(entry.name, *value, origin: origin) }
         return unless entry.name == :config
 
         parser.on("--no-config", "Reads no configuration file.") { set(:config, "-", origin: "--no-config") }

@@ -45,7 +45,7 @@ class Fairlead::Configuration::Script # rubocop:disable Style/ClassAndModuleChil
       case name
       when :DefaultRackup then "config.ru"
       when :Puma
-        require "fairlead/compat/puma"
+        require_relative "../compat/puma"
         Puma
       else super
       end

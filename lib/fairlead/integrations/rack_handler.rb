@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "fairlead/integrations/default_handler"
+require_relative "default_handler"
 
 # Is loaded with Rack::Handler, before or after the rest of it.
 module Rack

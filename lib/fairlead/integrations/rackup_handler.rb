@@ -1,5 +1,5 @@
 # frozen_string_literal: true
 
-require "fairlead/integrations/default_handler"
+require_relative "default_handler"
 
 Rackup::Handler.singleton_class.prepend(Fairlead::Integrations::DefaultHandler)

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "fairlead/options/types"
+require_relative "types"
 
 module Fairlead
   module Options

@@ -244,8 +244,8 @@ module Fairlead
   end
 end
 
-require "fairlead/options/acme_option_types"
-require "fairlead/options/file_option_types"
-require "fairlead/options/process_option_types"
-require "fairlead/options/request_option_types"
-require "fairlead/options/tls_option_types"
+require_relative "acme_option_types"
+require_relative "file_option_types"
+require_relative "process_option_types"
+require_relative "request_option_types"
+require_relative "tls_option_types"

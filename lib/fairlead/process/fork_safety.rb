@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "fairlead/process/fork_safety/connections"
+require_relative "fork_safety/connections"
 
 module Fairlead
   # Finds what a process must not have when copies of it are to serve: threads and timers, which do not run in a copy, and connections and

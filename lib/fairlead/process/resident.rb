@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "fairlead/process/sole"
+require_relative "sole"
 
 module Fairlead
   # A Sole in the process of the program that has handed over the application. The supervisor is a native thread of the same

@@ -29,9 +29,18 @@ module Fairlead
 
     class << self
       # Collects garbage, and returns free memory to the system: a worker that becomes the spawner has more than it will ever need again.
-      def prepare
-        collect
-        collect if COSTLY_COLLECTIONS && Process.respond_to?(:warmup) && ENV.each_key.grep(TUNED).empty? && make_room
+      # +soon+: the server waits for its first fork. One collection of all objects has to do, and old garbage gets room like objects.
+      def prepare(soon: false)
+        if !room?
+          collect
+        elsif soon
+          GC.start(full_mark: false)
+          make_room
+          collect
+        else
+          collect
+          collect if make_room
+        end
         Native.trim_memory!
         Native.release_stack!
         Native.spare_collections! if COSTLY_COLLECTIONS
@@ -40,6 +49,8 @@ module Fairlead
       private
 
       def collect = Process.respond_to?(:warmup) ? Process.warmup : GC.start
+
+      def room? = COSTLY_COLLECTIONS && Process.respond_to?(:warmup) && ENV.each_key.grep(TUNED).empty?
 
       # Fills new pages with garbage, for sizes that lack room. The next collection frees these pages, and Ruby may allocate as many again.
       # Returns true if there are such pages.

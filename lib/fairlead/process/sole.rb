@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
-require "fairlead/process/link"
-require "fairlead/process/role"
-require "fairlead/process/serving"
+require_relative "link"
+require_relative "role"
+require_relative "serving"
 
 module Fairlead
   # The process of a server without workers: it loads the application like a Spawner, and serves like a Worker. It drains when

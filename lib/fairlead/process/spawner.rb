@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-require "fairlead/process/link"
-require "fairlead/process/role"
+require_relative "link"
+require_relative "role"
 
 module Fairlead
   # The process that loads the application (with `preload`) and forks the workers of one generation. Plugins and the hooks of
@@ -84,7 +84,7 @@ module Fairlead
     def load
       others = Thread.list # of the program, and of plugins
       @service.preload? ? @service.prepare : EagerLoad.run
-      SharedHeap.prepare if @service.preload? || @warm
+      SharedHeap.prepare(soon: !@warm) if @service.preload? || @warm
       run_hooks(:before_fork) unless @warm
       check_copies(@warm ? [] : others) if @service.preload? || @warm
     end

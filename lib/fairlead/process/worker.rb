@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
-require "fairlead/process/link"
-require "fairlead/process/role"
-require "fairlead/process/serving"
+require_relative "link"
+require_relative "role"
+require_relative "serving"
 
 module Fairlead
   # A process that a spawner has forked to serve. It drains when the supervisor asks for it, and when the supervisor has ended.

@@ -36,6 +36,16 @@ class ConfigurationFlagsTest < Minitest::Test
                  parse("--wrokers", "--zzz", "one.ru", "two.ru", "-b").problems.map(&:to_s)
   end
 
+  # Only the flags that begin like an argument are declared.
+  def test_each_beginning_of_a_flag_means_the_same_as_among_all_flags
+    flags = Fairlead::Configuration::Flags.new
+    parsers = Hash.new { |known, entries| known[entries] = flags.send(:parser, entries) }
+    all = parsers[Fairlead::Options.select(&:flag?)]
+    beginnings.each do |word|
+      assert_equal meaning(all, word), meaning(parsers[flags.send(:possible, [word])], word), word
+    end
+  end
+
   def test_the_caller_keeps_its_arguments
     arguments = ["-w", "2", "app.ru"].freeze
 
@@ -86,6 +96,25 @@ class ConfigurationFlagsTest < Minitest::Test
   end
 
   private
+
+  # In both cases, and short ones after one dash.
+  def beginnings
+    entries = Fairlead::Options.select(&:flag?)
+    long = entries.flat_map { |entry| entry.long_flags + (entry.boolean? ? entry.long_flags.map { |flag| "no-#{flag}" } : []) } + %w[no-config help]
+    words = long.flat_map { |flag| (1..flag.size).map { |size| flag[0, size] } }.uniq
+    words.flat_map { |word| ["--#{word}", "--#{word.upcase}", *("-#{word}" if word.size < 3)] } + entries.flat_map { |entry| [*entry.short] }
+  end
+
+  # The flag that the parser finds, or the class of its error.
+  def meaning(parser, word)
+    kind = word.start_with?("--") ? :long : :short
+    return parser.send(:complete, kind, word.delete_prefix("--")).first.long if kind == :long
+
+    switch, = parser.send(:search, :short, word[1])
+    switch ? [switch.short, switch.long] : parser.send(:complete, :long, word.delete_prefix("-")).first.long
+  rescue OptionParser::ParseError => e
+    e.class
+  end
 
   def parse(*arguments)
     Fairlead::Configuration::Flags.parse(arguments)

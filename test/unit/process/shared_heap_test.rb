@@ -39,6 +39,7 @@ class SharedHeapTest < Minitest::Test
   def test_a_copy_grows_in_place_of_a_major_collection
     assert_equal "1\n", ruby("KEEP = 6_000; #{CROWDED} Process.warmup; #{COPY}")
     assert_equal "0\n", ruby("KEEP = 6_000; #{CROWDED} Fairlead::SharedHeap.prepare; #{COPY}")
+    assert_equal "0\n", ruby("KEEP = 6_000; #{CROWDED} Fairlead::SharedHeap.prepare(soon: true); #{COPY}")
   end
 
   # Five requests of Rails at a time have 3,000 objects of this size.
@@ -50,6 +51,12 @@ class SharedHeapTest < Minitest::Test
   def test_the_heap_itself_does_not_grow
     pages = "print GC.stat(:heap_allocated_pages)"
     assert_in_delta Integer(ruby("#{CROWDED} Process.warmup; #{pages}")), Integer(ruby("#{CROWDED} Fairlead::SharedHeap.prepare; #{pages}")), 10
+  end
+
+  def test_the_first_fork_waits_for_one_collection_of_all_objects
+    count = "print GC.stat(:major_gc_count) - before"
+    assert_equal "1", ruby("#{CROWDED} before = GC.stat(:major_gc_count); Fairlead::SharedHeap.prepare(soon: true); #{count}")
+    assert_equal "2", ruby("#{CROWDED} before = GC.stat(:major_gc_count); Fairlead::SharedHeap.prepare; #{count}")
   end
 
   def test_a_size_without_objects_gets_room_too

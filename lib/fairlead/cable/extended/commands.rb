@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "fairlead/cable/signed_streams"
+require_relative "../signed_streams"
 
 module Fairlead
   module Cable

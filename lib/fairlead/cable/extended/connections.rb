@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "fairlead/cable/extended/tokens"
+require_relative "tokens"
 
 module Fairlead
   module Cable

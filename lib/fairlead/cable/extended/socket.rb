@@ -1,14 +1,14 @@
 # frozen_string_literal: true
 
 require "json"
-require "fairlead/cable/socket"
-require "fairlead/cable/extended/allowance"
-require "fairlead/cable/extended/history_request"
-require "fairlead/cable/extended/moving"
-require "fairlead/cable/extended/restoration"
-require "fairlead/cable/extended/session"
-require "fairlead/cable/extended/starts"
-require "fairlead/cable/extended/transients"
+require_relative "../socket"
+require_relative "allowance"
+require_relative "history_request"
+require_relative "moving"
+require_relative "restoration"
+require_relative "session"
+require_relative "starts"
+require_relative "transients"
 
 module Fairlead
   module Cable

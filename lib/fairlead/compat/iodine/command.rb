@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-require "fairlead/compat/iodine"
-require "fairlead/compat/iodine/arguments"
+require_relative "../iodine"
+require_relative "arguments"
 
 module Fairlead
   module Compat

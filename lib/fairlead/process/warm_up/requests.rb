@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "stringio"
-require "fairlead/rack/input"
+require_relative "../../rack/input"
 
 module Fairlead
   class WarmUp
