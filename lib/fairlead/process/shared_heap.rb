@@ -31,7 +31,7 @@ module Fairlead
       # Collects garbage, and returns free memory to the system: a worker that becomes the spawner has more than it will ever need again.
       # +soon+: the server waits for its first fork. One collection of all objects has to do, and old garbage gets room like objects.
       def prepare(soon: false)
-        if !room?
+        if !gives_room?
           collect
         elsif soon
           GC.start(full_mark: false)
@@ -50,7 +50,7 @@ module Fairlead
 
       def collect = Process.respond_to?(:warmup) ? Process.warmup : GC.start
 
-      def room? = COSTLY_COLLECTIONS && Process.respond_to?(:warmup) && ENV.each_key.grep(TUNED).empty?
+      def gives_room? = COSTLY_COLLECTIONS && Process.respond_to?(:warmup) && ENV.each_key.grep(TUNED).empty?
 
       # Fills new pages with garbage, for sizes that lack room. The next collection frees these pages, and Ruby may allocate as many again.
       # Returns true if there are such pages.
