@@ -5,4 +5,4 @@
 
 require "capybara"
 require "fairlead"
-require_relative "integrations/capybara"
+require "fairlead/integrations/capybara"

@@ -36,7 +36,7 @@ module Fairlead
         if ::Rack.autoload?(:Handler)
           ::Rack.autoload(:Handler, "fairlead/integrations/rack_handler")
         else
-          require_relative "integrations/rack_handler"
+          require "fairlead/integrations/rack_handler"
         end
       end
 
@@ -48,7 +48,7 @@ module Fairlead
       # The autoload is for bundles with Capybara only: for others, `defined?(Capybara)` must stay false.
       def capybara
         if Object.const_defined?(:Capybara) && !Object.autoload?(:Capybara)
-          require_relative "integrations/capybara"
+          require "fairlead/integrations/capybara"
         elsif defined?(Gem) && Gem.loaded_specs.key?("capybara")
           Object.autoload(:Capybara, "fairlead/integrations/capybara")
         end

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "error"
+require "fairlead/error"
 require_relative "rack/input"
 
 module Fairlead

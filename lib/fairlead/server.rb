@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "process/signals" # nothing can be loaded in a trap
+require "fairlead/process/signals" # nothing can be loaded in a trap
 
 module Fairlead
   # A server inside another program. It serves in this process, on its own threads. It handles no signals, opens only the files

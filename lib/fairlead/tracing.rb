@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "version"
+require "fairlead/version"
 
 module Fairlead
   # Rack middleware that adds spans of OpenTelemetry for the waits of a request and for the application. Put it behind the middleware

@@ -29,8 +29,10 @@ class EagerLoadTest < Minitest::Test
   def test_no_file_is_loaded_twice_through_a_link
     Dir.mktmpdir do |folder|
       File.symlink(File.join(ROOT, "lib"), link = File.join(folder, "lib"))
+      Dir.mkdir(links = File.join(folder, "links"))
+      Dir.each_child(link) { |name| File.symlink(File.join(ROOT, "lib", name), File.join(links, name)) }
       twice = "files = #{OWN}.map { |file| File.realpath(file) }; p files.size > 60, files - files.uniq, files.tally.values.max"
-      assert_equal "true\n[]\n1", ruby("Fairlead::EagerLoad.run; #{twice}", link)
+      [link, links].each { |path| assert_equal "true\n[]\n1", ruby("Fairlead::EagerLoad.run; #{twice}", path), path }
     end
   end
 

@@ -25,6 +25,18 @@ class LoadingTest < Minitest::Test
     assert_empty calls
   end
 
+  # `require_relative` names the real file, and the constant the file of the load path: with links, these are two.
+  def test_a_file_has_an_autoload_or_is_required_relatively
+    files = Dir[File.join(LIB, "**/*.rb")]
+    autoloads = files.flat_map { |file| File.read(file).scan(%r{autoload[ (]:\w+, "(fairlead/[\w/]+)"}).flatten }
+    relative = files.flat_map do |file|
+      File.read(file).scan(/^ *require_relative "(.+)"/).flatten.map { |path| File.join(File.dirname(file), path) }
+    end
+
+    assert_operator [autoloads.size, relative.size].min, :>, 20
+    assert_empty relative.map { |path| File.absolute_path(path).delete_prefix(LIB).delete_prefix("/") } & autoloads
+  end
+
   def test_the_counter_sees_what_it_should
     Dir.mktmpdir do |folder|
       File.write(File.join(folder, "loaded.rb"), "File.expand_path('x')\nrequire 'pathname'\nPathname('.').realpath\n")

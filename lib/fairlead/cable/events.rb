@@ -2,7 +2,7 @@
 
 require "json"
 require "rack"
-require_relative "event_stream"
+require "fairlead/cable/event_stream"
 
 module Fairlead
   module Cable

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "socket"
+require "fairlead/cable/socket"
 
 module Fairlead
   module Cable

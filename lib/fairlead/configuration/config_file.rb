@@ -173,4 +173,4 @@ module Fairlead
   end
 end
 
-require_relative "script"
+require "fairlead/configuration/script"

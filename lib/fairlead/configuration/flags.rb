@@ -16,6 +16,9 @@ module Fairlead
                fairlead top [options]           shows a running server in this terminal; see fairlead top --help
       TEXT
 
+      # OptionParser's own flags begin like this, for shells that complete a flag.
+      OPTPARSE = "--*"
+
       # Words that start a server in other programs.
       STARTING = %w[start server serve run up s].freeze
 
@@ -89,15 +92,22 @@ module Fairlead
       # The entries that +arguments+ may name, and some more: to declare all takes longer than to read the configuration. A long flag may
       # be shortened to its first letter, and a dash may be followed by several short flags.
       def possible(arguments)
-        letters = arguments.grep(/\A-/).flat_map { |word| word.start_with?("--") ? [word[2]] : word.chars }.compact.map(&:downcase)
-        Options.select { |entry| entry.flag? && letters.intersect?(initials(entry)) }
+        entries = Options.select(&:flag?)
+        words = arguments.grep(/\A-/)
+        return entries if words.any? { |word| word.start_with?(OPTPARSE) }
+
+        letters = words.flat_map { |word| word.start_with?("--") ? [word[2]] : word.chars }.compact.map { |letter| initial(letter) }
+        entries.select { |entry| letters.intersect?(initials(entry)) }
       end
 
-      # In lower case. "n" stands for "--no-".
+      # "n" stands for "--no-".
       def initials(entry)
         flags = [*entry.short, *entry.long_flags, *("no" if entry.boolean? || entry.name == :config)]
-        flags.map { |flag| flag.delete("-")[0].downcase }
+        flags.map { |flag| initial(flag.delete("-")) }
       end
+
+      # OptionParser ignores the case, also of letters such as "ﬁ".
+      def initial(text) = text.downcase(:fold)[0]
 
       # +described+: with the texts of --help.
       def parser(entries, described: false)

@@ -3,8 +3,8 @@
 require_relative "fork_safety/connections"
 
 module Fairlead
-  # Finds what a process must not have when copies of it are to serve: threads and timers, which do not run in a copy, and connections and
-  # child processes, which copies would share.
+  # Finds what a process must not have when copies of it are to serve: threads and timers, which do not run in a copy, and connections, locks
+  # of files and child processes, which copies would share.
   module ForkSafety
     # Threads that their libraries start again in a copy, by the files that have started them.
     RESTARTED = %r{/(?:concurrent-ruby[^/]*/.+|concurrent/executor/[^/]+)\.rb:\d+}
@@ -31,7 +31,7 @@ module Fairlead
       # Phrases for a log line, one for each thing that a copy of this process would lack or share. The process has stopped serving.
       def problems
         connections = Connections.open.transform_values { |peer| shared("connection to #{peer}") }
-        [threads, timers, lasting { native_threads }, connections, child_processes].flat_map(&:values)
+        [threads, timers, lasting { native_threads }, connections, file_locks, child_processes].flat_map(&:values)
       end
 
       # The same for a process that serves. Requests may have threads and connections of their own, so only those count that stay for
@@ -39,7 +39,7 @@ module Fairlead
       def lasting_problems(&connections)
         lasting do
           others = connections.call.transform_values { |peer| shared("connection to #{peer}") }
-          [threads, timers, native_threads, others, child_processes].reduce(:merge)
+          [threads, timers, native_threads, others, file_locks, child_processes].reduce(:merge)
         end.values
       end
 
@@ -142,6 +142,29 @@ module Fairlead
       # Returns nil for a thread that has ended.
       def name_of(task)
         File.read("/proc/self/task/#{task}/comm", mode: "rb").chomp
+      rescue SystemCallError
+        nil
+      end
+
+      # Exclusive locks of flock(2) that this process has taken. They belong to the open file, so each copy would hold them, too. A lock that
+      # the spawner has taken is shared already.
+      def file_locks
+        taken = File.readlines("/proc/locks").filter_map { |line| line[/\A\d+: FLOCK +\S+ +WRITE +#{Process.pid} (\S+) /, 1] }
+        taken.to_h { |file| ["lock #{file}", shared("lock of #{path_of(Integer(file[/\d+\z/], 10))}")] }
+      rescue SystemCallError
+        {} # not on Linux
+      end
+
+      # +inode+: of an open file.
+      def path_of(inode)
+        found = Dir.children("/proc/self/fd").find { |number| inode_of(number) == inode }
+        found ? File.readlink("/proc/self/fd/#{found}") : "a file"
+      rescue SystemCallError
+        "a file"
+      end
+
+      def inode_of(descriptor)
+        File.stat("/proc/self/fd/#{descriptor}").ino
       rescue SystemCallError
         nil
       end

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 # The errors below are rescued even if no file can be opened any more.
-require_relative "../error"
+require "fairlead/error"
 
 module Fairlead
   # Starts the server of a configuration. For the command, opens listeners and files, forks the first process and becomes the

@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "sole"
-
 module Fairlead
   # A Sole in the process of the program that has handed over the application. The supervisor is a native thread of the same
   # process and gets the signals; the two communicate over a link, as if they were two processes. After a restart another

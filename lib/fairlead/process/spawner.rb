@@ -1,8 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "link"
-require_relative "role"
-
 module Fairlead
   # The process that loads the application (with `preload`) and forks the workers of one generation. Plugins and the hooks of
   # Puma's "master" run here, beside the application. It is forked from the supervisor, or is a separate program, or was a
@@ -188,10 +185,17 @@ module Fairlead
     # In the new process, no thread is left that could be changing an offer.
     def fork_orphan
       if (between = Tls::Offer.changing.synchronize { fork })
-        Process.wait(between)
+        await(between)
       else
         fork ? exit! : yield
       end
+    end
+
+    # The system, or the application, may have taken the status of the child: then it has ended, too.
+    def await(child)
+      Process.wait(child)
+    rescue Errno::ECHILD
+      nil
     end
 
     def fork_child

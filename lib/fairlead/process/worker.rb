@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "link"
-require_relative "role"
 require_relative "serving"
 
 module Fairlead

@@ -10,6 +10,8 @@ class AutomaticReforkTest < Minitest::Test
   include Fairlead::Test::Restarts
   include Fairlead::Test::WebSockets
 
+  Expired = Fairlead::Test::Waiting::Expired
+
   # The response to "/wait" begins at once, and ends when there is a file.
   APP = <<~'RUBY'
     class Waiting
@@ -180,6 +182,36 @@ class AutomaticReforkTest < Minitest::Test
     served.each { |client, pid| assert_equal pid, worker_of(client) }
   end
 
+  # The next one comes after eight times as many requests.
+  def test_one_that_fails_is_tried_again
+    server = serve(APP, *OPTIONS, files: { "config/fairlead.rb" => <<~RUBY })
+      before_worker_boot { sleep if File.exist?("slow") }
+    RUBY
+    File.write(server.path("slow"), "")
+    ask(server, server.worker_pids.first)
+    substitute = wait_until("the new worker") { (server.worker_pids - pids_of_booted(server)).first }
+    File.delete(server.path("slow"))
+    Process.kill(:KILL, substitute)
+    server.wait_for_output(/refork: failed/)
+    8.times { ask(server, server.worker_pids.first) }
+
+    restarted(server, "refork")
+  end
+
+  # Others connect while the clients of a worker move, and a client without a place would be closed.
+  def test_it_waits_for_room_for_the_clients_of_a_worker
+    server = serve(APP, *OPTIONS, "--max-connections", 6)
+    connections = Array.new(10) { Net::HTTP.start("127.0.0.1", server.port, max_retries: 0) }
+    40.times { connections.each { |connection| assert_equal "200", connection.get("/").code } }
+    assert_raises(Expired) { wait_until("a refork", seconds: 3) { server.stdout.include?("becomes the spawner") } }
+
+    connections.pop(4).each(&:finish)
+    restarted(server, "refork")
+    connections.each { |connection| assert_equal "200", connection.get("/").code }
+  ensure
+    connections&.each { |connection| connection.finish if connection.started? }
+  end
+
   private
 
   # Requests the path, and has the other worker become the spawner. Returns the worker with the request, which is replaced.
@@ -189,6 +221,8 @@ class AutomaticReforkTest < Minitest::Test
     restarted(server, "refork")
     pid
   end
+
+  def pids_of_booted(server) = server.stdout.scan(/worker \d booted \(pid (\d+)/).flatten.map { |pid| Integer(pid, 10) }
 
   # The process that answers the client.
   def worker_of(client)

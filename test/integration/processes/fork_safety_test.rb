@@ -144,6 +144,38 @@ class ForkSafetyAtForksTest < Minitest::Test
     assert_logged(/refork: none begins by itself .*: thread \S+config\.ru:6 would not run in the copies/, server, seconds: 20)
   end
 
+  # Each copy would be the leader.
+  def test_a_worker_with_a_lock_of_a_file_is_not_copied
+    server = serve(<<~'RUBY', "-w", 1, "--refork-after=30", "-e", "production")
+      run lambda { |_env|
+        $lock ||= File.open("leader.lock", "a").tap { |file| file.flock(File::LOCK_EX | File::LOCK_NB) }
+        [200, {}, [Process.pid.to_s]]
+      }
+    RUBY
+    60.times { answer(server) }
+
+    assert_logged(%r{refork: none begins by itself .*: the lock of /\S+/leader\.lock would be shared by the copies}, server, seconds: 20)
+  end
+
+  # The copies share it anyway.
+  def test_a_lock_that_the_spawner_has_taken_does_not_matter
+    server = serve(<<~RUBY, "-w", 1, "--preload", "--refork-after=30")
+      LOCK = File.open("server.lock", "a").tap { |file| file.flock(File::LOCK_EX | File::LOCK_NB) }
+      #{APP}
+    RUBY
+    60.times { answer(server) }
+
+    restarted(server, "refork")
+  end
+
+  # Nobody learns then that a child has ended.
+  def test_an_application_that_ignores_the_ends_of_its_children_is_served
+    server = serve("trap(:CLD, 'IGNORE')\n#{APP}", "-w", 2, "--preload")
+
+    assert_match(/\A\d+\z/, answer(server))
+    assert_equal 2, server.worker_pids.size
+  end
+
   # The server waits for half a minute.
   def test_a_worker_that_says_nothing_is_told
     server = serve(<<~'RUBY', "-w", 1, "--refork-after=30", "-e", "production")

@@ -46,6 +46,11 @@ class ConfigurationFlagsTest < Minitest::Test
     end
   end
 
+  def test_shells_can_complete_a_flag
+    command = [RbConfig.ruby, "-I", File.join(ROOT, "lib"), File.join(ROOT, "exe/fairlead"), "--*-completion-bash=--wor"]
+    assert_includes IO.popen(command, &:read), "--workers"
+  end
+
   def test_the_caller_keeps_its_arguments
     arguments = ["-w", "2", "app.ru"].freeze
 
@@ -100,7 +105,7 @@ class ConfigurationFlagsTest < Minitest::Test
   # In both cases, and short ones after one dash.
   def beginnings
     entries = Fairlead::Options.select(&:flag?)
-    long = entries.flat_map { |entry| entry.long_flags + (entry.boolean? ? entry.long_flags.map { |flag| "no-#{flag}" } : []) } + %w[no-config help]
+    long = entries.flat_map { |entry| entry.long_flags + (entry.boolean? ? entry.long_flags.map { |flag| "no-#{flag}" } : []) } + %w[no-config help ﬁ ſ]
     words = long.flat_map { |flag| (1..flag.size).map { |size| flag[0, size] } }.uniq
     words.flat_map { |word| ["--#{word}", "--#{word.upcase}", *("-#{word}" if word.size < 3)] } + entries.flat_map { |entry| [*entry.short] }
   end

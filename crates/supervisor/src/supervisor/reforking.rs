@@ -7,6 +7,8 @@
 //!      └─────────┴───│──────────┘          │                    │
 //!                    └───────▶ Over ◀──────┴────────────────────┘
 //! ```
+//!
+//! A refork that fails leads from Asked back to Warming.
 
 use crate::background::Background;
 use crate::control::ReforkEffect;
@@ -14,10 +16,11 @@ use crate::fleet::Fleet;
 use crate::machine::{Event, Generation, Machine, Moment, ProcessId, RestartKind, RestartStatus};
 use crate::process_memory;
 use fairlead_engine::{Scoreboard, Slot};
+use std::sync::atomic::AtomicI64;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-/// The next refork comes after so many times the requests of the last one.
+/// The next refork comes after so many times the requests of the last one, also if that has failed.
 const GROWTH: u64 = 8;
 
 /// A refork that saves less than this part of the memory is the last one.
@@ -35,6 +38,8 @@ pub(super) struct Reforker {
     shares_connections: Option<Generation>,
     state: State,
     effect: ReforkEffect,
+    /// Reforks of the current code that have failed.
+    failures: u32,
     memory: Option<Background<Option<u64>>>,
 }
 
@@ -70,6 +75,7 @@ impl Reforker {
             shares_connections: None,
             state: State::Over,
             effect: ReforkEffect::default(),
+            failures: 0,
             memory: None,
         }
     }
@@ -112,6 +118,7 @@ impl Reforker {
             busiest(machine, board).is_some_and(|(most, _)| most >= requests)
                 && machine.at_rest()
                 && can_all_migrate(machine, board)
+                && has_room(machine, board)
         };
         match self.state {
             State::Warming { until } if is_due(until) => {
@@ -130,6 +137,10 @@ impl Reforker {
                 return Some(Err(format!(
                     "a worker did not say within {seconds} s if it can be copied"
                 )));
+            }
+            State::Asked { .. } if machine.at_rest() => {
+                self.failures += 1;
+                self.state = self.warming();
             }
             State::Proving { before } if is_due(self.after) => {
                 self.state = self.read(fleet, State::Comparing { before }, State::Over);
@@ -171,6 +182,7 @@ impl Reforker {
         };
         if !is_copy {
             self.effect = ReforkEffect::default();
+            self.failures = 0;
         }
     }
 
@@ -180,8 +192,14 @@ impl Reforker {
         if before.saturating_sub(after) < before / LEAST_SAVED {
             return State::Over;
         }
+        self.warming()
+    }
+
+    /// The state before the next refork.
+    fn warming(&self) -> State {
+        let times = GROWTH.saturating_pow(self.effect.reforks.saturating_add(self.failures));
         State::Warming {
-            until: self.after.saturating_mul(GROWTH.saturating_pow(self.effect.reforks)),
+            until: self.after.saturating_mul(times),
         }
     }
 
@@ -224,7 +242,17 @@ fn serves(machine: &Machine, fleet: &Fleet, worker: ProcessId) -> bool {
     slots(machine, fleet.memory().scoreboard()).any(|(id, _)| id == worker)
 }
 
-/// Returns true if no client would be closed.
+/// Returns true if a quarter of the places for connections is free, beside those of the new worker: others connect while the clients of one
+/// worker migrate, and a client that found no place would be closed.
+fn has_room(machine: &Machine, board: &Scoreboard) -> bool {
+    let total = |gauge: fn(&Slot) -> &AtomicI64| -> i64 {
+        slots(machine, board).map(|(_, slot)| gauge(slot).load(Relaxed)).sum()
+    };
+    let (open, most) = (total(|slot| &slot.connections), total(|slot| &slot.limit_connections));
+    open.saturating_mul(4) <= most.saturating_mul(3)
+}
+
+/// Returns true if each client can migrate.
 fn can_all_migrate(machine: &Machine, board: &Scoreboard) -> bool {
     slots(machine, board).all(|(_, slot)| slot.immovable.load(Relaxed) <= 0)
 }

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "../signed_streams"
+require "fairlead/cable/signed_streams"
 
 module Fairlead
   module Cable

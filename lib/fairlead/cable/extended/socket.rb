@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "json"
-require_relative "../socket"
+require "fairlead/cable/socket"
 require_relative "allowance"
 require_relative "history_request"
 require_relative "moving"
