@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 if RUBY_ENGINE != "ruby" || RUBY_PLATFORM.match?(/mswin|mingw|cygwin/)
-  require_relative "fairlead/unsupported"
+  require "fairlead/unsupported"
   raise LoadError, Fairlead::Unsupported.problem
 end
 

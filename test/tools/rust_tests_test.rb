@@ -69,6 +69,15 @@ class RustTestsTest < Minitest::Test
     refute_match(/once more/, output)
   end
 
+  # The second attempt would leave out the second test, and pass.
+  def test_a_line_between_the_names_of_failed_tests_hides_none
+    program = CARGO.sub("    \#{name}", "\\0\nof another process")
+    output, passes = run_tests(first: "late::two late::three", program: program)
+
+    refute passes, output
+    assert_equal 2, sums(output).last
+  end
+
   # Of a target that a signal ends, no test is named.
   def test_a_target_that_crashes_fails_beside_an_unsteady_one
     crash = "puts 'error: test failed, to rerun pass `--test a`', 'error: test failed, to rerun pass `--test b`' unless ARGV.include?('--exact')"

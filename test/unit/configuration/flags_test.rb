@@ -105,7 +105,8 @@ class ConfigurationFlagsTest < Minitest::Test
   # In both cases, and short ones after one dash.
   def beginnings
     entries = Fairlead::Options.select(&:flag?)
-    long = entries.flat_map { |entry| entry.long_flags + (entry.boolean? ? entry.long_flags.map { |flag| "no-#{flag}" } : []) } + %w[no-config help ﬁ ſ]
+    negated = entries.select(&:boolean?).flat_map(&:long_flags).map { |flag| "no-#{flag}" }
+    long = entries.flat_map(&:long_flags) + negated + %w[no-config help ﬁ ſ]
     words = long.flat_map { |flag| (1..flag.size).map { |size| flag[0, size] } }.uniq
     words.flat_map { |word| ["--#{word}", "--#{word.upcase}", *("-#{word}" if word.size < 3)] } + entries.flat_map { |entry| [*entry.short] }
   end

@@ -242,8 +242,8 @@ fn serves(machine: &Machine, fleet: &Fleet, worker: ProcessId) -> bool {
     slots(machine, fleet.memory().scoreboard()).any(|(id, _)| id == worker)
 }
 
-/// Returns true if a quarter of the places for connections is free, beside those of the new worker: others connect while the clients of one
-/// worker migrate, and a client that found no place would be closed.
+/// Returns true if a quarter of the workers' places for connections is free. Others connect while the clients of one worker migrate, and a
+/// client without a place would be closed. The new worker has places, too.
 fn has_room(machine: &Machine, board: &Scoreboard) -> bool {
     let total = |gauge: fn(&Slot) -> &AtomicI64| -> i64 {
         slots(machine, board).map(|(_, slot)| gauge(slot).load(Relaxed)).sum()
