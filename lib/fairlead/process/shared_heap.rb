@@ -34,7 +34,7 @@ module Fairlead
         if !gives_room?
           collect
         elsif soon
-          GC.start(full_mark: false)
+          Collections.start(full_mark: false)
           make_room
           collect
         else
@@ -48,7 +48,7 @@ module Fairlead
 
       private
 
-      def collect = Process.respond_to?(:warmup) ? Process.warmup : GC.start
+      def collect = Process.respond_to?(:warmup) ? Process.warmup : Collections.start
 
       def gives_room? = COSTLY_COLLECTIONS && Process.respond_to?(:warmup) && ENV.each_key.grep(TUNED).empty?
 

@@ -198,6 +198,13 @@ class AutomaticReforkTest < Minitest::Test
     restarted(server, "refork")
   end
 
+  # The new workers need slots while the old ones end.
+  def test_it_needs_slots_for_more_workers
+    server = serve(APP, "-w", 63, "-t", "1:1", "-e", "production", "--refork-after=30", "--no-waiting-room")
+    ask(server, server.worker_pids.first)
+    assert_raises(Expired) { wait_until("a refork", seconds: 3) { server.stdout.include?("becomes the spawner") } }
+  end
+
   # Others connect while the clients of a worker move, and a client without a place would be closed.
   def test_it_waits_for_room_for_the_clients_of_a_worker
     server = serve(APP, *OPTIONS, "--max-connections", 6)

@@ -69,6 +69,10 @@ class SharedHeapTest < Minitest::Test
     assert_operator room, :>=, Fairlead::SharedHeap::LIMITS.min
   end
 
+  def test_an_application_may_replace_the_collection
+    assert_equal "done", ruby("Fairlead::Collections; def GC.start = raise; Fairlead::SharedHeap.prepare(soon: true); print 'done'")
+  end
+
   def test_collections_stay_off_for_an_application_that_has_turned_them_off
     assert_equal "true", ruby("#{CROWDED} GC.disable; Fairlead::SharedHeap.prepare; print GC.disable")
     assert_equal "false", ruby("#{CROWDED} Fairlead::SharedHeap.prepare; print GC.disable")
