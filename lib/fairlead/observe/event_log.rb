@@ -138,6 +138,11 @@ module Fairlead
            "or mark threads that start again with thread_variable_set(:fork_safe, true) (see docs/guides/fork_safety.md)")
     end
 
+    def room_lost
+      warn("the application has dropped most of the objects that it has made while loading, so workers would collect garbage too often: " \
+           "start the server with #{SharedHeap::FREES}=1 in its environment (see docs/guides/boot.md)")
+    end
+
     # +peers+: addresses at the other ends of connections.
     def refork_off(peers)
       warn("no refork will begin by itself, because all workers share a connection to #{list(peers)}, and the end of one would close it; " \

@@ -17,7 +17,13 @@ module Fairlead
     LIMITS = (12..40)
 
     # Variables of Ruby for users who choose the growth of the heap themselves. With them the memory may grow by a half meanwhile.
-    TUNED = /\ARUBY_GC_HEAP_(?:GROWTH|FREE_SLOTS)_/
+    TUNED = /\ARUBY_GC_HEAP_(?:GROWTH|FREE_SLOTS_(?:MIN|GOAL))_/
+
+    # If more than this part of the slots is room, Ruby frees pages until each minor collection leaves too few, unless the variable forbids it.
+    # A size with fewer than 10,000 slots always grows, and five sizes may have twice as many.
+    MOST_FREE = 0.6
+    SMALL = 100_000
+    FREES = "RUBY_GC_HEAP_FREE_SLOTS_MAX_RATIO"
 
     # Array elements for which there is a slot of this size, and the bytes beside them.
     ELEMENT = 8
@@ -46,7 +52,22 @@ module Fairlead
         Native.spare_collections! if COSTLY_COLLECTIONS
       end
 
+      # True after #prepare if the process has dropped so much that its copies will lose their room.
+      def loses_room?
+        return false if !gives_room? || ENV.key?(FREES)
+
+        room, all = GC.stat_heap.each_value.map { |stat| slots(stat) }.transpose.map(&:sum)
+        all > SMALL && room > all * MOST_FREE
+      end
+
       private
+
+      # Slots of a size that can be allocated, and all of them.
+      def slots(stat)
+        pages, room = stat.fetch_values(:heap_eden_pages, :heap_allocatable_pages)
+        each = stat.fetch(:heap_eden_slots).fdiv([pages, 1].max)
+        [room * each, (pages + room) * each]
+      end
 
       def collect = Process.respond_to?(:warmup) ? Process.warmup : Collections.start
 

@@ -81,9 +81,14 @@ module Fairlead
     def load
       others = Thread.list # of the program, and of plugins
       @service.preload? ? @service.prepare : EagerLoad.run
-      SharedHeap.prepare(soon: !@warm) if @service.preload? || @warm
+      share_memory if @service.preload? || @warm
       run_hooks(:before_fork) unless @warm
       check_copies(@warm ? [] : others) if @service.preload? || @warm
+    end
+
+    def share_memory
+      SharedHeap.prepare(soon: !@warm)
+      @log.room_lost if SharedHeap.loses_room?
     end
 
     # Logs what the workers will lack. If they will share a connection, the end of a worker may close it for all of them, so no refork

@@ -69,6 +69,17 @@ class SharedHeapTest < Minitest::Test
     assert_operator room, :>=, Fairlead::SharedHeap::LIMITS.min
   end
 
+  # Ruby's collections give the room back then.
+  def test_much_old_garbage_is_noticed
+    garbage = "Thread.new { list = Array.new(900_000) { |number| [number] * 3 }; 4.times { GC.start }; list.clear; nil }.join"
+    check = "Fairlead::SharedHeap.prepare(soon: true); print Fairlead::SharedHeap.loses_room?"
+
+    assert_equal "true", ruby("#{CROWDED} #{garbage}; #{check}")
+    assert_equal "false", ruby("#{CROWDED} #{garbage}; #{check}", { "RUBY_GC_HEAP_FREE_SLOTS_MAX_RATIO" => "1" })
+    assert_equal "false", ruby("#{CROWDED} #{check}")
+    assert_equal "false", ruby(check)
+  end
+
   def test_an_application_may_replace_the_collection
     assert_equal "done", ruby("Fairlead::Collections; def GC.start = raise; Fairlead::SharedHeap.prepare(soon: true); print 'done'")
   end
