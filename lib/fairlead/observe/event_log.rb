@@ -138,8 +138,9 @@ module Fairlead
            "or mark threads that start again with thread_variable_set(:fork_safe, true) (see docs/guides/fork_safety.md)")
     end
 
+    # In a spawner.
     def room_lost
-      warn("the application has dropped most of the objects that it has made while loading, so workers would collect garbage too often: " \
+      warn("the application has dropped most of the objects that it has made before the fork, so workers would collect garbage too often: " \
            "start the server with #{SharedHeap::FREES}=1 in its environment (see docs/guides/boot.md)")
     end
 
