@@ -18,13 +18,15 @@ impl Scoreboard {
     pub(crate) fn is_clearly_ahead(&self, index: usize, as_new: bool) -> bool {
         let own = self.slot(index);
         let generation = own.generation.load(Relaxed);
-        let takes = |slot: &&Slot| {
-            let has_place = slot.connections.load(Relaxed) < slot.most_connections.load(Relaxed) as i64;
-            has_place && (!as_new || slot.generation.load(Relaxed) == generation)
-        };
+        let takes = |slot: &&Slot| has_place(slot) && (!as_new || slot.generation.load(Relaxed) == generation);
         let connections = own.connections.load(Relaxed);
         fewest(self.others_that_serve(index).filter(takes))
             .is_some_and(|fewest| connections - fewest > connections / TOLERANCE)
+    }
+
+    /// True if another serving worker has a free place.
+    pub(crate) fn have_others_place(&self, index: usize) -> bool {
+        self.others_that_serve(index).any(has_place)
     }
 
     /// Number of connections that the other workers have ever taken over.
@@ -43,6 +45,10 @@ impl Scoreboard {
             .map(|(_, slot)| slot)
             .filter(|slot| slot.serving.load(Relaxed) == 1)
     }
+}
+
+fn has_place(slot: &Slot) -> bool {
+    slot.connections.load(Relaxed) < slot.most_connections.load(Relaxed) as i64
 }
 
 fn fewest<'a>(slots: impl Iterator<Item = &'a Slot>) -> Option<i64> {
@@ -75,6 +81,15 @@ mod tests {
         assert_eq!(board.fewest_elsewhere(2), Some(10));
         let board = scoreboard(&[(640, 1), (621, 1), (620, 1)]);
         assert!(!board.is_clearly_ahead(0, false), "the difference is small");
+    }
+
+    #[test]
+    fn others_have_a_place_if_one_that_serves_is_not_full() {
+        let board = scoreboard(&[(0, 1), (1_000, 1), (999, 1)]);
+        assert!(board.have_others_place(0) && board.have_others_place(1));
+        board.slots[0].serving.store(0, Relaxed);
+        board.slots[2].connections.store(1_000, Relaxed);
+        assert!(!board.have_others_place(0) && !board.have_others_place(1));
     }
 
     #[test]

@@ -72,6 +72,15 @@ impl Handler for Events {
         scoreboard.fewest_elsewhere(slot).is_some_and(|fewest| own > fewest)
     }
 
+    fn is_full(&self) -> bool {
+        self.parts.admission.is_full()
+    }
+
+    fn have_others_place(&self) -> bool {
+        let shared = self.parts.worker.shared();
+        shared.is_some_and(|(scoreboard, slot)| scoreboard.have_others_place(slot))
+    }
+
     fn permit(&self) -> Result<Permit, Refusal> {
         if !self.parts.admission.has_place_for_new() {
             return Err(Refusal::TooManyConnections);

@@ -1,6 +1,7 @@
 //! Accepts connections: watches the listeners, and refuses connections for which there is no slot.
 
 use super::accept_order::AcceptOrder;
+use super::full_worker::FullWorker;
 use super::{Accepted, Handler};
 use crate::clock::{Millis, Nanos};
 use crate::http::refusal::Refusal;
@@ -29,6 +30,7 @@ pub(super) struct Accepting {
     /// Indices of the listeners that are not in the poll set.
     resting: Vec<usize>,
     accept_order: AcceptOrder,
+    full_worker: FullWorker,
     /// No listener comes back before this time.
     paused_until: Option<Millis>,
     reserve: Reserve,
@@ -43,6 +45,7 @@ impl Accepting {
             resting: (0..listeners.len()).collect(),
             listeners: listeners.into_iter().map(Some).collect(),
             accept_order: AcceptOrder::default(),
+            full_worker: FullWorker::default(),
             paused_until: None,
             reserve: Reserve::default(),
             quiet_until: Millis::LONG_AGO,
@@ -52,6 +55,9 @@ impl Accepting {
     /// Puts the resting listeners back into the poll set, or returns their remaining rest. Called before each poll.
     pub(super) fn end_rest(&mut self, handler: &impl Handler) -> Option<Duration> {
         self.reserve.hold();
+        if self.leaves_to_others(handler) {
+            return Some(self.look(handler));
+        }
         if self.resting.is_empty() {
             return None;
         }
@@ -68,6 +74,31 @@ impl Accepting {
         let resting = std::mem::take(&mut self.resting);
         resting.into_iter().for_each(|index| self.watch(handler, index));
         self.paused_until.map(|_| PAUSE)
+    }
+
+    /// True if a worker with a place is to accept the next connection.
+    fn leaves_to_others(&self, handler: &impl Handler) -> bool {
+        self.paused_until.is_none() && handler.has_siblings() && !self.listeners.is_empty() && handler.is_full()
+    }
+
+    /// Looks if connections wait, or returns the time until the next look. The listeners are not in the poll set meanwhile.
+    fn look(&mut self, handler: &impl Handler) -> Duration {
+        if self.resting.len() < self.listeners.len() {
+            self.rest(handler);
+        }
+        let now = Millis::now();
+        if let Some(left) = self.full_worker.pause(now) {
+            return left;
+        }
+        let has_connection = |index: &usize| self.listener(*index).is_some_and(Listener::has_connection);
+        let waiting: Vec<usize> = (0..self.listeners.len()).filter(has_connection).collect();
+        let have_others_place = handler.have_others_place();
+        if self.full_worker.refuses(!waiting.is_empty(), have_others_place) {
+            for index in waiting {
+                self.accept_some(handler, index, ACCEPTS_ALONE, now);
+            }
+        }
+        self.full_worker.pause(now).unwrap_or_default()
     }
 
     /// Puts a listener into the poll set. If that fails, logs it and lets the listener rest for a while.
@@ -181,6 +212,11 @@ impl Accepting {
     /// Takes all listeners out of the poll set for a while.
     pub(super) fn pause(&mut self, handler: &impl Handler, now: Millis) {
         self.paused_until = Some(now + PAUSE);
+        self.rest(handler);
+    }
+
+    /// Takes all listeners out of the poll set.
+    fn rest(&mut self, handler: &impl Handler) {
         let open = self.listeners.iter().flatten();
         open.for_each(|listener| handler.worker().poller.remove(listener.socket()));
         self.resting = (0..self.listeners.len()).collect();

@@ -4,6 +4,7 @@
 
 mod accept;
 mod accept_order;
+mod full_worker;
 mod migration_order;
 mod migrations;
 
@@ -64,6 +65,12 @@ pub(crate) trait Handler {
 
     /// True if another worker has fewer connections than this one.
     fn is_ahead(&self) -> bool;
+
+    /// True if `max_connections` are open. Then the poller is woken when one is closed.
+    fn is_full(&self) -> bool;
+
+    /// True if another worker has a place for a connection.
+    fn have_others_place(&self) -> bool;
 
     /// Returns a permit for one more accepted connection, or the reason why there is none.
     fn permit(&self) -> Result<Permit, Refusal>;

@@ -5,6 +5,7 @@ use crate::limits::descriptors::Counted;
 use crate::tls::Tls;
 use fairlead_system::sockets;
 use fairlead_wire::ProxyVersions;
+use rustix::event::{poll, PollFd, PollFlags, Timespec};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::io::{self, Errno};
 use rustix::net;
@@ -147,6 +148,13 @@ impl Listener {
 
     pub(crate) fn endpoint(&self) -> &Arc<Endpoint> {
         &self.endpoint
+    }
+
+    /// True if a connection waits to be accepted.
+    pub(crate) fn has_connection(&self) -> bool {
+        let mut polled = [PollFd::new(&self.socket, PollFlags::IN)];
+        let is_known = poll(&mut polled, Some(&Timespec::default())).is_ok();
+        is_known && polled[0].revents() == PollFlags::IN // with other flags, it was shut down
     }
 
     pub(crate) fn socket(&self) -> &OwnedFd {

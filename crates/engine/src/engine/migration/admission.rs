@@ -189,6 +189,15 @@ impl Admission {
         self.has_place() && (!self.is_anybody_waiting() || leaves_others_theirs())
     }
 
+    /// True if `max_connections` are open. Then the poller is woken when one is closed.
+    pub(in crate::engine) fn is_full(&self) -> bool {
+        !self.is_below_limit() && {
+            self.worker.want_place();
+            // A connection may have closed in between.
+            !self.is_below_limit()
+        }
+    }
+
     /// Returns the time at which the poller has to check again, if nothing is taken from others until then.
     pub(in crate::engine) fn opens_at(&self, now: Millis) -> Millis {
         let times = [&self.short_until, &self.recheck_at, &self.clients_left_until].map(|time| time.load(Relaxed));
@@ -261,8 +270,11 @@ impl Admission {
     }
 
     fn has_place(&self) -> bool {
-        let is_below = self.worker.counters().connections.load(SeqCst) < self.worker.config.max_connections as i64;
-        is_below && self.worker.config.descriptors.has_place()
+        self.is_below_limit() && self.worker.config.descriptors.has_place()
+    }
+
+    fn is_below_limit(&self) -> bool {
+        self.worker.counters().connections.load(SeqCst) < self.worker.config.max_connections as i64
     }
 
     /// True if one more connection may come from another worker.
