@@ -1,18 +1,18 @@
 //! Reforks of a server with more than half as many workers as there are slots.
 
 use fairlead_supervisor::machine::{
-    Action, Command, End, Event, FirstSpawner, Machine, Moment, ProcessId, RestartKind, RestartStatus, SLOTS,
+    Action, Command, End, Event, FirstSpawner, Machine, Moment, ProcessId, RestartKind, RestartStatus, MOST_REFORKED,
+    SLOTS,
 };
 use fairlead_supervisor::settings::{patience, promotion_timeout, Limits};
 use std::collections::VecDeque;
 use std::time::Duration;
 
-const WORKERS: usize = 40;
 const MINUTES: u64 = 60;
 
-fn limits() -> Limits {
+fn limits(workers: usize) -> Limits {
     Limits {
-        workers: WORKERS,
+        workers,
         long_drain: Duration::ZERO,
         shutdown_timeout: Duration::from_secs(30),
         drain_delay: Duration::ZERO,
@@ -33,14 +33,14 @@ struct Server {
 }
 
 impl Server {
-    fn start() -> Server {
+    fn start(workers: usize) -> Server {
         let now = Duration::from_secs(1);
         let mut server = Server {
-            machine: Machine::new(limits(), FirstSpawner { started: now }),
+            machine: Machine::new(limits(workers), FirstSpawner { started: now }),
             now,
             refusals: Vec::new(),
         };
-        server.happen(Event::SpawnerReady(FirstSpawner::ID, limits()));
+        server.happen(Event::SpawnerReady(FirstSpawner::ID, limits(workers)));
         server.pass(MINUTES);
         assert!(server.machine.at_rest());
         server
@@ -74,6 +74,12 @@ impl Server {
         }
     }
 
+    fn begin_refork(&mut self) {
+        let warm = self.machine.workers().next().map(|one| one.id).expect("a worker");
+        self.happen(Event::Warm(warm));
+        assert_eq!(self.status(), Some(RestartStatus::Running));
+    }
+
     fn status(&self) -> Option<RestartStatus> {
         self.machine.restart().map(|restart| restart.state)
     }
@@ -81,9 +87,8 @@ impl Server {
 
 #[test]
 fn a_refork_that_is_asked_for_needs_no_slot_of_an_automatic_refork_that_waits() {
-    let mut server = Server::start();
-    let warm = server.machine.workers().next().map(|one| one.id).expect("a worker");
-    server.happen(Event::Warm(warm));
+    let mut server = Server::start(40);
+    server.begin_refork();
     server.pass(2 * MINUTES);
     assert_eq!(server.status(), Some(RestartStatus::Running));
     assert_eq!(server.machine.workers().count(), SLOTS, "no slot is left");
@@ -91,6 +96,18 @@ fn a_refork_that_is_asked_for_needs_no_slot_of_an_automatic_refork_that_waits() 
     assert_eq!(server.refusals, [""; 0]);
     server.pass(2 * MINUTES);
     assert_eq!(server.status(), Some(RestartStatus::Done));
-    assert_eq!(server.machine.workers().count(), WORKERS, "nobody retires");
+    assert_eq!(server.machine.workers().count(), 40, "nobody retires");
     assert!(server.machine.at_rest());
+}
+
+#[test]
+fn workers_are_not_added_beyond_the_slots_that_an_automatic_refork_needs() {
+    let mut server = Server::start(MOST_REFORKED);
+    server.begin_refork();
+    server.happen(Event::Asked(Command::AddWorker));
+    assert_eq!(server.refusals, ["the maximum number of workers is reached"]);
+    assert_eq!(server.machine.wanted(), MOST_REFORKED);
+    let mut server = Server::start(MOST_REFORKED);
+    server.happen(Event::Asked(Command::AddWorker));
+    assert_eq!((server.refusals.len(), server.machine.wanted()), (0, MOST_REFORKED + 1));
 }

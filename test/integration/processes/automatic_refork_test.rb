@@ -106,6 +106,28 @@ class AutomaticReforkTest < Minitest::Test
     assert_equal pid.to_s, File.read(server.path("timer"))
   end
 
+  def test_a_replaced_worker_that_hangs_is_killed
+    server = serve(APP, *OPTIONS, "--worker-timeout", 2)
+    _, pid = begin_to_wait(server)
+    ask(server, server.worker_pids.find { |other| other != pid })
+    restarted(server, "refork")
+    Process.kill(:STOP, pid)
+
+    server.wait_for_output(/worker \d \(pid #{pid}\) has shown no sign of life for 2 s; killing it/)
+    wait_until("the end of the worker") { !server.worker_pids.include?(pid) }
+  end
+
+  def test_a_worker_that_hangs_before_it_becomes_the_spawner_is_replaced
+    server = serve(APP, *OPTIONS, "--worker-timeout", 2)
+    _, pid = begin_to_wait(server)
+    ask(server, pid)
+    server.wait_for_output(/refork: worker \d \(pid #{pid}\) becomes the spawner/)
+    Process.kill(:STOP, pid)
+
+    server.wait_for_output(/refork: failed, generation 1 goes on serving: it showed no sign of life for 2 s/)
+    wait_until("another worker") { server.worker_pids.size == 2 && !server.worker_pids.include?(pid) }
+  end
+
   # It has no requests left for which it would need its time.
   def test_a_replaced_worker_that_does_not_exit_is_killed
     server = serve(APP, *OPTIONS)

@@ -192,9 +192,9 @@ impl Machine {
             return;
         };
         worker.finished = true;
-        if let WorkerState::Retiring { kill_at } = worker.state {
+        if let WorkerState::Retiring { kill_at, alive } = worker.state {
             let kill_at = kill_at.min(latest);
-            worker.state.enter(WorkerState::Retiring { kill_at });
+            worker.state.enter(WorkerState::Retiring { kill_at, alive });
         }
     }
 

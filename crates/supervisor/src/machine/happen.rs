@@ -1,7 +1,7 @@
 //! Events and commands.
 
 use super::{Command, Event, Machine, StopReason};
-use super::{Notice, ProcessId, Refork, RestartKind, Server, SLOTS};
+use super::{Notice, ProcessId, Refork, RestartKind, Server, MOST_REFORKED, SLOTS};
 use std::time::Duration;
 
 impl Machine {
@@ -58,8 +58,10 @@ impl Machine {
         if wanted == 0 {
             return step.refuse_without_workers("add_worker");
         }
-        if wanted == SLOTS {
-            step.log(Notice::WorkersAtLimit { count: SLOTS });
+        let reforks = self.restarts.is_patient() && !self.restarts.are_over();
+        let most = if reforks { MOST_REFORKED } else { SLOTS };
+        if wanted >= most {
+            step.log(Notice::WorkersAtLimit { count: most, reforks });
             return step.refuse("the maximum number of workers is reached");
         }
         self.change_wanted(wanted + 1);

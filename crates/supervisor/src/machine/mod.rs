@@ -118,6 +118,10 @@ pub type ProcessId = u32;
 /// The maximum number of workers, and of slots.
 pub const SLOTS: usize = 64;
 
+/// The maximum number of workers during an automatic refork. Two may then retire, with long requests, while their substitutes serve; without
+/// a slot for another one, nobody would retire.
+pub const MOST_REFORKED: usize = SLOTS - 2;
+
 /// Time limit for a process to end once its requests have been aborted, or after it was killed.
 pub const EXIT_GRACE: Duration = Duration::from_secs(5);
 

@@ -58,6 +58,8 @@ pub enum Notice {
     WorkerHung {
         worker: WorkerName,
         after: Duration,
+        /// False if it retires.
+        is_replaced: bool,
     },
     WorkerKilled {
         worker: WorkerName,
@@ -81,6 +83,8 @@ pub enum Notice {
     },
     WorkersAtLimit {
         count: usize,
+        /// True during an automatic refork.
+        reforks: bool,
     },
     LastWorkerKept,
     NextAttempt {
@@ -285,18 +289,20 @@ impl Notice {
                     Seconds(*after)
                 )
             }
-            Notice::WorkerHung { worker, after } => {
+            Notice::WorkerHung {
+                worker,
+                after,
+                is_replaced,
+            } => {
                 let threads = names.threads(worker.id);
                 let threads = if threads.is_empty() {
                     threads
                 } else {
                     format!(" (its threads: {threads})")
                 };
-                let name = worker.text(names);
-                format!(
-                    "{name} has shown no sign of life for {} s; replacing it{threads}",
-                    Seconds(*after)
-                )
+                let (name, after) = (worker.text(names), Seconds(*after));
+                let ending = if *is_replaced { "replacing" } else { "killing" };
+                format!("{name} has shown no sign of life for {after} s; {ending} it{threads}")
             }
             Notice::WorkerKilled { worker } if names.is_resident(worker.id) => {
                 "the application of this process did not end in time; closing its connections".to_owned()
@@ -313,7 +319,14 @@ impl Notice {
             ),
             Notice::WorkersWanted { count: 1 } => "changing to 1 worker".to_owned(),
             Notice::WorkersWanted { count } => format!("changing to {count} workers"),
-            Notice::WorkersAtLimit { count } => format!("cannot add a worker: {count} is the maximum"),
+            Notice::WorkersAtLimit { count, reforks } => {
+                let when = if *reforks {
+                    " during an automatic refork; try again later"
+                } else {
+                    ""
+                };
+                format!("cannot add a worker: {count} is the maximum{when}")
+            }
             Notice::LastWorkerKept => "the last worker cannot be removed".to_owned(),
             Notice::NextAttempt { after } => {
                 format!(

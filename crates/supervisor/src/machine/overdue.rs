@@ -162,15 +162,22 @@ impl Machine {
         let Some(worker) = self.workforce.processes.workers.get(&id) else {
             return;
         };
-        let starts = worker.attempt().is_some();
+        let (starts, promotes, stays) = (worker.attempt().is_some(), worker.becomes_spawner(), worker.stays());
         let (name, attempt) = (worker.name(), Attempt::of(worker, self.workforce.now()));
         let after = self.workforce.limits.worker_timeout;
-        self.workforce.step.log(Notice::WorkerHung { worker: name, after });
+        self.workforce.step.log(Notice::WorkerHung {
+            worker: name,
+            after,
+            is_replaced: stays,
+        });
         self.workforce.step.push(Action::GiveUp(id)); // its Ruby threads may never notice
         self.workforce
             .drain_worker(id, self.workforce.now() + REPLACEMENT_GRACE);
         let reason = format!("it showed no sign of life for {} s", Seconds(after));
-        if self.sole_lost(id, &reason) {
+        if promotes {
+            return self.fail_restart(reason);
+        }
+        if !stays || self.sole_lost(id, &reason) {
             return;
         }
         if starts {

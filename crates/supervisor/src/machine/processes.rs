@@ -152,7 +152,9 @@ impl Processes {
         };
         let kill_at = match worker.state {
             WorkerState::Killed { .. } => return,
-            WorkerState::Retiring { kill_at: before } | WorkerState::Ending { kill_at: before } => before.min(kill_at),
+            WorkerState::Retiring { kill_at: before, .. } | WorkerState::Ending { kill_at: before } => {
+                before.min(kill_at)
+            }
             _ => kill_at,
         };
         worker.state.enter(WorkerState::Ending { kill_at });
@@ -170,7 +172,10 @@ impl Processes {
         let Some(worker) = self.workers.get_mut(&id).filter(may_retire) else {
             return;
         };
-        worker.state.enter(WorkerState::Retiring { kill_at });
+        worker.state.enter(WorkerState::Retiring {
+            kill_at,
+            alive: step.now,
+        });
         if worker.sole {
             let spawner = worker.spawner;
             self.end_sole(spawner, kill_at);
@@ -181,7 +186,7 @@ impl Processes {
     /// The retiring worker that was asked first.
     pub(super) fn oldest_retiring(&self) -> Option<ProcessId> {
         let retiring = self.workers.values().filter_map(|worker| match worker.state {
-            WorkerState::Retiring { kill_at } => Some((kill_at, worker.id)),
+            WorkerState::Retiring { kill_at, .. } => Some((kill_at, worker.id)),
             _ => None,
         });
         retiring.min().map(|(_, id)| id)

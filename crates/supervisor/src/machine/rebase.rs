@@ -123,8 +123,15 @@ fn rebase_worker(state: &mut WorkerState, shift: &Shift) {
             shift.clamped(since, HORIZON_OF_SERVING);
             shift.moment(alive);
         }
-        WorkerState::Promoting { until } => shift.moment(until),
-        WorkerState::Retiring { kill_at } | WorkerState::Ending { kill_at } => shift.moment(kill_at),
+        WorkerState::Promoting { until, alive } => {
+            shift.moment(until);
+            shift.moment(alive);
+        }
+        WorkerState::Retiring { kill_at, alive } => {
+            shift.moment(kill_at);
+            shift.moment(alive);
+        }
+        WorkerState::Ending { kill_at } => shift.moment(kill_at),
         WorkerState::Killed { again, .. } => shift.moment(again),
     }
 }

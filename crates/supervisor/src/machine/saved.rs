@@ -333,6 +333,7 @@ impl SavedWorker {
                 Phase::Serving | Phase::Ready => WorkerState::Serving { since: now, alive: now },
                 Phase::Ending if self.retires => WorkerState::Retiring {
                     kill_at: now + limits.long_drain.max(limits.shutdown_timeout) + EXIT_GRACE,
+                    alive: now,
                 },
                 Phase::Ending => WorkerState::Ending {
                     kill_at: now + limits.shutdown_timeout + EXIT_GRACE,

@@ -152,6 +152,11 @@ impl Processes {
     }
 
     fn timer_of_worker(&self, worker: &Worker, limits: &Limits, settles: bool) -> Due {
+        // A worker that has finished its requests runs hooks, and sends no heartbeat.
+        let silence_or = |until: Moment, timer, alive: Moment| match alive + limits.worker_timeout {
+            silent if silent < until && !worker.finished => (silent, Timer::Silence),
+            _ => (until, timer),
+        };
         let (at, timer) = match worker.state {
             WorkerState::Forking { since } => {
                 let progress = match self.spawners.get(&worker.spawner).map(|spawner| &spawner.state) {
@@ -170,8 +175,9 @@ impl Processes {
                 }
             }
             WorkerState::Serving { alive, .. } => (alive + limits.worker_timeout, Timer::Silence),
-            WorkerState::Promoting { until } => (until, Timer::Promotion),
-            WorkerState::Retiring { kill_at } | WorkerState::Ending { kill_at } => (kill_at, Timer::WorkerEnd),
+            WorkerState::Promoting { until, alive } => silence_or(until, Timer::Promotion, alive),
+            WorkerState::Retiring { kill_at, alive } => silence_or(kill_at, Timer::WorkerEnd, alive),
+            WorkerState::Ending { kill_at } => (kill_at, Timer::WorkerEnd),
             WorkerState::Killed { again, .. } => (again, Timer::WorkerKill),
         };
         Due {

@@ -42,9 +42,9 @@ pub(super) enum WorkerState {
     /// It serves. `since`: the time when it began.
     Serving { since: Moment, alive: Moment },
     /// It was asked to become a spawner.
-    Promoting { until: Moment },
+    Promoting { until: Moment, alive: Moment },
     /// It is replaced, and goes on with long requests. Nobody waits for it.
-    Retiring { kill_at: Moment },
+    Retiring { kill_at: Moment, alive: Moment },
     /// It was asked to end.
     Ending { kill_at: Moment },
     /// It was killed, and is killed again if it does not end.
@@ -132,7 +132,10 @@ impl Worker {
 
     pub(super) fn show_life(&mut self, now: Moment) {
         match &mut self.state {
-            WorkerState::Settling { alive, .. } | WorkerState::Serving { alive, .. } => *alive = now,
+            WorkerState::Settling { alive, .. }
+            | WorkerState::Serving { alive, .. }
+            | WorkerState::Promoting { alive, .. }
+            | WorkerState::Retiring { alive, .. } => *alive = now,
             _ => {}
         }
     }

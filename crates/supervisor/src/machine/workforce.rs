@@ -268,7 +268,8 @@ impl Workforce {
     pub(super) fn limit_retiring(&mut self) {
         let (long, usual) = (self.limits.long_drain, self.limits.shutdown_timeout);
         let latest = self.now() + long.max(usual) + EXIT_GRACE;
-        let is_late = |worker: &&Worker| matches!(worker.state, WorkerState::Retiring { kill_at } if kill_at > latest);
+        let is_late =
+            |worker: &&Worker| matches!(worker.state, WorkerState::Retiring { kill_at, .. } if kill_at > latest);
         let late: Vec<ProcessId> = self.workers().filter(is_late).map(|worker| worker.id).collect();
         for id in late {
             match long > usual {
@@ -305,8 +306,9 @@ impl Workforce {
             Refork::Asked => self.deadline_of_end(),
             Refork::Automatic => self.now() + self.limits.promotion_timeout,
         };
+        let alive = self.now();
         if let Some(worker) = self.processes.workers.get_mut(&id) {
-            worker.state.enter(WorkerState::Promoting { until });
+            worker.state.enter(WorkerState::Promoting { until, alive });
         }
         self.step.push(Action::Promote(id, generation, refork));
         RestartState::Promoting { worker: id }

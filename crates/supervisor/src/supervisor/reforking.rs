@@ -13,7 +13,7 @@
 use crate::background::Background;
 use crate::control::ReforkEffect;
 use crate::fleet::Fleet;
-use crate::machine::{Event, Generation, Machine, Moment, ProcessId, RestartKind, RestartStatus, SLOTS};
+use crate::machine::{Event, Generation, Machine, Moment, ProcessId, RestartKind, RestartStatus, MOST_REFORKED};
 use crate::process_memory;
 use fairlead_engine::{Scoreboard, Slot};
 use std::sync::atomic::AtomicI64;
@@ -25,9 +25,6 @@ const GROWTH: u64 = 8;
 
 /// A refork that saves less than this part of the memory is the last one.
 const LEAST_SAVED: u64 = 32;
-
-/// Workers that may retire, with long requests, while their substitutes serve. Without a slot for another one, nobody would retire.
-const SPARE: usize = 2;
 
 /// A worker has this time to examine itself. It looks for some seconds, to leave out what does not stay.
 const EXAMINATION: Duration = Duration::from_secs(30);
@@ -120,7 +117,7 @@ impl Reforker {
             let board = fleet.memory().scoreboard();
             busiest(machine, board).is_some_and(|(most, _)| most >= requests)
                 && machine.at_rest()
-                && machine.wanted() + SPARE <= SLOTS
+                && machine.wanted() <= MOST_REFORKED
                 && can_all_migrate(machine, board)
                 && has_room(machine, board)
         };

@@ -262,7 +262,7 @@ const SEEDED: [(Timer, &str, u8); 18] = [
     (Timer::Settle, "phased restart", 1),
     (Timer::Silence, "phased restart", 1),
     (Timer::WorkerEnd, "phased restart", 1),
-    (Timer::Promotion, "refork", 1),
+    (Timer::Promotion, "stuck worker during an automatic refork", 0),
     (Timer::Adopt, "hot restart, 2 to 1", 1),
     (Timer::Reexecute, "another version, phased, 2 workers", 1),
     (Timer::Return, "another version, hot, 0 to 0", 2),

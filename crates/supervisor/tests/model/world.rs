@@ -364,7 +364,7 @@ impl World {
                 Phase::Serving if self.is_borrowed(id) => Event::WorkerAlive(id),
                 _ if process.hung => continue,
                 Phase::Ready => Event::SpawnerAlive(id),
-                Phase::Serving => Event::WorkerAlive(id),
+                Phase::Serving | Phase::Promoting => Event::WorkerAlive(id),
                 _ => continue,
             };
             actions.extend(self.machine.step(now, event));
