@@ -37,6 +37,23 @@ class WarmUpTest < Minitest::Test
     assert_valid_env(env)
   end
 
+  def test_the_env_has_the_target_in_bytes_and_callables_for_the_end
+    called = []
+    app = @app
+    @app = lambda do |env|
+      env["rack.response_finished"] << ->(_env, status, *) { called << status } << ->(*, error) { called << error }
+      env["rack.after_reply"] << -> { called << :replied }
+      env["PATH_INFO"] == "/raises" ? raise(KeyError) : app.call(env)
+    end
+    warm_up("/posts?page=2", "/raises")
+
+    assert_equal ["/posts", "/posts?page=2"], @envs.first.values_at("REQUEST_PATH", "REQUEST_URI")
+    names = %w[PATH_INFO QUERY_STRING REQUEST_PATH REQUEST_URI HTTP_HOST SERVER_NAME]
+    assert_equal [Encoding::BINARY], @envs.first.values_at(*names).map(&:encoding).uniq
+    assert_equal [nil, 200, :replied], called.first(3)
+    assert_equal [KeyError, NilClass, Symbol], called.drop(3).map(&:class)
+  end
+
   def test_a_url_names_scheme_and_host
     warm_up("http://shop.example:8080/posts")
 

@@ -41,15 +41,33 @@ module Fairlead
 
       # @return [Response]
       def request(verb, target, fields = {}, body = "")
-        status, headers, parts = @app.call(env(verb, URI.join(@origin, target), fields, body))
-        Response.new(Integer(status), headers, read(parts)).tap { @count += 1 }
+        response_to(env(verb, URI.join(@origin, target), fields, body)).tap { @count += 1 }
       end
 
       private
 
+      def response_to(env)
+        status, headers, parts = @app.call(env)
+        response = Response.new(Integer(status), headers, read(parts))
+        finish(env, status, headers, nil)
+        response
+      rescue Exception => e # rubocop:disable Lint/RescueException -- the application is told of any, and it goes on
+        finish(env, nil, nil, e) unless response
+        raise
+      end
+
+      # Calls the callables that the application has left in the env: see the Rack SPEC, and `rack.after_reply` of Puma.
+      def finish(env, *result)
+        env["rack.response_finished"].reverse_each { |callable| callable.call(env, *result) }
+        env["rack.after_reply"].each(&:call)
+      end
+
       def env(verb, url, fields, body)
+        path = url.path.b
+        query = url.query.to_s.b
         fixed(url).merge(
-          "REQUEST_METHOD" => verb, "PATH_INFO" => url.path, "QUERY_STRING" => url.query.to_s,
+          "REQUEST_METHOD" => verb, "PATH_INFO" => path, "QUERY_STRING" => query,
+          "REQUEST_PATH" => path.dup, "REQUEST_URI" => url.request_uri.b, "rack.response_finished" => [], "rack.after_reply" => [],
           "rack.input" => body.empty? ? EMPTY_INPUT : StringIO.new(body.b), "rack.errors" => $stderr,
           **(body.empty? ? {} : { "CONTENT_LENGTH" => body.bytesize.to_s }), **of_fields(fields)
         )
@@ -57,9 +75,9 @@ module Fairlead
 
       def fixed(url)
         {
-          "SCRIPT_NAME" => "", "SERVER_NAME" => url.host, "SERVER_PORT" => url.port.to_s, "SERVER_PROTOCOL" => "HTTP/1.1",
+          "SCRIPT_NAME" => "", "SERVER_NAME" => url.host.b, "SERVER_PORT" => url.port.to_s.b, "SERVER_PROTOCOL" => "HTTP/1.1",
           "HTTP_VERSION" => "HTTP/1.1", "SERVER_SOFTWARE" => "fairlead #{VERSION}", "GATEWAY_INTERFACE" => "CGI/1.2",
-          "REMOTE_ADDR" => "127.0.0.1", "HTTP_HOST" => url.port == url.default_port ? url.host : "#{url.host}:#{url.port}",
+          "REMOTE_ADDR" => "127.0.0.1", "HTTP_HOST" => (url.port == url.default_port ? url.host : "#{url.host}:#{url.port}").b,
           "HTTP_USER_AGENT" => USER_AGENT, "HTTP_ACCEPT" => "text/html,*/*;q=0.8", "HTTP_ACCEPT_ENCODING" => "gzip",
           "rack.version" => [1, 6], "rack.url_scheme" => url.scheme, "rack.multithread" => true, "rack.multiprocess" => true,
           "rack.run_once" => false, "rack.hijack?" => false, MARK => true, **(url.scheme == "https" ? { "HTTPS" => "on" } : {})
@@ -69,7 +87,7 @@ module Fairlead
       def of_fields(fields)
         fields.to_h do |name, value|
           name = name.to_s.upcase.tr("-", "_")
-          [BARE.include?(name) ? name : "HTTP_#{name}", value.to_s]
+          [BARE.include?(name) ? name : "HTTP_#{name}", value.to_s.b]
         end
       end
 
