@@ -71,7 +71,7 @@ module Fairlead
 
       def collect = Process.respond_to?(:warmup) ? Process.warmup : Collections.start
 
-      def gives_room? = COSTLY_COLLECTIONS && Process.respond_to?(:warmup) && ENV.each_key.grep(TUNED).empty?
+      def gives_room? = COSTLY_COLLECTIONS && Process.respond_to?(:warmup) && GC.respond_to?(:stat_heap) && ENV.each_key.grep(TUNED).empty?
 
       # Fills new pages with garbage, for sizes that lack room. The next collection frees these pages, and Ruby may allocate as many again.
       # Returns true if there are such pages.

@@ -40,7 +40,16 @@ pub(super) struct Reforker {
     effect: ReforkEffect,
     /// Reforks of the current code that have failed.
     failures: u32,
-    memory: Option<Background<Option<u64>>>,
+    memory: Option<Background<Reading>>,
+}
+
+/// The memory of all processes. Two readings are compared only if there are as many processes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Reading {
+    generation: Generation,
+    processes: usize,
+    /// Nothing if a process could not be read.
+    bytes: Option<u64>,
 }
 
 /// The progress with one generation.
@@ -57,11 +66,11 @@ enum State {
     /// The memory before the refork is read. This worker has found nothing.
     Measuring { until: u64, worker: ProcessId },
     /// The refork was asked for.
-    Asked { memory: Option<u64> },
+    Asked { memory: Reading },
     /// The copies serve as many requests as before the first refork.
-    Proving { before: u64 },
+    Proving { before: Reading },
     /// Their memory is read.
-    Comparing { before: u64 },
+    Comparing { before: Reading },
     /// There is no further refork of this code.
     Over,
 }
@@ -175,7 +184,7 @@ impl Reforker {
         self.state = match self.state {
             State::Asked { memory } if is_copy => {
                 self.effect.reforks += 1;
-                memory.map_or(State::Over, |before| State::Proving { before })
+                State::Proving { before: memory }
             }
             _ if is_copy || self.after == 0 => State::Over, // the user decides about reforks
             _ if self.shares_connections == Some(self.generation) => State::Over,
@@ -187,8 +196,14 @@ impl Reforker {
         }
     }
 
-    fn judge(&mut self, before: u64, after: Option<u64>) -> State {
-        let Some(after) = after else { return State::Over };
+    fn judge(&mut self, before: Reading, after: Reading) -> State {
+        self.effect.memory = None;
+        if before.processes != after.processes {
+            return self.warming();
+        }
+        let (Some(before), Some(after)) = (before.bytes, after.bytes) else {
+            return State::Over;
+        };
         self.effect.memory = Some([before, after]);
         if before.saturating_sub(after) < before / LEAST_SAVED {
             return State::Over;
@@ -211,18 +226,25 @@ impl Reforker {
         if self.memory.is_none() {
             self.memory = Background::new("fairlead refork").ok();
         }
-        let _ = self.result(); // of an earlier generation
+        let generation = self.generation;
         let pids: Vec<i32> = fleet.children.iter().filter_map(|child| child.pid()).collect();
-        let total = move || pids.iter().map(|pid| process_memory::proportional(*pid).ok()).sum();
-        match self.memory.as_mut().map(|memory| memory.run(total)) {
+        let reading = move || Reading {
+            generation,
+            processes: pids.len(),
+            bytes: pids.iter().map(|pid| process_memory::proportional(*pid).ok()).sum(),
+        };
+        match self.memory.as_mut().map(|memory| memory.run(reading)) {
             Some(Ok(())) => next,
             _ => otherwise,
         }
     }
 
-    /// The result, once it is there. Inside: nothing if a process could not be read.
-    fn result(&mut self) -> Option<Option<u64>> {
-        self.memory.as_mut().and_then(|memory| memory.results().pop())
+    /// The reading of this generation, once it is there.
+    fn result(&mut self) -> Option<Reading> {
+        let readings = self.memory.as_mut()?.results();
+        readings
+            .into_iter()
+            .rfind(|reading| reading.generation == self.generation)
     }
 }
 
@@ -256,4 +278,38 @@ fn has_room(machine: &Machine, board: &Scoreboard) -> bool {
 /// Returns true if each client can migrate.
 fn can_all_migrate(machine: &Machine, board: &Scoreboard) -> bool {
     slots(machine, board).all(|(_, slot)| slot.immovable.load(Relaxed) <= 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MIB: u64 = 1 << 20;
+
+    fn reading(processes: usize, mib: u64) -> Reading {
+        Reading {
+            generation: 2,
+            processes,
+            bytes: Some(mib * MIB),
+        }
+    }
+
+    #[test]
+    fn the_last_refork_saves_less_than_a_thirty_second_of_the_memory() {
+        let mut reforker = Reforker::new(500);
+        reforker.effect.reforks = 1;
+        let next = State::Warming { until: 4_000 };
+        assert_eq!(reforker.judge(reading(3, 320), reading(3, 310)), next);
+        assert_eq!(reforker.judge(reading(3, 320), reading(3, 311)), State::Over);
+        assert_eq!(reforker.effect.memory, Some([320 * MIB, 311 * MIB]));
+    }
+
+    #[test]
+    fn a_change_of_the_number_of_workers_says_nothing_about_a_refork() {
+        let mut reforker = Reforker::new(500);
+        reforker.effect.reforks = 1;
+        let next = State::Warming { until: 4_000 };
+        assert_eq!(reforker.judge(reading(3, 320), reading(4, 400)), next);
+        assert_eq!(reforker.effect.memory, None);
+    }
 }
