@@ -24,9 +24,14 @@ impl Scoreboard {
             .is_some_and(|fewest| connections - fewest > connections / TOLERANCE)
     }
 
-    /// True if another serving worker has a free place.
-    pub(crate) fn have_others_place(&self, index: usize) -> bool {
-        self.others_that_serve(index).any(has_place)
+    /// A number that changes when the other serving workers accept, close or serve something; `None` if none of them has a free place.
+    pub(crate) fn progress_elsewhere(&self, index: usize) -> Option<u64> {
+        let is_there_place = self.others_that_serve(index).any(has_place);
+        let done = |slot: &Slot| {
+            let connections = slot.connections.load(Relaxed) as u64;
+            slot.requests.load(Relaxed).wrapping_add(connections)
+        };
+        is_there_place.then(|| self.others_that_serve(index).map(done).fold(0, u64::wrapping_add))
     }
 
     /// Number of connections that the other workers have ever taken over.
@@ -84,12 +89,15 @@ mod tests {
     }
 
     #[test]
-    fn others_have_a_place_if_one_that_serves_is_not_full() {
+    fn the_others_can_make_progress_if_one_that_serves_has_a_place() {
         let board = scoreboard(&[(0, 1), (1_000, 1), (999, 1)]);
-        assert!(board.have_others_place(0) && board.have_others_place(1));
+        assert_eq!(board.progress_elsewhere(0), Some(1_999));
+        assert_eq!(board.progress_elsewhere(1), Some(999));
+        board.slots[2].requests.store(7, Relaxed);
+        assert_eq!(board.progress_elsewhere(1), Some(1_006));
         board.slots[0].serving.store(0, Relaxed);
         board.slots[2].connections.store(1_000, Relaxed);
-        assert!(!board.have_others_place(0) && !board.have_others_place(1));
+        assert_eq!([0, 1].map(|index| board.progress_elsewhere(index)), [None, None]);
     }
 
     #[test]

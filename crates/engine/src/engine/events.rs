@@ -76,9 +76,9 @@ impl Handler for Events {
         self.parts.admission.is_full()
     }
 
-    fn have_others_place(&self) -> bool {
-        let shared = self.parts.worker.shared();
-        shared.is_some_and(|(scoreboard, slot)| scoreboard.have_others_place(slot))
+    fn progress_elsewhere(&self) -> Option<u64> {
+        let (scoreboard, slot) = self.parts.worker.shared()?;
+        scoreboard.progress_elsewhere(slot)
     }
 
     fn permit(&self) -> Result<Permit, Refusal> {

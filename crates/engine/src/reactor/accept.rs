@@ -92,8 +92,10 @@ impl Accepting {
         }
         let has_connection = |index: &usize| self.listener(*index).is_some_and(Listener::has_connection);
         let waiting: Vec<usize> = (0..self.listeners.len()).filter(has_connection).collect();
-        let have_others_place = handler.have_others_place();
-        if self.full_worker.refuses(!waiting.is_empty(), have_others_place) {
+        if self
+            .full_worker
+            .refuses(!waiting.is_empty(), handler.progress_elsewhere())
+        {
             for index in waiting {
                 self.accept_some(handler, index, ACCEPTS_ALONE, now);
             }

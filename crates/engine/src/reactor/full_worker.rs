@@ -2,7 +2,8 @@
 //!
 //! A worker that has no place would refuse the next connection, although another one may have a place, or get one at any moment. So a
 //! full worker is not in the kernel's queue. It looks every twenty milliseconds, and refuses the connections that wait if no worker has a
-//! place. If another one has, but a connection waits at ten looks in a row, that worker may hang: then they are refused, too.
+//! place. If another one has, but at ten looks in a row a connection waits and the other workers have done nothing, they may hang: then the
+//! connections are refused, too.
 
 use crate::clock::Millis;
 use std::time::Duration;
@@ -16,8 +17,10 @@ const PATIENCE: u32 = 10;
 #[derive(Debug)]
 pub(crate) struct FullWorker {
     look_at: Millis,
-    /// Looks in a row at which a connection has waited.
+    /// Looks in a row at which a connection has waited, and the others have done nothing since the last one.
     in_vain: u32,
+    /// See [`FullWorker::refuses`], at the last look.
+    progress: Option<u64>,
 }
 
 impl Default for FullWorker {
@@ -25,6 +28,7 @@ impl Default for FullWorker {
         FullWorker {
             look_at: Millis::LONG_AGO,
             in_vain: 0,
+            progress: None,
         }
     }
 }
@@ -39,14 +43,13 @@ impl FullWorker {
         None
     }
 
-    /// Notes a look. Returns true if the waiting connections are to be refused.
-    pub(crate) fn refuses(&mut self, is_waiting: bool, have_others_place: bool) -> bool {
-        self.in_vain = if is_waiting && have_others_place {
-            self.in_vain + 1
-        } else {
-            0
-        };
-        is_waiting && (!have_others_place || self.in_vain >= PATIENCE)
+    /// Notes a look. Returns true if the waiting connections are to be refused. `progress`: a number that changes when the other workers do
+    /// something; `None` if none of them has a place.
+    pub(crate) fn refuses(&mut self, is_waiting: bool, progress: Option<u64>) -> bool {
+        let is_vain = is_waiting && progress.is_some() && progress == self.progress;
+        self.in_vain = if is_vain { self.in_vain.saturating_add(1) } else { 0 };
+        self.progress = progress;
+        is_waiting && (progress.is_none() || self.in_vain >= PATIENCE)
     }
 }
 
@@ -67,17 +70,21 @@ mod tests {
     #[test]
     fn connections_are_refused_at_once_if_no_worker_has_a_place() {
         let mut full = FullWorker::default();
-        assert!(!full.refuses(false, false));
-        assert!(full.refuses(true, false) && full.refuses(true, false));
+        assert!(!full.refuses(false, None));
+        assert!(full.refuses(true, None) && full.refuses(true, None));
     }
 
     #[test]
     fn connections_are_left_to_a_worker_that_has_a_place_unless_it_hangs() {
         let mut full = FullWorker::default();
         for look in 0..100 {
-            assert!(!full.refuses(look % 10 > 0, true), "look {look}");
+            assert!(!full.refuses(true, Some(look)), "look {look}");
+            assert!(!full.refuses(look % 10 > 0, Some(look)), "look {look}");
         }
-        assert!(full.refuses(true, true) && full.refuses(true, true));
-        assert!(!full.refuses(false, true) && !full.refuses(true, true));
+        for _ in 2..PATIENCE {
+            assert!(!full.refuses(true, Some(99)));
+        }
+        assert!(full.refuses(true, Some(99)) && full.refuses(true, Some(99)));
+        assert!(!full.refuses(true, Some(100)));
     }
 }

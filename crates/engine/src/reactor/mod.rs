@@ -69,8 +69,8 @@ pub(crate) trait Handler {
     /// True if `max_connections` are open. Then the poller is woken when one is closed.
     fn is_full(&self) -> bool;
 
-    /// True if another worker has a place for a connection.
-    fn have_others_place(&self) -> bool;
+    /// A number that changes when the other workers do something; `None` if none of them has a place for a connection.
+    fn progress_elsewhere(&self) -> Option<u64>;
 
     /// Returns a permit for one more accepted connection, or the reason why there is none.
     fn permit(&self) -> Result<Permit, Refusal>;
