@@ -27,16 +27,19 @@ begin
     Bench::Result.new(scenario, facts, cells, label: options.label)
   end
 
+  unmeasured = []
   options.scenarios.each do |scenario|
     reason = scenario.missing and next warn("skipped #{scenario.name}: #{reason}")
 
     result = options.redraw ? Bench::Result.load(scenario, options.results, options.label) : measure.call(scenario)
     next warn("skipped #{scenario.name}: no results in #{options.results}") unless result
 
-    result.store(options.results) unless options.redraw
+    unmeasured.concat(result.unmeasured.map { |server| "#{server} in #{scenario.name}" }) unless options.redraw
+    result.store(options.results) unless options.redraw || result.unmeasured.any?
     result.draw(options.out)
     puts File.join(options.out, "#{result.basename}.md")
   end
+  abort "bench: all measurements have failed of #{unmeasured.join(", ")}; the results of these scenarios are not stored" if unmeasured.any?
 rescue Bench::Error => e
   abort "bench: #{e.message}"
 rescue Interrupt

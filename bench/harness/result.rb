@@ -45,6 +45,11 @@ module Bench
       cells.any? { |cell| cell.measurements.any?(&:corrected) }
     end
 
+    # The names of servers that have no measurement, because each attempt has failed.
+    def unmeasured
+      cells.group_by(&:server).filter_map { |server, own| server if own.none?(&:measured?) }
+    end
+
     PLOTS = {
       "rate" => "Rates", "fair" => "Fairness", "latency" => "Latencies", "prediction" => "Predictions",
       "summary" => "Summary", "memory" => "Memory", "growth" => "Growth"
@@ -63,7 +68,8 @@ module Bench
     def store(file)
       all = self.class.stored(file).merge(basename => as_json).sort
       FileUtils.mkdir_p(File.dirname(file))
-      File.write(file, "{\n#{all.map { |name, result| "#{name.to_json}: #{JSON.generate(result)}" }.join(",\n")}\n}\n")
+      File.write("#{file}.new", "{\n#{all.map { |name, result| "#{name.to_json}: #{JSON.generate(result)}" }.join(",\n")}\n}\n")
+      File.rename("#{file}.new", file)
     end
 
     # Writes the page and the plots.

@@ -2,10 +2,11 @@
 //! link.
 
 use crate::settings::CommandLine;
+use crate::wording::{reason, shown};
 use command_fds::{CommandFdExt, FdMapping};
 use fairlead_system::processes;
 use rustix::process::Pid;
-use std::io;
+use std::io::{self, ErrorKind};
 use std::os::fd::OwnedFd;
 use std::process::{Command, Stdio};
 
@@ -47,12 +48,24 @@ pub fn start(command: &CommandLine, link: OwnedFd) -> io::Result<Started> {
         child_fd: LINK,
     };
     child.fd_mappings(vec![mapping]).map_err(io::Error::other)?;
-    let child = child.spawn()?;
-    let pid = Pid::from_raw(child.id() as i32).ok_or(io::ErrorKind::Other)?;
+    let child = child.spawn().map_err(|error| with_name(error, command))?;
+    let pid = Pid::from_raw(child.id() as i32).ok_or(ErrorKind::Other)?;
     Ok(Started {
         pid,
         pidfd: processes::descriptor(pid),
     })
+}
+
+/// Names the folder or the program that cannot be used.
+fn with_name(error: io::Error, command: &CommandLine) -> io::Error {
+    if !matches!(error.kind(), ErrorKind::NotFound | ErrorKind::PermissionDenied) {
+        return error;
+    }
+    let attempt = match command.words.first() {
+        Some(program) if command.folder.path().is_dir() => format!("run {}", shown(program.bytes())),
+        _ => format!("change to {}", shown(command.folder.bytes())),
+    };
+    io::Error::new(error.kind(), format!("cannot {attempt}: {}", reason(&error)))
 }
 
 /// The program has replaced its command line with another title.
@@ -107,6 +120,21 @@ mod tests {
             ..command("true")
         };
         let error = start(&command, theirs.into_socket()).expect_err("no folder");
-        assert_eq!(error.kind(), io::ErrorKind::NotFound);
+        assert_eq!(error.kind(), ErrorKind::NotFound);
+        assert_eq!(
+            error.to_string(),
+            "cannot change to /nowhere: No such file or directory"
+        );
+    }
+
+    #[test]
+    fn a_program_that_is_gone_is_an_error() {
+        let (_ours, theirs) = Link::pair().expect("a pair");
+        let command = CommandLine {
+            words: vec![text("/nowhere/ruby")],
+            ..command("true")
+        };
+        let error = start(&command, theirs.into_socket()).expect_err("no program");
+        assert_eq!(error.to_string(), "cannot run /nowhere/ruby: No such file or directory");
     }
 }

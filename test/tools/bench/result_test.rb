@@ -25,6 +25,14 @@ class BenchResultTest < Minitest::Test
     end
   end
 
+  def test_a_server_without_any_measurement_is_named
+    cells = [["one", []], ["one", [:found]], ["two", []]].map do |server, measurements|
+      Bench::Cell.new(server: server, measurements: measurements)
+    end
+
+    assert_equal ["two"], Bench::Result.new(Bench::Scenario.named("wait"), {}, cells).unmeasured
+  end
+
   def test_each_stored_result_makes_a_page
     in_a_folder do |folder|
       stored = Bench::Result.stored(FILE).keys
