@@ -152,9 +152,9 @@ impl Processes {
     }
 
     fn timer_of_worker(&self, worker: &Worker, limits: &Limits, settles: bool) -> Due {
-        // A worker that has finished its requests runs hooks, and sends no heartbeat.
+        // A worker that has finished its requests runs hooks, and sends no heartbeat. A sole process does not say when it has.
         let silence_or = |until: Moment, timer, alive: Moment| match alive + limits.worker_timeout {
-            silent if silent < until && !worker.finished => (silent, Timer::Silence),
+            silent if silent < until && !worker.finished && !worker.sole => (silent, Timer::Silence),
             _ => (until, timer),
         };
         let (at, timer) = match worker.state {

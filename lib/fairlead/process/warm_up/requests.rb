@@ -49,11 +49,12 @@ module Fairlead
       def response_to(env)
         status, headers, parts = @app.call(env)
         response = Response.new(Integer(status), headers, read(parts))
+      rescue Exception => e # rubocop:disable Lint/RescueException -- the application is told of any, and it goes on
+        finish(env, nil, nil, e)
+        raise
+      else
         finish(env, status, headers, nil)
         response
-      rescue Exception => e # rubocop:disable Lint/RescueException -- the application is told of any, and it goes on
-        finish(env, nil, nil, e) unless response
-        raise
       end
 
       # Calls the callables that the application has left in the env: see the Rack SPEC, and `rack.after_reply` of Puma.
