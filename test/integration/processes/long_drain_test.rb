@@ -64,6 +64,20 @@ class LongDrainTest < Minitest::Test
     finish(server, long)
   end
 
+  # It sends no heartbeat meanwhile.
+  def test_without_workers_the_last_hook_of_the_previous_process_may_take_longer_than_worker_timeout
+    server = draining(0, <<~RUBY)
+      worker_timeout 1
+      after_stopped { File.exist?("go") && !File.exist?("ended") && (sleep 5; File.write("ended", "")) }
+    RUBY
+    long = long_requests(server, 1)
+    restart(server, "USR2", 1)
+    finish(server, long)
+
+    wait_until("the end of the hook", seconds: 20) { File.exist?(server.path("ended")) }
+    assert_empty server.stderr
+  end
+
   def test_a_removed_worker_goes_on
     server = draining(2)
     long = long_requests(server, 2)
@@ -77,8 +91,9 @@ class LongDrainTest < Minitest::Test
 
   private
 
-  def draining(workers)
-    serve(APP, "-w", workers, "-t", 8, bind: nil, files: { "config/fairlead.rb" => %(#{SHORT}long_drain 60\nbind "tcp://127.0.0.1:0"\n) })
+  def draining(workers, more = "")
+    file = %(#{SHORT}long_drain 60\nbind "tcp://127.0.0.1:0"\n#{more})
+    serve(APP, "-w", workers, "-t", 8, bind: nil, files: { "config/fairlead.rb" => file })
   end
 
   # One request in each of +count+ processes that had none: clients => processes. A worker that has just been asked to end may still accept.
