@@ -2,6 +2,7 @@
 
 require "test_helper"
 require "support/control"
+require "support/pausing"
 require_relative "support/browsing"
 
 # The dashboard of the control server in a browser, most of all while every thread of the application hangs.
@@ -9,6 +10,7 @@ class DashboardPageTest < Minitest::Test
   include Fairlead::Test::Browsing
   include Fairlead::Test::HttpClients
   include Fairlead::Test::Controlled
+  include Fairlead::Test::Pausing
 
   # Hangs, with a frame to find in the backtrace, until the file exists.
   APP = <<~RUBY
@@ -93,14 +95,14 @@ class DashboardPageTest < Minitest::Test
 
   def test_a_process_that_is_stopped_is_described_by_the_kernel
     server = hung("-w", 1, threads: 1)
-    Process.kill(:STOP, server.serving_pid)
+    pause_processes([server.serving_pid])
     page = dashboard(server)
     page.wait("#{ROWS}.length === 1")
     page.click("#running button")
 
     page.wait("/Ruby does not answer.*stopped/s.test(document.querySelector('#running pre').textContent)")
   ensure
-    Process.kill(:CONT, server.serving_pid)
+    resume_processes([server.serving_pid])
   end
 
   def test_without_workers_the_only_process_is_shown

@@ -26,6 +26,8 @@ module Fairlead
 
       def stopped?(pid)
         Dir.glob("/proc/#{pid}/task/*/stat").all? { |path| File.read(path)[/.*\) (\S)/m, 1] == "T" }
+      rescue Errno::ENOENT, Errno::ESRCH
+        false # a thread has ended meanwhile
       end
     end
   end

@@ -2,11 +2,13 @@
 
 require "test_helper"
 require "support/http_client"
+require "support/pausing"
 
 # A client that sends thousands of requests without waiting for responses gets one request's turn at a time, like any other.
 class FloodTest < Minitest::Test
   include Fairlead::Test::Servers
   include Fairlead::Test::HttpClients
+  include Fairlead::Test::Pausing
 
   COUNTING = <<~RUBY
     COUNT = Hash.new(0)
@@ -47,10 +49,10 @@ class FloodTest < Minitest::Test
     server = serve(ORDER, "-t", 1, bind: "unix://app.sock")
     upload, other = Array.new(2) { adopt(UNIXSocket.new(server.path("app.sock"))).tap(&:get) }
     upload.socket.setsockopt(:SOCKET, :SNDBUF, 4_000_000)
-    Process.kill(:STOP, server.serving_pid)
+    pause_processes([server.serving_pid])
     rest = write_what_fits(upload, "POST /upload HTTP/1.1\r\nhost: a\r\ncontent-length: 1500000\r\n\r\n#{"x" * 1_500_000}")
     other.request("GET", "/other")
-    Process.kill(:CONT, server.serving_pid)
+    resume_processes([server.serving_pid])
     upload.write(rest)
 
     assert_equal(%w[3 4], [other, upload].map { |client| client.answer.body })

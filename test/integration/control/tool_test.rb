@@ -3,12 +3,14 @@
 require "test_helper"
 require "open3"
 require "support/control"
+require "support/pausing"
 
 # `fairlead ctl` and a real server: how it finds the server, its output, and its exit status.
 class ToolTest < Minitest::Test
   include Fairlead::Test::Servers
   include Fairlead::Test::HttpClients
   include Fairlead::Test::Controlled
+  include Fairlead::Test::Pausing
   include Fairlead::Test::Folders
 
   APP = "run ->(env) { [200, {}, ['hello']] }"
@@ -93,11 +95,11 @@ class ToolTest < Minitest::Test
   def test_a_worker_that_does_not_answer_is_shown
     server = serve(APP, "-w", "2", *FLAGS)
     pid = json(server, "status")["worker_status"].first["pid"]
-    Process.kill(:STOP, pid)
+    pause_processes([pid])
 
     assert_match(/^--- worker 0, pid #{pid}: no answer$.*^--- worker 1, pid \d+$/m, ctl("-S", server.path(STATE), "thread-backtraces")[1])
   ensure
-    Process.kill(:CONT, pid)
+    resume_processes([pid])
   end
 
   def test_without_a_control_server_it_sends_signals

@@ -3,11 +3,13 @@
 require "test_helper"
 require "support/board_file"
 require "support/http_client"
+require "support/pausing"
 
 # Workers that have reached `max_connections`, beside workers that have not.
 class FullWorkersTest < Minitest::Test
   include Fairlead::Test::Servers
   include Fairlead::Test::HttpClients
+  include Fairlead::Test::Pausing
 
   PID = "run ->(_env) { [200, {}, [Process.pid.to_s]] }"
   PLACES = 4
@@ -38,11 +40,12 @@ class FullWorkersTest < Minitest::Test
     clients = fill(server)
     stopped = clients.keys.first
     leave(server, stopped, clients)
-    Process.kill(:STOP, stopped)
+    pause_processes([stopped])
 
     assert_equal 503, connect(server).answer.status
-    Process.kill(:CONT, stopped)
-    assert_equal [200] * PLACES, Array.new(PLACES) { answer_of(connect(server), clients) }
+    resume_processes([stopped])
+    wait_until("the worker to go on") { answer_of(connect(server), clients) == 200 }
+    assert_equal [200] * (PLACES - 1), Array.new(PLACES - 1) { answer_of(connect(server), clients) }
   end
 
   private
@@ -61,13 +64,20 @@ class FullWorkersTest < Minitest::Test
   # Returns the status. Adds a client that is served to the clients of its worker.
   def answer_of(client, clients)
     answer = client.get
-    clients[answer.body.to_i] << client if answer.status == 200
+    if answer.status == 200
+      @served = @served.to_i + 1
+      clients[answer.body.to_i] << client
+    end
     answer.status
   end
 
   # All clients of a worker close their connections.
   def leave(server, pid, clients)
     clients.delete(pid).each(&:close)
-    wait_until("the worker to notice") { Fairlead::Test::BoardFile.new(server)["workers"].sum { |worker| worker.fetch("connections") } == PLACES }
+    wait_until("the worker to notice") do
+      workers = Fairlead::Test::BoardFile.new(server)["workers"]
+      totals = %w[requests connections].map { |name| workers.sum { |worker| worker.fetch(name) } }
+      totals == [@served, PLACES]
+    end
   end
 end

@@ -3,10 +3,12 @@
 require "test_helper"
 require "json"
 require "support/kept_messages"
+require "support/pausing"
 
 # Messages that are published with a history, and clients that get them in the frames of Action Cable.
 class HistoryTest < Minitest::Test
   include Fairlead::Test::KeptMessages
+  include Fairlead::Test::Pausing
 
   parallelize_me!
 
@@ -142,13 +144,13 @@ class HistoryTest < Minitest::Test
     server = pushing(CONSOLE, "-w", 2, "-t", 2, "--history-bytes", "256k", "--worker-timeout", 60)
     client = web_socket(server)
     stopped = Integer(told(client, "client.stream('room', 'x'); Process.pid"))
-    Process.kill(:STOP, stopped)
+    pause_processes([stopped])
     requested(server, "60.times { Fairlead.publish('room', ('x' * 10_000).dump, #{HISTORY}) }")
-    Process.kill(:CONT, stopped)
+    resume_processes([stopped])
 
     assert_equal [1013, "this process has lost messages"], client.receive_close
   ensure
-    Process.kill(:CONT, stopped) if stopped
+    resume_processes([stopped].compact)
   end
 
   def test_pings_of_action_cable
