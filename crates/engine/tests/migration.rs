@@ -7,8 +7,10 @@ mod support;
 
 use fairlead_engine::{Config, Descriptors, Exchange, Scoreboard, SharedQueues};
 use rustix::process::{getrlimit, setrlimit, Resource, Rlimit};
-use std::net::TcpStream;
-use std::sync::atomic::Ordering::SeqCst;
+use std::net::{TcpListener, TcpStream};
+use std::os::fd::AsRawFd;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::{mpsc, Arc, Mutex};
 use std::time::{Duration, Instant};
 use support::*;
@@ -35,24 +37,29 @@ impl Workers {
 
     fn start(&self, slot: usize, config: Config) -> Server {
         let call = move |exchange: &mut Exchange<'_>| reply(exchange, &format!("worker {slot}"));
-        self.run(slot, config, call)
+        self.run(&listen(), slot, config, call)
     }
 
-    fn run(&self, slot: usize, config: Config, call: impl Fn(&mut Exchange<'_>) + Send + Sync + 'static) -> Server {
-        Server::on(
-            &listen(),
-            config,
-            Some((Arc::clone(&self.queues), slot)),
-            Arc::new(call),
-        )
+    fn run(
+        &self,
+        socket: &TcpListener,
+        slot: usize,
+        config: Config,
+        call: impl Fn(&mut Exchange<'_>) + Send + Sync + 'static,
+    ) -> Server {
+        Server::on(socket, config, Some((Arc::clone(&self.queues), slot)), Arc::new(call))
     }
 
     /// A worker that reports when a request for `/hold` runs, and holds it until the test releases it.
     fn start_held(&self, slot: usize) -> (Server, Held) {
+        self.run_held(&listen(), slot, settled())
+    }
+
+    fn run_held(&self, socket: &TcpListener, slot: usize, config: Config) -> (Server, Held) {
         let (release, hold) = mpsc::channel::<()>();
         let (enter, entered) = mpsc::channel::<()>();
         let gate = Mutex::new((enter, hold));
-        let server = self.run(slot, settled(), move |exchange| {
+        let server = self.run(socket, slot, config, move |exchange| {
             if path(exchange) == "/hold" {
                 let (enter, hold) = &*gate.lock().expect("no panic");
                 enter.send(()).expect("the test waits");
@@ -87,6 +94,14 @@ fn idle(server: &Server, count: usize) -> Vec<Client> {
         .iter_mut()
         .for_each(|client| assert_eq!(client.get("/").status, 200));
     clients
+}
+
+/// Number of descriptors of this process that stand for the socket.
+fn descriptors_of(socket: &TcpListener) -> usize {
+    let target = |entry: PathBuf| std::fs::read_link(entry).ok();
+    let own = target(format!("/proc/self/fd/{}", socket.as_raw_fd()).into());
+    let all = std::fs::read_dir("/proc/self/fd").expect("a folder");
+    all.flatten().filter(|entry| target(entry.path()) == own).count()
 }
 
 fn says_close(response: &Response) -> bool {
@@ -225,6 +240,37 @@ fn connections_wait_where_they_are_for_a_place_elsewhere() {
     drop(guest);
     eventually("it is taken over", || full.engine.stats().taken_over == 1);
     assert_eq!(client.get("/").text(), "worker 1");
+}
+
+#[test]
+fn a_full_worker_that_drains_leaves_the_connections_that_wait() {
+    let workers = Workers::new();
+    let small = Config {
+        max_connections: 1,
+        ..settled()
+    };
+    let socket = listen();
+    let (retiring, held) = workers.run_held(&socket, 0, small);
+    let mut guest = held.client(&retiring);
+    let roomy = workers.start(1, settled());
+    let is_over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        // So the full worker sees that the other one works, and refuses nobody.
+        scope.spawn(|| {
+            let began = Instant::now();
+            while !is_over.load(SeqCst) && began.elapsed() < PATIENCE {
+                assert_eq!(roomy.connect().get("/").status, 200);
+            }
+        });
+        let _waiting = retiring.connect();
+        retiring.engine.drain_and_migrate();
+        eventually("it leaves the listener", || descriptors_of(&socket) == 1);
+        socket.set_nonblocking(true).expect("a socket");
+        eventually("the connection still waits", || socket.accept().is_ok());
+        is_over.store(true, SeqCst);
+    });
+    held.release.send(()).expect("the request waits");
+    assert_eq!(guest.response().status, 200);
 }
 
 #[test]

@@ -237,13 +237,16 @@ impl Accepting {
         true
     }
 
-    /// Accepts all connections in the backlog of a listener. Shuts down a listener that ends with this worker. If
-    /// connections are left in the backlog, the workers that can accept them do so.
+    /// Accepts all connections in the backlog of a listener, unless this worker has no place, and others go on. Shuts down a
+    /// listener that ends with this worker. If connections are left in the backlog, the workers that can accept them do so.
     fn empty(&mut self, handler: &impl Handler, index: usize, now: Millis) {
         let Some(listener) = self.listener(index) else {
             return;
         };
         let ends = handler.worker().ends_listener(listener);
+        if !ends && self.leaves_to_others(handler) {
+            return;
+        }
         if ends && listener.keeps_backlog() {
             listener.shut_down();
         }
