@@ -78,7 +78,8 @@ module Fairlead
       problems += Redirection.problems(self) if redirect_stdout || redirect_stderr
       raise ConfigurationError, problems if problems.any?
 
-      @warnings = (layers.flat_map(&:warnings) + options_without_effect + ineffective_without_tls + ineffective_without_workers).freeze
+      @warnings = (layers.flat_map(&:warnings) + options_without_effect + ineffective_without_tls + ineffective_without_workers +
+                   beyond_open_files).freeze
       freeze
     end
 
@@ -162,6 +163,13 @@ module Fairlead
       idle = idle.map { |name| "#{name} never runs, because there are no workers" }
       idle << "#{origin(:preload)}: preload has no effect without workers" if preload? && given?(:preload)
       idle
+    end
+
+    def beyond_open_files
+      limit = Process.getrlimit(:NOFILE).last
+      return [] if max_connections <= limit
+
+      [problem(:max_connections, origin(:max_connections), "a process accepts fewer, because it can have only #{limit} open files (ulimit -Hn)").to_s]
     end
   end
 end

@@ -83,6 +83,15 @@ class ConfigurationTest < Minitest::Test
     end
   end
 
+  def test_more_connections_than_open_files_are_warned_of
+    limit = Process.getrlimit(:NOFILE).last
+    skip "there is no limit" if limit >= 10_000_000
+
+    assert_equal ["--max-connections: a process accepts fewer, because it can have only #{limit} open files (ulimit -Hn)"],
+                 load("--max-connections", limit + 1).warnings
+    assert_empty load("--max-connections", limit).warnings
+  end
+
   def test_options_that_need_another_one_are_warned_of
     in_folder("config/fairlead.rb" => "public_hidden true\ncompress_types 'text/*'") do
       assert_equal ["config/fairlead.rb:1: public_hidden: has no effect without public_dir",

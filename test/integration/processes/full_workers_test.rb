@@ -13,6 +13,7 @@ class FullWorkersTest < Minitest::Test
 
   PID = "run ->(_env) { [200, {}, [Process.pid.to_s]] }"
   PLACES = 4
+  FILES = 100
   ROUNDS = 3
 
   def test_no_client_is_refused_while_a_worker_has_a_place
@@ -48,16 +49,40 @@ class FullWorkersTest < Minitest::Test
     assert_equal [200] * (PLACES - 1), Array.new(PLACES - 1) { answer_of(connect(server), clients) }
   end
 
+  def test_a_client_is_refused_if_the_worker_with_places_hangs_while_full_workers_are_busy
+    server = serve_few("--worker-timeout", 3600, workers: 3)
+    clients = fill(server, 3 * PLACES)
+    stopped = clients.keys.first
+    leave(server, stopped, clients)
+    pause_processes([stopped])
+    refused = connect(server).request("GET", "/")
+    wait_until("its response") { clients.each_value { |all| all.first.get } && refused.readable? }
+
+    assert_equal 503, refused.answer.status
+  end
+
+  def test_a_worker_without_descriptors_is_full
+    server = serve_few("--max-connections", 1000, setup: "Process.setrlimit(:NOFILE, #{FILES}, #{FILES})")
+    places = Fairlead::Test::BoardFile.new(server)["workers"].sum { |worker| worker.fetch("limit_connections") }
+    clients = fill(server, places)
+    left = leave(server, clients.keys.first, clients)
+
+    assert_equal [200] * left, Array.new(left) { answer_of(connect(server), clients) }
+    assert_equal 503, connect(server).answer.status
+    assert_match(/--max-connections: a process accepts fewer, because it can have only #{FILES} open files/, server.stderr)
+  end
+
   private
 
-  def serve_few(*options)
-    serve(PID, "-w", 2, "--max-connections", PLACES, *options, files: { "config/fairlead.rb" => Fairlead::Test::BoardFile::SCRIPT })
+  def serve_few(*options, workers: 2, setup: "")
+    file = "#{setup}\n#{Fairlead::Test::BoardFile::SCRIPT}"
+    serve(PID, "-w", workers, "--max-connections", PLACES, *options, files: { "config/fairlead.rb" => file })
   end
 
   # Connects as many clients as there are places. Returns the clients of each worker.
-  def fill(server)
+  def fill(server, places = 2 * PLACES)
     clients = Hash.new { |all, pid| all[pid] = [] }
-    (2 * PLACES).times { assert_equal 200, answer_of(connect(server), clients) }
+    places.times { assert_equal 200, answer_of(connect(server), clients) }
     clients
   end
 
@@ -71,13 +96,14 @@ class FullWorkersTest < Minitest::Test
     answer.status
   end
 
-  # All clients of a worker close their connections.
+  # All clients of a worker close their connections. Returns their number.
   def leave(server, pid, clients)
-    clients.delete(pid).each(&:close)
+    left = clients.delete(pid).each(&:close).size
     wait_until("the worker to notice") do
       workers = Fairlead::Test::BoardFile.new(server)["workers"]
       totals = %w[requests connections].map { |name| workers.sum { |worker| worker.fetch(name) } }
-      totals == [@served, PLACES]
+      totals == [@served, clients.values.sum(&:size)]
     end
+    left
   end
 end

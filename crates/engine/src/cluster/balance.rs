@@ -24,14 +24,17 @@ impl Scoreboard {
             .is_some_and(|fewest| connections - fewest > connections / TOLERANCE)
     }
 
-    /// A number that changes when the other serving workers accept, close or serve something; `None` if none of them has a free place.
+    /// A number that changes when one of the other serving workers with a free place accepts, closes or serves something; `None` if there
+    /// is none.
     pub(crate) fn progress_elsewhere(&self, index: usize) -> Option<u64> {
-        let is_there_place = self.others_that_serve(index).any(has_place);
         let done = |slot: &Slot| {
             let connections = slot.connections.load(Relaxed) as u64;
             slot.requests.load(Relaxed).wrapping_add(connections)
         };
-        is_there_place.then(|| self.others_that_serve(index).map(done).fold(0, u64::wrapping_add))
+        self.others_that_serve(index)
+            .filter(|slot| has_place(slot))
+            .map(done)
+            .reduce(u64::wrapping_add)
     }
 
     /// Number of connections that the other workers have ever taken over.
@@ -91,7 +94,9 @@ mod tests {
     #[test]
     fn the_others_can_make_progress_if_one_that_serves_has_a_place() {
         let board = scoreboard(&[(0, 1), (1_000, 1), (999, 1)]);
-        assert_eq!(board.progress_elsewhere(0), Some(1_999));
+        assert_eq!(board.progress_elsewhere(0), Some(999), "the full one does not count");
+        board.slots[1].requests.store(5, Relaxed);
+        assert_eq!(board.progress_elsewhere(0), Some(999));
         assert_eq!(board.progress_elsewhere(1), Some(999));
         board.slots[2].requests.store(7, Relaxed);
         assert_eq!(board.progress_elsewhere(1), Some(1_006));

@@ -36,9 +36,11 @@ impl<'a> Settings<'a> {
 
     pub(crate) fn config(&self) -> Result<Config, Error> {
         let mut config = Config::read(self)?;
-        if config.max_connections == 0 {
-            config.max_connections = config.descriptors.most_connections();
-        }
+        let most = config.descriptors.most_connections();
+        config.max_connections = match config.max_connections {
+            0 => most,
+            asked => asked.min(most),
+        };
         Ok(config)
     }
 
