@@ -88,8 +88,8 @@ class ConfigurationTest < Minitest::Test
     skip "there is no limit" if limit >= 10_000_000
 
     assert_equal ["--max-connections: a process accepts fewer, because it can have only #{limit} open files (ulimit -Hn)"],
-                 load("--max-connections", limit + 1).warnings
-    assert_empty load("--max-connections", limit).warnings
+                 load("--max-connections", (limit + 1).to_s).warnings
+    assert_empty load("--max-connections", limit.to_s).warnings
   end
 
   def test_options_that_need_another_one_are_warned_of

@@ -61,6 +61,23 @@ class FullWorkersTest < Minitest::Test
     assert_equal 503, refused.answer.status
   end
 
+  # The worker with one place sees both connections at once.
+  def test_a_worker_that_takes_its_last_client_leaves_the_other_listeners
+    server = serve_few("-b", "unix://socket", "--worker-timeout", 3600)
+    clients = fill(server)
+    ROUNDS.times do
+      first, other = clients.keys
+      leave(server, other, clients)
+      free_place(server, first, clients)
+      pause_processes([first, other])
+      both = [connect(server), adopt(UNIXSocket.new(server.path("socket")))]
+      resume_processes([first, other])
+
+      assert_equal([200, 200], both.map { |client| answer_of(client, clients) })
+      (2 * PLACES - clients.values.sum(&:size)).times { assert_equal 200, answer_of(connect(server), clients) }
+    end
+  end
+
   def test_a_worker_without_descriptors_is_full
     server = serve_few("--max-connections", 1000, setup: "Process.setrlimit(:NOFILE, #{FILES}, #{FILES})")
     places = Fairlead::Test::BoardFile.new(server)["workers"].sum { |worker| worker.fetch("limit_connections") }
@@ -99,11 +116,21 @@ class FullWorkersTest < Minitest::Test
   # All clients of a worker close their connections. Returns their number.
   def leave(server, pid, clients)
     left = clients.delete(pid).each(&:close).size
+    wait_for_board(server, clients)
+    left
+  end
+
+  # One client of a worker closes its connection.
+  def free_place(server, pid, clients)
+    clients[pid].pop.close
+    wait_for_board(server, clients)
+  end
+
+  def wait_for_board(server, clients)
     wait_until("the worker to notice") do
       workers = Fairlead::Test::BoardFile.new(server)["workers"]
       totals = %w[requests connections].map { |name| workers.sum { |worker| worker.fetch(name) } }
       totals == [@served, clients.values.sum(&:size)]
     end
-    left
   end
 end

@@ -133,6 +133,10 @@ impl Accepting {
 
     /// Accepts connections that wait at a listener. `ended`: it was shut down elsewhere.
     pub(super) fn accept(&mut self, handler: &impl Handler, index: usize, ended: bool, now: Millis) {
+        if self.leaves_to_others(handler) {
+            // It has become full since the poll began.
+            return self.rest(handler);
+        }
         let has_siblings = handler.has_siblings();
         let most = if has_siblings { 1 } else { ACCEPTS_ALONE };
         let is_empty = self.accept_some(handler, index, most, now);
