@@ -76,6 +76,10 @@ impl Handler for Events {
         self.parts.admission.is_full()
     }
 
+    fn free_places(&self) -> usize {
+        self.parts.admission.free_places()
+    }
+
     fn progress_elsewhere(&self) -> Option<u64> {
         let (scoreboard, slot) = self.parts.worker.shared()?;
         scoreboard.progress_elsewhere(slot)

@@ -241,20 +241,21 @@ impl Accepting {
         true
     }
 
-    /// Accepts all connections in the backlog of a listener, unless this worker has no place, and others go on. Shuts down a
-    /// listener that ends with this worker. If connections are left in the backlog, the workers that can accept them do so.
+    /// Accepts all connections in the backlog of a listener, or as many as this worker has places for if others go on. Shuts down
+    /// a listener that ends with this worker. If connections are left in the backlog, the workers that can accept them do so.
     fn empty(&mut self, handler: &impl Handler, index: usize, now: Millis) {
         let Some(listener) = self.listener(index) else {
             return;
         };
         let ends = handler.worker().ends_listener(listener);
-        if !ends && self.leaves_to_others(handler) {
-            return;
-        }
         if ends && listener.keeps_backlog() {
             listener.shut_down();
         }
-        let is_empty = self.accept_some(handler, index, usize::MAX, now);
+        let most = match ends || !handler.has_siblings() {
+            true => usize::MAX,
+            false => handler.free_places(),
+        };
+        let is_empty = self.accept_some(handler, index, most, now);
         if let Some(listener) = self.listener(index).filter(|_| ends) {
             if is_empty || !handler.has_siblings() {
                 listener.abort();

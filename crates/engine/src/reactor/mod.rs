@@ -69,6 +69,9 @@ pub(crate) trait Handler {
     /// True if `max_connections` are open. Then the poller is woken when one is closed.
     fn is_full(&self) -> bool;
 
+    /// Number of connections that may be opened before `max_connections` are open.
+    fn free_places(&self) -> usize;
+
     /// A number that changes when the other workers do something; `None` if none of them has a place for a connection.
     fn progress_elsewhere(&self) -> Option<u64>;
 

@@ -274,7 +274,13 @@ impl Admission {
     }
 
     fn is_below_limit(&self) -> bool {
-        self.worker.counters().connections.load(SeqCst) < self.worker.config.max_connections as i64
+        self.free_places() > 0
+    }
+
+    /// Number of connections that may be opened before `max_connections` are open.
+    pub(in crate::engine) fn free_places(&self) -> usize {
+        let open = self.worker.counters().connections.load(SeqCst);
+        usize::try_from(self.worker.config.max_connections as i64 - open).unwrap_or(0)
     }
 
     /// True if one more connection may come from another worker.
