@@ -44,7 +44,8 @@ module Fairlead
     def announce = listeners.each { |listener| log.listening(listener) }
 
     # Opens the access log, and uses the listeners of another process of this server: +ios+, and +bindings+ in the same order.
-    # +kept+: as for Tls::Offer.
+    # +kept+: as for Tls::Offer. Raises DescriptorError if listeners are missing: the system does not say so when a process gets more
+    # descriptors than it may have.
     def adopt(ios, bindings, kept: nil)
       @access_log = AccessLog.new(configuration.access_log_path, origin: access_log_origin)
       @tls = Tls::Offers.new(configuration, log, kept: kept, keep: @shares_certificates)
@@ -54,6 +55,8 @@ module Fairlead
 
     # The same, without opening the access log. The default for +bindings+ comes from the present listeners.
     def adopt_listeners(ios, bindings = @listeners.map(&:known_as))
+      raise DescriptorError, Errno::EMFILE.new if ios.size < bindings.size
+
       @listeners = Listeners.new(ios.zip(bindings).map do |io, binding|
         io.autoclose = false
         listener = Listener.adopt(io.fileno, binding, shared: true)

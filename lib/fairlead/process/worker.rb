@@ -165,13 +165,14 @@ module Fairlead
     # copies of a process that is not made for it.
     def become_spawner
       run_hooks(:before_refork)
-      if automatic?(@promotion)
-        problems = problems_of_copies
-        return refuse_promotion(problems) if problems.any?
-      end
-      @service.adopt_listeners(@listeners)
+      problems = automatic?(@promotion) ? problems_of_copies : []
+      return refuse_promotion("#{problems.join("; ")} (see docs/guides/fork_safety.md)") if problems.any?
+
+      @service.adopt_listeners(@listeners.to_a)
       Background.current.renew
       become Spawner.new(@service, @link, @shared, @promotion.number, warm: true)
+    rescue DescriptorError => e
+      refuse_promotion(e.message)
     end
 
     def problems_of_copies
@@ -182,8 +183,8 @@ module Fairlead
     end
 
     # Another worker serves in place of this one.
-    def refuse_promotion(problems)
-      @link.send(:failed, "#{problems.join("; ")} (see docs/guides/fork_safety.md)")
+    def refuse_promotion(reason)
+      @link.send(:failed, reason)
       run_hooks(:before_worker_shutdown)
       0
     end

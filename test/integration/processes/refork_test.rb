@@ -1,12 +1,14 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "support/http_client"
 require "support/processes"
 require "support/restarts"
 
 # URG: a worker that has served becomes the spawner of the other workers.
 class ReforkTest < Minitest::Test
   include Fairlead::Test::Servers
+  include Fairlead::Test::HttpClients
   include Fairlead::Test::Restarts
 
   # Allocates a large object at the first request, and responds with the process that has allocated it.
@@ -133,6 +135,29 @@ class ReforkTest < Minitest::Test
       refute_match(/refork: worker/, server.stdout)
       assert_equal 0, server.stop.exitstatus
     end
+  end
+
+  # The system drops descriptors of a message for which the receiver has no room.
+  def test_a_worker_that_cannot_get_all_listeners_becomes_no_spawner
+    server = serve(<<~RUBY, "-w", 1, "-b", "unix://one", "-b", "unix://two")
+      run lambda { |env|
+        if env["PATH_INFO"] == "/fill"
+          Process.setrlimit(:NOFILE, 200)
+          files = []
+          files << File.open(IO::NULL) until files.size > 200 rescue Errno::EMFILE
+          files.pop.close
+          FILES = files
+        end
+        [200, {}, [Process.pid.to_s]]
+      }
+    RUBY
+    connect(server).get("/fill")
+    server.signal(:URG)
+    server.wait_for_output(/refork: failed, generation 1 goes on serving: too few descriptors, "ulimit -n" is 200/)
+    sockets = [TCPSocket.new("127.0.0.1", server.port), *%w[one two].map { |name| UNIXSocket.new(server.path(name)) }]
+    sockets = sockets.map { |socket| adopt(socket) }
+
+    assert_equal [200] * 3, sockets.map { |client| client.get.status }
   end
 
   def test_if_the_worker_dies_on_the_way_the_others_go_on
