@@ -69,8 +69,9 @@ module Fairlead
     # balancers have this time to notice the coming end. +migrate+: other workers go on, and get the connections. +stay+: seconds
     # for which WebSockets and event streams stay if their connection cannot move (HTTP/2). +patient+: clients stay as long if the
     # application does not hand them over, and hijacked connections count as requests; timers go on. +ending+: the inodes of the listeners
-    # that end with this engine (Listener#ending). The block is called once all requests are finished.
-    def drain(seconds, delay: 0, migrate: false, ending: [], patient: false, **retirement)
+    # that end with this engine (Listener#ending). +heartbeat+: called every second until then. The block is called once all requests are
+    # finished.
+    def drain(seconds, delay: 0, migrate: false, ending: [], patient: false, heartbeat: nil, **retirement)
       return true unless own_process?
 
       @native.end_listeners(ending) if ending.any?
@@ -82,7 +83,7 @@ module Fairlead
       Background.current.draining(self, migrate: migrate, patient: patient)
       start_shutdown_hooks([seconds, HEAD_START].compact.min)
       drain_native(seconds, migrate: migrate, patient: patient, **retirement)
-      drained = wait_for_requests(limit)
+      drained = wait_for_requests(limit, heartbeat)
       limit.wait { |rest| @shutdown_hooks.nil? || @shutdown_hooks.join(rest) }
       drained ? @aborts_told = true : force_end
       yield if block_given?
@@ -160,9 +161,10 @@ module Fairlead
       end
     end
 
-    def wait_for_requests(limit)
+    def wait_for_requests(limit, heartbeat)
       search = KeptStreams::Search.new
       limit.wait do |rest|
+        heartbeat&.call
         search.step
         @native.wait([rest, SEARCH].compact.min)
       end

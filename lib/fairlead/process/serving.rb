@@ -2,7 +2,7 @@
 
 module Fairlead
   # The main loop of a process that serves: a worker, or a server without workers. The class that includes it has
-  # @service, @engine and @signals.
+  # @service, @engine and @signals, and #beat, which shows the supervisor that the process is alive.
   #
   #   serving ──drain──▶ (drain_delay) ──▶ draining ──all done, or shutdown_timeout, or long_drain──▶ ended
   #      └──────stop──────────┴────────────stop────────────────────────▲
@@ -31,7 +31,7 @@ module Fairlead
     def draining? = @draining == true
 
     # Ends once all requests that have arrived are finished. A thread waits for that, so that signals are still handled; if the
-    # system has no room for a thread, this thread waits. +long+: seconds for them, if that is longer than `shutdown_timeout`. A
+    # system has no room for a thread, this thread waits, and calls #beat. +long+: seconds for them, if that is longer than `shutdown_timeout`. A
     # second call may shorten the time, and says if the other workers end, too. +how+: see Engine#drain.
     def drain(long: 0, delay: 0, migrate: false, **how)
       seconds = [@service.configuration.shutdown_timeout, long].max
@@ -44,7 +44,7 @@ module Fairlead
       @drain = Thread.new { finish(**how) }
     rescue ThreadError => e
       @service.log.drain_without_thread(e)
-      finish(**how)
+      finish(heartbeat: -> { beat }, **how)
     end
 
     # Clients that wait for another worker must not wait if there is none any more.

@@ -97,9 +97,11 @@ module Fairlead
     end
 
     def look
-      @shared.beat(@slot)
+      beat
       @steward.look
     end
+
+    def beat = @shared.beat(@slot)
 
     def obey(message)
       case message.kind

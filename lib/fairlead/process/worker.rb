@@ -72,6 +72,8 @@ module Fairlead
       @service.listeners.close # the engine has its own descriptors, and closes them when it drains
     end
 
+    def beat = @shared.beat(@slot)
+
     # More often if worker_timeout is short.
     def heartbeat = [HEARTBEAT, @service.configuration.worker_timeout / 4.0].min
 
@@ -81,7 +83,7 @@ module Fairlead
 
     def act_on(event)
       case event
-      when :HEARTBEAT then @shared.beat(@slot)
+      when :HEARTBEAT then beat
       when :TERM then migrate
       when :QUIT then stop
       when :HUP then @service.reopen_logs

@@ -33,6 +33,9 @@ class AutomaticReforkTest < Minitest::Test
     run lambda { |env|
       case env["PATH_INFO"]
       when "/wait" then [200, {}, Waiting.new]
+      when "/full"
+        Thread.singleton_class.prepend(Module.new { def new(...) = raise(ThreadError, "can't create Thread: no room") })
+        [200, {}, Waiting.new]
       when "/hang" then sleep
       when "/job"
         Thread.new { sleep 0.005 until File.exist?("go"); File.write("job", "done") }
@@ -115,6 +118,19 @@ class AutomaticReforkTest < Minitest::Test
 
     server.wait_for_output(/worker \d \(pid #{pid}\) has shown no sign of life for 2 s; killing it/)
     wait_until("the end of the worker") { !server.worker_pids.include?(pid) }
+  end
+
+  def test_a_replaced_worker_without_room_for_a_thread_finishes_its_requests
+    server = serve(APP, *OPTIONS, "--worker-timeout", 2)
+    response, pid = begin_to_wait(server, "/full")
+    ask(server, server.worker_pids.find { |other| other != pid })
+    restarted(server, "refork")
+    server.wait_for_output(/no thread can wait for the requests/)
+    silent = monotonic + 5
+    wait_until("more than its time without a heartbeat") { monotonic > silent }
+
+    finish(server, response, pid)
+    refute_match(/no sign of life/, server.stderr)
   end
 
   def test_a_worker_that_hangs_before_it_becomes_the_spawner_is_replaced
@@ -260,12 +276,12 @@ class AutomaticReforkTest < Minitest::Test
   end
 
   # Returns a thread that waits for the rest of the response, and the process that sends it.
-  def begin_to_wait(server)
+  def begin_to_wait(server, path = "/wait")
     parts = Queue.new
     response = Thread.new do
       http = Net::HTTP.new("127.0.0.1", server.port)
       http.max_retries = 0
-      http.start { http.request_get("/wait") { |answer| answer.read_body { |part| parts << part } } }
+      http.start { http.request_get(path) { |answer| answer.read_body { |part| parts << part } } }
       parts.size.positive? ? parts.pop : "nothing"
     end
     response.report_on_exception = false

@@ -93,6 +93,12 @@ impl Handler for Events {
         permit.ok_or(Refusal::NoDescriptor)
     }
 
+    fn late_permit(&self) -> Result<Permit, Refusal> {
+        let beyond = || self.parts.worker.config.descriptors.for_transfer();
+        self.permit()
+            .or_else(|refusal| self.progress_elsewhere().map(|_| beyond()).ok_or(refusal))
+    }
+
     fn admit(&self, accepted: Accepted<'_>, now: Millis) -> Result<(), (Link, Errno)> {
         let counted = Counted::new(accepted.socket, accepted.permit);
         let transport = accepted.endpoint.transport(counted);

@@ -5,6 +5,7 @@ use super::full_worker::FullWorker;
 use super::{Accepted, Handler};
 use crate::clock::{Millis, Nanos};
 use crate::http::refusal::Refusal;
+use crate::limits::descriptors::Permit;
 use crate::transport::listener::{refuse, Incoming, Listener, Reserve};
 use crate::transport::poller::token;
 use rustix::io::Errno;
@@ -97,7 +98,7 @@ impl Accepting {
             .refuses(!waiting.is_empty(), handler.progress_elsewhere())
         {
             for index in waiting {
-                self.accept_some(handler, index, ACCEPTS_ALONE, now);
+                self.accept_some(handler, index, ACCEPTS_ALONE, Handler::permit, now);
             }
         }
         self.full_worker.pause(now).unwrap_or_default()
@@ -134,12 +135,13 @@ impl Accepting {
     /// Accepts connections that wait at a listener. `ended`: it was shut down elsewhere.
     pub(super) fn accept(&mut self, handler: &impl Handler, index: usize, ended: bool, now: Millis) {
         if self.leaves_to_others(handler) {
-            // It has become full since the poll began.
+            // It has become full since the poll began. The kernel may have woken no other worker for this connection.
+            self.accept_some(handler, index, 1, Handler::late_permit, now);
             return self.rest(handler);
         }
         let has_siblings = handler.has_siblings();
         let most = if has_siblings { 1 } else { ACCEPTS_ALONE };
-        let is_empty = self.accept_some(handler, index, most, now);
+        let is_empty = self.accept_some(handler, index, most, Handler::permit, now);
         if ended && is_empty {
             self.forget(handler, index);
         } else if has_siblings {
@@ -152,7 +154,14 @@ impl Accepting {
     }
 
     /// Accepts at most `most` connections. Returns true if no more are waiting.
-    fn accept_some(&mut self, handler: &impl Handler, index: usize, most: usize, now: Millis) -> bool {
+    fn accept_some<H: Handler>(
+        &mut self,
+        handler: &H,
+        index: usize,
+        most: usize,
+        permit: impl Fn(&H) -> Result<Permit, Refusal>,
+        now: Millis,
+    ) -> bool {
         for _ in 0..most {
             let Some(listener) = self.listeners.get(index).and_then(Option::as_ref) else {
                 return true;
@@ -160,7 +169,7 @@ impl Accepting {
             handler.worker().fault("accept");
             match listener.accept() {
                 Incoming::Connection(socket, peer) => {
-                    if let Err((refusal, reason)) = welcome(handler, listener, socket, peer, now) {
+                    if let Err((refusal, reason)) = welcome(handler, listener, socket, peer, permit(handler), now) {
                         self.complain(handler, now, refusal, &reason);
                     }
                 }
@@ -255,7 +264,7 @@ impl Accepting {
             true => usize::MAX,
             false => handler.free_places(),
         };
-        let is_empty = self.accept_some(handler, index, most, now);
+        let is_empty = self.accept_some(handler, index, most, Handler::permit, now);
         if let Some(listener) = self.listener(index).filter(|_| ends) {
             if is_empty || !handler.has_siblings() {
                 listener.abort();
@@ -283,9 +292,10 @@ fn welcome(
     listener: &Listener,
     socket: OwnedFd,
     peer: Option<SocketAddr>,
+    permit: Result<Permit, Refusal>,
     now: Millis,
 ) -> Result<(), (Refusal, Cow<'static, str>)> {
-    let permit = handler.permit().map_err(|refusal| {
+    let permit = permit.map_err(|refusal| {
         refuse(&socket, listener.refusal());
         (refusal, refusal.reason().into())
     })?;

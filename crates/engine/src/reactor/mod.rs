@@ -78,6 +78,10 @@ pub(crate) trait Handler {
     /// Returns a permit for one more accepted connection, or the reason why there is none.
     fn permit(&self) -> Result<Permit, Refusal>;
 
+    /// Does the same for a connection that was reported before this worker became full. If another worker has a place, this one exceeds
+    /// its limit by one, as with a connection from the waiting room.
+    fn late_permit(&self) -> Result<Permit, Refusal>;
+
     /// Adds a connection that was just accepted. If it cannot be watched, returns it with the error.
     fn admit(&self, accepted: Accepted<'_>, now: Millis) -> Result<(), (Link, Errno)>;
 
