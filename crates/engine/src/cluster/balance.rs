@@ -24,16 +24,11 @@ impl Scoreboard {
             .is_some_and(|fewest| connections - fewest > connections / TOLERANCE)
     }
 
-    /// A number that changes when one of the other serving workers with a free place accepts, closes or serves something; `None` if there
-    /// is none.
-    pub(crate) fn progress_elsewhere(&self, index: usize) -> Option<u64> {
-        let done = |slot: &Slot| {
-            let connections = slot.connections.load(Relaxed) as u64;
-            slot.requests.load(Relaxed).wrapping_add(connections)
-        };
+    /// Number of connections that the other serving workers with a free place have accepted; `None` if there is no such worker.
+    pub(crate) fn accepted_elsewhere(&self, index: usize) -> Option<u64> {
         self.others_that_serve(index)
             .filter(|slot| has_place(slot))
-            .map(done)
+            .map(|slot| slot.accepted.load(Relaxed))
             .reduce(u64::wrapping_add)
     }
 
@@ -92,17 +87,18 @@ mod tests {
     }
 
     #[test]
-    fn the_others_can_make_progress_if_one_that_serves_has_a_place() {
+    fn accepts_of_the_others_that_have_a_place_are_counted() {
         let board = scoreboard(&[(0, 1), (1_000, 1), (999, 1)]);
-        assert_eq!(board.progress_elsewhere(0), Some(999), "the full one does not count");
-        board.slots[1].requests.store(5, Relaxed);
-        assert_eq!(board.progress_elsewhere(0), Some(999));
-        assert_eq!(board.progress_elsewhere(1), Some(999));
-        board.slots[2].requests.store(7, Relaxed);
-        assert_eq!(board.progress_elsewhere(1), Some(1_006));
+        for (slot, accepted) in board.slots.iter().zip([5, 70, 900]) {
+            slot.accepted.store(accepted, Relaxed);
+        }
+        assert_eq!(
+            [0, 1, 2].map(|index| board.accepted_elsewhere(index)),
+            [Some(900), Some(905), Some(5)]
+        );
         board.slots[0].serving.store(0, Relaxed);
         board.slots[2].connections.store(1_000, Relaxed);
-        assert_eq!([0, 1].map(|index| board.progress_elsewhere(index)), [None, None]);
+        assert_eq!([0, 1].map(|index| board.accepted_elsewhere(index)), [None, None]);
     }
 
     #[test]

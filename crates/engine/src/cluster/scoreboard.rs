@@ -163,6 +163,8 @@ macro_rules! slot {
             pub(crate) generation: AtomicU64,
             /// Most connections of the worker.
             pub(crate) most_connections: AtomicU64,
+            /// Connections that the worker has accepted, also to refuse them.
+            pub(crate) accepted: AtomicU64,
             /// Most threads of the worker.
             pub(crate) most_threads: AtomicU64,
             /// 1 once the supervisor has given up the worker: it shows no sign of life, and will be killed.
@@ -197,8 +199,8 @@ macro_rules! slot {
             /// Clears the slot for the next worker.
             pub fn reset(&self) {
                 // Destructured, so that the compiler reports a missing field.
-                let Slot { beat, serving, generation, most_connections, most_threads, given_up, in_room, known_mailboxes, reads_mail, mail_bytes, history_place, asleep, leads, stuck, active, last_publication: _, $($name),* } = self;
-                for word in [beat, serving, generation, most_connections, most_threads, given_up, in_room, known_mailboxes, reads_mail, history_place, asleep, leads] {
+                let Slot { beat, serving, generation, most_connections, accepted, most_threads, given_up, in_room, known_mailboxes, reads_mail, mail_bytes, history_place, asleep, leads, stuck, active, last_publication: _, $($name),* } = self;
+                for word in [beat, serving, generation, most_connections, accepted, most_threads, given_up, in_room, known_mailboxes, reads_mail, history_place, asleep, leads] {
                     word.store(0, SeqCst);
                 }
                 mail_bytes.store(0, SeqCst);

@@ -80,9 +80,9 @@ impl Handler for Events {
         self.parts.admission.free_places()
     }
 
-    fn progress_elsewhere(&self) -> Option<u64> {
+    fn accepted_elsewhere(&self) -> Option<u64> {
         let (scoreboard, slot) = self.parts.worker.shared()?;
-        scoreboard.progress_elsewhere(slot)
+        scoreboard.accepted_elsewhere(slot)
     }
 
     fn permit(&self) -> Result<Permit, Refusal> {
@@ -96,7 +96,7 @@ impl Handler for Events {
     fn late_permit(&self) -> Result<Permit, Refusal> {
         let beyond = || self.parts.worker.config.descriptors.for_transfer();
         self.permit()
-            .or_else(|refusal| self.progress_elsewhere().map(|_| beyond()).ok_or(refusal))
+            .or_else(|refusal| self.accepted_elsewhere().map(|_| beyond()).ok_or(refusal))
     }
 
     fn admit(&self, accepted: Accepted<'_>, now: Millis) -> Result<(), (Link, Errno)> {

@@ -56,18 +56,18 @@ impl Accepting {
     /// Puts the resting listeners back into the poll set, or returns their remaining rest. Called before each poll.
     pub(super) fn end_rest(&mut self, handler: &impl Handler) -> Option<Duration> {
         self.reserve.hold();
-        if self.leaves_to_others(handler) {
-            return Some(self.look(handler));
-        }
-        if self.resting.is_empty() {
-            return None;
-        }
         if let Some(until) = self.paused_until {
             let left = until - Millis::now();
             if !left.is_zero() {
                 return Some(left);
             }
             self.paused_until = None;
+        }
+        if self.leaves_to_others(handler) {
+            return Some(self.look(handler));
+        }
+        if self.resting.is_empty() {
+            return None;
         }
         if let Some(left) = self.accept_order.rest(Nanos::now, || handler.is_ahead()) {
             return Some(left);
@@ -95,7 +95,7 @@ impl Accepting {
         let waiting: Vec<usize> = (0..self.listeners.len()).filter(has_connection).collect();
         if self
             .full_worker
-            .refuses(!waiting.is_empty(), handler.progress_elsewhere())
+            .refuses(!waiting.is_empty(), handler.accepted_elsewhere())
         {
             for index in waiting {
                 self.accept_some(handler, index, ACCEPTS_ALONE, Handler::permit, now);
@@ -169,16 +169,23 @@ impl Accepting {
             handler.worker().fault("accept");
             match listener.accept() {
                 Incoming::Connection(socket, peer) => {
+                    handler.worker().counters().accepted.fetch_add(1, Relaxed);
                     if let Err((refusal, reason)) = welcome(handler, listener, socket, peer, permit(handler), now) {
                         self.complain(handler, now, refusal, &reason);
                     }
                 }
                 Incoming::Nobody => return true,
                 Incoming::OutOfResources(error) => {
-                    if !self.reserve.refuse_one(listener) {
+                    if self.reserve.refuse_one(listener) {
+                        self.complain(handler, now, Refusal::NoDescriptor, &error.to_string());
+                    } else {
                         self.pause(handler, now);
+                        self.log(
+                            handler,
+                            now,
+                            format_args!("cannot accept a connection ({error}); trying again"),
+                        );
                     }
-                    self.complain(handler, now, Refusal::NoDescriptor, &error.to_string());
                     return false;
                 }
             }

@@ -2,8 +2,8 @@
 //!
 //! A worker that has no place would refuse the next connection, although another one may have a place, or get one at any moment. So a
 //! full worker is not in the kernel's queue. It looks every twenty milliseconds, and refuses the connections that wait if no worker has a
-//! place. If another one has, but at ten looks in a row a connection waits and the other workers have done nothing, they may hang: then the
-//! connections are refused, too.
+//! place. If another one has, but at ten looks in a row a connection waits and the workers with a place have accepted none, they may hang,
+//! or not listen at this address: then the connections are refused, too.
 
 use crate::clock::Millis;
 use std::time::Duration;
@@ -17,10 +17,10 @@ const PATIENCE: u32 = 10;
 #[derive(Debug)]
 pub(crate) struct FullWorker {
     look_at: Millis,
-    /// Looks in a row at which a connection has waited, and the others have done nothing since the last one.
+    /// Looks in a row at which a connection has waited, and the others have accepted none since the last one.
     in_vain: u32,
     /// See [`FullWorker::refuses`], at the last look.
-    progress: Option<u64>,
+    accepted: Option<u64>,
 }
 
 impl Default for FullWorker {
@@ -28,7 +28,7 @@ impl Default for FullWorker {
         FullWorker {
             look_at: Millis::LONG_AGO,
             in_vain: 0,
-            progress: None,
+            accepted: None,
         }
     }
 }
@@ -43,13 +43,13 @@ impl FullWorker {
         None
     }
 
-    /// Notes a look. Returns true if the waiting connections are to be refused. `progress`: a number that changes when the other workers do
-    /// something; `None` if none of them has a place.
-    pub(crate) fn refuses(&mut self, is_waiting: bool, progress: Option<u64>) -> bool {
-        let is_vain = is_waiting && progress.is_some() && progress == self.progress;
+    /// Notes a look. Returns true if the waiting connections are to be refused. `accepted`: number of connections that the other workers with
+    /// a place have accepted; `None` if none of them has a place.
+    pub(crate) fn refuses(&mut self, is_waiting: bool, accepted: Option<u64>) -> bool {
+        let is_vain = is_waiting && accepted.is_some() && accepted == self.accepted;
         self.in_vain = if is_vain { self.in_vain.saturating_add(1) } else { 0 };
-        self.progress = progress;
-        is_waiting && (progress.is_none() || self.in_vain >= PATIENCE)
+        self.accepted = accepted;
+        is_waiting && (accepted.is_none() || self.in_vain >= PATIENCE)
     }
 }
 

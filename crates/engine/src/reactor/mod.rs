@@ -72,8 +72,8 @@ pub(crate) trait Handler {
     /// Number of connections that may be opened before `max_connections` are open.
     fn free_places(&self) -> usize;
 
-    /// A number that changes when the other workers do something; `None` if none of them has a place for a connection.
-    fn progress_elsewhere(&self) -> Option<u64>;
+    /// Number of connections that the other workers with a place have accepted; `None` if no other worker has a place.
+    fn accepted_elsewhere(&self) -> Option<u64>;
 
     /// Returns a permit for one more accepted connection, or the reason why there is none.
     fn permit(&self) -> Result<Permit, Refusal>;
