@@ -123,6 +123,12 @@ module Fairlead
       migrate(long: Float(long || 0), patient: patient)
     end
 
+    # Aborts all requests: neither a copy of this process nor its hook is wanted any more.
+    def stop
+      @promotion = nil
+      super
+    end
+
     # Ends while the others go on. +how+: as for #drain.
     def migrate(**how)
       @promotion = nil
@@ -148,6 +154,8 @@ module Fairlead
     end
 
     def promote(message)
+      return if @stopped
+
       @promotion = message unless draining?
       patience = automatic?(message) ? { long: Float(message.fields[2]), patient: true } : {}
       drain(migrate: true, **patience)

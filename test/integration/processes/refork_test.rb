@@ -160,24 +160,27 @@ class ReforkTest < Minitest::Test
     assert_equal [200] * 3, sockets.map { |client| client.get.status }
   end
 
-  def test_if_the_worker_dies_on_the_way_the_others_go_on
-    server = serve(<<~RUBY, "-w", 2, "--shutdown-timeout", 60)
-      run lambda { |env|
-        next [200, {}, ["hello"]] unless env["PATH_INFO"] == "/slow"
+  { "dies" => :KILL, "is_stopped" => :QUIT }.each do |what, signal|
+    define_method(:"test_if_the_worker_#{what}_on_the_way_the_others_go_on") do
+      server = serve(<<~RUBY, "-w", 2, "--shutdown-timeout", 60, files: { "config/fairlead.rb" => "before_refork { File.write('hook', '') }" })
+        run lambda { |env|
+          next [200, {}, ["hello"]] unless env["PATH_INFO"] == "/slow"
 
-        File.write("inside", Process.pid.to_s)
-        sleep
-      }
-    RUBY
-    Thread.new { Net::HTTP.get(URI(server.url("/slow"))) }.report_on_exception = false
-    wait_until("the request") { File.exist?(server.path("inside")) }
-    wait_until("its worker to be the oldest") { refork_of_the_busy_one?(server) }
-    server.wait_for_output(/refork: worker \d+ .* becomes the spawner/)
-    Process.kill(:KILL, Integer(File.read(server.path("inside")), 10))
-    server.wait_for_output(/refork: failed, generation 1 goes on serving: the worker ended/)
+          File.write("inside", Process.pid.to_s)
+          sleep
+        }
+      RUBY
+      Thread.new { Net::HTTP.get(URI(server.url("/slow"))) }.report_on_exception = false
+      wait_until("the request") { File.exist?(server.path("inside")) }
+      wait_until("its worker to be the oldest") { refork_of_the_busy_one?(server) }
+      server.wait_for_output(/refork: worker \d+ .* becomes the spawner/)
+      Process.kill(signal, Integer(File.read(server.path("inside")), 10))
+      server.wait_for_output(/refork: failed, generation 1 goes on serving: the worker ended/)
 
-    assert_equal "hello", answer(server)
-    server.wait_for_workers(2)
+      assert_equal "hello", answer(server)
+      server.wait_for_workers(2)
+      refute_path_exists server.path("hook")
+    end
   end
 
   private
