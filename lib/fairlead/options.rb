@@ -117,7 +117,8 @@ module Fairlead
 
     option :max_connections, Types::Count.new(0..10_000_000),
            scope: :engine, default: 0, valid: [2000], invalid: [-1],
-           doc: "The maximum number of open connections of a process; if no worker has a place for one more, it gets a 503. " \
+           doc: "The maximum number of open connections of a process; if no worker has a place for one more, it gets a 503. A worker " \
+                "exceeds it by one for each address if connections arrive while it takes its last one, and another worker has a place. " \
                 "Connections in the waiting room " \
                 "count too. Requests of HTTP/2 and TLS wait there without their connections; while any do, one place per thread stays free. " \
                 "0 means three quarters of the descriptors that the server may use: the " \
