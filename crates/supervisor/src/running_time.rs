@@ -8,6 +8,9 @@ use std::time::Duration;
 /// Delay of a check that does not count as a pause yet.
 const TOLERANCE: Duration = Duration::from_millis(250);
 
+/// Time for other processes after a pause: this process may run before them.
+const HEAD_START: Duration = Duration::from_millis(500);
+
 /// Number of stored pauses: more than fit in any timeout.
 const MEMORY: usize = 200;
 
@@ -52,6 +55,8 @@ pub struct RunningTime<C = SystemClocks> {
     used: Duration,
     /// Start and end of each, on the monotonic clock.
     pauses: VecDeque<(Duration, Duration)>,
+    /// End of the head start.
+    head_start: Option<Moment>,
 }
 
 impl RunningTime {
@@ -77,6 +82,7 @@ impl<C: Clocks> RunningTime<C> {
             seen: clocks.monotonic(),
             used: clocks.used(),
             pauses: VecDeque::new(),
+            head_start: None,
             clocks,
         }
     }
@@ -100,7 +106,17 @@ impl<C: Clocks> RunningTime<C> {
         }
         (self.seen, self.used) = (seen, used);
         self.now += counted;
+        self.head_start = match self.head_start {
+            None if counted < passed => Some(self.now + HEAD_START),
+            until => until.filter(|until| self.now < *until),
+        };
         self.now
+    }
+
+    /// Time that other processes have after a pause to show a sign of life; `None` if deadlines may pass. A late check in that time does not
+    /// make it longer, so a process that is always late still has deadlines.
+    pub fn head_start(&self) -> Option<Duration> {
+        self.head_start.map(|until| until - self.now)
     }
 
     /// The part of the last `time` of the monotonic clock in which the process could run, for the age of a heartbeat.
@@ -222,6 +238,22 @@ mod tests {
             (clock.counted(seconds(60.5)), clock.now()),
             (seconds(0.5), seconds(1.0))
         );
+    }
+
+    #[test]
+    fn other_processes_have_a_head_start_after_a_pause() {
+        let set = Set::new();
+        let mut clock = RunningTime::with(&set);
+        let mut head_start_after = |passed: f64| {
+            set.look_after(&mut clock, passed);
+            clock.head_start()
+        };
+        assert_eq!(head_start_after(1.0), None);
+        assert_eq!(head_start_after(60.0), Some(HEAD_START));
+        assert_eq!(head_start_after(0.1), Some(HEAD_START - seconds(0.1)));
+        assert_eq!(head_start_after(60.0), None, "not at two late checks in a row");
+        assert_eq!(head_start_after(60.0), Some(HEAD_START));
+        assert_eq!(head_start_after(0.5), None);
     }
 
     #[test]

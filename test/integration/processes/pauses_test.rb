@@ -63,6 +63,21 @@ class PausesTest < Minitest::Test
     assert_empty server.stderr
   end
 
+  # The supervisor may run before the workers.
+  def test_workers_with_a_short_time_have_a_moment_after_each_pause
+    server = serve(WHO, "-w", 2, "--worker-timeout", 1)
+    workers = server.worker_pids
+    6.times do |count|
+      pause(order_of(server), 1.3)
+      continued = monotonic
+      wait_until("a moment") { monotonic > continued + 0.6 + (count * 0.1) }
+    end
+    assert_turns(server)
+
+    assert_empty server.stderr
+    assert_equal workers, server.worker_pids & workers
+  end
+
   def test_a_worker_that_does_not_come_back_from_a_pause_is_replaced
     server = serve(WHO, "-w", 2, "--worker-timeout", TIMEOUT)
     stays, = server.worker_pids

@@ -179,7 +179,9 @@ impl Supervisor {
         self.hear_background();
         self.serve();
         self.tend();
-        self.acting.happen(Event::Tick);
+        if self.clock.head_start().is_none() {
+            self.acting.happen(Event::Tick);
+        }
         self.acting.adopt_services();
         self.acting.leave_host();
         self.leave_if_idle();
@@ -189,7 +191,8 @@ impl Supervisor {
     /// Time until the next deadline.
     fn pause(&self) -> Duration {
         let pauses = [self.acting.pause(), self.requests.pause(self.acting.now)];
-        pauses.into_iter().flatten().fold(TICK, Duration::min)
+        let next = pauses.into_iter().flatten().fold(TICK, Duration::min);
+        next.max(self.clock.head_start().unwrap_or_default())
     }
 
     fn wait(&self, pause: Duration) {
