@@ -107,8 +107,10 @@ module Fairlead
       @log.warning("it is unknown if the processes share connections: #{Error.plain(e)}")
     end
 
+    # A hook may hang, so the process ends with its link even if no Ruby runs.
     def serve
       @signals.trap("TERM", "INT")
+      Native.end_with_link!(@link.fileno, Worker::EXIT_GRACE) unless @warm
       introduce
       until @ended
         @steward.look

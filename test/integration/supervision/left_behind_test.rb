@@ -115,6 +115,17 @@ class LeftBehindTest < Minitest::Test
     end
   end
 
+  def test_when_the_supervisor_is_killed_a_spawner_that_hangs_in_a_hook_ends
+    server = supervised(2, config: "before_worker_fork { File.write('forking', '') && sleep if File.exist?('hang') }")
+    server.write("hang", "")
+    Process.kill(:KILL, server.worker_pids.last)
+    wait_until("the hook", seconds: PATIENCE) { File.exist?(server.path("forking")) }
+    Process.kill(:KILL, server.pid)
+    server.wait_exit
+
+    assert_nothing_left(server, seconds: 10)
+  end
+
   # --- commands
 
   def test_every_signal_during_a_restart_is_acted_on_or_refused
