@@ -4,9 +4,12 @@ require "test_helper"
 require "open3"
 require "tmpdir"
 require "support/processes"
+require "support/waiting"
 
 # bin/support/ruby-tests with failing files.
 class RubyTestsTest < Minitest::Test
+  include Fairlead::Test::Waiting
+
   RUNNER = File.join(ROOT, "bin/support/ruby-tests")
 
   PASSES = "def test_it = assert(true)"
@@ -88,13 +91,40 @@ class RubyTestsTest < Minitest::Test
     end
   end
 
-  def test_a_file_that_hangs_shows_where_and_ends_with_all_that_it_has_started
-    output, passes = run_text("puts \"began \#{spawn('sleep', '600')}\"\n$stdout.flush\nsleep", environment: { "FAIRLEAD_FILE_SECONDS" => "5" })
+  # One process in its group, and one with a group of its own, as a server has.
+  HANGS = <<~'RUBY'
+    [false, true].each { |own| File.write("#{__FILE__}.began", "#{spawn('sleep', '600', pgroup: own ? true : nil)}\n", mode: "a") }
+    sleep
+  RUBY
 
-    refute passes, output
-    assert_match(/has hung:.*one_test\.rb:3:in .*sleep'/m, output)
-    begun = output.scan(/began (\d+)/).flatten.map(&:to_i).uniq
-    assert_equal [2, 0], [begun.size, begun.count { |pid| Fairlead::Test::Processes.alive?(pid) }]
+  def test_a_file_that_hangs_shows_where_and_ends_with_all_that_it_has_started
+    Dir.mktmpdir do |folder|
+      File.write("#{folder}/one_test.rb", HANGS)
+      output, status = Open3.capture2e({ "FAIRLEAD_FILE_SECONDS" => "5" }, RbConfig.ruby, RUNNER, "--jobs", "1", folder)
+
+      refute_predicate status, :success?, output
+      assert_match(/has hung:.*one_test\.rb:2:in .*sleep'/m, output)
+      assert_all_ended(folder, 4) # it runs twice
+    end
+  end
+
+  def test_the_end_of_the_runner_ends_all_that_its_files_have_started
+    Dir.mktmpdir do |folder|
+      File.write("#{folder}/one_test.rb", HANGS)
+      pid = spawn(RbConfig.ruby, RUNNER, "--jobs", "1", folder, %i[out err] => File::NULL)
+      wait_until("both processes") { begun(folder).size == 2 }
+      Process.kill(:TERM, pid)
+
+      assert_equal 15, Process.wait2(pid).last.termsig
+      assert_all_ended(folder, 2)
+    end
+  end
+
+  def begun(folder) = Dir.glob("#{folder}/*.began").flat_map { |path| File.readlines(path).map(&:to_i) }
+
+  def assert_all_ended(folder, count)
+    assert_equal count, begun(folder).size
+    wait_until("the end of all") { begun(folder).none? { |pid| Fairlead::Test::Processes.alive?(pid) } }
   end
 
   def test_it_says_how_long_the_slowest_took
