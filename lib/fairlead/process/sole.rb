@@ -59,7 +59,7 @@ module Fairlead
       Process.setproctitle("fairlead: server, generation #{@number} [#{@service.configuration.tag}]")
       @signals.ignore("INT", "HUP", "USR1", "USR2", "TTIN", "TTOU", "URG")
       @signals.exit_on("QUIT") { @joining&.close }
-      Native.end_with_link!(@link.fileno, @service.configuration.shutdown_timeout + Worker::EXIT_GRACE)
+      Native.end_with_link!(@link.fileno, @service.configuration.shutdown_timeout + Worker::EXIT_GRACE, Worker::MOMENT)
     end
 
     # The supervisor has to prepare for a new configuration, and previous processes may still serve.

@@ -107,10 +107,10 @@ module Fairlead
       @log.warning("it is unknown if the processes share connections: #{Error.plain(e)}")
     end
 
-    # A hook may hang, so the process ends with its link even if no Ruby runs.
+    # A hook may hang, so the process ends with its link even if no Ruby runs, once its hooks have had their time.
     def serve
       @signals.trap("TERM", "INT")
-      Native.end_with_link!(@link.fileno, Worker::EXIT_GRACE) unless @warm
+      Native.end_with_link!(@link.fileno, Worker::EXIT_GRACE, Worker::EXIT_GRACE)
       introduce
       until @ended
         @steward.look

@@ -15,6 +15,9 @@ module Fairlead
     # Seconds in which a process has to end once its requests have been aborted.
     EXIT_GRACE = 5
 
+    # Seconds for a process without an engine to notice the end of the supervisor by itself.
+    MOMENT = 1
+
     # Seconds between two heartbeats to the supervisor.
     HEARTBEAT = 1.0
 
@@ -60,7 +63,7 @@ module Fairlead
       Process.setproctitle("fairlead: worker #{@index} [#{@service.configuration.tag}]")
       @signals.ignore("INT", "HUP", "USR1", "USR2", "TTIN", "TTOU", "URG")
       @signals.exit_on("TERM")
-      Native.end_with_link!(@link.fileno, @service.configuration.shutdown_timeout + EXIT_GRACE)
+      Native.end_with_link!(@link.fileno, @service.configuration.shutdown_timeout + EXIT_GRACE, MOMENT)
     end
 
     # While the application is being loaded, TERM ends the process at once: there is nothing to finish.

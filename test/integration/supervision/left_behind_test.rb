@@ -126,6 +126,15 @@ class LeftBehindTest < Minitest::Test
     assert_nothing_left(server, seconds: 10)
   end
 
+  def test_when_the_supervisor_is_killed_the_last_hook_has_its_time
+    server = supervised(2, config: "after_stopped { sleep 2; File.write('stopped', '') }")
+    Process.kill(:KILL, server.pid)
+    server.wait_exit
+
+    wait_until("the hook") { File.exist?(server.path("stopped")) }
+    assert_nothing_left(server)
+  end
+
   # --- commands
 
   def test_every_signal_during_a_restart_is_acted_on_or_refused

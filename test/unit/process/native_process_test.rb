@@ -83,7 +83,7 @@ class NativeProcessTest < Minitest::Test
     ours, theirs = Fairlead::Link.pair
     pid = fork do
       ours.close
-      Native.end_with_link!(theirs.fileno, 600)
+      Native.end_with_link!(theirs.fileno, 600, 1)
       loop { nil } # no other Ruby thread gets to run
     end
     theirs.close

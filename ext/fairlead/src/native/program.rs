@@ -16,18 +16,33 @@ use std::os::fd::{AsRawFd, BorrowedFd, IntoRawFd, OwnedFd, RawFd};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-/// Time for a process that does not serve to notice the end of the supervisor by itself.
-const MOMENT: Duration = Duration::from_secs(1);
+/// The link whose end ends this process.
+struct Watched {
+    /// The process with the thread that watches. A forked process has the rest, and no thread.
+    process: Pid,
+    /// The descriptor of the link itself.
+    descriptor: RawFd,
+    /// The copy for the thread.
+    link: OwnedFd,
+    limits: Limits,
+}
 
-/// The copy of the link that a thread watches, and the process with the thread. A forked process has the copy, and no thread.
-static WATCHED: Mutex<Option<(Pid, OwnedFd)>> = Mutex::new(None);
+/// Time until the process is killed.
+#[derive(Clone, Copy)]
+struct Limits {
+    serving: Duration,
+    /// If it does not serve: for its hooks, or to notice the end of the link by itself.
+    idle: Duration,
+}
+
+static WATCHED: Mutex<Option<Watched>> = Mutex::new(None);
 
 pub(super) fn init(native: RModule) -> Result<(), Error> {
     native.define_singleton_method("exec", function!(exec, 3))?;
     native.define_singleton_method("memory_file", function!(new_memory_file, 2))?;
     native.define_singleton_method("end_with_parent!", function!(end_with_parent, 1))?;
     native.define_singleton_method("outlive_parent!", function!(outlive_parent, 0))?;
-    native.define_singleton_method("end_with_link!", function!(end_with_link, 2))
+    native.define_singleton_method("end_with_link!", function!(end_with_link, 3))
 }
 
 /// `exec(path, arguments, environment)`: replaces this program. `arguments`: with the title of the process first.
@@ -79,39 +94,60 @@ fn outlive_parent() {
     end_of_parent::ignore();
 }
 
-/// `end_with_link!(descriptor, seconds)`: ends this process when the other end of that link is closed, even if no Ruby
-/// can run here any more. The engine closes its listeners at once, and finishes the requests that have arrived; after
-/// `seconds` the process is killed.
-fn end_with_link(ruby: &Ruby, descriptor: RawFd, seconds: f64) -> Result<(), Error> {
+/// `end_with_link!(descriptor, serving, idle)`: ends this process when the other end of that link is closed, even if no Ruby
+/// can run here any more. The engine closes its listeners at once, and finishes the requests that have arrived; the process is killed
+/// after `serving` seconds, or `idle` seconds if it has no engine then. Another call for the same link changes the times.
+fn end_with_link(ruby: &Ruby, descriptor: RawFd, serving: f64, idle: f64) -> Result<(), Error> {
     let failed = |error: std::io::Error| system_error(ruby, "the link", &error);
     if descriptor < 0 {
         return Err(failed(Errno::BADF.into()));
     }
+    let seconds = |seconds| Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX);
+    let limits = Limits {
+        serving: seconds(serving),
+        idle: seconds(idle),
+    };
+    let mut known = WATCHED.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(watched) = known.as_mut() {
+        if (watched.process, watched.descriptor) == (getpid(), descriptor) {
+            watched.limits = limits;
+            return Ok(());
+        }
+    }
     // SAFETY: used for the copy alone; if the number is not an open descriptor, the system says so.
     let link = unsafe { BorrowedFd::borrow_raw(descriptor) };
     let link = fcntl_dupfd_cloexec(link, 0).map_err(|error| failed(error.into()))?;
-    let limit = Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX);
     let watcher = std::thread::Builder::new()
         .name("fairlead link".into())
         .stack_size(64 * 1024);
     // SAFETY: `WATCHED` has it until this process, with its threads, has ended.
-    let watched = unsafe { BorrowedFd::borrow_raw(link.as_raw_fd()) };
-    watcher.spawn(move || watch(watched, limit)).map_err(failed)?;
-    let former = WATCHED
-        .lock()
-        .unwrap_or_else(PoisonError::into_inner)
-        .replace((getpid(), link));
-    match former {
-        Some((pid, link)) if pid == getpid() => std::mem::forget(link),
+    let copy = unsafe { BorrowedFd::borrow_raw(link.as_raw_fd()) };
+    watcher.spawn(move || watch(copy)).map_err(failed)?;
+    let watched = Watched {
+        process: getpid(),
+        descriptor,
+        link,
+        limits,
+    };
+    match known.replace(watched) {
+        Some(former) if former.process == getpid() => std::mem::forget(former.link),
         former => drop(former),
     }
     Ok(())
 }
 
-fn watch(link: BorrowedFd<'_>, limit: Duration) {
+fn watch(link: BorrowedFd<'_>) {
     SigSet::all().thread_block().unwrap_or_default(); // Ruby's own threads take the signals
     processes::wait_for_hang_up(link);
     let is_serving = process::drain_all();
-    std::thread::sleep(if is_serving { limit } else { MOMENT });
+    let limits = WATCHED
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .as_ref()
+        .map(|watched| watched.limits);
+    std::thread::sleep(limits.map_or(
+        Duration::ZERO,
+        |limits| if is_serving { limits.serving } else { limits.idle },
+    ));
     let _ = kill_process(getpid(), Signal::KILL);
 }
