@@ -94,6 +94,27 @@ class NativeProcessTest < Minitest::Test
     assert_equal Signal.list["KILL"], within(10) { Process.wait2(pid).last.termsig }
   end
 
+  # A user without other processes.
+  def test_no_room_for_a_thread_is_the_error_of_ruby
+    skip "needs root" unless Process.uid.zero?
+
+    reader, writer = IO.pipe
+    pid = fork do
+      Process::UID.change_privilege(54_321)
+      Process.setrlimit(:NPROC, 1)
+      Native.end_with_link!(reader.fileno, 600, 1)
+    rescue ThreadError => e
+      writer.write(e.message)
+    ensure
+      writer.close
+      exit!
+    end
+    writer.close
+    Process.wait(pid)
+
+    assert_match(/\Acan't create Thread: the link: /, reader.read)
+  end
+
   def test_a_process_ends_with_its_parent
     reader, writer = IO.pipe
     parent = fork { fork_one_that_waits(writer) }

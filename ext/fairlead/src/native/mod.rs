@@ -38,8 +38,15 @@ pub(crate) fn init(ruby: &Ruby) -> Result<(), Error> {
     engine::init(ruby, native)
 }
 
-/// An error of a system call as Ruby raises it: `Errno::EMFILE` and the like. `doing`: the purpose of the call.
+/// An error of a system call as Ruby raises it: `Errno::EMFILE` and the like, or `ThreadError` if there is no room for a thread: no other call
+/// of this crate fails with `EAGAIN`. `doing`: the purpose of the call.
 pub(super) fn system_error(ruby: &Ruby, doing: &str, error: &std::io::Error) -> Error {
+    if error.kind() == std::io::ErrorKind::WouldBlock {
+        return Error::new(
+            ruby.exception_thread_error(),
+            format!("can't create Thread: {doing}: {error}"),
+        );
+    }
     let Some(number) = error.raw_os_error().or_else(|| number_of(error.kind())) else {
         return Error::new(ruby.exception_runtime_error(), format!("{doing}: {error}"));
     };
