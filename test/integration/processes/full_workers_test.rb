@@ -89,6 +89,23 @@ class FullWorkersTest < Minitest::Test
     assert_match(/--max-connections: a process accepts fewer, because it can have only #{FILES} open files/, server.stderr)
   end
 
+  # The application of one worker takes all descriptors.
+  def test_a_worker_whose_application_has_all_descriptors_leaves_clients_to_the_others
+    server = serve(<<~RUBY, "-w", 2, files: { "config/fairlead.rb" => "Process.setrlimit(:NOFILE, 200, 200)" })
+      run lambda { |env|
+        (FILES = []).then { |files| loop { files << File.open(IO::NULL) } } rescue Errno::EMFILE if env["PATH_INFO"] == "/all"
+        [200, {}, [Process.pid.to_s]]
+      }
+    RUBY
+    connect(server).get("/all")
+    one_by_one = Array.new(50) { connect(server).tap(&:get).tap(&:close) }
+    at_once = Array.new(20) { connect(server).request("GET", "/") }
+
+    assert_equal [200], at_once.map { |client| client.answer.status }.uniq
+    assert_equal 50, one_by_one.size
+    refute_match(/refused/, server.stderr)
+  end
+
   private
 
   def serve_few(*options, workers: 2, setup: "")

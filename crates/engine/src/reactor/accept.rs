@@ -77,9 +77,10 @@ impl Accepting {
         self.paused_until.map(|_| PAUSE)
     }
 
-    /// True if a worker with a place is to accept the next connection.
+    /// True if a worker with a place is to accept the next connection: this one is full, or has no descriptor left.
     fn leaves_to_others(&self, handler: &impl Handler) -> bool {
-        self.paused_until.is_none() && handler.has_siblings() && !self.listeners.is_empty() && handler.is_full()
+        let waits = self.paused_until.is_none() && handler.has_siblings() && !self.listeners.is_empty();
+        waits && (handler.is_full() || !self.reserve.is_held())
     }
 
     /// Looks if connections wait, or returns the time until the next look. The listeners are not in the poll set meanwhile.
@@ -169,28 +170,50 @@ impl Accepting {
             handler.worker().fault("accept");
             match listener.accept() {
                 Incoming::Connection(socket, peer) => {
-                    handler.worker().counters().accepted.fetch_add(1, Relaxed);
                     if let Err((refusal, reason)) = welcome(handler, listener, socket, peer, permit(handler), now) {
                         self.complain(handler, now, refusal, &reason);
                     }
                 }
                 Incoming::Nobody => return true,
                 Incoming::OutOfResources(error) => {
-                    if self.reserve.refuse_one(listener) {
-                        self.complain(handler, now, Refusal::NoDescriptor, &error.to_string());
-                    } else {
-                        self.pause(handler, now);
-                        self.log(
-                            handler,
-                            now,
-                            format_args!("cannot accept a connection ({error}); trying again"),
-                        );
-                    }
+                    self.accept_without_descriptor(handler, index, error, now);
                     return false;
                 }
             }
         }
         false
+    }
+
+    /// Takes the next connection, for which no descriptor is free. If another worker has a place, this one serves the connection nevertheless,
+    /// because the kernel may have woken no other one for it, and then counts as full. Otherwise refuses it.
+    fn accept_without_descriptor(&mut self, handler: &impl Handler, index: usize, error: Errno, now: Millis) {
+        let Some(listener) = self.listeners.get(index).and_then(Option::as_ref) else {
+            return;
+        };
+        let taken = match handler.has_siblings() && handler.accepted_elsewhere().is_some() {
+            true => self.reserve.accept_one(listener),
+            false => None,
+        };
+        let outcome = match taken {
+            Some((socket, peer)) => welcome(handler, listener, socket, peer, handler.late_permit(), now),
+            None if self.reserve.refuse_one(listener) => Err((Refusal::NoDescriptor, error.to_string().into())),
+            None => {
+                self.pause(handler, now);
+                return self.log(
+                    handler,
+                    now,
+                    format_args!("cannot accept a connection ({error}); trying again"),
+                );
+            }
+        };
+        match outcome {
+            Ok(()) => self.log(
+                handler,
+                now,
+                format_args!("leaving connections to other workers ({error})"),
+            ),
+            Err((refusal, reason)) => self.complain(handler, now, refusal, &reason),
+        }
     }
 
     /// Closes a listener that was shut down elsewhere: the poller would always report it as readable.
@@ -302,6 +325,7 @@ fn welcome(
     permit: Result<Permit, Refusal>,
     now: Millis,
 ) -> Result<(), (Refusal, Cow<'static, str>)> {
+    handler.worker().counters().accepted.fetch_add(1, Relaxed);
     let permit = permit.map_err(|refusal| {
         refuse(&socket, listener.refusal());
         (refusal, refusal.reason().into())

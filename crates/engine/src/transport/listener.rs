@@ -213,8 +213,8 @@ impl Listener {
     }
 }
 
-/// Spare descriptor. It is closed for a moment when no other one is free, so that a connection can be accepted and
-/// refused with a response instead of left waiting.
+/// Spare descriptor. It is closed when no other one is free, so that one connection can be accepted: to refuse it with a response instead
+/// of leaving it waiting, or to serve it.
 #[derive(Default)]
 pub(crate) struct Reserve(Option<OwnedFd>);
 
@@ -225,20 +225,31 @@ impl Reserve {
         }
     }
 
-    /// Refuses one waiting connection. Returns false if there was no spare descriptor, or no connection was waiting.
-    pub(crate) fn refuse_one(&mut self, listener: &Listener) -> bool {
-        if self.0.take().is_none() {
-            return false;
-        }
-        let refused = match listener.accept() {
-            Incoming::Connection(socket, _) => {
-                refuse(&socket, listener.refusal());
-                true
+    pub(crate) fn is_held(&self) -> bool {
+        self.0.is_some()
+    }
+
+    /// Accepts one waiting connection; `None` if there was no spare descriptor, or no connection was waiting.
+    pub(crate) fn accept_one(&mut self, listener: &Listener) -> Option<(OwnedFd, Option<SocketAddr>)> {
+        self.0.take()?;
+        match listener.accept() {
+            Incoming::Connection(socket, peer) => Some((socket, peer)),
+            _ => {
+                self.hold();
+                None
             }
-            _ => false,
+        }
+    }
+
+    /// Refuses one waiting connection. Returns false as [`Reserve::accept_one`] does.
+    pub(crate) fn refuse_one(&mut self, listener: &Listener) -> bool {
+        let Some((socket, _)) = self.accept_one(listener) else {
+            return false;
         };
+        refuse(&socket, listener.refusal());
+        drop(socket);
         self.hold();
-        refused
+        true
     }
 }
 
