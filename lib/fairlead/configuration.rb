@@ -165,11 +165,16 @@ module Fairlead
       idle
     end
 
+    # A server inside another program does not raise the limit.
     def beyond_open_files
-      limit = Process.getrlimit(:NOFILE).last
-      return [] if max_connections <= limit
+      return [] if max_connections.zero?
 
-      [problem(:max_connections, origin(:max_connections), "a process accepts fewer, because it can have only #{limit} open files (ulimit -Hn)").to_s]
+      limit = @embedded ? Process.getrlimit(:NOFILE).first : Process.getrlimit(:NOFILE).last
+      most = Native.connections_within(limit, max_connections)
+      return [] if max_connections <= most
+
+      [problem(:max_connections, origin(:max_connections), "a process can have only #{most}, because its limit of open files " \
+                                                           "(ulimit -Hn) is #{limit}").to_s]
     end
   end
 end

@@ -86,7 +86,7 @@ class FullWorkersTest < Minitest::Test
 
     assert_equal [200] * left, Array.new(left) { answer_of(connect(server), clients) }
     assert_equal 503, connect(server).answer.status
-    assert_match(/--max-connections: a process accepts fewer, because it can have only #{FILES} open files/, server.stderr)
+    assert_match(/--max-connections: a process can have only \d+, because its limit of open files \(ulimit -Hn\) is #{FILES}$/, server.stderr)
   end
 
   # The application of one worker takes all descriptors.

@@ -72,6 +72,11 @@ impl Descriptors {
     /// Makes the budget of this process. `max_connections`: 0 for as many as there are descriptors for.
     pub fn of_process(max_connections: usize) -> Arc<Descriptors> {
         let limit = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
+        Descriptors::with_limit(limit, max_connections)
+    }
+
+    /// The same for a process that may have `limit` descriptors.
+    pub fn with_limit(limit: u64, max_connections: usize) -> Arc<Descriptors> {
         let limit = usize::try_from(limit).unwrap_or(ENDLESS).min(ENDLESS);
         let folder = ["/proc/self/fd", "/dev/fd"]
             .iter()

@@ -19,6 +19,7 @@ pub(crate) fn init(ruby: &Ruby) -> Result<(), Error> {
     let fairlead = ruby.define_module("Fairlead")?;
     let native = fairlead.define_module("Native")?;
     native.define_singleton_method("open_file_limit!", function!(raise_open_file_limit, 0))?;
+    native.define_singleton_method("connections_within", function!(connections_within, 2))?;
     native.define_singleton_method("adopt_orphans!", function!(adopt_orphans, 0))?;
     native.define_singleton_method("release_stack!", function!(crate::memory::release_stack, 0))?;
     native.define_singleton_method("spare_collections!", function!(crate::memory::spare_collections, 0))?;
@@ -81,6 +82,11 @@ fn raise_open_file_limit() -> Option<u64> {
         },
     );
     getrlimit(Resource::Nofile).current
+}
+
+/// Number of connections that a process may have of `asked`, if it may have `limit` open files.
+fn connections_within(limit: u64, asked: usize) -> usize {
+    fairlead_engine::Descriptors::with_limit(limit, asked).most_connections()
 }
 
 /// Makes this process the parent of descendants that lose their parent. False if the system does not support this.
