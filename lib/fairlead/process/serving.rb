@@ -57,20 +57,20 @@ module Fairlead
       @engine.hurry(seconds + delay, migrate: migrate)
     end
 
-    def finish(**how)
-      finished = @engine.drain(@limit, **how) { wait_for_work if how[:patient] }
+    def finish(heartbeat: nil, **how)
+      finished = @engine.drain(@limit, heartbeat: heartbeat, **how) { wait_for_work(heartbeat) if how[:patient] }
       @service.log.drain_timed_out(@limit) unless finished || @stopped
     ensure
       @signals.push(:ENDED)
     end
 
     # Lets timers run, and jobs end that the application runs in threads of its own. A thread that goes on and on does not keep the
-    # process.
-    def wait_for_work
+    # process. +heartbeat+: as for Engine#drain.
+    def wait_for_work(heartbeat)
       give_up = Clock.now + WORK_PATIENCE
       Background.current.timers.linger(WORK_PATIENCE)
       until @stopped || @hurried || (began = Clock.now) > give_up || !work?
-        sleep_while_patient([WORK_PAUSE, (Clock.now - began) * WORK_PAUSE_FACTOR].max)
+        sleep_while_patient([WORK_PAUSE, (Clock.now - began) * WORK_PAUSE_FACTOR].max, heartbeat)
       end
     rescue Exception => e # rubocop:disable Lint/RescueException -- a class of the application may raise any, such as SystemExit
       @service.log.warning("it is unknown if the application works in other threads: #{Error.plain(e)}")
@@ -79,9 +79,12 @@ module Fairlead
     def work? = Background.current.timers.linger? || ForkSafety.busy?
 
     # Sleeps, but not on if somebody asks for the end.
-    def sleep_while_patient(seconds)
+    def sleep_while_patient(seconds, heartbeat)
       until_then = Clock.now + seconds
-      sleep(WORK_PAUSE) until @stopped || @hurried || Clock.now >= until_then
+      until @stopped || @hurried || Clock.now >= until_then
+        heartbeat&.call
+        sleep(WORK_PAUSE)
+      end
     end
 
     # Ends now and aborts all requests.

@@ -34,6 +34,7 @@ class AutomaticReforkTest < Minitest::Test
       case env["PATH_INFO"]
       when "/wait" then [200, {}, Waiting.new]
       when "/full"
+        Thread.new { sleep 0.005 until File.exist?("later"); File.write("job", "done") }
         Thread.singleton_class.prepend(Module.new { def new(...) = raise(ThreadError, "can't create Thread: no room") })
         [200, {}, Waiting.new]
       when "/hang" then sleep
@@ -120,16 +121,21 @@ class AutomaticReforkTest < Minitest::Test
     wait_until("the end of the worker") { !server.worker_pids.include?(pid) }
   end
 
-  def test_a_replaced_worker_without_room_for_a_thread_finishes_its_requests
+  def test_a_replaced_worker_without_room_for_a_thread_finishes_its_requests_and_jobs
     server = serve(APP, *OPTIONS, "--worker-timeout", 2)
     response, pid = begin_to_wait(server, "/full")
     ask(server, server.worker_pids.find { |other| other != pid })
     restarted(server, "refork")
     server.wait_for_output(/no thread can wait for the requests/)
-    silent = monotonic + 5
-    wait_until("more than its time without a heartbeat") { monotonic > silent }
+    %w[go later].each do |file|
+      silent = monotonic + 4
+      wait_until("more than its time without a heartbeat") { monotonic > silent }
+      File.write(server.path(file), "")
+    end
 
-    finish(server, response, pid)
+    assert_equal "done", response.value
+    wait_until("the end of the worker") { !server.worker_pids.include?(pid) }
+    assert_path_exists server.path("job")
     refute_match(/no sign of life/, server.stderr)
   end
 
