@@ -57,8 +57,8 @@ module Fairlead
       @engine.hurry(seconds + delay, migrate: migrate)
     end
 
-    def finish(heartbeat: nil, **how)
-      finished = @engine.drain(@limit, heartbeat: heartbeat, **how) { wait_for_work(heartbeat) if how[:patient] }
+    def finish(**how)
+      finished = @engine.drain(@limit, **how) { wait_for_work(how[:heartbeat]) if how[:patient] }
       @service.log.drain_timed_out(@limit) unless finished || @stopped
     ensure
       @signals.push(:ENDED)
@@ -66,7 +66,7 @@ module Fairlead
 
     # Lets timers run, and jobs end that the application runs in threads of its own. A thread that goes on and on does not keep the
     # process. +heartbeat+: as for Engine#drain.
-    def wait_for_work(heartbeat)
+    def wait_for_work(heartbeat = nil)
       give_up = Clock.now + WORK_PATIENCE
       Background.current.timers.linger(WORK_PATIENCE)
       until @stopped || @hurried || (began = Clock.now) > give_up || !work?

@@ -16,7 +16,7 @@ use std::os::fd::{AsRawFd, BorrowedFd, IntoRawFd, OwnedFd, RawFd};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-/// The link whose end ends this process.
+/// The link that this process ends with.
 struct Watched {
     /// The process with the thread that watches. A forked process has the rest, and no thread.
     process: Pid,
