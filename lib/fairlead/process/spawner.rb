@@ -12,6 +12,9 @@ module Fairlead
     # The environment variable with the descriptor of the link, in a separate program.
     VARIABLE = "FAIRLEAD_SPAWNER"
 
+    # Seconds between two looks at the process between this one and a worker.
+    AWAIT_PAUSES = (0.0005..0.05)
+
     class << self
       # The link to the supervisor that has started this process as a spawner; nil in other processes.
       def inherited_link(environment = ENV)
@@ -184,7 +187,7 @@ module Fairlead
     # Calls the block in a new process. Returns only in this process.
     def fork_into(link, &block)
       Native.portable? ? fork_child(&block) : fork_orphan(&block)
-    rescue SystemCallError => e
+    rescue SystemCallError, Error => e
       link.send(:failed, Error.plain(e))
       exit! unless Process.pid == @pid
     end
@@ -198,9 +201,21 @@ module Fairlead
       end
     end
 
-    # The system, or the application, may have taken the status of the child: then it has ended, too.
+    # The system, or the application, may have taken the status of the child: then it has ended, too. If it hangs, nobody else knows of it.
     def await(child)
+      pause = AWAIT_PAUSES.min
+      ended = RunningTime::Limit.new(@service.configuration.worker_timeout / 2.0).wait do |rest|
+        next true if Process.wait(child, Process::WNOHANG)
+
+        sleep([pause, rest].min)
+        pause = [pause * 2, AWAIT_PAUSES.max].min
+        false
+      end
+      return if ended
+
+      Process.kill(:KILL, child)
       Process.wait(child)
+      raise Error, "the fork hangs, perhaps in a handler of the application (Process._fork, pthread_atfork)"
     rescue Errno::ECHILD
       nil
     end

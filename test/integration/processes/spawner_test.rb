@@ -28,6 +28,28 @@ class SpawnerTest < Minitest::Test
     assert_match(/the spawner of generation 1 is lost, starting another one: its spawner ended: killed by SIGKILL/, server.stderr)
   end
 
+  # In the process between the spawner and the worker, which nobody else would end.
+  def test_a_fork_that_hangs_is_ended_and_tried_again
+    server = versioned("-w", 2, "--preload", "--worker-timeout", 4, files: { "config/fairlead.rb" => <<~RUBY })
+      Process.singleton_class.prepend(Module.new do
+        def _fork
+          super.tap do |pid|
+            File.write("hung", Process.pid.to_s) && sleep if pid.zero? && File.exist?("hang")
+          end
+        end
+      end)
+    RUBY
+    server.write("hang", "")
+    spawner = server.spawner_pid
+    Process.kill(:KILL, server.worker_pids.first)
+    server.wait_for_output(/worker \d cannot start: the fork hangs, perhaps in a handler of the application/)
+    File.unlink(server.path("hang"))
+    server.wait_for_workers(2)
+
+    assert_equal spawner, server.spawner_pid
+    refute Fairlead::Test::Processes.alive?(Integer(File.read(server.path("hung")), 10))
+  end
+
   def test_nothing_is_left_when_the_supervisor_is_killed
     server = versioned("-w", 2, "--preload")
     all = [server.spawner_pid, *server.worker_pids]
