@@ -50,7 +50,7 @@ class RailsRestartsTest < Minitest::Test
 
   def test_a_phased_restart_of_code_that_cannot_be_loaded_leaves_the_old_workers
     server = rails_server(environment: WORKERS)
-    before = server.worker_pids
+    before = server.wait_for_workers(2)
     server.write("config/initializers/broken.rb", "raise 'this code is broken'")
     server.signal(:USR1)
     server.wait_for_output(/phased restart: failed/, seconds: SECONDS)
