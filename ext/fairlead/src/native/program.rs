@@ -9,10 +9,11 @@ use fairlead_system::{end_of_parent, memory_file, processes};
 use magnus::rb_sys::AsRawValue;
 use magnus::{function, prelude::*, Error, RArray, RModule, RString, Ruby};
 use nix::sys::signal::SigSet;
+use rustix::fs::fstat;
 use rustix::io::{fcntl_dupfd_cloexec, Errno};
 use rustix::process::{getpid, getppid, kill_process, Pid, Signal};
 use std::ffi::CString;
-use std::os::fd::{AsRawFd, BorrowedFd, IntoRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, IntoRawFd, OwnedFd, RawFd};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
@@ -20,8 +21,6 @@ use std::time::Duration;
 struct Watched {
     /// The process with the thread that watches. A forked process has the rest, and no thread.
     process: Pid,
-    /// The descriptor of the link itself.
-    descriptor: RawFd,
     /// The copy for the thread.
     link: OwnedFd,
     limits: Limits,
@@ -107,15 +106,15 @@ fn end_with_link(ruby: &Ruby, descriptor: RawFd, serving: f64, idle: f64) -> Res
         serving: seconds(serving),
         idle: seconds(idle),
     };
+    // SAFETY: used here alone; if the number is not an open descriptor, the system says so.
+    let link = unsafe { BorrowedFd::borrow_raw(descriptor) };
     let mut known = WATCHED.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(watched) = known.as_mut() {
-        if (watched.process, watched.descriptor) == (getpid(), descriptor) {
+        if watched.process == getpid() && is_same_file(&watched.link, link) {
             watched.limits = limits;
             return Ok(());
         }
     }
-    // SAFETY: used for the copy alone; if the number is not an open descriptor, the system says so.
-    let link = unsafe { BorrowedFd::borrow_raw(descriptor) };
     let link = fcntl_dupfd_cloexec(link, 0).map_err(|error| failed(error.into()))?;
     let watcher = std::thread::Builder::new()
         .name("fairlead link".into())
@@ -125,7 +124,6 @@ fn end_with_link(ruby: &Ruby, descriptor: RawFd, serving: f64, idle: f64) -> Res
     watcher.spawn(move || watch(copy)).map_err(failed)?;
     let watched = Watched {
         process: getpid(),
-        descriptor,
         link,
         limits,
     };
@@ -134,6 +132,13 @@ fn end_with_link(ruby: &Ruby, descriptor: RawFd, serving: f64, idle: f64) -> Res
         former => drop(former),
     }
     Ok(())
+}
+
+fn is_same_file(one: impl AsFd, other: impl AsFd) -> bool {
+    match (fstat(one), fstat(other)) {
+        (Ok(one), Ok(other)) => (one.st_dev, one.st_ino) == (other.st_dev, other.st_ino),
+        _ => false,
+    }
 }
 
 fn watch(link: BorrowedFd<'_>) {
